@@ -1,0 +1,13 @@
+# Protozero is header-only and comes without a package file in Debian. Defines Protozero::Protozero.
+find_path(Protozero_INCLUDE_DIR NAMES protozero/version.hpp)
+if(Protozero_INCLUDE_DIR)
+  file(STRINGS "${Protozero_INCLUDE_DIR}/protozero/version.hpp" protozero_lines REGEX "PROTOZERO_VERSION_(MAJOR|MINOR|PATCH) ")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*PATCH ([0-9]+).*" "\\1.\\2.\\3" Protozero_VERSION "${protozero_lines}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Protozero REQUIRED_VARS Protozero_INCLUDE_DIR VERSION_VAR Protozero_VERSION)
+if(Protozero_FOUND AND NOT TARGET Protozero::Protozero)
+  add_library(Protozero::Protozero INTERFACE IMPORTED)
+  set_target_properties(Protozero::Protozero PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${Protozero_INCLUDE_DIR}")
+endif()
+mark_as_advanced(Protozero_INCLUDE_DIR)

@@ -1,0 +1,15 @@
+// Umbrella of layer core: errors, ids, hashing, random numbers, hardware, observers, executors.
+#pragma once
+
+#include <gsub/core/config.hpp>
+#include <gsub/core/executor.hpp>
+#include <gsub/core/hash.hpp>
+#include <gsub/core/intern.hpp>
+#include <gsub/core/message.hpp>
+#include <gsub/core/meta.hpp>
+#include <gsub/core/observer.hpp>
+#include <gsub/core/random.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/core/small_vector.hpp>
+#include <gsub/core/strong.hpp>
+#include <gsub/core/target.hpp>

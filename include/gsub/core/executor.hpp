@@ -1,0 +1,95 @@
+// Who runs parallel work: the embedder's executor, or one of the two simple ones here.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gsub {
+
+template <class Signature>
+class function_ref;
+
+/// A reference to a callable: two words, no allocation, no ownership. The callable must outlive it.
+template <class R, class... Args>
+class function_ref<R(Args...)> {
+public:
+    template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::is_invocable_r_v<R, F&, Args...>)
+        function_ref(F&& f)
+    noexcept
+        : object_(const_cast<void*>(static_cast<void const*>(std::addressof(f)))),
+          call_([](void* object, Args... args) -> R {
+              return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+          }) {}
+    R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+private:
+    void* object_;
+    R (*call_)(void*, Args...);
+};
+
+/// Runs independent pieces of work. An embedder derives from it to lend its own threads.
+class executor {
+public:
+    executor() = default;
+    executor(executor const&) = delete;
+    executor& operator=(executor const&) = delete;
+    virtual ~executor() = default;
+
+    /// How many pieces can run at the same time, at least 1.
+    [[nodiscard]] virtual std::size_t concurrency() const noexcept = 0;
+    /// Calls `body(i)` once for each i in [0, count) and returns when all are done. The first exception is rethrown.
+    virtual void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) = 0;
+};
+
+/// Runs everything on the calling thread, in order.
+class inline_executor final : public executor {
+public:
+    [[nodiscard]] std::size_t concurrency() const noexcept override { return 1; }
+    void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) override {
+        for (std::size_t i = 0; i < count; ++i) body(i);
+    }
+};
+
+/// Starts threads for each call and joins them: for work of a millisecond and more. Keeps none in between.
+class fork_join_executor final : public executor {
+public:
+    /// *Requires* threads >= 1.
+    explicit fork_join_executor(std::size_t threads) : threads_(std::max<std::size_t>(threads, 1)) {}
+
+    [[nodiscard]] std::size_t concurrency() const noexcept override { return threads_; }
+    void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) override {
+        std::atomic<std::size_t> next{0};
+        std::exception_ptr failure;
+        std::mutex failure_mutex;
+        auto const work = [&] {
+            try {
+                for (auto i = next++; i < count; i = next++) body(i);
+            } catch (...) {
+                std::lock_guard const lock{failure_mutex};
+                if (!failure) failure = std::current_exception();
+                next = count;
+            }
+        };
+        {
+            std::vector<std::jthread> helpers;
+            for (std::size_t i = 1; i < std::min(threads_, count); ++i) helpers.emplace_back(work);
+            work();
+        }
+        if (failure) std::rethrow_exception(failure);
+    }
+
+private:
+    std::size_t threads_;
+};
+
+} // namespace gsub

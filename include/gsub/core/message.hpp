@@ -1,0 +1,47 @@
+// Putting texts and numbers together without a formatting library: messages are everywhere, and each must compile fast.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace gsub {
+
+/// A text or a number on its way into a message. Numbers take their shortest exact form, in every locale.
+class message_piece {
+public:
+    message_piece(char const* text) noexcept : text_(text) {}
+    message_piece(std::string_view text) noexcept : text_(text) {}
+    message_piece(std::string const& text) noexcept : text_(text) {}
+    message_piece(std::integral auto number) noexcept : text_(digits_, print(number)) {}
+    message_piece(std::floating_point auto number) noexcept
+        : text_(digits_,
+                static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
+    message_piece(message_piece const&) = delete; // text_ may point into digits_
+    message_piece& operator=(message_piece const&) = delete;
+    ~message_piece() = default;
+
+    [[nodiscard]] std::string_view text() const noexcept { return text_; }
+
+private:
+    std::size_t print(std::integral auto number) noexcept {
+        return static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_);
+    }
+    char digits_[32];
+    std::string_view text_;
+};
+
+/// The pieces one after the other: `message({"axis ", axis, " for operand ", to_string(x)})`.
+[[nodiscard]] inline std::string message(std::initializer_list<message_piece> pieces) {
+    std::size_t size = 0;
+    for (auto const& p : pieces) size += p.text().size();
+    std::string out;
+    out.reserve(size);
+    for (auto const& p : pieces) out += p.text();
+    return out;
+}
+
+} // namespace gsub

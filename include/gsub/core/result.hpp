@@ -1,0 +1,193 @@
+// Errors that come from the world (input, files, shapes, devices) and `result<T>`, a value or such an error.
+#pragma once
+
+#include <gsub/core/config.hpp>
+#include <gsub/core/message.hpp>
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace gsub {
+
+/// Kind of an error. The numbers are the exit codes of the command line.
+enum class error_code : int {
+    negative = 1,      ///< the answer is no: models differ, a rule is refuted
+    usage = 2,         ///< the request makes no sense: unknown rule name, alpha below one
+    unsupported = 3,   ///< valid, but outside of what this version does
+    invalid_input = 4, ///< the file or value is malformed or ill-typed
+    environment = 5,   ///< the operating system or a device refuses
+    internal = 6,      ///< a fault in gsub itself
+};
+
+/// Name of an error code as it is printed, e.g. `not supported`.
+[[nodiscard]] constexpr std::string_view to_string(error_code code) noexcept {
+    switch (code) {
+    case error_code::negative:
+        return "negative result";
+    case error_code::usage:
+        return "usage";
+    case error_code::unsupported:
+        return "not supported";
+    case error_code::invalid_input:
+        return "invalid input";
+    case error_code::environment:
+        return "environment";
+    case error_code::internal:
+        return "internal error";
+    }
+    return "unknown";
+}
+
+/// One thing that is wrong, told so that the reader can act on it.
+struct problem {
+    error_code code = error_code::invalid_input;
+    std::string node;   ///< name of the node or value concerned, may be empty
+    std::string op;     ///< operator with version, e.g. `Resize-19`, may be empty
+    std::string reason; ///< what was found and what was expected
+    std::string hint;   ///< what to do about it, may be empty
+};
+
+/// `not supported: Resize-19 (node "up"): reason; try: hint`
+[[nodiscard]] inline std::string to_string(problem const& p) {
+    std::string text{to_string(p.code)};
+    text += ": ";
+    if (!p.op.empty()) text += message({p.op, " "});
+    if (!p.node.empty()) text += message({"(node \"", p.node, "\") "});
+    if (text.back() == ' ' && (!p.op.empty() || !p.node.empty())) text.back() = ':', text += ' ';
+    text += p.reason;
+    if (!p.hint.empty()) text += message({"; try: ", p.hint});
+    return text;
+}
+
+/// An error: a code, one or several problems, and a chain of contexts (outermost first). Cheap to copy.
+class error : public std::exception {
+public:
+    /// An error with one problem that consists of a reason alone.
+    error(error_code code, std::string reason) : error(problem{code, {}, {}, std::move(reason), {}}) {}
+    explicit error(problem one) : error(std::vector<problem>{std::move(one)}) {}
+
+    /// Several problems reported together. *Requires* at least one.
+    explicit error(std::vector<problem> problems) : error(std::move(problems), {}) {}
+
+    /// The gravest code among the problems: malformed input outweighs what is merely not supported.
+    [[nodiscard]] error_code code() const noexcept { return data_->code; }
+    [[nodiscard]] std::vector<problem> const& problems() const noexcept { return data_->problems; }
+    [[nodiscard]] std::vector<std::string> const& context() const noexcept { return data_->context; }
+
+    /// The whole message: contexts, then a line for each problem.
+    [[nodiscard]] std::string const& message() const noexcept { return data_->message; }
+    [[nodiscard]] char const* what() const noexcept override { return data_->message.c_str(); }
+
+    /// The same error with one more context in front, e.g. the name of the file.
+    [[nodiscard]] error within(std::string context) const {
+        auto chain = data_->context;
+        chain.insert(chain.begin(), std::move(context));
+        return error{data_->problems, std::move(chain)};
+    }
+
+private:
+    struct data {
+        error_code code;
+        std::vector<problem> problems;
+        std::vector<std::string> context;
+        std::string message;
+    };
+
+    error(std::vector<problem> problems, std::vector<std::string> context) {
+        GSUB_ASSERT(!problems.empty(), "an error needs at least one problem");
+        auto code = problems.front().code;
+        for (auto const& p : problems)
+            if (p.code == error_code::invalid_input || p.code == error_code::internal) code = p.code;
+        std::string text;
+        for (auto const& c : context) text += gsub::message({c, ": "});
+        if (problems.size() > 1) text += gsub::message({problems.size(), " problems"});
+        for (auto const& p : problems) text += gsub::message({problems.size() > 1 ? "\n  " : "", to_string(p)});
+        data_ = std::make_shared<data const>(data{code, std::move(problems), std::move(context), std::move(text)});
+    }
+
+    std::shared_ptr<data const> data_;
+};
+
+/// A value, or the error that kept it from being made. *Errors* `.value()` throws the `error` it holds.
+template <class T>
+class [[nodiscard]] result {
+    static_assert(!std::is_same_v<std::remove_cvref_t<T>, gsub::error>, "result<error> has no meaning");
+
+public:
+    using value_type = T;
+
+    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+    result(gsub::error e) : state_(std::in_place_index<1>, std::move(e)) {}
+
+    [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+    explicit operator bool() const noexcept { return has_value(); }
+
+    [[nodiscard]] T& value() & { return throw_if_error(), *std::get_if<0>(&state_); }
+    [[nodiscard]] T const& value() const& { return throw_if_error(), *std::get_if<0>(&state_); }
+    [[nodiscard]] T&& value() && { return throw_if_error(), std::move(*std::get_if<0>(&state_)); }
+
+    /// Unchecked access. *Requires* `has_value()`.
+    T& operator*() & noexcept { return *std::get_if<0>(&state_); }
+    T const& operator*() const& noexcept { return *std::get_if<0>(&state_); }
+    T* operator->() noexcept { return std::get_if<0>(&state_); }
+    T const* operator->() const noexcept { return std::get_if<0>(&state_); }
+
+    /// *Requires* `!has_value()`.
+    [[nodiscard]] gsub::error const& error() const {
+        GSUB_ASSERT(!has_value(), "result::error() asks for the error of a result that has a value");
+        return *std::get_if<1>(&state_);
+    }
+    [[nodiscard]] T value_or(T fallback) const& { return has_value() ? **this : std::move(fallback); }
+
+private:
+    void throw_if_error() const {
+        if (!has_value()) throw *std::get_if<1>(&state_);
+    }
+    std::variant<T, gsub::error> state_;
+};
+
+/// Success without a value, or an error.
+template <>
+class [[nodiscard]] result<void> {
+public:
+    using value_type = void;
+
+    result() = default;
+    result(gsub::error e) : error_(std::move(e)) {}
+
+    [[nodiscard]] bool has_value() const noexcept { return !error_; }
+    explicit operator bool() const noexcept { return has_value(); }
+    void value() const {
+        if (error_) throw *error_;
+    }
+    [[nodiscard]] gsub::error const& error() const {
+        GSUB_ASSERT(!has_value(), "result::error() asks for the error of a result that has a value");
+        return *error_;
+    }
+
+private:
+    std::optional<gsub::error> error_;
+};
+
+/// Runs `f` and turns a thrown `gsub::error` into a result: the border between an engine, which throws, and its public
+/// entry point, which does not. Other exceptions (`std::bad_alloc`, those of user code) pass through unchanged.
+template <class F>
+[[nodiscard]] auto capture(F&& f) -> result<std::invoke_result_t<F>> {
+    try {
+        if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+            std::forward<F>(f)();
+            return {};
+        } else {
+            return std::forward<F>(f)();
+        }
+    } catch (error const& e) { return e; }
+}
+
+} // namespace gsub

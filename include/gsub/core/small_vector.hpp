@@ -1,0 +1,120 @@
+// A vector that keeps its first few elements inside itself: shapes, operand lists, strides.
+#pragma once
+
+#include <gsub/core/config.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace gsub {
+
+/// Vector of trivially copyable `T` with room for `N` elements before it allocates.
+template <class T, std::size_t N>
+class small_vector {
+    static_assert(std::is_trivially_copyable_v<T>, "small_vector holds trivially copyable elements only");
+
+public:
+    using value_type = T;
+    using iterator = T*;
+    using const_iterator = T const*;
+
+    small_vector() noexcept = default;
+    explicit small_vector(std::size_t count, T const& value = T{}) { assign(count, value); }
+    small_vector(std::initializer_list<T> list) : small_vector(std::span<T const>(list.begin(), list.size())) {}
+    explicit small_vector(std::span<T const> elements) { append(elements); }
+    template <class Iterator>
+    requires(!std::is_integral_v<Iterator>) small_vector(Iterator first, Iterator last) {
+        for (; first != last; ++first) push_back(*first);
+    }
+    small_vector(small_vector const& other) : small_vector(std::span<T const>(other.data(), other.size())) {}
+    small_vector(small_vector&& other) noexcept { swap(other); }
+    small_vector& operator=(small_vector const& other) {
+        if (this != &other) clear(), append(other);
+        return *this;
+    }
+    small_vector& operator=(small_vector&& other) noexcept { return swap(other), *this; }
+    ~small_vector() = default;
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return heap_ ? capacity_ : N; }
+    [[nodiscard]] T* data() noexcept { return heap_ ? heap_.get() : inline_; }
+    [[nodiscard]] T const* data() const noexcept { return heap_ ? heap_.get() : inline_; }
+    [[nodiscard]] iterator begin() noexcept { return data(); }
+    [[nodiscard]] iterator end() noexcept { return data() + size_; }
+    [[nodiscard]] const_iterator begin() const noexcept { return data(); }
+    [[nodiscard]] const_iterator end() const noexcept { return data() + size_; }
+    T& operator[](std::size_t i) noexcept { return data()[i]; }
+    T const& operator[](std::size_t i) const noexcept { return data()[i]; }
+    T& front() noexcept { return data()[0]; }
+    T const& front() const noexcept { return data()[0]; }
+    T& back() noexcept { return data()[size_ - 1]; }
+    T const& back() const noexcept { return data()[size_ - 1]; }
+
+    void clear() noexcept { size_ = 0; }
+    void reserve(std::size_t count) {
+        if (count > capacity()) grow(count);
+    }
+    void push_back(T value) {
+        if (size_ == capacity()) grow(std::max<std::size_t>(2 * capacity(), 4));
+        data()[size_++] = value;
+    }
+    void pop_back() noexcept { --size_; }
+    void resize(std::size_t count, T const& value = T{}) {
+        reserve(count);
+        for (auto i = size_; i < count; ++i) data()[i] = value;
+        size_ = count;
+    }
+    void assign(std::size_t count, T const& value) { clear(), resize(count, value); }
+    void append(std::span<T const> elements) {
+        reserve(size_ + elements.size());
+        std::copy(elements.begin(), elements.end(), end());
+        size_ += elements.size();
+    }
+    void insert(std::size_t at, T value) {
+        push_back(value);
+        std::rotate(begin() + at, end() - 1, end());
+    }
+    void erase(std::size_t at) noexcept {
+        std::copy(begin() + at + 1, end(), begin() + at);
+        --size_;
+    }
+    void swap(small_vector& other) noexcept {
+        std::swap_ranges(inline_, inline_ + N, other.inline_);
+        std::swap(heap_, other.heap_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
+
+    friend bool operator==(small_vector const& a, small_vector const& b) {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    }
+    friend auto operator<=>(small_vector const& a, small_vector const& b) requires std::three_way_comparable<T> {
+        return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+    }
+
+private:
+    void grow(std::size_t count) {
+        std::unique_ptr<T[]> larger(new T[count]);
+        std::copy(begin(), end(), larger.get());
+        heap_ = std::move(larger);
+        capacity_ = count;
+    }
+
+    std::unique_ptr<T[]> heap_;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;
+    T inline_[N]{};
+};
+
+/// A short list of integers: strides, pads, axes, dims.
+using ints = small_vector<std::int64_t, 4>;
+
+} // namespace gsub

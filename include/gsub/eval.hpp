@@ -1,0 +1,13 @@
+// Umbrella of layer eval: the meaning of operators over any scalar, the reference runtime, folding.
+#pragma once
+
+#include <gsub/eval/elementwise.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/eval/evaluate_math.hpp>
+#include <gsub/eval/evaluate_nn.hpp>
+#include <gsub/eval/evaluate_tensor.hpp>
+#include <gsub/eval/field.hpp>
+#include <gsub/eval/fold.hpp>
+#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/reference_kernel.hpp>
+#include <gsub/eval/scalar.hpp>

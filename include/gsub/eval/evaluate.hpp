@@ -1,0 +1,197 @@
+// The reference runtime: computes a graph node by node, with any scalar.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/eval/evaluate_math.hpp>
+#include <gsub/eval/evaluate_nn.hpp>
+#include <gsub/eval/evaluate_tensor.hpp>
+#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/reference_kernel.hpp>
+#include <gsub/ir/ops.hpp>
+
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace gsub {
+
+/// What floating-point tensors are computed with.
+enum class precision {
+    native, ///< as declared; f16 and bf16 in float, rounded after each operator
+    f64,    ///< everything in double, nothing rounded in between: the accuracy oracle
+    field,  ///< the prime field: what rules are proved in
+};
+
+/// How a graph is computed.
+struct evaluate_options {
+    precision compute = precision::native;
+    executor* threads = nullptr; ///< null: the calling thread alone
+    bool fast_kernels = true;    ///< use `reference_kernel` where there is one; false: `evaluate<Op>` only
+    bool round_outputs = false;  ///< f64: outputs are rounded to their declared types
+    std::uint64_t max_bytes = std::uint64_t{16} << 30; ///< refuse a tensor larger than this
+    /// Called after each node with its results, e.g. to gather statistics. May be null.
+    void (*on_node)(void* context, any_graph const& g, node_id n, std::span<tensor const> results) = nullptr;
+    void* context = nullptr;
+};
+
+/// The evaluation row of an operator.
+struct eval_row {
+    void (*move)(kernel_args&) = nullptr;
+    void (*run)(kernel_args&) = nullptr;  ///< by `args.scalar`
+    void (*fast)(kernel_args&) = nullptr; ///< for f32 and f64
+    bool integers = false;
+    bool any_scalar = false;
+
+    template <operation Op>
+    static constexpr eval_row of() noexcept;
+};
+
+/// Computes the outputs of a graph for inputs in signature order. Inputs may have any shape that their declared type
+/// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without a meaning here
+/// (opaque nodes, calls: inline the module first), `invalid_input` where sizes at run time contradict each other. With
+/// `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
+[[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
+                                                         std::span<tensor const> inputs,
+                                                         evaluate_options const& options = {});
+
+template <class OpSet>
+[[nodiscard]] result<std::vector<tensor>> evaluate_graph(basic_graph<OpSet> const& g, std::span<tensor const> inputs,
+                                                         evaluate_options const& options = {}) {
+    return evaluate_graph(g, table_of<eval_row, OpSet>(), inputs, options);
+}
+
+/// The operators of a graph that the reference runtime cannot compute, one problem a node. Constant parts included.
+[[nodiscard]] std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table);
+
+/// Computes one application of an operator. *Errors* throws `error`.
+void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,
+                   evaluate_options const& options);
+
+/// A tensor in the element type that a precision computes with.
+[[nodiscard]] tensor to_precision(tensor const& t, precision p);
+
+/// Seeded values for the graph's inputs: normal for floating types, 0 or 1 for integers. Dimensions that are not fixed
+/// become 1.
+[[nodiscard]] std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed);
+
+// ---- rows
+// ------------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+template <class Op, class T>
+concept elementwise_unary = requires(T x) {
+    { evaluate<Op>::template scalar<T>(x) } -> std::same_as<T>;
+};
+template <class Op, class T>
+concept elementwise_binary = requires(T x) {
+    { evaluate<Op>::template scalar<T>(x, x) } -> std::same_as<T>;
+};
+template <class Op, class T>
+concept elementwise_with_attributes = requires(attributes_of<Op> const& a, T x) {
+    { evaluate<Op>::template scalar<T>(a, x) } -> std::same_as<T>;
+};
+
+template <class Op>
+consteval bool has_integers() {
+    if constexpr (requires { evaluate<Op>::integers; })
+        return evaluate<Op>::integers;
+    else
+        return false;
+}
+template <class Op>
+consteval bool has_any_scalar() {
+    if constexpr (requires { evaluate<Op>::any_scalar; })
+        return evaluate<Op>::any_scalar;
+    else
+        return false;
+}
+
+/// Whether `evaluate<Op>` is instantiated for a scalar: it must provide what the operator needs.
+template <class Op, class T>
+consteval bool instantiable() {
+    if constexpr (std::is_integral_v<T>)
+        return has_integers<Op>();
+    else
+        return has_any_scalar<Op>() || scalar_traits<T>::provides >= op_info::of<Op>().needs;
+}
+
+template <class Op, class T>
+void run_as(kernel_args& args) {
+    if constexpr (instantiable<Op, T>()) {
+        kernel<T> k{args};
+        if constexpr (requires { evaluate<Op>::template run<T>(k); })
+            evaluate<Op>::template run<T>(k);
+        else if constexpr (elementwise_unary<Op, T>)
+            map_unary(k, [](T x) { return evaluate<Op>::template scalar<T>(x); });
+        else if constexpr (elementwise_with_attributes<Op, T>)
+            map_unary(k, [&](T x) { return evaluate<Op>::template scalar<T>(k.template attributes<Op>(), x); });
+        else if constexpr (elementwise_binary<Op, T>)
+            map_binary(k, [](T a, T b) { return evaluate<Op>::template scalar<T>(a, b); });
+        else
+            static_assert(elementwise_unary<Op, T>,
+                          "evaluate<Op> has neither scalar(), run() nor move() for this scalar type");
+    }
+}
+
+template <class Op>
+void run_by_scalar(kernel_args& args) {
+    switch (args.scalar) {
+    case dtype::f32:
+        return run_as<Op, float>(args);
+    case dtype::f64:
+        return run_as<Op, double>(args);
+    case dtype::field61:
+        return run_as<Op, field61>(args);
+    case dtype::i64:
+        return run_as<Op, std::int64_t>(args);
+    case dtype::i32:
+        return run_as<Op, std::int32_t>(args);
+    case dtype::i16:
+        return run_as<Op, std::int16_t>(args);
+    case dtype::i8:
+        return run_as<Op, std::int8_t>(args);
+    case dtype::u8:
+        return run_as<Op, std::uint8_t>(args);
+    default:
+        return;
+    }
+}
+
+template <class Op>
+concept has_evaluate = requires(kernel_args& args) {
+    evaluate<Op>::move(args);
+}
+|| requires(kernel<float>& k) {
+    evaluate<Op>::template run<float>(k);
+}
+|| elementwise_unary<Op, float> || elementwise_binary<Op, float> || elementwise_with_attributes<Op, float>;
+
+} // namespace detail
+
+template <operation Op>
+constexpr eval_row eval_row::of() noexcept {
+    eval_row row;
+    if constexpr (requires(kernel_args & args) { evaluate<Op>::move(args); })
+        row.move = &evaluate<Op>::move;
+    else if constexpr (detail::has_evaluate<Op>)
+        row.run = &detail::run_by_scalar<Op>;
+    if constexpr (requires(kernel_args & args) { reference_kernel<Op>::run(args); })
+        row.fast = &reference_kernel<Op>::run;
+    if constexpr (detail::has_evaluate<Op>) {
+        row.integers = detail::has_integers<Op>();
+        row.any_scalar = detail::has_any_scalar<Op>();
+    }
+    return row;
+}
+
+#ifdef GSUB_COMPILED
+extern template struct detail::table_storage<eval_row, standard_ops>;
+#endif
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/eval/impl/evaluate.ipp>
+#endif

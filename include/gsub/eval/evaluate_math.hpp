@@ -1,0 +1,200 @@
+// Meaning of elementwise operators and matrix products.
+#pragma once
+
+#include <gsub/eval/elementwise.hpp>
+#include <gsub/eval/kernel.hpp>
+#include <gsub/ir/ops_math.hpp>
+
+namespace gsub {
+
+template <>
+struct evaluate<ops::relu> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T x) {
+        return x < T(0) ? T(0) : x; // keeps NaN
+    }
+};
+template <>
+struct evaluate<ops::clip> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(kernel<T>& k) {
+        auto const& a = k.template attributes<ops::clip>();
+        auto const bound = [&](std::size_t operand, double attribute) -> T {
+            if (k.has(operand)) return k.in(operand).empty() ? convert(attribute) : k.in(operand)[0];
+            return convert(attribute);
+        };
+        auto const low = bound(1, a.min), high = bound(2, a.max);
+        // As min(max(x, low), high): where low > high everything is high.
+        detail::map_unary(k, [&](T x) {
+            auto const raised = x < low ? low : x;
+            return raised > high ? high : raised;
+        });
+    }
+
+private:
+    struct convert_any { // an infinite bound of an integer clip is the end of its range
+        double value;
+        template <class T>
+        operator T() const {
+            if constexpr (std::is_integral_v<T>)
+                return value <= static_cast<double>(std::numeric_limits<T>::min())   ? std::numeric_limits<T>::min()
+                       : value >= static_cast<double>(std::numeric_limits<T>::max()) ? std::numeric_limits<T>::max()
+                                                                                     : static_cast<T>(value);
+            else
+                return math::constant<T>(value);
+        }
+    };
+    static convert_any convert(double value) { return {value}; }
+};
+template <>
+struct evaluate<ops::sigmoid> {
+    template <class T>
+    static T scalar(T x) {
+        return T(1) / (T(1) + math::exp(-x));
+    }
+};
+template <>
+struct evaluate<ops::tanh> {
+    template <class T>
+    static T scalar(T x) {
+        return math::tanh(x);
+    }
+};
+template <>
+struct evaluate<ops::sqrt> {
+    static constexpr bool any_scalar = true;
+    template <class T>
+    static T scalar(T x) {
+        return math::sqrt(x);
+    }
+};
+template <>
+struct evaluate<ops::add> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::add(a, b);
+    }
+};
+template <>
+struct evaluate<ops::sub> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::sub(a, b);
+    }
+};
+template <>
+struct evaluate<ops::mul> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::mul(a, b);
+    }
+};
+template <>
+struct evaluate<ops::div> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::div(a, b);
+    }
+};
+
+/// Conversion. A floating tensor stays as it is computed with unless the target is narrower by declaration and the
+/// scalar is float; a field sees conversions that round as uninterpreted.
+template <>
+struct evaluate<ops::cast> {
+    static void move(kernel_args& args);
+};
+
+template <>
+struct evaluate<ops::mat_mul> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(kernel<T>& k) {
+        run_with(k, [](T const* a, T const* b, T* c, std::int64_t m, std::int64_t inner, std::int64_t n) {
+            for (std::int64_t i = 0; i < m; ++i)
+                for (std::int64_t j = 0; j < n; ++j) {
+                    T sum{};
+                    for (std::int64_t p = 0; p < inner; ++p)
+                        sum = math::add(sum, math::mul(a[i * inner + p], b[p * n + j]));
+                    c[i * n + j] = sum;
+                }
+        });
+    }
+
+    /// Calls `multiply(a, b, c, m, k, n)` for each pair of matrices of two stacks.
+    template <class T, class Multiply>
+    static void run_with(kernel<T>& k, Multiply&& multiply) {
+        ints a(k.dims(0).begin(), k.dims(0).end()), b(k.dims(1).begin(), k.dims(1).end());
+        if (a.size() == 1) a.insert(0, 1);
+        if (b.size() == 1) b.push_back(1);
+        auto const m = a[a.size() - 2], inner = a[a.size() - 1], n = b[b.size() - 1];
+        ints const batch_a(a.begin(), a.end() - 2), batch_b(b.begin(), b.end() - 2);
+        ints batch(std::max(batch_a.size(), batch_b.size()), 1);
+        auto const dim_from_back = [](ints const& d, std::size_t back) {
+            return back < d.size() ? d[d.size() - 1 - back] : 1;
+        };
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            auto const x = dim_from_back(batch_a, i), y = dim_from_back(batch_b, i);
+            batch[batch.size() - 1 - i] = x == 1 ? y : x;
+        }
+        detail::broadcast_plan<2> const plan{
+            batch, {std::span<std::int64_t const>{batch_a}, std::span<std::int64_t const>{batch_b}}};
+        auto const *pa = k.in(0).data(), *pb = k.in(1).data();
+        auto* const out = k.out().data();
+        plan.for_each_run([&](std::int64_t to, std::array<std::int64_t, 2> from, std::int64_t length) {
+            for (std::int64_t i = 0; i < length; ++i)
+                multiply(pa + (from[0] + i * plan.strides[0][0]) * m * inner,
+                         pb + (from[1] + i * plan.strides[1][0]) * inner * n, out + (to + i) * m * n, m, inner, n);
+        });
+    }
+};
+
+template <>
+struct evaluate<ops::gemm> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(kernel<T>& k) {
+        auto const& attributes = k.template attributes<ops::gemm>();
+        auto const m = k.result_dims()[0], n = k.result_dims()[1];
+        auto const inner = k.dims(0)[attributes.transpose_a ? 0 : 1];
+        auto const a = k.in(0), b = k.in(1);
+        auto const out = k.out();
+        auto const alpha = math::constant<T>(attributes.alpha), beta = math::constant<T>(attributes.beta);
+        for (std::int64_t i = 0; i < m; ++i)
+            for (std::int64_t j = 0; j < n; ++j) {
+                T sum{};
+                for (std::int64_t p = 0; p < inner; ++p)
+                    sum = math::add(
+                        sum,
+                        math::mul(a[static_cast<std::size_t>(attributes.transpose_a ? p * m + i : i * inner + p)],
+                                  b[static_cast<std::size_t>(attributes.transpose_b ? j * inner + p : p * n + j)]));
+                out[static_cast<std::size_t>(i * n + j)] = math::mul(alpha, sum);
+            }
+        if (k.has(2)) add_scaled(k, beta);
+    }
+
+    /// The addend: out += beta * c, broadcast.
+    template <class T>
+    static void add_scaled(kernel<T>& k, T beta) {
+        auto const out = k.out();
+        auto const* const c = k.in(2).data();
+        detail::broadcast_plan<1> const plan{k.result_dims(), {k.dims(2)}};
+        plan.for_each_run([&](std::int64_t to, std::array<std::int64_t, 1> from, std::int64_t length) {
+            for (std::int64_t i = 0; i < length; ++i) {
+                auto& y = out[static_cast<std::size_t>(to + i)];
+                y = math::add(y, math::mul(beta, c[from[0] + i * plan.strides[0][0]]));
+            }
+        });
+    }
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/eval/impl/evaluate_math.ipp>
+#endif

@@ -1,0 +1,67 @@
+// Meaning of the operators that move elements, whatever the elements are, and of those that make tensors.
+#pragma once
+
+#include <gsub/eval/kernel.hpp>
+#include <gsub/ir/ops_tensor.hpp>
+
+namespace gsub {
+
+namespace detail {
+/// The operand's elements under the result's dimensions.
+struct same_elements {
+    static void move(kernel_args& args) { args.results[0] = args.operands[0]->reshaped(args.results[0].dims()); }
+};
+} // namespace detail
+
+template <>
+struct evaluate<ops::identity> : detail::same_elements {};
+template <>
+struct evaluate<ops::reshape> : detail::same_elements {};
+template <>
+struct evaluate<ops::flatten> : detail::same_elements {};
+template <>
+struct evaluate<ops::squeeze> : detail::same_elements {};
+template <>
+struct evaluate<ops::unsqueeze> : detail::same_elements {};
+template <>
+struct evaluate<ops::concat> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::split> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::slice> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::pad> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::gather> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::transpose> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::shape> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::fill> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::dirac> {
+    static void move(kernel_args& args);
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/eval/impl/evaluate_tensor.ipp>
+#endif

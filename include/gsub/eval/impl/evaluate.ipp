@@ -1,0 +1,353 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/ir/builder.hpp>
+
+#include <cstring>
+#include <map>
+
+namespace gsub {
+
+namespace detail {
+
+// The element type that a value has while it is computed with.
+GSUB_INLINE dtype storage_type(dtype declared, precision p) {
+    if (!is_floating(declared) || p == precision::native) return declared;
+    return p == precision::f64 ? dtype::f64 : dtype::field61;
+}
+
+// An operator as a function of which only equality is known. Elementwise ones act on each element alone.
+GSUB_INLINE void run_uninterpreted(kernel_args& args) {
+    auto const key = hasher{static_cast<std::uint64_t>(args.op->id)}.add(args.attributes.hash()).finish();
+    auto const word_at = [](tensor const& t, std::int64_t i) -> std::uint64_t {
+        if (t.element() == dtype::field61) return t.data<field61>()[static_cast<std::size_t>(i)].value();
+        std::uint64_t word = 0;
+        auto const item = byte_size(t.element());
+        std::memcpy(&word, t.raw().data() + static_cast<std::size_t>(i) * item, item);
+        return word;
+    };
+    auto const store = [](tensor& t, std::size_t i, std::uint64_t word) {
+        if (t.element() == dtype::field61)
+            t.mutable_data<field61>()[i] = field61::from_bits(word);
+        else if (t.element() == dtype::boolean)
+            t.mutable_data<bool>()[i] = word & 1;
+        else
+            std::memcpy(t.mutable_raw().data() + i * byte_size(t.element()), &word, byte_size(t.element()));
+    };
+    // A vector over channels (the statistics of a normalisation) is no elementwise operand; hence the test of results.
+    if (args.op->category == op_category::elementwise && args.results.size() == 1 && args.operands.size() <= 2) {
+        auto& out = args.results[0];
+        if (out.elements() == 0) return;
+        auto const second = args.operands.size() == 2 && args.operands[1];
+        auto const dims = args.operands[0]->dims();
+        broadcast_plan<2> const plan{out.dims(), {dims, second ? args.operands[1]->dims() : dims}};
+        plan.for_each_run([&](std::int64_t to, std::array<std::int64_t, 2> from, std::int64_t length) {
+            for (std::int64_t i = 0; i < length; ++i) {
+                std::uint64_t words[2] = {word_at(*args.operands[0], from[0] + i * plan.strides[0][0]),
+                                          second ? word_at(*args.operands[1], from[1] + i * plan.strides[1][0]) : 0};
+                if (args.op->commutative && words[0] > words[1]) std::swap(words[0], words[1]);
+                // The same function as `apply_activation` applies in a field.
+                hasher h{static_cast<std::uint64_t>(args.op->id)};
+                h.add(args.attributes.hash()).add(words[0]);
+                if (second) h.add(words[1]);
+                store(out, static_cast<std::size_t>(to + i), h.finish().low);
+            }
+        });
+        return;
+    }
+    hasher whole;
+    whole.add(key);
+    for (auto const* t : args.operands) {
+        if (!t) {
+            whole.add(0);
+            continue;
+        }
+        whole.add(t->rank());
+        for (auto d : t->dims()) whole.add(static_cast<std::uint64_t>(d));
+        for (std::int64_t i = 0; i < t->elements(); ++i) whole.add(word_at(*t, i));
+    }
+    for (auto& out : args.results)
+        for (std::size_t i = 0; i < static_cast<std::size_t>(out.elements()); ++i)
+            store(out, i, hasher{whole}.add(i).finish().low);
+}
+
+/// Runs one graph. Keeps each value until its last use.
+class evaluator {
+public:
+    evaluator(any_graph const& g, std::span<eval_row const> table, evaluate_options const& options)
+        : g_(g), table_(table), options_(options), values_(g.capacity()), uses_left_(g.capacity(), 0) {}
+
+    std::vector<tensor> run(std::span<tensor const> inputs) {
+        for (auto n : g_.order())
+            for (auto v : g_.operands(n))
+                if (v.valid()) ++uses_left_[v.node.index];
+        inline_executor alone;
+        threads_ = options_.threads ? options_.threads : &alone;
+        std::vector<tensor> outputs;
+        for (auto n : g_.order()) {
+            if (n == g_.results_node()) {
+                for (auto v : g_.operands(n)) outputs.push_back(take_output(v));
+                break;
+            }
+            auto& results = values_[n.index];
+            if (g_.is<ops::input>(n))
+                results = {to_precision(checked_input(n, inputs), options_.compute)};
+            else if (g_.is<ops::constant>(n))
+                results = {to_precision(g_.constant_data(n), options_.compute)};
+            else
+                compute(n, results);
+            if (options_.on_node) options_.on_node(options_.context, g_, n, results);
+            if (uses_left_[n.index] == 0) results.clear();
+        }
+        return outputs;
+    }
+
+private:
+    tensor const& checked_input(node_id n, std::span<tensor const> inputs) const {
+        auto const& t = inputs[g_.input_position(n)];
+        auto const& declared = g_.type({n, 0});
+        auto type = t.type();
+        if (type.element == storage_type(declared.element, options_.compute)) type.element = declared.element;
+        if (!compatible(type, declared))
+            throw error{problem{error_code::usage,
+                                g_.display_name(n),
+                                "input",
+                                message({"a tensor of type ", to_string(t.type()), " was given; the graph takes ",
+                                         to_string(declared)}),
+                                {}}};
+        return t;
+    }
+
+    tensor take_output(value_id v) const {
+        auto const& t = values_[v.node.index][v.port];
+        auto const declared = g_.type(v).element;
+        return options_.round_outputs && t.element() == dtype::f64 && declared != dtype::undefined
+                   ? t.converted_to(declared)
+                   : t;
+    }
+
+    void compute(node_id n, std::vector<tensor>& results) {
+        auto const operands = g_.operands(n);
+        small_vector<tensor const*, 8> tensors;
+        small_vector<dtype, 8> declared;
+        for (auto v : operands) {
+            tensors.push_back(v.valid() ? &values_[v.node.index][v.port] : nullptr);
+            declared.push_back(v.valid() ? logical_type(v) : dtype::undefined);
+        }
+        auto const types = result_types(n, tensors, declared);
+        results.reserve(types.size());
+        for (auto const& t : types) {
+            auto const count = t.elements();
+            auto const storage = storage_type(t.element, options_.compute);
+            if (!count ||
+                static_cast<std::uint64_t>(*count) > options_.max_bytes / std::max<std::size_t>(byte_size(storage), 1))
+                throw fault(n, error_code::unsupported,
+                            message({"a result of type ", to_string(t), " exceeds the limit of ", options_.max_bytes,
+                                     " bytes"}));
+            results.push_back(tensor::uninitialized(storage, t.sizes()));
+        }
+        kernel_args args{&g_.op(n),
+                         g_.attributes(n),
+                         {tensors.data(), tensors.size()},
+                         results,
+                         {declared.data(), declared.size()},
+                         scalar_of(n, declared, types),
+                         threads_};
+        try {
+            evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
+        } catch (error const& e) { throw e.within(message({"node \"", g_.display_name(n)})); }
+        for (std::uint32_t port = 0; port < types.size(); ++port)
+            if (g_.type({n, port}).element == dtype::undefined) found_types_[{n, port}] = types[port].element;
+        for (auto v : operands)
+            if (v.valid() && --uses_left_[v.node.index] == 0) values_[v.node.index].clear();
+    }
+
+    // Declared element type of a value; those that the graph does not know were found while running.
+    dtype logical_type(value_id v) const {
+        auto const declared = g_.type(v).element;
+        if (declared != dtype::undefined) return declared;
+        auto const found = found_types_.find(v);
+        return found != found_types_.end() ? found->second : values_[v.node.index][v.port].element();
+    }
+
+    std::vector<tensor_type> result_types(node_id n, std::span<tensor const* const> tensors,
+                                          std::span<dtype const> declared) const {
+        std::vector<tensor_type> types;
+        bool fixed = true;
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
+            types.push_back(g_.type({n, port}));
+            fixed = fixed && types.back().is_static();
+        }
+        if (fixed) return types;
+        small_vector<type_id, 8> operand_types;
+        for (std::size_t i = 0; i < tensors.size(); ++i)
+            operand_types.push_back(tensors[i] ? type_id{tensor_type{declared[i], tensors[i]->dims()}} : type_id{});
+        infer_context cx{g_.op(n), g_.attributes(n), operand_types, types.size()};
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            if (!tensors[i])
+                cx.set_absent(i);
+            else if (auto k = knowledge_of(*tensors[i]))
+                cx.set_known(i, std::move(*k));
+        }
+        infer(g_.operators(), g_.row(n), cx);
+        if (cx.failed()) throw fault(n, error_code::invalid_input, cx.reason());
+        for (std::size_t port = 0; port < types.size(); ++port) {
+            types[port] = cx.result_type(port);
+            if (!types[port].is_static())
+                throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
+        }
+        return types;
+    }
+
+    dtype scalar_of(node_id, std::span<dtype const> declared, std::span<tensor_type const> types) const {
+        dtype widest = dtype::undefined, first = declared.empty() ? dtype::undefined : declared[0];
+        auto const see = [&](dtype t) {
+            if (t == dtype::f64 || (is_floating(t) && widest == dtype::undefined)) widest = t;
+        };
+        for (auto t : declared) see(t);
+        for (auto const& t : types) see(t.element);
+        if (widest == dtype::undefined) return first;
+        if (options_.compute == precision::field) return dtype::field61;
+        return options_.compute == precision::f64 || widest == dtype::f64 ? dtype::f64 : dtype::f32;
+    }
+
+    error fault(node_id n, error_code code, std::string reason) const {
+        return error{problem{code, g_.display_name(n), std::string{g_.op(n).name}, std::move(reason), {}}};
+    }
+
+    any_graph const& g_;
+    std::span<eval_row const> table_;
+    evaluate_options const& options_;
+    std::vector<std::vector<tensor>> values_; // by node
+    std::vector<std::size_t> uses_left_;
+    std::map<value_id, dtype> found_types_; // of values whose type the graph does not know
+    executor* threads_ = nullptr;
+};
+
+// A composite operator: its parts, as a graph of their own.
+GSUB_INLINE void run_by_decomposition(dialect const& d, std::span<eval_row const> table, std::uint16_t row,
+                                      kernel_args& args, evaluate_options const& options) {
+    any_graph parts{d};
+    small_vector<value_id, 6> operands;
+    std::vector<tensor> inputs;
+    for (std::size_t i = 0; i < args.operands.size(); ++i) {
+        if (!args.operands[i]) {
+            operands.push_back({});
+            continue;
+        }
+        operands.push_back(parts.add_input(tensor_type{args.declared[i], args.operands[i]->dims()}, {}));
+        inputs.push_back(*args.operands[i]);
+    }
+    auto const out = d.infer[row].build(parts, args.attributes, operands);
+    parts.set_outputs({&out, 1});
+    auto inner = options;
+    inner.on_node = nullptr;
+    inner.round_outputs = false;
+    inner.threads = args.threads;
+    args.results[0] = evaluate_graph(parts, table, inputs, inner).value()[0];
+}
+
+} // namespace detail
+
+GSUB_INLINE tensor to_precision(tensor const& t, precision p) {
+    auto const storage = detail::storage_type(t.element(), p);
+    if (storage == t.element()) return t;
+    if (storage != dtype::field61) return t.converted_to(storage);
+    auto const wide = t.converted_to(dtype::f64);
+    auto out = tensor::uninitialized(dtype::field61, t.dims());
+    auto const to = out.mutable_data<field61>();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = field61::from_real(wide.data<double>()[i]);
+    return out;
+}
+
+GSUB_INLINE void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,
+                               evaluate_options const& options) {
+    auto const& e = table[row];
+    if (e.move) return e.move(args);
+    if (!e.run) return detail::run_by_decomposition(d, table, row, args, options);
+    if (is_integer(args.scalar) || args.scalar == dtype::boolean) {
+        if (!e.integers || args.scalar == dtype::boolean)
+            throw error{problem{error_code::unsupported,
+                                {},
+                                std::string{args.op->name},
+                                message({"element type ", to_string(args.scalar), " is not supported"}),
+                                {}}};
+        return e.run(args);
+    }
+    if (args.scalar == dtype::field61 && !e.any_scalar && scalar_traits<field61>::provides < args.op->needs)
+        return detail::run_uninterpreted(args);
+    // f16 and bf16 are computed in float and rounded once.
+    std::vector<tensor> widened;
+    widened.reserve(args.operands.size());
+    std::vector<tensor const*> operands(args.operands.begin(), args.operands.end());
+    for (auto& t : operands)
+        if (t && is_floating(t->element()) && t->element() != args.scalar)
+            t = &widened.emplace_back(t->converted_to(args.scalar));
+    std::vector<tensor> results;
+    small_vector<dtype, 4> stored;
+    for (auto& r : args.results) {
+        stored.push_back(r.element());
+        auto const computed = is_floating(r.element()) ? args.scalar : r.element();
+        results.push_back(computed == r.element() ? std::move(r) : tensor::uninitialized(computed, r.dims()));
+    }
+    auto inner = args;
+    inner.operands = operands;
+    inner.results = results;
+    if (e.fast && options.fast_kernels && args.scalar != dtype::field61)
+        e.fast(inner);
+    else
+        e.run(inner);
+    for (std::size_t i = 0; i < results.size(); ++i) args.results[i] = results[i].converted_to(stored[i]);
+}
+
+GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table) {
+    std::vector<problem> found;
+    for (auto n : g.order()) {
+        if (g.is<ops::input>(n) || g.is<ops::constant>(n) || n == g.results_node()) continue;
+        auto const row = g.row(n);
+        if (g.is<ops::opaque>(n)) {
+            auto const& a = g.attributes<ops::opaque>(n);
+            found.push_back({error_code::unsupported, g.display_name(n),
+                             a.domain.empty() ? a.op_type : message({a.domain, ".", a.op_type}),
+                             "gsub does not know this operator", "gsub ops lists the operators"});
+        } else if (!table[row].move && !table[row].run && !g.operators().infer[row].build) {
+            found.push_back({error_code::unsupported,
+                             g.display_name(n),
+                             std::string{g.op(n).name},
+                             "no gsub::evaluate for this operator",
+                             {}});
+        }
+    }
+    return found;
+}
+
+GSUB_INLINE result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
+                                                       std::span<tensor const> inputs,
+                                                       evaluate_options const& options) {
+    GSUB_ASSERT(table.size() == g.operators().ops.size(),
+                "evaluate_graph needs the table of the graph's own set of operators");
+    return capture([&] {
+        if (auto missing = not_computable(g, table); !missing.empty()) throw error{std::move(missing)};
+        if (inputs.size() != g.inputs().size())
+            throw error{error_code::usage,
+                        message({inputs.size(), " inputs were given; the graph takes ", g.inputs().size()})};
+        return detail::evaluator{g, table, options}.run(inputs);
+    });
+}
+
+GSUB_INLINE std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed) {
+    std::vector<tensor> inputs;
+    random_stream const root{seed};
+    for (auto n : g.inputs()) {
+        auto const& type = g.type({n, 0});
+        ints dims;
+        for (auto d : type.dims) dims.push_back(d.fixed() ? d.size() : 1);
+        auto t = tensor::uninitialized(type.element == dtype::undefined ? dtype::f32 : type.element, dims);
+        fill_random(t, root.split(inputs.size()));
+        inputs.push_back(std::move(t));
+    }
+    return inputs;
+}
+
+} // namespace gsub

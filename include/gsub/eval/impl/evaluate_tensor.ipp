@@ -1,0 +1,253 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/eval/evaluate_tensor.hpp>
+
+#include <cstring>
+
+namespace gsub {
+
+namespace detail {
+
+template <class Op>
+attributes_of<Op> const& typed_attributes(kernel_args const& args) {
+    static attributes_of<Op> const defaults{};
+    auto const* typed = static_cast<attributes_of<Op> const*>(args.attributes.typed());
+    return typed ? *typed : defaults;
+}
+
+GSUB_INLINE ints setting(kernel_args const& args, std::size_t operand, ints const& attribute) {
+    return operand < args.operands.size() && args.operands[operand] ? args.operands[operand]->to_ints() : attribute;
+}
+
+GSUB_INLINE std::size_t positive_axis(std::int64_t axis, std::size_t rank) {
+    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+// A tensor as rows along an axis: `outer` times a run of `dims[axis]` pieces of `inner` bytes.
+struct axis_rows {
+    std::int64_t outer, inner;
+    axis_rows(tensor const& t, std::size_t axis)
+        : outer(product(t.dims().first(axis))),
+          inner(product(t.dims().subspan(axis + 1)) * static_cast<std::int64_t>(byte_size(t.element()))) {}
+};
+// Copies `outer` rows of `length` bytes between places that are `from_step` and `to_step` bytes apart.
+GSUB_INLINE void copy_rows(std::byte const* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+                           std::int64_t length, std::int64_t outer) {
+    for (std::int64_t o = 0; length > 0 && o < outer; ++o)
+        std::memcpy(to + o * to_step, from + o * from_step, static_cast<std::size_t>(length));
+}
+
+// out[position] = in[offset(position)] for each position of the result, elements of `item` bytes.
+template <class Offset>
+void gather_elements(tensor const& in, tensor& out, Offset&& offset) {
+    if (out.elements() == 0) return;
+    auto const copy = [&]<class Item>(Item const* from, Item* to) {
+        box_index at{out.dims()};
+        do {
+            auto const source = offset(at);
+            if (source >= 0) *to = from[source];
+            ++to;
+        } while (at.next());
+    };
+    auto const* const from = in.raw().data();
+    auto* const to = out.mutable_raw().data();
+    switch (byte_size(in.element())) {
+    case 1:
+        return copy(reinterpret_cast<std::uint8_t const*>(from), reinterpret_cast<std::uint8_t*>(to));
+    case 2:
+        return copy(reinterpret_cast<std::uint16_t const*>(from), reinterpret_cast<std::uint16_t*>(to));
+    case 4:
+        return copy(reinterpret_cast<std::uint32_t const*>(from), reinterpret_cast<std::uint32_t*>(to));
+    default:
+        return copy(reinterpret_cast<std::uint64_t const*>(from), reinterpret_cast<std::uint64_t*>(to));
+    }
+}
+
+GSUB_INLINE small_vector<std::int64_t, 6> row_major_strides(std::span<std::int64_t const> dims) {
+    small_vector<std::int64_t, 6> strides(dims.size(), 1);
+    for (auto i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+    return strides;
+}
+
+// Sets every element to a number, whatever the element type.
+GSUB_INLINE void set_all(tensor& t, double real, std::int64_t integer) {
+    if (t.element() == dtype::field61) {
+        for (auto& x : t.mutable_data<field61>()) x = field61::from_real(real);
+        return;
+    }
+    with_storage_type(t.element(), [&]<class T> {
+        T value{};
+        if constexpr (std::is_same_v<T, bool>)
+            value = integer != 0;
+        else if constexpr (std::is_integral_v<T>)
+            value = static_cast<T>(integer);
+        else
+            value = static_cast<T>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(real));
+        for (auto& x : t.mutable_data<T>()) x = value;
+    });
+}
+
+} // namespace detail
+
+GSUB_INLINE void evaluate<ops::concat>::move(kernel_args& args) {
+    auto& whole = args.results[0];
+    auto const axis = detail::positive_axis(detail::typed_attributes<ops::concat>(args).axis, whole.rank());
+    detail::axis_rows const rows{whole, axis};
+    auto* const to = whole.mutable_raw().data();
+    std::int64_t begin = 0;
+    for (auto const* part : args.operands) {
+        auto const length = part->dims()[axis] * rows.inner;
+        detail::copy_rows(part->raw().data(), length, to + begin, whole.dims()[axis] * rows.inner, length, rows.outer);
+        begin += length;
+    }
+}
+
+GSUB_INLINE void evaluate<ops::split>::move(kernel_args& args) {
+    auto const& whole = *args.operands[0];
+    auto const axis = detail::positive_axis(detail::typed_attributes<ops::split>(args).axis, whole.rank());
+    detail::axis_rows const rows{whole, axis};
+    std::int64_t begin = 0;
+    for (auto& part : args.results) {
+        auto const length = part.dims()[axis] * rows.inner;
+        detail::copy_rows(whole.raw().data() + begin, whole.dims()[axis] * rows.inner, part.mutable_raw().data(),
+                          length, length, rows.outer);
+        begin += length;
+    }
+}
+
+GSUB_INLINE void evaluate<ops::slice>::move(kernel_args& args) {
+    auto const& a = detail::typed_attributes<ops::slice>(args);
+    auto const& in = *args.operands[0];
+    auto const starts = detail::setting(args, 1, a.starts), ends = detail::setting(args, 2, a.ends);
+    ints axes = a.axes, steps = a.steps;
+    if (args.operands.size() > 1) {
+        axes.clear();
+        for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+        steps = ints(starts.size(), 1);
+        axes = detail::setting(args, 3, axes);
+        steps = detail::setting(args, 4, steps);
+    }
+    auto const strides = detail::row_major_strides(in.dims());
+    small_vector<std::int64_t, 6> step(in.rank(), 1);
+    std::int64_t origin = 0;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        auto const axis = detail::positive_axis(axes[i], in.rank());
+        auto const range = clamped_slice(starts[i], ends[i], steps[i], in.dims()[axis]);
+        origin += range.start * strides[axis];
+        step[axis] = range.step;
+    }
+    detail::gather_elements(in, args.results[0], [&](box_index const& at) {
+        auto offset = origin;
+        for (std::size_t i = 0; i < step.size(); ++i)
+            if (at[i] != 0) offset += at[i] * step[i] * strides[i]; // a lone element may have any step
+        return offset;
+    });
+}
+
+GSUB_INLINE void evaluate<ops::pad>::move(kernel_args& args) {
+    auto const& a = detail::typed_attributes<ops::pad>(args);
+    auto const& in = *args.operands[0];
+    auto& out = args.results[0];
+    ints axes;
+    for (std::size_t i = 0; i < in.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+    axes = detail::setting(args, 3, axes);
+    auto const pads = detail::setting(args, 1, a.pads);
+    small_vector<std::int64_t, 6> begin(in.rank(), 0);
+    for (std::size_t i = 0; i < axes.size(); ++i) begin[detail::positive_axis(axes[i], in.rank())] = pads[i];
+    if (a.mode == "constant") {
+        if (args.operands.size() > 2 && args.operands[2] && args.operands[2]->elements() > 0) {
+            auto const value = args.operands[2]->reshaped(ints{args.operands[2]->elements()});
+            detail::gather_elements(value, out, [](box_index const&) { return 0; });
+        } else {
+            detail::set_all(out, a.value, static_cast<std::int64_t>(a.value));
+        }
+    }
+    auto const strides = detail::row_major_strides(in.dims());
+    auto const edge = a.mode == "edge", reflect = a.mode == "reflect";
+    detail::gather_elements(in, out, [&](box_index const& at) -> std::int64_t {
+        std::int64_t offset = 0;
+        for (std::size_t i = 0; i < begin.size(); ++i) {
+            auto const size = in.dims()[i];
+            auto x = at[i] - begin[i];
+            if (edge) x = std::clamp<std::int64_t>(x, 0, size - 1);
+            if (reflect && (x < 0 || x >= size)) x = x < 0 ? -x : 2 * (size - 1) - x;
+            if (x < 0 || x >= size) return -1; // keeps the border's value
+            offset += x * strides[i];
+        }
+        return offset;
+    });
+}
+
+GSUB_INLINE void evaluate<ops::gather>::move(kernel_args& args) {
+    auto const &in = *args.operands[0], &indices = *args.operands[1];
+    auto& out = args.results[0];
+    auto const axis = detail::positive_axis(detail::typed_attributes<ops::gather>(args).axis, in.rank());
+    auto const size = in.dims()[axis];
+    auto const inner = static_cast<std::size_t>(product(in.dims().subspan(axis + 1))) * byte_size(in.element());
+    auto const outer = product(in.dims().first(axis));
+    auto const wanted = indices.converted_to(dtype::i64);
+    auto const at = wanted.data<std::int64_t>();
+    if (out.size_bytes() == 0) return;
+    auto* to = out.mutable_raw().data();
+    for (std::int64_t o = 0; o < outer; ++o)
+        for (auto i : at) {
+            if (i < -size || i >= size)
+                throw error{problem{error_code::invalid_input,
+                                    {},
+                                    "Gather",
+                                    message({"index ", i, " for a dimension of size ", size}),
+                                    {}}};
+            auto const from = static_cast<std::size_t>(o * size + (i < 0 ? i + size : i));
+            std::memcpy(to, in.raw().data() + from * inner, inner);
+            to += inner;
+        }
+}
+
+GSUB_INLINE void evaluate<ops::transpose>::move(kernel_args& args) {
+    auto const& in = *args.operands[0];
+    auto const& perm = detail::typed_attributes<ops::transpose>(args).perm;
+    auto const strides = detail::row_major_strides(in.dims());
+    small_vector<std::int64_t, 6> step;
+    for (auto p : perm) step.push_back(strides[static_cast<std::size_t>(p)]);
+    detail::gather_elements(in, args.results[0], [&](box_index const& at) {
+        std::int64_t offset = 0;
+        for (std::size_t i = 0; i < step.size(); ++i) offset += at[i] * step[i];
+        return offset;
+    });
+}
+
+GSUB_INLINE void evaluate<ops::shape>::move(kernel_args& args) {
+    auto const& a = detail::typed_attributes<ops::shape>(args);
+    auto const dims = args.operands[0]->dims();
+    auto const rank = static_cast<std::int64_t>(dims.size());
+    auto const start = std::clamp<std::int64_t>(a.start < 0 ? a.start + rank : a.start, 0, rank);
+    auto const out = args.results[0].mutable_data<std::int64_t>();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = dims[static_cast<std::size_t>(start) + i];
+}
+
+GSUB_INLINE void evaluate<ops::fill>::move(kernel_args& args) {
+    auto const& a = detail::typed_attributes<ops::fill>(args);
+    detail::set_all(args.results[0], a.value, a.integer);
+}
+
+GSUB_INLINE void evaluate<ops::dirac>::move(kernel_args& args) {
+    auto const& a = detail::typed_attributes<ops::dirac>(args);
+    auto& out = args.results[0];
+    detail::set_all(out, 0, 0);
+    auto one = tensor::uninitialized(out.element(), ints{1});
+    detail::set_all(one, 1, 1);
+    auto const outputs = a.shape[0], inputs = a.shape[1], per_group = std::max<std::int64_t>(1, outputs / a.group);
+    auto const area = product(std::span<std::int64_t const>(a.shape).subspan(2));
+    std::int64_t tap = 0;
+    for (std::size_t i = 0; i < a.position.size(); ++i) tap = tap * a.shape[i + 2] + a.position[i];
+    auto const item = byte_size(out.element());
+    for (std::int64_t o = 0; o < outputs; ++o) {
+        auto const input = o % per_group; // the channel within the group
+        if (input >= inputs) continue;
+        std::memcpy(out.mutable_raw().data() + static_cast<std::size_t>((o * inputs + input) * area + tap) * item,
+                    one.raw().data(), item);
+    }
+}
+
+} // namespace gsub

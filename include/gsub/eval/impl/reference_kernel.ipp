@@ -1,0 +1,229 @@
+#pragma once
+
+#include <gsub/eval/elementwise.hpp>
+#include <gsub/eval/evaluate_math.hpp>
+#include <gsub/eval/evaluate_nn.hpp>
+#include <gsub/eval/reference_kernel.hpp>
+
+#ifndef EIGEN_MPL2_ONLY
+#define EIGEN_MPL2_ONLY
+#endif
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <vector>
+
+namespace gsub {
+
+namespace detail {
+
+template <class T>
+using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using matrix_in = Eigen::Map<row_major<T> const, Eigen::Unaligned, Eigen::OuterStride<>>;
+template <class T>
+using matrix_out = Eigen::Map<row_major<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
+
+// c[m,n] = a[m,k] * b[k,n], row-major with the given row lengths in memory.
+template <class T>
+void blocked_product(T const* a, std::int64_t a_row, T const* b, std::int64_t b_row, T* c, std::int64_t c_row,
+                     std::int64_t m, std::int64_t k, std::int64_t n) {
+    if (m == 0 || n == 0) return;
+    matrix_out<T> out{c, m, n, Eigen::OuterStride<>{c_row}};
+    if (k == 0) return static_cast<void>(out.setZero());
+    out.noalias() =
+        matrix_in<T>{a, m, k, Eigen::OuterStride<>{a_row}} * matrix_in<T>{b, k, n, Eigen::OuterStride<>{b_row}};
+}
+
+// Runs `body(begin, end)` over pieces of [0, count), one a thread and more where pieces are large.
+template <class F>
+void parallel_pieces(executor& threads, std::int64_t count, std::int64_t least, F&& body) {
+    auto const pieces = std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1,
+                                                 4 * static_cast<std::int64_t>(threads.concurrency()));
+    if (pieces == 1 || threads.concurrency() == 1) return body(std::int64_t{0}, count);
+    threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t i) {
+        auto const p = static_cast<std::int64_t>(i);
+        body(count * p / pieces, count * (p + 1) / pieces);
+    });
+}
+
+// Taps of a window over places [begin, end) of one output plane: row t of `columns` holds the input under tap t.
+template <class T>
+void gather_columns(window_attributes const& w, std::span<std::int64_t const> input,
+                    std::span<std::int64_t const> kernel_dims, std::span<std::int64_t const> output, T const* plane,
+                    std::int64_t begin, std::int64_t end, T* columns) {
+    auto const width_out = output.back(), width_in = input.back();
+    auto const stride = w.strides.back(), pad = w.pads[input.size() - 1], dilation = w.dilations.back();
+    box_index tap{kernel_dims};
+    do {
+        for (auto p = begin; p < end;) { // one row of the output at a time
+            auto const column = p % width_out;
+            auto const count = std::min(width_out - column, end - p);
+            std::int64_t row = 0, rest = p / width_out;
+            bool inside = true;
+            small_vector<std::int64_t, 4> at(input.size(), 0);
+            for (auto i = input.size() - 1; i-- > 0;) at[i] = rest % output[i], rest /= output[i];
+            for (std::size_t i = 0; i + 1 < input.size(); ++i) {
+                auto const x = at[i] * w.strides[i] - w.pads[i] + tap[i] * w.dilations[i];
+                inside = inside && x >= 0 && x < input[i];
+                row = row * input[i] + x;
+            }
+            auto const first = column * stride - pad + tap[input.size() - 1] * dilation;
+            for (std::int64_t i = 0; i < count; ++i) {
+                auto const x = first + i * stride;
+                *columns++ = inside && x >= 0 && x < width_in ? plane[row * width_in + x] : T{};
+            }
+            p += count;
+        }
+    } while (tap.next());
+}
+
+template <class T>
+void finish_row(T* y, std::int64_t count, T bias, attributes_of<ops::conv> const& a) {
+    auto const low = T(a.act_min), high = T(a.act_max);
+    // The common activations get loops of their own, which vectorise.
+    if (a.act == activation::none) {
+        if (bias != T{})
+            for (std::int64_t i = 0; i < count; ++i) y[i] += bias;
+    } else if (a.act == activation::relu) {
+        for (std::int64_t i = 0; i < count; ++i) y[i] = y[i] + bias < T{} ? T{} : y[i] + bias;
+    } else {
+        for (std::int64_t i = 0; i < count; ++i) y[i] = apply_activation<T>(a.act, low, high, y[i] + bias);
+    }
+}
+
+// One input channel a group: for each row of the output, add the shifted input row times each weight.
+template <class T>
+void depthwise_2d(kernel<T>& k, attributes_of<ops::conv> const& a) {
+    auto const x = k.dims(0), w = k.dims(1), y = k.result_dims();
+    auto const per_group = y[1] / a.group;
+    auto const *in = k.in(0).data(), *weights = k.in(1).data(), *bias = k.has(2) ? k.in(2).data() : nullptr;
+    auto* const out = k.out().data();
+    parallel_pieces(k.threads(), y[0] * y[1], 8, [&](std::int64_t begin, std::int64_t end) {
+        for (auto plane = begin; plane < end; ++plane) {
+            auto const n = plane / y[1], o = plane % y[1];
+            auto const* const input = in + (n * x[1] + o / per_group) * x[2] * x[3];
+            for (std::int64_t r = 0; r < y[2]; ++r) {
+                auto* const to = out + (plane * y[2] + r) * y[3];
+                std::fill_n(to, y[3], T{});
+                for (std::int64_t kr = 0; kr < w[2]; ++kr) {
+                    auto const row = r * a.strides[0] - a.pads[0] + kr * a.dilations[0];
+                    if (row < 0 || row >= x[2]) continue;
+                    for (std::int64_t kc = 0; kc < w[3]; ++kc) {
+                        auto const weight = weights[(o * w[2] + kr) * w[3] + kc];
+                        auto const shift = kc * a.dilations[1] - a.pads[1], stride = a.strides[1];
+                        // columns whose input lies inside
+                        auto const first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+                        auto const last = x[3] - shift <= 0 ? 0 : std::min(y[3], (x[3] - shift - 1) / stride + 1);
+                        auto const* const from = input + row * x[3] + shift;
+                        if (stride == 1)
+                            for (auto i = first; i < last; ++i) to[i] += weight * from[i];
+                        else
+                            for (auto i = first; i < last; ++i) to[i] += weight * from[i * stride];
+                    }
+                }
+                finish_row(to, y[3], bias ? bias[o] : T{}, a);
+            }
+        }
+    });
+}
+
+} // namespace detail
+
+template <class T>
+void reference_kernel<ops::conv>::run(kernel<T>& k) {
+    auto const& a = k.template attributes<ops::conv>();
+    auto const x = k.dims(0), w = k.dims(1), y = k.result_dims();
+    if (k.out().empty()) return;
+    auto const spatial = y.size() - 2;
+    if (w[1] == 1 && spatial == 2 && a.group > 1) return detail::depthwise_2d(k, a);
+    auto const inputs = w[1], outputs = y[1] / a.group;
+    auto const area_in = product(x.subspan(2)), area_k = product(w.subspan(2)), area_out = product(y.subspan(2));
+    auto const depth = inputs * area_k;
+    bool plain = area_k == 1; // a product without gathering
+    for (std::size_t i = 0; i < spatial; ++i)
+        plain = plain && a.strides[i] == 1 && a.pads[i] == 0 && a.pads[i + spatial] == 0;
+    auto const *in = k.in(0).data(), *weights = k.in(1).data(), *bias = k.has(2) ? k.in(2).data() : nullptr;
+    auto* const out = k.out().data();
+    // Pieces of places such that the gathered columns stay in the second-level cache.
+    auto const piece = std::clamp<std::int64_t>(
+        (std::int64_t{1} << 18) / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(depth, 1), 48, 1024);
+    auto const pieces = (area_out + piece - 1) / piece;
+    auto const work = [&](std::size_t index) {
+        thread_local std::vector<T> columns;
+        auto const job = static_cast<std::int64_t>(index);
+        auto const begin = job % pieces * piece, end = std::min(area_out, begin + piece);
+        auto const g = job / pieces % a.group, n = job / pieces / a.group;
+        auto const* const input = in + (n * x[1] + g * inputs) * area_in;
+        auto const* columns_at = input + begin;
+        auto columns_row = area_in;
+        if (!plain) {
+            columns.resize(static_cast<std::size_t>(depth * (end - begin)));
+            for (std::int64_t c = 0; c < inputs; ++c)
+                detail::gather_columns(a, x.subspan(2), w.subspan(2), y.subspan(2), input + c * area_in, begin, end,
+                                       columns.data() + c * area_k * (end - begin));
+            columns_at = columns.data();
+            columns_row = end - begin;
+        }
+        auto* const to = out + (n * y[1] + g * outputs) * area_out + begin;
+        detail::blocked_product(weights + g * outputs * depth, depth, columns_at, columns_row, to, area_out, outputs,
+                                depth, end - begin);
+        for (std::int64_t o = 0; o < outputs; ++o)
+            detail::finish_row(to + o * area_out, end - begin, bias ? bias[g * outputs + o] : T{}, a);
+    };
+    auto const jobs = static_cast<std::size_t>(pieces * a.group * y[0]);
+    auto const flop = 2 * static_cast<double>(product(y)) * static_cast<double>(depth);
+    if (k.threads().concurrency() > 1 && flop > 2e6)
+        k.threads().parallel_for(jobs, work);
+    else
+        for (std::size_t i = 0; i < jobs; ++i) work(i);
+}
+
+template <class T>
+void reference_kernel<ops::mat_mul>::run(kernel<T>& k) {
+    auto const a = k.dims(0), b = k.dims(1);
+    // One right operand for all: the left batch is one tall matrix.
+    if (a.size() >= 2 && b.size() == 2) {
+        auto const inner = b[0], n = b[1], m = inner == 0 ? product(a.first(a.size() - 1)) : product(a) / inner;
+        auto const *pa = k.in(0).data(), *pb = k.in(1).data();
+        auto* const out = k.out().data();
+        // Rows are split between threads; where there are few, columns.
+        if (m >= n)
+            detail::parallel_pieces(k.threads(), m, 32, [&](std::int64_t begin, std::int64_t end) {
+                detail::blocked_product(pa + begin * inner, inner, pb, n, out + begin * n, n, end - begin, inner, n);
+            });
+        else
+            detail::parallel_pieces(k.threads(), n, 64, [&](std::int64_t begin, std::int64_t end) {
+                detail::blocked_product(pa, inner, pb + begin, n, out + begin, n, m, inner, end - begin);
+            });
+        return;
+    }
+    evaluate<ops::mat_mul>::run_with(
+        k, [](T const* x, T const* y, T* z, std::int64_t m, std::int64_t inner, std::int64_t n) {
+            detail::blocked_product(x, inner, y, n, z, n, m, inner, n);
+        });
+}
+
+template <class T>
+void reference_kernel<ops::gemm>::run(kernel<T>& k) {
+    auto const& a = k.template attributes<ops::gemm>();
+    auto const m = k.result_dims()[0], n = k.result_dims()[1], inner = k.dims(0)[a.transpose_a ? 0 : 1];
+    if (m == 0 || n == 0) return;
+    auto out = detail::matrix_out<T>{k.out().data(), m, n, Eigen::OuterStride<>{n}};
+    detail::matrix_in<T> const x{k.in(0).data(), k.dims(0)[0], k.dims(0)[1], Eigen::OuterStride<>{k.dims(0)[1]}};
+    detail::matrix_in<T> const y{k.in(1).data(), k.dims(1)[0], k.dims(1)[1], Eigen::OuterStride<>{k.dims(1)[1]}};
+    auto const alpha = T(a.alpha);
+    if (inner == 0)
+        out.setZero();
+    else if (a.transpose_a && a.transpose_b)
+        out.noalias() = alpha * (x.transpose() * y.transpose());
+    else if (a.transpose_a)
+        out.noalias() = alpha * (x.transpose() * y);
+    else if (a.transpose_b)
+        out.noalias() = alpha * (x * y.transpose());
+    else
+        out.noalias() = alpha * (x * y);
+    if (k.has(2)) evaluate<ops::gemm>::add_scaled(k, T(a.beta));
+}
+
+} // namespace gsub

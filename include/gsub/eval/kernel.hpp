@@ -1,0 +1,93 @@
+// One application of an operator to tensors, as its meaning sees it.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/eval/scalar.hpp>
+#include <gsub/ir/op.hpp>
+#include <gsub/ir/tensor.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace gsub {
+
+/// Operands and results of one application. Floating tensors hold the scalar that is computed with, whatever the graph
+/// declares; integer and boolean ones hold what they are.
+struct kernel_args {
+    op_info const* op = nullptr;
+    attributes_id attributes;
+    std::span<tensor const* const> operands; ///< null where one is left out
+    std::span<tensor> results;               ///< of the right types, elements not set
+    std::span<dtype const> declared;         ///< element types of the operands in the graph
+    dtype scalar = dtype::f32;               ///< f32, f64 or field61 where floats are involved, else the integers' type
+    executor* threads = nullptr;             ///< never null in a call
+};
+
+/// `kernel_args` with the scalar as a type.
+template <class T>
+class kernel {
+public:
+    explicit kernel(kernel_args& args) noexcept : args_(&args) {}
+
+    template <operation Op>
+    [[nodiscard]] attributes_of<Op> const& attributes() const {
+        static attributes_of<Op> const defaults{};
+        auto const* typed = static_cast<attributes_of<Op> const*>(args_->attributes.typed());
+        return typed ? *typed : defaults;
+    }
+    [[nodiscard]] std::size_t operands() const noexcept { return args_->operands.size(); }
+    [[nodiscard]] bool has(std::size_t i) const noexcept { return i < args_->operands.size() && args_->operands[i]; }
+    [[nodiscard]] tensor const& operand(std::size_t i) const noexcept { return *args_->operands[i]; }
+    [[nodiscard]] std::span<std::int64_t const> dims(std::size_t i) const noexcept { return operand(i).dims(); }
+    [[nodiscard]] std::span<T const> in(std::size_t i) const { return operand(i).template data<T>(); }
+    [[nodiscard]] std::size_t results() const noexcept { return args_->results.size(); }
+    [[nodiscard]] tensor& result(std::size_t i) const noexcept { return args_->results[i]; }
+    [[nodiscard]] std::span<std::int64_t const> result_dims(std::size_t i = 0) const noexcept {
+        return result(i).dims();
+    }
+    [[nodiscard]] std::span<T> out(std::size_t i = 0) const { return result(i).template mutable_data<T>(); }
+    [[nodiscard]] executor& threads() const noexcept { return *args_->threads; }
+    [[nodiscard]] kernel_args& args() const noexcept { return *args_; }
+
+private:
+    kernel_args* args_;
+};
+
+/// Meaning of an operator. A specialisation has one of
+/// - `template <class T> static T scalar(T x, ...)`: elementwise, of one or two operands, and the same with the
+/// attributes
+///   in front: `scalar(attributes_of<Op> const&, T x, ...)`;
+/// - `template <class T> static void run(kernel<T>&)`: anything that computes;
+/// - `static void move(kernel_args&)`: what only moves elements, for every element type;
+/// and may have `integers` (false: whether it is defined on integers too) and `any_scalar` (false: whether `run` also
+/// means something for a scalar that lacks what the operator needs).
+template <class Op>
+struct evaluate;
+
+/// Product of dimensions. *Requires* that it fits, as those of existing tensors do.
+[[nodiscard]] inline std::int64_t product(std::span<std::int64_t const> dims) noexcept {
+    std::int64_t n = 1;
+    for (auto d : dims) n *= d;
+    return n;
+}
+
+/// Steps through the positions of a box in row-major order.
+class box_index {
+public:
+    explicit box_index(std::span<std::int64_t const> dims) : dims_(dims.begin(), dims.end()), at_(dims.size(), 0) {}
+    [[nodiscard]] std::int64_t operator[](std::size_t i) const noexcept { return at_[i]; }
+    [[nodiscard]] std::span<std::int64_t const> position() const noexcept { return at_; }
+    /// Goes to the next position; false at the end, where it is at the first again.
+    bool next() noexcept {
+        for (auto i = dims_.size(); i-- > 0;) {
+            if (++at_[i] < dims_[i]) return true;
+            at_[i] = 0;
+        }
+        return false;
+    }
+
+private:
+    small_vector<std::int64_t, 6> dims_, at_;
+};
+
+} // namespace gsub

@@ -1,0 +1,108 @@
+// What the meaning of an operator may be computed with: floating-point numbers, integers, a prime field, the user's
+// own.
+#pragma once
+
+#include <gsub/core/hash.hpp>
+#include <gsub/eval/field.hpp>
+#include <gsub/ir/op.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+namespace gsub {
+
+/// What a scalar type can do. Specialise `provides` for a scalar of your own.
+template <class T>
+struct scalar_traits {
+    static constexpr auto provides = std::is_floating_point_v<T> ? scalar_needs::transcendental : scalar_needs::ordered;
+};
+template <>
+struct scalar_traits<field61> {
+    static constexpr auto provides = scalar_needs::field;
+};
+
+/// Functions of scalars that `evaluate<Op>` is written with. Found for a user's scalar by argument-dependent lookup.
+namespace math {
+
+/// Image of a real constant.
+template <class T>
+[[nodiscard]] T constant(double value) {
+    if constexpr (std::same_as<T, field61>)
+        return field61::from_real(value);
+    else
+        return static_cast<T>(value);
+}
+
+// Integer arithmetic wraps around, as in the files' reference implementations; signed overflow is undefined in C++.
+template <class T>
+[[nodiscard]] constexpr T add(T a, T b) noexcept {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    else
+        return a + b;
+}
+template <class T>
+[[nodiscard]] constexpr T sub(T a, T b) noexcept {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+    else
+        return a - b;
+}
+template <class T>
+[[nodiscard]] constexpr T mul(T a, T b) noexcept {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    else
+        return a * b;
+}
+/// Integers truncate; x / 0 is 0 and min / -1 wraps around to min, so that no input can raise a signal.
+template <class T>
+[[nodiscard]] constexpr T div(T a, T b) noexcept {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return T{0};
+        if constexpr (std::is_signed_v<T>)
+            if (b == T{-1}) return sub(T{0}, a);
+        return static_cast<T>(a / b);
+    } else {
+        return a / b;
+    }
+}
+
+using std::exp;
+using std::pow;
+using std::tanh;
+
+/// Square root; in a field an uninterpreted function, which is what folding a normalisation needs of it.
+template <class T>
+[[nodiscard]] T sqrt(T x) {
+    if constexpr (std::same_as<T, field61>)
+        return field61::from_bits(hasher{hash_name("sqrt")}.add(x.value()).finish().low);
+    else
+        return std::sqrt(x);
+}
+
+/// Largest of some numbers, NaN if one of them is; in a field an uninterpreted symmetric function. Sorts its argument
+/// there.
+template <class T>
+[[nodiscard]] T maximum(std::span<T> numbers) {
+    if constexpr (std::same_as<T, field61>) {
+        std::sort(numbers.begin(), numbers.end());
+        hasher h{hash_name("maximum")};
+        for (auto x : numbers) h.add(x.value());
+        return field61::from_bits(h.finish().low);
+    } else {
+        auto best = numbers[0];
+        for (auto x : numbers)
+            if (x > best || x != x) best = x;
+        return best;
+    }
+}
+
+} // namespace math
+
+} // namespace gsub

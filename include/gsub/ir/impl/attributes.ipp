@@ -1,0 +1,116 @@
+#pragma once
+
+#include <gsub/core/intern.hpp>
+#include <gsub/core/message.hpp>
+#include <gsub/ir/attributes.hpp>
+
+#include <bit>
+#include <cmath>
+
+namespace gsub {
+
+namespace detail {
+
+// NaN equals itself here: attributes are compared as what they are, not as what they mean.
+GSUB_INLINE bool same_bits(attribute_value const& a, attribute_value const& b) {
+    auto const same = [](double x, double y) {
+        return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+    };
+    auto const &x = a.real_list(), &y = b.real_list();
+    return a.kind() == b.kind() && a.integer() == b.integer() && same(a.real(), b.real()) && a.text() == b.text() &&
+           a.integer_list() == b.integer_list() && std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
+}
+
+GSUB_INLINE bool operator==(attribute_entry const& a, attribute_entry const& b) {
+    return a.op == b.op && std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(), same_bits);
+}
+
+GSUB_INLINE hash128 hash_of(op_id op, std::span<attribute_value const> values) {
+    hasher h{static_cast<std::uint64_t>(op)};
+    for (auto const& v : values) {
+        h.add(static_cast<std::uint64_t>(v.kind()))
+            .add(static_cast<std::uint64_t>(v.integer()))
+            .add_real(v.real())
+            .add(std::string_view{v.text()});
+        h.add(v.integer_list().size()).add(v.real_list().size());
+        for (auto x : v.integer_list()) h.add(static_cast<std::uint64_t>(x));
+        for (auto x : v.real_list()) h.add_real(x);
+    }
+    return h.finish();
+}
+
+struct attribute_entry_hash {
+    hash128 operator()(attribute_entry const& e) const noexcept { return e.hash; }
+};
+using attribute_interner = interner<attribute_entry, attribute_entry_hash>;
+
+GSUB_INLINE attribute_interner& attribute_sets() {
+    static attribute_interner instance;
+    static bool const nothing_is_zero = instance.intern({op_id{}, {}, nullptr, hash_of(op_id{}, {})}) == 0;
+    static_cast<void>(nothing_is_zero);
+    return instance;
+}
+
+// Shortest form that reads back to the same double, and always recognisable as a real number.
+GSUB_INLINE std::string real_text(double v) {
+    if (std::isnan(v)) return "nan";
+    if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
+    auto text = message({v});
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return text;
+}
+
+GSUB_INLINE std::string quoted(std::string_view text) {
+    std::string out = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\')
+            out += '\\', out += c;
+        else if (static_cast<unsigned char>(c) < 32 || c == 127)
+            out += {'\\', 'x', "0123456789abcdef"[static_cast<unsigned char>(c) >> 4], "0123456789abcdef"[c & 15]};
+        else
+            out += c;
+    }
+    return out + '"';
+}
+
+} // namespace detail
+
+GSUB_INLINE std::string to_string(attribute_value const& value) {
+    auto const list = [](auto const& v, auto&& one) {
+        std::string text = "[";
+        for (std::size_t i = 0; i < v.size(); ++i) text += message({i ? ", " : "", one(v[i])});
+        return text + ']';
+    };
+    switch (value.kind()) {
+    case attribute_kind::integer:
+        return message({value.integer()});
+    case attribute_kind::real:
+        return detail::real_text(value.real());
+    case attribute_kind::text:
+        return detail::quoted(value.text());
+    case attribute_kind::integer_list:
+        return list(value.integer_list(), [](std::int64_t x) { return message({x}); });
+    case attribute_kind::real_list:
+        return list(value.real_list(), detail::real_text);
+    }
+    return {};
+}
+
+GSUB_INLINE attributes_id::attributes_id(op_id op, std::vector<attribute_value> values,
+                                         std::shared_ptr<void const> typed) {
+    if (values.empty()) return;
+    auto const hash = detail::hash_of(op, values);
+    detail::attribute_entry const entry{op, std::move(values), std::move(typed), hash};
+    id_ = detail::attribute_sets().intern(entry);
+}
+GSUB_INLINE std::span<attribute_value const> attributes_id::values() const noexcept {
+    return detail::attribute_sets()[id_].values;
+}
+GSUB_INLINE hash128 attributes_id::hash() const noexcept {
+    return detail::attribute_sets()[id_].hash;
+}
+GSUB_INLINE void const* attributes_id::typed() const noexcept {
+    return detail::attribute_sets()[id_].typed.get();
+}
+
+} // namespace gsub

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <gsub/ir/builder.hpp>
+
+namespace gsub {
+
+GSUB_INLINE std::optional<tensor_knowledge> knowledge_of(tensor const& t) {
+    if (!is_integer(t.element()) || t.rank() > 1 || t.elements() > static_cast<std::int64_t>(max_known_elements))
+        return std::nullopt;
+    tensor_knowledge k;
+    for (auto v : t.to_ints()) k.push_back({true, v, {}});
+    return k;
+}
+
+GSUB_INLINE value_id graph_builder::constant(tensor value, std::string_view name) {
+    auto k = knowledge_of(value);
+    auto const v = graph_->add_constant(std::move(value), name);
+    if (k) set_known(v, std::move(*k));
+    return v;
+}
+
+GSUB_INLINE tensor_knowledge const* graph_builder::known(value_id v) const {
+    auto const found = known_.find(v);
+    return found == known_.end() ? nullptr : &found->second;
+}
+
+GSUB_INLINE value_id graph_builder::append(std::uint16_t row, attributes_id attributes,
+                                           std::span<value_id const> operands, std::span<type_id const> results) {
+    return {graph_->append_node(row, attributes, 0, operands, results), 0};
+}
+
+GSUB_INLINE void graph_builder::on_ill_typed(std::uint16_t row, std::string_view reason) {
+    throw error{
+        problem{error_code::invalid_input, {}, std::string{operators().ops[row].name}, std::string{reason}, {}}};
+}
+
+} // namespace gsub

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/node_sink.hpp>
+#include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_tensor.hpp>
+
+namespace gsub {
+
+namespace detail {
+
+// Elementwise arithmetic on the elements of small integer tensors, for shape computations.
+template <class Arithmetic>
+void follow_arithmetic(infer_context& cx, Arithmetic arithmetic) {
+    broadcast_inputs::infer(cx);
+    auto const *a = cx.known(0), *b = cx.known(1);
+    if (cx.failed() || !a || !b || !is_integer(cx.type(0).element)) return;
+    auto const count = std::max(a->size(), b->size());
+    if ((a->size() != count && a->size() != 1) || (b->size() != count && b->size() != 1)) return;
+    tensor_knowledge out;
+    for (std::size_t i = 0; i < count; ++i) {
+        auto const& x = (*a)[a->size() == 1 ? 0 : i];
+        auto const& y = (*b)[b->size() == 1 ? 0 : i];
+        std::optional<std::int64_t> value;
+        if (x.fixed && y.fixed) value = arithmetic(x.value, y.value);
+        out.push_back(value ? element_knowledge{true, *value, {}} : element_knowledge{});
+    }
+    cx.result_knowledge(std::move(out));
+}
+
+} // namespace detail
+
+GSUB_INLINE void infer_shape<ops::add>::infer(infer_context& cx) {
+    detail::follow_arithmetic(cx, [](std::int64_t a, std::int64_t b) {
+        std::int64_t c = 0;
+        return __builtin_add_overflow(a, b, &c) ? std::nullopt : std::optional{c};
+    });
+}
+GSUB_INLINE void infer_shape<ops::sub>::infer(infer_context& cx) {
+    detail::follow_arithmetic(cx, [](std::int64_t a, std::int64_t b) {
+        std::int64_t c = 0;
+        return __builtin_sub_overflow(a, b, &c) ? std::nullopt : std::optional{c};
+    });
+}
+GSUB_INLINE void infer_shape<ops::mul>::infer(infer_context& cx) {
+    detail::follow_arithmetic(cx, [](std::int64_t a, std::int64_t b) {
+        std::int64_t c = 0;
+        return __builtin_mul_overflow(a, b, &c) ? std::nullopt : std::optional{c};
+    });
+}
+GSUB_INLINE void infer_shape<ops::div>::infer(infer_context& cx) {
+    detail::follow_arithmetic(cx, [](std::int64_t a, std::int64_t b) -> std::optional<std::int64_t> {
+        if (b == 0 || b == -1)
+            return b == 0 || a == std::numeric_limits<std::int64_t>::min() ? std::nullopt : std::optional{-a};
+        return a / b;
+    });
+}
+
+GSUB_INLINE void infer_shape<ops::cast>::infer(infer_context& cx) {
+    auto t = cx.type(0);
+    t.element = cx.attributes<ops::cast>().to;
+    cx.result(0, t);
+    if (cx.known(0) && is_integer(t.element)) cx.result_knowledge(*cx.known(0));
+}
+
+GSUB_INLINE void infer_shape<ops::mat_mul>::infer(infer_context& cx) {
+    auto a = cx.type(0), b = cx.type(1);
+    if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
+        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; element types must be equal"}));
+    auto const element = a.element != dtype::undefined ? a.element : b.element;
+    if (!a.ranked || !b.ranked) {
+        tensor_type out;
+        out.element = element;
+        return cx.result(0, out);
+    }
+    if (a.rank() == 0 || b.rank() == 0)
+        return cx.fail("a scalar operand; it takes vectors, matrices and stacks of them");
+    auto const vector_a = a.rank() == 1, vector_b = b.rank() == 1;
+    if (vector_a) a.dims.insert(0, dim{1});
+    if (vector_b) b.dims.push_back(dim{1});
+    auto const inner_a = a.dims[a.rank() - 1], inner_b = b.dims[b.rank() - 2];
+    if (provably_different(inner_a, inner_b))
+        return cx.fail(message({"inner dimensions ", to_string(inner_a), " and ", to_string(inner_b), " of ",
+                                to_string(cx.type(0)), " and ", to_string(cx.type(1)), " differ"}));
+    auto batch = broadcast(shape(a.dims.begin(), a.dims.end() - 2), shape(b.dims.begin(), b.dims.end() - 2));
+    if (!batch)
+        return cx.fail(message(
+            {"batch dimensions of ", to_string(cx.type(0)), " and ", to_string(cx.type(1)), " do not broadcast"}));
+    auto dims = std::move(*batch);
+    if (!vector_a) dims.push_back(a.dims[a.rank() - 2]);
+    if (!vector_b) dims.push_back(b.dims[b.rank() - 1]);
+    cx.result(0, {element, dims});
+}
+
+GSUB_INLINE void infer_shape<ops::gemm>::infer(infer_context& cx) {
+    auto const& attributes = cx.attributes<ops::gemm>();
+    auto const &a = cx.type(0), &b = cx.type(1);
+    if ((a.ranked && a.rank() != 2) || (b.ranked && b.rank() != 2))
+        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; both must be matrices"}));
+    if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
+        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; element types must be equal"}));
+    auto const rows = [](tensor_type const& t, bool flip) { return t.ranked ? t.dims[flip ? 1 : 0] : dim{}; };
+    auto const inner_a = rows(a, !attributes.transpose_a), inner_b = rows(b, attributes.transpose_b);
+    if (provably_different(inner_a, inner_b))
+        return cx.fail(message({"inner dimensions ", to_string(inner_a), " and ", to_string(inner_b), " differ"}));
+    shape const dims{rows(a, attributes.transpose_a), rows(b, !attributes.transpose_b)};
+    if (cx.has(2) && cx.type(2).ranked) {
+        auto const both = broadcast(cx.type(2).dims, dims);
+        auto fits = both && both->size() == 2;
+        for (std::size_t i = 0; fits && i < 2; ++i) fits = !provably_different((*both)[i], dims[i]);
+        if (!fits)
+            return cx.fail(message({"addend ", to_string(cx.type(2)), " does not broadcast to [", to_string(dims[0]),
+                                    ",", to_string(dims[1]), "]"}));
+    }
+    cx.result(0, {a.element != dtype::undefined ? a.element : b.element, dims});
+}
+
+GSUB_INLINE value_id decompose<ops::sum>::build(node_sink& sink, no_attributes const&,
+                                                std::span<value_id const> operands) {
+    auto total = operands[0];
+    for (auto v : operands.subspan(1)) total = sink.add<ops::add>(total, v);
+    return operands.size() == 1
+               ? sink.add<ops::add>(total, sink.add<ops::fill>({.element = sink.type_of(total)->element}, {}))
+               : total;
+}
+
+GSUB_INLINE value_id decompose<ops::hard_sigmoid>::build(node_sink& sink, attributes_of<ops::hard_sigmoid> const& a,
+                                                         std::span<value_id const> operands) {
+    auto const element = sink.type_of(operands[0])->element;
+    auto const scalar = [&](double v) { return sink.add<ops::fill>({.element = element, .value = v}, {}); };
+    auto const line = sink.add<ops::add>(sink.add<ops::mul>(operands[0], scalar(a.alpha)), scalar(a.beta));
+    return sink.add<ops::clip>({.min = 0, .max = 1}, {line});
+}
+
+GSUB_INLINE value_id decompose<ops::hard_swish>::build(node_sink& sink, no_attributes const&,
+                                                       std::span<value_id const> operands) {
+    auto const gate = sink.add<ops::hard_sigmoid>({.alpha = 1.0 / 6, .beta = 0.5}, {operands[0]});
+    return sink.add<ops::mul>(operands[0], gate);
+}
+
+} // namespace gsub

@@ -1,0 +1,184 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/ops_nn.hpp>
+
+namespace gsub {
+
+namespace detail {
+
+// Lists of a window operator against the number of spatial dimensions; false after `fail`.
+GSUB_INLINE bool check_window(infer_context& cx, window_attributes const& w, std::size_t spatial) {
+    if (w.strides.size() != spatial || w.dilations.size() != spatial || w.pads.size() != 2 * spatial) {
+        cx.fail(
+            message({w.strides.size(), " strides, ", w.dilations.size(), " dilations and ", w.pads.size(), " pads for ",
+                     spatial, " spatial dimensions; it takes ", spatial, ", ", spatial, " and ", 2 * spatial}));
+        return false;
+    }
+    constexpr std::int64_t limit = std::int64_t{1} << 31;
+    for (std::size_t i = 0; i < spatial; ++i)
+        if (w.strides[i] < 1 || w.dilations[i] < 1 || w.strides[i] > limit || w.dilations[i] > limit) {
+            cx.fail(message({"stride ", w.strides[i], " and dilation ", w.dilations[i], " in dimension ", i,
+                             "; both must be in [1, 2^31]"}));
+            return false;
+        }
+    for (auto p : w.pads)
+        if (p < 0 || p > limit) {
+            cx.fail(message({"pad ", p, "; it must be in [0, 2^31]"}));
+            return false;
+        }
+    return true;
+}
+
+// Number of windows: floor or ceil of (input + pads - extent) / stride, plus one. A window that would start in the
+// trailing pad does not count (ceil mode).
+GSUB_INLINE std::optional<dim> windows(infer_context& cx, dim input, std::int64_t kernel, window_attributes const& w,
+                                       std::size_t i, bool ceil_mode) {
+    if (kernel < 1 || kernel > (std::int64_t{1} << 31)) {
+        cx.fail(message({"kernel size ", kernel, "; it must be in [1, 2^31]"}));
+        return std::nullopt;
+    }
+    if (!input.fixed()) return dim{};
+    auto const begin = w.pads[i], end = w.pads[w.strides.size() + i];
+    // Every term is at most 2^62, hence no overflow.
+    auto const room = input.size() + begin + end - window_extent(kernel, w.dilations[i]);
+    if (room < 0) {
+        cx.fail(message({"a window of extent ", window_extent(kernel, w.dilations[i]), " does not fit dimension ", i,
+                         " of size ", input.size(), " with pads ", begin, " and ", end}));
+        return std::nullopt;
+    }
+    auto count = room / w.strides[i] + 1;
+    if (ceil_mode && room % w.strides[i] != 0 && count * w.strides[i] < input.size() + begin) ++count;
+    return dim{count};
+}
+
+GSUB_INLINE void infer_pool(infer_context& cx, window_attributes const& w, ints const& kernel, bool ceil_mode) {
+    auto const& x = cx.type(0);
+    auto const spatial = kernel.size();
+    if (spatial == 0) return cx.fail("no kernel shape");
+    if (!check_window(cx, w, spatial)) return;
+    if (!x.ranked) return cx.result(0, x);
+    if (x.rank() != spatial + 2)
+        return cx.fail(
+            message({"operand ", to_string(x), " for ", spatial, " kernel dimensions; it takes rank ", spatial + 2}));
+    auto out = x;
+    for (std::size_t i = 0; i < spatial; ++i) {
+        auto const count = windows(cx, x.dims[i + 2], kernel[i], w, i, ceil_mode);
+        if (!count) return;
+        out.dims[i + 2] = *count;
+    }
+    cx.result(0, out);
+}
+
+} // namespace detail
+
+GSUB_INLINE void infer_shape<ops::conv>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::conv>();
+    auto const &x = cx.type(0), &w = cx.type(1);
+    if (x.element != w.element && x.element != dtype::undefined && w.element != dtype::undefined)
+        return cx.fail(
+            message({"input ", to_string(x), " and weight ", to_string(w), "; element types must be equal"}));
+    if (!is_floating(x.element) && x.element != dtype::undefined)
+        return cx.fail(message({"element type ", to_string(x.element), "; it takes floating types"}));
+    auto const spatial = a.strides.size();
+    if (!detail::check_window(cx, a, spatial)) return;
+    if ((x.ranked && x.rank() != spatial + 2) || (w.ranked && w.rank() != spatial + 2))
+        return cx.fail(message({"input ", to_string(x), " and weight ", to_string(w), " for ", spatial,
+                                " spatial dimensions; both take rank ", spatial + 2}));
+    if (a.group < 1) return cx.fail(message({"group ", a.group, "; it must be at least 1"}));
+    tensor_type out{x.element, shape(spatial + 2)};
+    if (x.ranked) out.dims[0] = x.dims[0];
+    if (w.ranked) {
+        out.dims[1] = w.dims[0];
+        if (w.dims[0].fixed() && (w.dims[0].size() % a.group != 0))
+            return cx.fail(message({w.dims[0].size(), " output channels; group ", a.group, " must divide them"}));
+        if (x.ranked && x.dims[1].fixed() && w.dims[1].fixed() &&
+            (x.dims[1].size() % a.group != 0 || x.dims[1].size() / a.group != w.dims[1].size()))
+            return cx.fail(message({"weight channels ", w.dims[1].size(), ", input channels ", x.dims[1].size(),
+                                    ", group ", a.group, "; input channels must be weight channels times group"}));
+        for (std::size_t i = 0; i < spatial; ++i) {
+            if (!w.dims[i + 2].fixed()) continue;
+            auto const count = detail::windows(cx, x.ranked ? x.dims[i + 2] : dim{}, w.dims[i + 2].size(), a, i, false);
+            if (!count) return;
+            out.dims[i + 2] = *count;
+        }
+    }
+    if (cx.has(2)) {
+        auto const& b = cx.type(2);
+        if ((b.ranked && (b.rank() != 1 || provably_different(b.dims[0], out.dims[1]))) ||
+            (b.element != x.element && b.element != dtype::undefined && x.element != dtype::undefined))
+            return cx.fail(message(
+                {"bias ", to_string(b), "; it takes ", to_string(x.element), "[", to_string(out.dims[1]), "]"}));
+    }
+    cx.result(0, out);
+}
+
+GSUB_INLINE void infer_shape<ops::batch_norm>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    if (x.ranked && x.rank() < 2) return cx.fail(message({"operand ", to_string(x), "; it takes rank 2 and more"}));
+    auto const channels = x.ranked ? x.dims[1] : dim{};
+    for (std::size_t i = 1; i < 5; ++i) {
+        auto const& t = cx.type(i);
+        if (t.ranked && (t.rank() != 1 || provably_different(t.dims[0], channels)))
+            return cx.fail(message({"statistics ", to_string(t), " for ", to_string(channels),
+                                    " channels; it takes vectors of one entry a channel"}));
+    }
+    cx.result(0, x);
+}
+
+GSUB_INLINE void infer_shape<ops::max_pool>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::max_pool>();
+    if (cx.results() < 1 || cx.results() > 2)
+        return cx.fail(message({cx.results(), " results asked for, it has 1 or 2"}));
+    detail::infer_pool(cx, a, a.kernel_shape, a.ceil_mode);
+    if (cx.results() == 2 && !cx.failed()) {
+        auto indices = cx.result_type(0);
+        indices.element = dtype::i64;
+        cx.result(1, indices);
+    }
+}
+GSUB_INLINE void infer_shape<ops::average_pool>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::average_pool>();
+    detail::infer_pool(cx, a, a.kernel_shape, a.ceil_mode);
+}
+
+GSUB_INLINE void infer_shape<ops::global_average_pool>::infer(infer_context& cx) {
+    auto out = cx.type(0);
+    if (out.ranked && out.rank() < 2)
+        return cx.fail(message({"operand ", to_string(out), "; it takes rank 2 and more"}));
+    for (std::size_t i = 2; i < out.dims.size(); ++i) {
+        if (out.dims[i] == dim{0}) return cx.fail("the mean over a dimension of size 0 is undefined");
+        out.dims[i] = dim{1};
+    }
+    cx.result(0, out);
+}
+
+GSUB_INLINE void infer_shape<ops::lrn>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    if (x.ranked && x.rank() < 2) return cx.fail(message({"operand ", to_string(x), "; it takes rank 2 and more"}));
+    if (cx.attributes<ops::lrn>().size < 1)
+        return cx.fail(message({"size ", cx.attributes<ops::lrn>().size, "; it must be at least 1"}));
+    cx.result(0, x);
+}
+
+GSUB_INLINE void infer_shape<ops::softmax>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    auto const& a = cx.attributes<ops::softmax>();
+    // Flattening before an axis equal to the rank is legal: every element is a row of its own.
+    if (x.ranked && !normalized_axis(a.axis, x.rank()) && !(a.flatten && a.axis == static_cast<std::int64_t>(x.rank())))
+        return cx.fail(message({"axis ", a.axis, " for operand ", to_string(x)}));
+    cx.result(0, x);
+}
+
+GSUB_INLINE void infer_shape<ops::dropout>::infer(infer_context& cx) {
+    if (cx.results() < 1 || cx.results() > 2)
+        return cx.fail(message({cx.results(), " results asked for, it has 1 or 2"}));
+    cx.result(0, cx.type(0));
+    if (cx.results() == 2) {
+        auto mask = cx.type(0);
+        mask.element = dtype::boolean;
+        cx.result(1, mask);
+    }
+}
+
+} // namespace gsub

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/patch.hpp>
+
+namespace gsub {
+
+GSUB_INLINE type_id graph_patch::type_of(value_id v) const {
+    if (!v.valid()) return {};
+    return v.node.index < base_ ? graph_->type_of(v) : nodes_[v.node.index - base_].results[v.port];
+}
+
+GSUB_INLINE value_id graph_patch::append(std::uint16_t row, attributes_id attributes,
+                                         std::span<value_id const> operands, std::span<type_id const> results) {
+    if (failed()) return {};
+    nodes_.push_back({row, attributes, small_vector<value_id, 4>(operands), small_vector<type_id, 2>(results)});
+    return {{base_ + static_cast<std::uint32_t>(nodes_.size() - 1)}, 0};
+}
+
+GSUB_INLINE void graph_patch::on_ill_typed(std::uint16_t row, std::string_view reason) {
+    fail(message({operators().ops[row].name, ": ", reason}));
+}
+
+GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior policy) const {
+    auto const refuse = [&](std::string_view reason) {
+        return error{problem{error_code::internal,
+                             g.live(site_) ? g.display_name(site_) : "",
+                             std::string{rule_},
+                             std::string{reason},
+                             {}}};
+    };
+    if (failed()) return refuse(reason_);
+    GSUB_ASSERT(g.capacity() == base_, "a patch is applied to the graph state that it was prepared for");
+    for (auto const& [from, to] : replacements_) {
+        if (!to.valid()) return refuse("a replacement value is missing");
+        if (!compatible(*type_of(from), *type_of(to)))
+            return refuse(message({"a value of type ", to_string(*type_of(from)), " would become one of type ",
+                                   to_string(*type_of(to))}));
+    }
+    for (auto const& n : nodes_) g.append_node(n.row, n.attributes, 0, n.operands, n.results);
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.inherit_sources({base_ + i}, covered_);
+    auto to_existing = false;
+    for (auto const& [from, to] : replacements_) {
+        if (from == to) continue;
+        g.replace_uses(from, to, base_);
+        to_existing |= to.node.index < base_;
+    }
+    for (auto const& [from, to] : replacements_) g.erase_unused(from.node);
+    for (auto n : covered_)
+        if (g.live(n)) g.erase_unused(n);
+    if (policy == shared_interior::refuse)
+        for (auto n : covered_)
+            if (g.live(n)) return refuse(message({g.display_name(n), " is used outside of the match"}));
+    // New nodes nobody uses (a split part that stays unread) go again.
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.erase_unused({base_ + i});
+    // An existing value may stand behind its new users; then the whole order is sorted.
+    if (to_existing ? !g.sort() : !g.restore_order(base_)) return refuse("it would close a cycle");
+    return {};
+}
+
+} // namespace gsub

@@ -1,0 +1,192 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/tensor.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <ostream>
+
+namespace gsub {
+
+namespace detail {
+
+template <class To, class From>
+To convert_element(From value) {
+    if constexpr (std::is_same_v<To, bool>) {
+        return static_cast<double>(value) != 0.0;
+    } else if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>) {
+        auto const x = std::trunc(static_cast<double>(value));
+        if (std::isnan(x)) return To{0};
+        // The bounds are powers of two, hence exact in double; the upper one is exclusive.
+        auto const low = static_cast<double>(std::numeric_limits<To>::min());
+        auto const high = std::ldexp(1.0, std::numeric_limits<To>::digits);
+        return x < low     ? std::numeric_limits<To>::min()
+               : x >= high ? std::numeric_limits<To>::max()
+                           : static_cast<To>(x);
+    } else if constexpr (std::is_same_v<To, float16> || std::is_same_v<To, bfloat16>) {
+        return To{static_cast<float>(value)};
+    } else {
+        return static_cast<To>(value);
+    }
+}
+
+// Seven significant digits: what a float has.
+GSUB_INLINE std::string short_real(double value) {
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 7).ptr};
+}
+
+} // namespace detail
+
+GSUB_INLINE tensor tensor::uninitialized(dtype element, std::span<std::int64_t const> dims) {
+    auto const count = checked_product(dims);
+    GSUB_ASSERT(count.has_value(), "a tensor needs dimensions >= 0 with a product of at most 2^62");
+    tensor t;
+    t.element_ = element;
+    t.dims_ = ints(dims);
+    t.elements_ = *count;
+    t.writable_ = true;
+    if (auto const needed = t.size_bytes(); needed != 0) {
+        // Whole cache lines, so that vector code may touch the padding.
+        auto const rounded = (needed + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+        auto* const memory = static_cast<std::byte*>(::operator new (rounded, std::align_val_t{buffer_alignment}));
+        t.owner_ = std::shared_ptr<void const>(memory, [](void const* p) {
+            ::operator delete (const_cast<void*>(p), std::align_val_t{buffer_alignment});
+        });
+        t.data_ = memory;
+    }
+    return t;
+}
+
+GSUB_INLINE tensor tensor::zeros(dtype element, std::span<std::int64_t const> dims) {
+    auto t = uninitialized(element, dims);
+    if (t.data_) std::memset(t.data_, 0, t.size_bytes());
+    return t;
+}
+
+GSUB_INLINE tensor tensor::zeros(tensor_type const& type) {
+    GSUB_ASSERT(type.is_static(), "tensor::zeros needs a type with fixed dimensions");
+    return zeros(type.element, type.sizes());
+}
+
+GSUB_INLINE tensor tensor::borrowed(dtype element, std::span<std::int64_t const> dims, std::byte const* data,
+                                    std::shared_ptr<void const> owner) {
+    auto const count = checked_product(dims);
+    GSUB_ASSERT(count.has_value(), "a tensor needs dimensions >= 0 with a product of at most 2^62");
+    GSUB_ASSERT(byte_size(element) == 0 || reinterpret_cast<std::uintptr_t>(data) % byte_size(element) == 0,
+                "borrowed elements must be aligned to their size");
+    tensor t;
+    t.element_ = element;
+    t.dims_ = ints(dims);
+    t.elements_ = *count;
+    t.data_ = const_cast<std::byte*>(data);
+    t.owner_ = std::move(owner);
+    return t;
+}
+
+GSUB_INLINE std::span<std::byte> tensor::mutable_raw() {
+    if (data_ && (!writable_ || owner_.use_count() > 1)) {
+        auto own = uninitialized(element_, dims_);
+        std::memcpy(own.data_, data_, size_bytes());
+        *this = std::move(own);
+    }
+    return {data_, size_bytes()};
+}
+
+GSUB_INLINE tensor tensor::reshaped(std::span<std::int64_t const> dims) const {
+    GSUB_ASSERT(checked_product(dims) == elements_, "reshaped() must keep the number of elements");
+    auto t = *this;
+    t.dims_ = ints(dims);
+    return t;
+}
+
+GSUB_INLINE tensor tensor::converted_to(dtype element) const {
+    if (element == element_) return *this;
+    auto t = uninitialized(element, dims_);
+    with_storage_type(element_, [&]<class From> {
+        with_storage_type(element, [&]<class To> {
+            auto const in = data<From>();
+            auto const out = t.template mutable_data<To>();
+            for (std::size_t i = 0; i < in.size(); ++i) out[i] = detail::convert_element<To, From>(in[i]);
+        });
+    });
+    return t;
+}
+
+GSUB_INLINE ints tensor::to_ints() const {
+    GSUB_ASSERT(is_integer(element_) || element_ == dtype::boolean, "to_ints() needs an integer tensor");
+    auto const wide = converted_to(dtype::i64);
+    return ints(wide.data<std::int64_t>());
+}
+
+GSUB_INLINE hash128 tensor::hash() const {
+    hasher h{0x74656e736f72u};
+    h.add(static_cast<std::uint64_t>(element_)).add(dims_.size());
+    for (auto d : dims_) h.add(static_cast<std::uint64_t>(d));
+    return h.add(hash_bytes(raw())).finish();
+}
+
+GSUB_INLINE void fill_random(tensor& t, random_stream stream) {
+    with_storage_type(t.element(), [&]<class T> {
+        for (auto& x : t.mutable_data<T>()) {
+            if constexpr (std::is_integral_v<T>)
+                x = static_cast<T>(stream.below(2));
+            else
+                x = detail::convert_element<T>(stream.normal());
+        }
+    });
+}
+
+GSUB_INLINE result<difference> compare(tensor const& a, tensor const& b, double relative, double absolute) {
+    if (!std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end()))
+        return error{error_code::negative,
+                     message({"shapes differ: ", to_string(a.type()), " against ", to_string(b.type())})};
+    auto const x = a.converted_to(dtype::f64), y = b.converted_to(dtype::f64);
+    auto const left = x.data<double>(), right = y.data<double>();
+    difference d;
+    double largest = 0, sum = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        if (!std::isfinite(left[i]) || !std::isfinite(right[i])) {
+            auto const same = std::isnan(left[i]) ? std::isnan(right[i]) : left[i] == right[i];
+            if (!same) d.same_specials = false, ++d.outside;
+            continue;
+        }
+        auto const gap = std::abs(left[i] - right[i]);
+        d.max_absolute = std::max(d.max_absolute, gap);
+        largest = std::max(largest, std::abs(right[i]));
+        sum += gap;
+        if (gap > absolute + relative * std::abs(right[i])) ++d.outside;
+    }
+    d.mean_absolute = left.empty() ? 0 : sum / static_cast<double>(left.size());
+    d.max_relative = d.max_absolute == 0 ? 0
+                     : largest > 0       ? d.max_absolute / largest
+                                         : std::numeric_limits<double>::infinity();
+    return d;
+}
+
+GSUB_INLINE std::string to_string(tensor const& t, std::size_t limit) {
+    std::string text = to_string(t.type()) + " {";
+    if (t.element() != dtype::undefined && t.element() != dtype::field61) {
+        auto const values = t.converted_to(is_floating(t.element()) ? dtype::f64 : dtype::i64);
+        auto const shown = std::min<std::size_t>(limit, static_cast<std::size_t>(t.elements()));
+        for (std::size_t i = 0; i < shown; ++i) {
+            if (i) text += ", ";
+            if (is_floating(t.element()))
+                text += detail::short_real(values.data<double>()[i]);
+            else
+                text += message({values.data<std::int64_t>()[i]});
+        }
+        if (shown < static_cast<std::size_t>(t.elements())) text += ", ...";
+    }
+    return text + '}';
+}
+
+GSUB_INLINE std::ostream& operator<<(std::ostream& out, tensor const& t) {
+    return out << to_string(t);
+}
+
+} // namespace gsub

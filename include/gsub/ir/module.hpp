@@ -1,0 +1,63 @@
+// Several graphs that call each other.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/ir/graph.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gsub {
+
+/// What a function is, beyond its body. Set by the passes that make functions.
+struct function_attributes {
+    bool primitive = false;     ///< one kernel
+    std::string composite_name; ///< the pattern that it was matched by
+    std::string compiler;       ///< who generates code for it
+    std::string symbol;         ///< name in generated code
+    friend bool operator==(function_attributes const&, function_attributes const&) = default;
+};
+
+/// A named graph.
+struct function {
+    std::string name;
+    function_attributes attributes;
+    any_graph body;
+};
+
+/// Ordered functions. `ops::call` nodes name their callee; `main` is the entry point where no other is set.
+class module {
+public:
+    /// Adds a function, or replaces the one of that name in place.
+    function& add(std::string name, any_graph body, function_attributes attributes = {});
+    [[nodiscard]] function const* find(std::string_view name) const noexcept;
+    [[nodiscard]] function* find(std::string_view name) noexcept;
+    [[nodiscard]] std::span<function const> functions() const noexcept { return functions_; }
+    /// Names of the functions that may be called from outside.
+    [[nodiscard]] std::vector<std::string> const& entry_points() const noexcept { return entries_; }
+    void set_entry_points(std::vector<std::string> names) { entries_ = std::move(names); }
+
+    /// Hash of the entry points with everything that they call. Names of other functions do not count.
+    /// *Errors* `invalid_input` for a call of an unknown function or a recursive one.
+    [[nodiscard]] result<hash128> hash() const;
+    /// The entry point with every call replaced by the callee's nodes.
+    /// *Errors* as `hash`, and where a call does not fit the callee's signature.
+    [[nodiscard]] result<any_graph> inlined(std::string_view entry = "main") const;
+
+private:
+    std::vector<function> functions_;
+    std::vector<std::string> entries_{"main"};
+};
+
+/// A call of a function of `m`, with the result types of its body. *Errors* throws `error` (`invalid_input`) where
+/// there is no such function or the operands do not fit.
+node_id add_call(any_graph& g, module const& m, std::string_view callee, std::span<value_id const> operands);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/ir/impl/module.ipp>
+#endif

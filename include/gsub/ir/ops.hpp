@@ -1,0 +1,27 @@
+// The standard operators, and graphs over them.
+#pragma once
+
+#include <gsub/ir/graph.hpp>
+#include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_nn.hpp>
+#include <gsub/ir/ops_tensor.hpp>
+
+namespace gsub {
+
+/// Every operator that gsub brings. `standard_ops::with<app::ops::swish>` adds one of the user's own.
+struct standard_ops
+    : op_set<ops::conv, ops::batch_norm, ops::max_pool, ops::average_pool, ops::global_average_pool, ops::lrn,
+             ops::softmax, ops::dropout, ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::add, ops::sub,
+             ops::mul, ops::div, ops::sum, ops::hard_sigmoid, ops::hard_swish, ops::cast, ops::mat_mul, ops::gemm,
+             ops::identity, ops::concat, ops::split, ops::slice, ops::pad, ops::gather, ops::reshape, ops::flatten,
+             ops::transpose, ops::squeeze, ops::unsqueeze, ops::shape, ops::fill, ops::dirac> {};
+
+/// A graph over the standard operators.
+using graph = basic_graph<standard_ops>;
+
+#ifdef GSUB_COMPILED
+extern template struct detail::table_storage<op_info, standard_ops>;
+extern template struct detail::table_storage<infer_row, standard_ops>;
+#endif
+
+} // namespace gsub

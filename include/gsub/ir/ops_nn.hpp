@@ -1,0 +1,175 @@
+// Operators of neural networks: convolution, normalisation, pooling, softmax.
+#pragma once
+
+#include <gsub/ir/infer.hpp>
+#include <gsub/ir/op.hpp>
+
+namespace gsub::ops {
+struct conv {};                ///< cross-correlation [n,c,*] x [o,c/g,*] (+ [o]) -> [n,o,*], with a fused activation
+struct batch_norm {};          ///< (x - mean) / sqrt(variance + epsilon) * scale + shift, per channel, inference form
+struct max_pool {};            ///< maximum over windows; optionally the flat index of each maximum
+struct average_pool {};        ///< mean over windows
+struct global_average_pool {}; ///< mean over all spatial positions
+struct lrn {};                 ///< local response normalisation across channels
+struct softmax {};             ///< exp(x - max) / sum, along one axis or over all axes from one on
+struct dropout {};             ///< the identity at inference; optionally the all-true mask
+} // namespace gsub::ops
+
+namespace gsub {
+
+/// How a window slides over the spatial dimensions: convolution and pooling share it. Every list has one entry a
+/// spatial dimension; `pads` has the begins of all dimensions, then the ends, as in ONNX. Nothing is ever meant by an
+/// empty list.
+struct window_attributes {
+    ints strides{}, pads{}, dilations{};
+};
+
+template <>
+struct op_traits<ops::conv> {
+    static constexpr std::string_view name = "Conv";
+    static constexpr int min_inputs = 2, max_inputs = 3;
+    static constexpr auto category = op_category::contraction;
+    static constexpr auto needs = scalar_needs::ring;
+    struct attributes : window_attributes {
+        std::int64_t group = 1;
+        gsub::activation act = activation::none;
+        double act_min = 0, act_max = 0; ///< bounds of activation `clip`
+        static constexpr auto fields = std::tuple{field<attributes, ints>{"strides", &attributes::strides},
+                                                  field<attributes, ints>{"pads", &attributes::pads},
+                                                  field<attributes, ints>{"dilations", &attributes::dilations},
+                                                  field{"group", &attributes::group},
+                                                  field{"activation", &attributes::act},
+                                                  field{"activation_min", &attributes::act_min},
+                                                  field{"activation_max", &attributes::act_max}};
+    };
+};
+template <>
+struct op_traits<ops::batch_norm> {
+    static constexpr std::string_view name = "BatchNormalization";
+    static constexpr int min_inputs = 5, max_inputs = 5; ///< x, scale, shift, mean, variance
+    static constexpr auto category = op_category::elementwise;
+    static constexpr auto needs = scalar_needs::field; // the square root is uninterpreted in a field
+    struct attributes {
+        double epsilon = 1e-5;
+        static constexpr auto fields = std::tuple{field{"epsilon", &attributes::epsilon}};
+    };
+};
+template <>
+struct op_traits<ops::max_pool> {
+    static constexpr std::string_view name = "MaxPool";
+    static constexpr int min_inputs = 1, max_inputs = 1, results = variadic;
+    static constexpr auto category = op_category::reduction;
+    static constexpr auto needs = scalar_needs::ordered;
+    struct attributes : window_attributes {
+        ints kernel_shape{};
+        bool ceil_mode = false;
+        bool column_major_indices = false; ///< ONNX's storage_order
+        static constexpr auto fields = std::tuple{field{"kernel_shape", &attributes::kernel_shape},
+                                                  field<attributes, ints>{"strides", &attributes::strides},
+                                                  field<attributes, ints>{"pads", &attributes::pads},
+                                                  field<attributes, ints>{"dilations", &attributes::dilations},
+                                                  field{"ceil_mode", &attributes::ceil_mode},
+                                                  field{"storage_order", &attributes::column_major_indices}};
+    };
+};
+template <>
+struct op_traits<ops::average_pool> {
+    static constexpr std::string_view name = "AveragePool";
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::reduction;
+    static constexpr auto needs = scalar_needs::field;
+    struct attributes : window_attributes {
+        ints kernel_shape{};
+        bool ceil_mode = false;
+        bool count_include_pad = false;
+        static constexpr auto fields = std::tuple{field{"kernel_shape", &attributes::kernel_shape},
+                                                  field<attributes, ints>{"strides", &attributes::strides},
+                                                  field<attributes, ints>{"pads", &attributes::pads},
+                                                  field<attributes, ints>{"dilations", &attributes::dilations},
+                                                  field{"ceil_mode", &attributes::ceil_mode},
+                                                  field{"count_include_pad", &attributes::count_include_pad}};
+    };
+};
+template <>
+struct op_traits<ops::global_average_pool> {
+    static constexpr std::string_view name = "GlobalAveragePool";
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::reduction;
+    static constexpr auto needs = scalar_needs::field;
+};
+template <>
+struct op_traits<ops::lrn> {
+    static constexpr std::string_view name = "LRN";
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::reduction;
+    struct attributes {
+        std::int64_t size = 1;
+        double alpha = 1e-4, beta = 0.75, bias = 1;
+        static constexpr auto fields = std::tuple{field{"size", &attributes::size}, field{"alpha", &attributes::alpha},
+                                                  field{"beta", &attributes::beta}, field{"bias", &attributes::bias}};
+    };
+};
+template <>
+struct op_traits<ops::softmax> {
+    static constexpr std::string_view name = "Softmax";
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::reduction;
+    struct attributes {
+        std::int64_t axis = -1;
+        bool flatten = false; ///< before opset 13: over all dimensions from `axis` on
+        static constexpr auto fields =
+            std::tuple{field{"axis", &attributes::axis}, field{"flatten", &attributes::flatten}};
+    };
+};
+template <>
+struct op_traits<ops::dropout> {
+    static constexpr std::string_view name = "Dropout";
+    static constexpr int min_inputs = 1, max_inputs = 1, results = variadic;
+    static constexpr auto category = op_category::elementwise;
+    static constexpr auto needs = scalar_needs::nothing;
+    static constexpr bool free_view = true;
+};
+
+template <>
+struct infer_shape<ops::conv> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::batch_norm> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::max_pool> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::average_pool> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::global_average_pool> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::lrn> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::softmax> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::dropout> {
+    static void infer(infer_context& cx);
+};
+
+/// Extent of a window along one dimension: `dilation * (kernel - 1) + 1`.
+[[nodiscard]] constexpr std::int64_t window_extent(std::int64_t kernel, std::int64_t dilation) noexcept {
+    return dilation * (kernel - 1) + 1;
+}
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/ir/impl/ops_nn.ipp>
+#endif

@@ -1,0 +1,256 @@
+// Operators that move elements, and those that make tensors out of attributes.
+#pragma once
+
+#include <gsub/ir/infer.hpp>
+#include <gsub/ir/op.hpp>
+
+namespace gsub::ops {
+struct identity {}; ///< x
+struct concat {};   ///< operands one after the other along an axis
+struct split {};    ///< parts of given sizes along an axis
+struct slice {};    ///< a strided box; bounds are attributes, or operands where they are not constant
+struct pad {};      ///< a border; widths are an attribute, or operands where they are not constant
+struct gather {};   ///< entries of x along an axis, chosen by an integer tensor
+struct reshape {
+}; ///< other dimensions, same elements; the shape is an attribute, or an operand where it is not constant
+struct flatten {};   ///< reshape to a matrix, split before an axis
+struct transpose {}; ///< permuted dimensions
+struct squeeze {};   ///< dimensions of size one removed
+struct unsqueeze {}; ///< dimensions of size one inserted
+struct shape {};     ///< the dimensions of x as an i64 vector
+struct fill {};      ///< ONNX's ConstantOfShape: a tensor of one repeated value
+struct dirac {
+}; ///< the kernel of the identity convolution: w[o,i,r,c] = 1 where i = o mod (o/group), r = row, c = column
+} // namespace gsub::ops
+
+namespace gsub {
+
+namespace detail {
+/// Facts shared by operators that move elements and take their settings as operands too.
+struct injective_traits {
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::injective;
+};
+/// Facts shared by operators whose result is their operand's memory.
+struct view_traits : injective_traits {
+    static constexpr bool free_view = true;
+};
+} // namespace detail
+
+template <>
+struct op_traits<ops::identity> : detail::view_traits {
+    static constexpr std::string_view name = "Identity";
+};
+template <>
+struct op_traits<ops::concat> : detail::injective_traits {
+    static constexpr std::string_view name = "Concat";
+    static constexpr int max_inputs = variadic;
+    struct attributes {
+        std::int64_t axis = 0;
+        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}};
+    };
+};
+template <>
+struct op_traits<ops::split> : detail::injective_traits {
+    static constexpr std::string_view name = "Split";
+    static constexpr int max_inputs = 2, results = variadic;
+    struct attributes {
+        std::int64_t axis = 0;
+        ints sizes{}; ///< one entry a result; empty where the sizes are an operand
+        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}, field{"split", &attributes::sizes}};
+    };
+};
+template <>
+struct op_traits<ops::slice> : detail::injective_traits {
+    static constexpr std::string_view name = "Slice";
+    static constexpr int max_inputs = 5; ///< x, starts, ends, axes, steps
+    struct attributes {
+        ints starts{}, ends{}, axes{}, steps{}; ///< four lists of one length, used where only x is given
+        static constexpr auto fields =
+            std::tuple{field{"starts", &attributes::starts}, field{"ends", &attributes::ends},
+                       field{"axes", &attributes::axes}, field{"steps", &attributes::steps}};
+    };
+};
+template <>
+struct op_traits<ops::pad> : detail::injective_traits {
+    static constexpr std::string_view name = "Pad";
+    static constexpr int max_inputs = 4; ///< x, pads, value, axes
+    struct attributes {
+        std::string mode = "constant"; ///< or `edge`, `reflect`
+        ints pads{}; ///< begins of all dimensions, then ends; negative ones crop; used where only x is given
+        double value = 0;
+        static constexpr auto fields = std::tuple{field{"mode", &attributes::mode}, field{"pads", &attributes::pads},
+                                                  field{"value", &attributes::value}};
+    };
+};
+template <>
+struct op_traits<ops::gather> : detail::injective_traits {
+    static constexpr std::string_view name = "Gather";
+    static constexpr int min_inputs = 2, max_inputs = 2;
+    struct attributes {
+        std::int64_t axis = 0;
+        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}};
+    };
+};
+template <>
+struct op_traits<ops::reshape> : detail::view_traits {
+    static constexpr std::string_view name = "Reshape";
+    static constexpr int max_inputs = 2;
+    struct attributes {
+        ints shape{};            ///< -1 once: what is left over; 0: copied from x unless `allow_zero`
+        bool allow_zero = false; ///< 0 means size zero
+        static constexpr auto fields =
+            std::tuple{field{"shape", &attributes::shape}, field{"allowzero", &attributes::allow_zero}};
+    };
+};
+template <>
+struct op_traits<ops::flatten> : detail::view_traits {
+    static constexpr std::string_view name = "Flatten";
+    struct attributes {
+        std::int64_t axis = 1;
+        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}};
+    };
+};
+template <>
+struct op_traits<ops::transpose> : detail::injective_traits {
+    static constexpr std::string_view name = "Transpose";
+    struct attributes {
+        ints perm{}; ///< result dimension i is operand dimension perm[i]; never empty for rank > 0
+        static constexpr auto fields = std::tuple{field{"perm", &attributes::perm}};
+    };
+};
+template <>
+struct op_traits<ops::squeeze> : detail::view_traits {
+    static constexpr std::string_view name = "Squeeze";
+    static constexpr int max_inputs = 2;
+    struct attributes {
+        ints axes{}; ///< empty: all dimensions of size one
+        static constexpr auto fields = std::tuple{field{"axes", &attributes::axes}};
+    };
+};
+template <>
+struct op_traits<ops::unsqueeze> : detail::view_traits {
+    static constexpr std::string_view name = "Unsqueeze";
+    static constexpr int max_inputs = 2;
+    struct attributes {
+        ints axes{}; ///< positions in the result
+        static constexpr auto fields = std::tuple{field{"axes", &attributes::axes}};
+    };
+};
+template <>
+struct op_traits<ops::shape> {
+    static constexpr std::string_view name = "Shape";
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::injective;
+    static constexpr bool free_view = true; // no element is read
+    struct attributes {
+        std::int64_t start = 0, end = std::numeric_limits<std::int64_t>::max();
+        static constexpr auto fields = std::tuple{field{"start", &attributes::start}, field{"end", &attributes::end}};
+    };
+};
+template <>
+struct op_traits<ops::fill> {
+    static constexpr std::string_view name = "ConstantOfShape";
+    static constexpr int min_inputs = 0, max_inputs = 1; ///< the shape, where it is not constant
+    static constexpr auto category = op_category::source;
+    static constexpr auto needs = scalar_needs::nothing;
+    struct attributes {
+        ints shape{};
+        dtype element = dtype::f32;
+        double value = 0;         ///< of floating types
+        std::int64_t integer = 0; ///< of the others
+        static constexpr auto fields =
+            std::tuple{field{"shape", &attributes::shape}, field{"dtype", &attributes::element},
+                       field{"value", &attributes::value}, field{"integer", &attributes::integer}};
+    };
+};
+template <>
+struct op_traits<ops::dirac> {
+    static constexpr std::string_view name = "Dirac", domain = "gsub";
+    static constexpr int min_inputs = 0, max_inputs = 0;
+    static constexpr auto category = op_category::source;
+    static constexpr auto needs = scalar_needs::nothing;
+    struct attributes {
+        ints shape{};           ///< [o, i, spatial...]
+        ints position{};        ///< place of the one in the spatial dimensions
+        std::int64_t group = 1; ///< i = channels / group
+        dtype element = dtype::f32;
+        static constexpr auto fields =
+            std::tuple{field{"shape", &attributes::shape}, field{"position", &attributes::position},
+                       field{"group", &attributes::group}, field{"dtype", &attributes::element}};
+    };
+};
+
+template <>
+struct infer_shape<ops::identity> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::concat> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::split> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::slice> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::pad> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::gather> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::reshape> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::flatten> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::transpose> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::squeeze> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::unsqueeze> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::shape> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::fill> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::dirac> {
+    static void infer(infer_context& cx);
+};
+
+/// The dimensions that a reshape gives, or nothing where it is impossible. Unknown sizes stay unknown.
+[[nodiscard]] std::optional<shape> reshaped_dims(tensor_type const& x, std::span<std::int64_t const> target,
+                                                 bool allow_zero);
+
+/// One dimension of a slice, clamped as ONNX says: `count` elements from `start` on, `step` apart.
+struct slice_range {
+    std::int64_t start = 0, step = 1, count = 0;
+};
+[[nodiscard]] slice_range clamped_slice(std::int64_t start, std::int64_t end, std::int64_t step,
+                                        std::int64_t size) noexcept;
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/ir/impl/ops_tensor.ipp>
+#endif

@@ -1,0 +1,3 @@
+#include <gsub/core.hpp>
+
+#include <gsub/core/impl/target.ipp>

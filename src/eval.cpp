@@ -1,0 +1,8 @@
+#include <gsub/eval.hpp>
+
+#include <gsub/eval/impl/evaluate.ipp>
+#include <gsub/eval/impl/evaluate_math.ipp>
+#include <gsub/eval/impl/evaluate_tensor.ipp>
+#include <gsub/eval/impl/fold.ipp>
+
+template struct gsub::detail::table_storage<gsub::eval_row, gsub::standard_ops>;
