@@ -1,3 +1,2 @@
 #include <gsub/core.hpp>
-
 #include <gsub/core/impl/target.ipp>

@@ -1,5 +1,4 @@
 #include <gsub/eval.hpp>
-
 #include <gsub/eval/impl/evaluate.ipp>
 #include <gsub/eval/impl/evaluate_math.ipp>
 #include <gsub/eval/impl/evaluate_tensor.ipp>

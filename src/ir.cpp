@@ -1,5 +1,4 @@
 #include <gsub/ir.hpp>
-
 #include <gsub/ir/impl/attributes.ipp>
 #include <gsub/ir/impl/builder.ipp>
 #include <gsub/ir/impl/decompose.ipp>

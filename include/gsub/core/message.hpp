@@ -44,4 +44,16 @@ private:
     return out;
 }
 
+/// The text between double quotes, with quotes, backslashes and control characters escaped.
+[[nodiscard]] inline std::string quoted(std::string_view text) {
+    std::string out = "\"";
+    for (char c : text) {
+        auto const code = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') out += '\\', out += c;
+        else if (code < 32 || code == 127) out += {'\\', 'x', "0123456789abcdef"[code >> 4], "0123456789abcdef"[code & 15]};
+        else out += c;
+    }
+    return out + '"';
+}
+
 } // namespace gsub

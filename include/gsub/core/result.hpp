@@ -4,6 +4,7 @@
 #include <gsub/core/config.hpp>
 #include <gsub/core/message.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -76,7 +77,8 @@ public:
     /// Several problems reported together. *Requires* at least one.
     explicit error(std::vector<problem> problems) : error(std::move(problems), {}) {}
 
-    /// The gravest code among the problems: malformed input outweighs what is merely not supported.
+    /// The gravest code among the problems, in the order of their numbers: malformed input outweighs what is merely not
+    /// supported.
     [[nodiscard]] error_code code() const noexcept { return data_->code; }
     [[nodiscard]] std::vector<problem> const& problems() const noexcept { return data_->problems; }
     [[nodiscard]] std::vector<std::string> const& context() const noexcept { return data_->context; }
@@ -103,8 +105,7 @@ private:
     error(std::vector<problem> problems, std::vector<std::string> context) {
         GSUB_ASSERT(!problems.empty(), "an error needs at least one problem");
         auto code = problems.front().code;
-        for (auto const& p : problems)
-            if (p.code == error_code::invalid_input || p.code == error_code::internal) code = p.code;
+        for (auto const& p : problems) code = std::max(code, p.code);
         std::string text;
         for (auto const& c : context) text += gsub::message({c, ": "});
         if (problems.size() > 1) text += gsub::message({problems.size(), " problems"});

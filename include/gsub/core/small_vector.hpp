@@ -67,12 +67,12 @@ public:
         data()[size_++] = value;
     }
     void pop_back() noexcept { --size_; }
-    void resize(std::size_t count, T const& value = T{}) {
+    void resize(std::size_t count, T value = T{}) { // by value: it may be an element of this vector
         reserve(count);
         for (auto i = size_; i < count; ++i) data()[i] = value;
         size_ = count;
     }
-    void assign(std::size_t count, T const& value) { clear(), resize(count, value); }
+    void assign(std::size_t count, T value) { clear(), resize(count, value); }
     void append(std::span<T const> elements) {
         reserve(size_ + elements.size());
         std::copy(elements.begin(), elements.end(), end());

@@ -177,8 +177,13 @@ constexpr eval_row eval_row::of() noexcept {
         row.move = &evaluate<Op>::move;
     else if constexpr (detail::has_evaluate<Op>)
         row.run = &detail::run_by_scalar<Op>;
-    if constexpr (requires(kernel_args & args) { reference_kernel<Op>::run(args); })
-        row.fast = &reference_kernel<Op>::run;
+    if constexpr (requires(kernel<float> & k) { reference_kernel<Op>::template run<float>(k); })
+        row.fast = [](kernel_args& args) {
+            kernel<float> single{args};
+            kernel<double> wide{args};
+            args.scalar == dtype::f64 ? reference_kernel<Op>::template run<double>(wide)
+                                      : reference_kernel<Op>::template run<float>(single);
+        };
     if constexpr (detail::has_evaluate<Op>) {
         row.integers = detail::has_integers<Op>();
         row.any_scalar = detail::has_any_scalar<Op>();

@@ -33,6 +33,8 @@ struct graph_info {
         domains; ///< version of each operator domain that opaque nodes need
     std::vector<std::pair<std::string, std::string>> metadata; ///< key and value
     std::vector<std::string> functions;                        ///< serialised functions that opaque nodes may call
+    /// Inputs and outputs of types that gsub does not compute with, and the serialised type of each.
+    std::vector<std::pair<std::string, std::string>> foreign_types;
 };
 
 /// A tensor of a constant pool and its hash, computed when first asked for.

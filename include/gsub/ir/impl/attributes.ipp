@@ -60,19 +60,6 @@ GSUB_INLINE std::string real_text(double v) {
     return text;
 }
 
-GSUB_INLINE std::string quoted(std::string_view text) {
-    std::string out = "\"";
-    for (char c : text) {
-        if (c == '"' || c == '\\')
-            out += '\\', out += c;
-        else if (static_cast<unsigned char>(c) < 32 || c == 127)
-            out += {'\\', 'x', "0123456789abcdef"[static_cast<unsigned char>(c) >> 4], "0123456789abcdef"[c & 15]};
-        else
-            out += c;
-    }
-    return out + '"';
-}
-
 } // namespace detail
 
 GSUB_INLINE std::string to_string(attribute_value const& value) {
@@ -87,7 +74,7 @@ GSUB_INLINE std::string to_string(attribute_value const& value) {
     case attribute_kind::real:
         return detail::real_text(value.real());
     case attribute_kind::text:
-        return detail::quoted(value.text());
+        return quoted(value.text());
     case attribute_kind::integer_list:
         return list(value.integer_list(), [](std::int64_t x) { return message({x}); });
     case attribute_kind::real_list:

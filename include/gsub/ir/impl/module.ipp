@@ -153,13 +153,13 @@ GSUB_INLINE node_id add_call(any_graph& g, module const& m, std::string_view cal
         throw error{problem{error_code::invalid_input, {}, "call", std::move(reason), {}}};
     };
     auto const* f = m.find(callee);
-    if (!f) fail(message({"function ", detail::quoted(callee), " does not exist"}));
+    if (!f) fail(message({"function ", quoted(callee), " does not exist"}));
     auto const inputs = f->body.inputs();
     if (inputs.size() != operands.size())
-        fail(message({operands.size(), " operands for ", inputs.size(), " inputs of ", detail::quoted(callee)}));
+        fail(message({operands.size(), " operands for ", inputs.size(), " inputs of ", quoted(callee)}));
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (!compatible(g.type(operands[i]), f->body.type({inputs[i], 0})))
-            fail(message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ", detail::quoted(callee),
+            fail(message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ", quoted(callee),
                           " takes ", to_string(f->body.type({inputs[i], 0}))}));
     std::vector<type_id> types;
     for (std::size_t i = 0; i < f->body.output_count(); ++i) types.push_back(f->body.type_of(f->body.output(i)));

@@ -409,7 +409,7 @@ GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits 
 } // namespace detail
 
 GSUB_INLINE std::string to_text(any_graph const& g, text_options const& options) {
-    auto out = message({"graph ", detail::quoted(g.info().name), " {\n"});
+    auto out = message({"graph ", quoted(g.info().name), " {\n"});
     detail::print_info(out, g.info());
     detail::print_graph(out, g, options);
     return out + "}\n";
@@ -417,14 +417,14 @@ GSUB_INLINE std::string to_text(any_graph const& g, text_options const& options)
 
 GSUB_INLINE std::string to_text(module const& m, text_options const& options) {
     std::string out = "module {\n";
-    for (auto const& entry : m.entry_points()) out += message({"entry ", detail::quoted(entry), "\n"});
+    for (auto const& entry : m.entry_points()) out += message({"entry ", quoted(entry), "\n"});
     for (auto const& f : m.functions()) {
-        out += message({"function ", detail::quoted(f.name)});
+        out += message({"function ", quoted(f.name)});
         if (f.attributes.primitive) out += " primitive";
         if (!f.attributes.composite_name.empty())
-            out += message({" composite ", detail::quoted(f.attributes.composite_name)});
-        if (!f.attributes.compiler.empty()) out += message({" compiler ", detail::quoted(f.attributes.compiler)});
-        if (!f.attributes.symbol.empty()) out += message({" symbol ", detail::quoted(f.attributes.symbol)});
+            out += message({" composite ", quoted(f.attributes.composite_name)});
+        if (!f.attributes.compiler.empty()) out += message({" compiler ", quoted(f.attributes.compiler)});
+        if (!f.attributes.symbol.empty()) out += message({" symbol ", quoted(f.attributes.symbol)});
         out += message({"\n", to_text(f.body, options)});
     }
     return out + "}\n";

@@ -1,0 +1,239 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/io/file.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace gsub::io {
+
+namespace detail {
+
+[[noreturn]] GSUB_INLINE void system_fault(std::string const& path, std::string_view doing, int number) {
+    // strerror_r comes in two forms; std::error_code's text is the same everywhere.
+    throw error{problem{
+        error_code::environment, path, {}, message({doing, ": ", std::generic_category().message(number)}), {}}};
+}
+
+} // namespace detail
+
+struct input_file::descriptor {
+    int fd;
+    explicit descriptor(int f) : fd(f) {}
+    descriptor(descriptor const&) = delete;
+    descriptor& operator=(descriptor const&) = delete;
+    ~descriptor() { ::close(fd); }
+};
+
+GSUB_INLINE input_file input_file::adopt(int fd, std::string path) {
+    input_file f;
+    f.fd_ = std::make_shared<descriptor const>(fd);
+    struct stat info {};
+    if (::fstat(fd, &info) != 0) detail::system_fault(path, "cannot be examined", errno);
+    if (!S_ISREG(info.st_mode)) throw error{problem{error_code::invalid_input, path, {}, "is no regular file", {}}};
+    f.path_ = std::move(path);
+    f.size_ = static_cast<std::uint64_t>(info.st_size);
+    return f;
+}
+
+GSUB_INLINE result<input_file> input_file::open(std::string const& path) {
+    return capture([&] {
+        // Without O_NONBLOCK, opening a fifo would wait for a writer.
+        auto const fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0) detail::system_fault(path, "cannot be opened", errno);
+        return adopt(fd, path);
+    });
+}
+
+GSUB_INLINE void input_file::read(std::uint64_t offset, std::span<std::byte> to) const {
+    if (offset > size_ || to.size() > size_ - offset)
+        throw error{
+            problem{error_code::invalid_input,
+                    path_,
+                    {},
+                    message({"ends at byte ", size_, "; bytes ", offset, " to ", offset + to.size(), " are needed"}),
+                    {}}};
+    while (!to.empty()) {
+        auto const n = ::pread(fd_->fd, to.data(), std::min<std::size_t>(to.size(), std::size_t{1} << 30),
+                               static_cast<off_t>(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) detail::system_fault(path_, "cannot be read", errno);
+        if (n == 0) throw error{problem{error_code::invalid_input, path_, {}, "was shortened while it was read", {}}};
+        to = to.subspan(static_cast<std::size_t>(n));
+        offset += static_cast<std::uint64_t>(n);
+    }
+}
+
+GSUB_INLINE std::shared_ptr<std::span<std::byte const> const> input_file::map() const {
+    if (size_ == 0) return std::make_shared<std::span<std::byte const> const>();
+    auto* const address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_->fd, 0);
+    if (address == MAP_FAILED) detail::system_fault(path_, "cannot be mapped", errno);
+    return {new std::span<std::byte const>(static_cast<std::byte const*>(address), size_),
+            [](std::span<std::byte const> const* mapped) {
+                ::munmap(const_cast<std::byte*>(mapped->data()), mapped->size());
+                delete mapped;
+            }};
+}
+
+GSUB_INLINE result<folder> folder::of(std::string const& path) {
+    return capture([&] {
+        auto const slash = path.rfind('/');
+        auto const name = slash == std::string::npos ? std::string{"."}
+                          : slash == 0               ? std::string{"/"}
+                                                     : path.substr(0, slash);
+        folder f;
+        f.fd_ = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (f.fd_ < 0) detail::system_fault(name, "cannot be opened", errno);
+        f.handle_ = std::shared_ptr<void const>(nullptr, [fd = f.fd_](void const*) { ::close(fd); });
+        return f;
+    });
+}
+
+GSUB_INLINE result<input_file> folder::open(std::string_view name) const {
+    std::string const path{name};
+    auto const refuse = [&](std::string_view reason) {
+        return error{problem{error_code::invalid_input,
+                             path,
+                             {},
+                             message({"external data: ", reason}),
+                             "keep the data in a file beside the model"}};
+    };
+    if (name.empty() || name.size() > 4096 || name.find('\0') != std::string_view::npos)
+        return refuse("the name is empty, too long or has a NUL byte");
+    if (name.front() == '/') return refuse("the path is absolute; only files below the model's folder are read");
+    return capture([&]() -> input_file {
+        // Component by component, none of them a link: nothing can lead out of the folder, not even a race.
+        int at = fd_;
+        auto const leave = [&] {
+            if (at != fd_) ::close(at);
+        };
+        for (std::size_t begin = 0; begin <= name.size();) {
+            auto const end = std::min(name.find('/', begin), name.size());
+            std::string const part{name.substr(begin, end - begin)};
+            auto const last = end == name.size();
+            if (part == "..") {
+                leave();
+                throw refuse("the path leads out of the model's folder");
+            }
+            if (!part.empty() && part != ".") {
+                auto const flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (last ? O_NONBLOCK : O_DIRECTORY);
+                auto const next = ::openat(at, part.c_str(), flags);
+                auto const fault = errno;
+                leave();
+                if (next < 0)
+                    throw refuse(fault == ELOOP || fault == ENOTDIR ? "a part of the path is a link or no folder"
+                                                                    : std::generic_category().message(fault));
+                at = next;
+                if (last) {
+                    struct stat info {};
+                    if (::fstat(at, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 1) {
+                        leave();
+                        throw refuse("it is no regular file of its own (a link, a device or a pipe)");
+                    }
+                    return input_file::adopt(at, path);
+                }
+            } else if (last) {
+                break;
+            }
+            begin = end + 1;
+        }
+        leave();
+        throw refuse("the path names a folder");
+    });
+}
+
+GSUB_INLINE output_file::output_file(std::string path) : path_(std::move(path)) {
+    // A neighbour that nobody else has; the process's umask decides who may read it, as for any new file.
+    static std::atomic<unsigned> counter{0};
+    for (int attempt = 0; attempt < 100 && fd_ < 0; ++attempt) {
+        temporary_ = message({path_, ".", ::getpid(), "-", counter++, ".tmp"});
+        fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd_ < 0 && errno != EEXIST) detail::system_fault(path_, "cannot be written", errno);
+    }
+    if (fd_ < 0) detail::system_fault(path_, "cannot be written", EEXIST);
+    buffer_.reserve(1 << 16);
+}
+
+GSUB_INLINE output_file::~output_file() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+}
+
+GSUB_INLINE void output_file::flush() {
+    for (std::size_t at = 0; at < buffer_.size();) {
+        auto const n = ::write(fd_, buffer_.data() + at, buffer_.size() - at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) detail::system_fault(path_, "cannot be written", errno);
+        at += static_cast<std::size_t>(n);
+    }
+    buffer_.clear();
+}
+
+GSUB_INLINE void output_file::write(std::span<std::byte const> data) {
+    written_ += data.size();
+    constexpr std::size_t capacity = 1 << 16;
+    if (buffer_.size() + data.size() > capacity) flush();
+    if (data.size() < capacity) {
+        buffer_.append(reinterpret_cast<char const*>(data.data()), data.size());
+        return;
+    }
+    while (!data.empty()) {
+        auto const n = ::write(fd_, data.data(), std::min<std::size_t>(data.size(), std::size_t{1} << 30));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) detail::system_fault(path_, "cannot be written", errno);
+        data = data.subspan(static_cast<std::size_t>(n));
+    }
+}
+
+GSUB_INLINE void output_file::commit() {
+    flush();
+    if (::fsync(fd_) != 0) detail::system_fault(path_, "cannot be written to the disk", errno);
+    auto const closed = ::close(fd_);
+    fd_ = -1;
+    if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+        auto const fault = errno;
+        ::unlink(temporary_.c_str());
+        detail::system_fault(path_, "cannot be replaced", fault);
+    }
+    // The name is durable once its folder is; a system that cannot sync folders still has the file.
+    auto const slash = path_.rfind('/');
+    auto const parent = slash == std::string::npos ? std::string{"."} : path_.substr(0, slash + 1);
+    if (auto const fd = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) {
+        static_cast<void>(::fsync(fd));
+        ::close(fd);
+    }
+}
+
+GSUB_INLINE result<void> write_file(std::string const& path, std::string_view contents) {
+    return capture([&] {
+        output_file out{path};
+        out.write(contents);
+        out.commit();
+    });
+}
+
+GSUB_INLINE result<std::string> read_file(std::string const& path, std::uint64_t max_bytes) {
+    return capture([&] {
+        auto const file = input_file::open(path).value();
+        if (file.size() > max_bytes)
+            throw error{problem{error_code::unsupported,
+                                path,
+                                {},
+                                message({"has ", file.size(), " bytes; the limit is ", max_bytes}),
+                                {}}};
+        std::string text(file.size(), '\0');
+        file.read(0, std::as_writable_bytes(std::span{text}));
+        return text;
+    });
+}
+
+} // namespace gsub::io

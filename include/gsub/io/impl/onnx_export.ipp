@@ -1,0 +1,373 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/io/file.hpp>
+#include <gsub/io/impl/onnx_traits.ipp>
+#include <gsub/io/onnx_export.hpp>
+#include <gsub/io/protobuf.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace gsub::io {
+
+namespace detail {
+
+/// The least IR version that a version of ONNX's operator set goes with. *Source* ONNX, docs/Versioning.md.
+[[nodiscard]] constexpr std::int64_t ir_version_for(std::int64_t opset) noexcept {
+    return opset <= 8    ? 3
+           : opset == 9  ? 4
+           : opset == 10 ? 5
+           : opset == 11 ? 6
+           : opset <= 14 ? 7
+           : opset <= 18 ? 8
+           : opset <= 20 ? 9
+                         : 10;
+}
+
+/// Collects the parts of a model; weights are written from where they are.
+class onnx_exporter {
+public:
+    onnx_exporter(any_graph const& g, std::span<onnx_row const> table, save_options const& options,
+                  std::string data_name)
+        : g_(g), table_(table), options_(options), data_name_(std::move(data_name)) {}
+
+    void collect() {
+        choose_opset();
+        name_values();
+        for (auto n : g_.order()) {
+            if (g_.is<ops::input>(n) || n == g_.results_node()) continue;
+            if (g_.is<ops::constant>(n))
+                add_initializer(name_of({n, 0}), g_.blob(n));
+            else if (g_.is<ops::opaque>(n))
+                write_opaque(n);
+            else
+                write_known(n);
+        }
+        for (auto const& [from, to] : copies_) write_identity(from, to);
+        place_externally();
+    }
+
+    // Calls `text(string_view)` and `raw(span)` with the pieces of the file, in order.
+    template <class Text, class Raw>
+    void write(Text&& text, Raw&& raw) const {
+        std::string head, graph_head, graph_tail, tail;
+        wire_writer{head}
+            .integer(1, std::max(ir_version_for(opset_), lowest_ir_))
+            .bytes(2, "gsub")
+            .bytes(3, message({GSUB_VERSION_MAJOR, ".", GSUB_VERSION_MINOR, ".", GSUB_VERSION_PATCH}));
+        wire_writer{graph_head}.bytes(2, g_.info().name.empty() ? "graph" : g_.info().name);
+        wire_writer values{graph_tail};
+        for (auto n : g_.inputs()) values.bytes(11, value_info(name_of({n, 0}), g_.type({n, 0})));
+        for (std::size_t i = 0; i < g_.output_count(); ++i)
+            values.bytes(12, value_info(output_name(i), g_.type(g_.output(i))));
+        std::uint64_t length = graph_head.size() + graph_tail.size();
+        for (auto const& n : nodes_) length += wire_writer::header_size(1, n.size()) + n.size();
+        for (auto const& t : initializers_) length += wire_writer::header_size(5, tensor_size(t)) + tensor_size(t);
+        wire_writer w{tail};
+        for (auto const& [domain, version] : domains_)
+            w.message(8, [&](wire_writer& o) { o.bytes(1, domain).integer(2, version); });
+        for (auto const& [key, value] : g_.info().metadata)
+            w.message(14, [&](wire_writer& e) { e.bytes(1, key).bytes(2, value); });
+        for (auto const& f : g_.info().functions) w.bytes(25, f);
+
+        text(head);
+        text(wire_writer::header(7, length));
+        for (auto const& n : nodes_) text(wire_writer::header(1, n.size())), text(n);
+        text(graph_head);
+        for (auto const& t : initializers_) {
+            text(wire_writer::header(5, tensor_size(t)));
+            text(t.fields);
+            if (t.external) continue;
+            text(wire_writer::header(9, t.data.size_bytes()));
+            raw(t.data.raw());
+        }
+        text(graph_tail);
+        text(tail);
+    }
+
+    [[nodiscard]] bool has_external() const noexcept { return external_; }
+    // Writes the weights that have a file of their own.
+    void write_external(output_file& out) const {
+        static constexpr std::array<std::byte, buffer_alignment> zeros{};
+        for (auto const& t : initializers_) {
+            if (!t.external) continue;
+            out.write(std::span{zeros}.first((buffer_alignment - out.written() % buffer_alignment) % buffer_alignment));
+            out.write(t.data.raw());
+        }
+    }
+
+private:
+    struct initializer {
+        std::string name, fields; // all fields but the elements
+        tensor data;
+        bool external = false;
+    };
+
+    static std::uint64_t tensor_size(initializer const& t) {
+        return t.fields.size() +
+               (t.external ? 0 : wire_writer::header_size(9, t.data.size_bytes()) + t.data.size_bytes());
+    }
+
+    void choose_opset() {
+        std::int64_t needed = 1, imported = 0;
+        for (auto const& [domain, version] : g_.info().domains)
+            if (domain.empty()) imported = version;
+        bool bound = false; // to the imported version
+        for (auto n : g_.order()) {
+            if (g_.is<ops::opaque>(n)) {
+                bound |= g_.attributes<ops::opaque>(n).domain.empty();
+            } else if (auto const& row = table_[g_.row(n)]; row.since != 0 && g_.op(n).domain.empty()) {
+                needed = std::max(needed, row.needed_opset ? std::max(row.since, row.needed_opset(g_, n)) : row.since);
+            }
+        }
+        bound |= !g_.info().functions.empty();
+        opset_ = options_.opset != 0 ? options_.opset
+                 : bound             ? imported
+                                     : std::max({needed, imported, std::int64_t{13}});
+        if (opset_ < needed)
+            throw error{problem{error_code::unsupported,
+                                {},
+                                {},
+                                message({"the graph needs operator set ", needed, ", it would be written in ", opset_}),
+                                bound ? "the unknown operators of the model belong to its own operator set" : ""}};
+        domains_ = g_.info().domains;
+        auto const own = std::find_if(domains_.begin(), domains_.end(), [](auto const& d) { return d.first.empty(); });
+        if (own == domains_.end())
+            domains_.insert(domains_.begin(), {"", opset_});
+        else
+            own->second = opset_;
+        // Operators of the user's own, in domains that no file has named.
+        for (auto n : g_.order())
+            if (auto const& op = g_.op(n);
+                table_[g_.row(n)].since != 0 && !op.domain.empty() && op.domain != "gsub" &&
+                std::none_of(domains_.begin(), domains_.end(), [&](auto const& d) { return d.first == op.domain; }))
+                domains_.emplace_back(op.domain, table_[g_.row(n)].since);
+    }
+
+    [[nodiscard]] std::string output_name(std::size_t i) const {
+        auto const& names = g_.info().output_names;
+        return i < names.size() && !names[i].empty() ? names[i] : message({"output_", i});
+    }
+
+    // Inputs, outputs and captured names are fixed; the rest keeps its name where that is free.
+    void name_values() {
+        for (auto n : g_.inputs()) {
+            auto const name = g_.name({n, 0});
+            fix({n, 0}, name.empty() ? message({"input_", g_.input_position(n)}) : std::string{name});
+        }
+        for (std::size_t i = 0; i < g_.output_count(); ++i) fix(g_.output(i), output_name(i));
+        for (auto n : g_.order()) {
+            if (!g_.is<ops::opaque>(n)) continue;
+            auto const captured = captures(n);
+            auto const first = g_.operand_count(n) - captured.size();
+            for (std::size_t i = 0; i < captured.size(); ++i) fix(g_.operand(n, first + i), std::string{captured[i]});
+        }
+        for (auto n : g_.order())
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
+                value_id const v{n, port};
+                if (names_.contains(v)) continue;
+                auto const own = g_.name(v);
+                if (!own.empty() && taken_.insert(std::string{own}).second) names_.emplace(v, own);
+            }
+    }
+    // Gives a value a name that it must have; where it has another already, a copy of it gets the name.
+    void fix(value_id v, std::string name) {
+        if (auto const known = names_.find(v); known == names_.end() && !taken_.contains(name)) {
+            taken_.insert(name);
+            names_.emplace(v, std::move(name));
+        } else if (known == names_.end() || known->second != name) {
+            if (taken_.insert(name).second) copies_.emplace_back(v, std::move(name));
+        }
+    }
+
+    std::string fresh(std::string_view stem) {
+        std::string name{stem};
+        for (auto& number = counters_[name]; !taken_.insert(name).second || name.empty();)
+            name = message({stem, "_", ++number});
+        return name;
+    }
+    std::string name_of(value_id v) const { return const_cast<onnx_exporter*>(this)->assigned_name(v); }
+    std::string const& assigned_name(value_id v) {
+        auto found = names_.find(v);
+        if (found == names_.end()) found = names_.emplace(v, fresh(g_.op(v.node).name)).first;
+        return found->second;
+    }
+
+    void write_known(node_id n) {
+        auto const& row = table_[g_.row(n)];
+        if (row.since == 0)
+            throw error{problem{error_code::unsupported, g_.display_name(n), std::string{g_.op(n).name},
+                                "this operator has no form in ONNX files",
+                                g_.constant(n) ? "fold constants before saving" : ""}};
+        onnx_export_context cx{g_,
+                               n,
+                               opset_,
+                               [this](value_id v) { return assigned_name(v); },
+                               [this](std::string_view stem) { return fresh_node_name(stem); },
+                               [this](tensor const& t) { return small_initializer(t); },
+                               [this](std::string node) { nodes_.push_back(std::move(node)); }};
+        row.write(cx);
+    }
+    // Node names share no name space with values, but a name in a fused node may serve as a value's; so all are
+    // distinct.
+    std::string fresh_node_name(std::string_view stem) { return fresh(stem); }
+
+    std::string small_initializer(tensor const& t) {
+        // Equal settings are written once.
+        auto const [found, added] = small_.try_emplace(t.hash());
+        if (added) {
+            found->second = fresh("const");
+            add_initializer(found->second, std::make_shared<constant_blob const>(t));
+        }
+        return found->second;
+    }
+
+    void add_initializer(std::string name, std::shared_ptr<constant_blob const> const& blob) {
+        initializer t;
+        t.data = blob->data();
+        wire_writer{t.fields}.integers(1, t.data.dims()).integer(2, info(t.data.element()).onnx).bytes(8, name);
+        t.name = std::move(name);
+        initializers_.push_back(std::move(t));
+    }
+
+    [[nodiscard]] std::vector<std::string_view> captures(node_id n) const {
+        auto const raw = g_.constant_data(n).raw();
+        return parse_onnx_node({reinterpret_cast<char const*>(raw.data()), raw.size()}).inputs;
+    }
+
+    void write_opaque(node_id n) {
+        auto const raw = g_.constant_data(n).raw();
+        std::string_view const blob{reinterpret_cast<char const*>(raw.data()), raw.size()};
+        std::string node;
+        wire_writer w{node};
+        std::vector<std::string> inputs;
+        for (std::size_t i = 0; i + captures(n).size() < g_.operand_count(n); ++i) {
+            auto const v = g_.operand(n, i);
+            inputs.push_back(v.valid() ? assigned_name(v) : std::string{});
+        }
+        while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
+        for (auto const& name : inputs) w.bytes(1, name);
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+            w.bytes(2, g_.used(value_id{n, port}) ? assigned_name({n, port}) : std::string{});
+        w.bytes(3, fresh_node_name(g_.display_name(n)));
+        for (wire_reader r{blob}; r.next();)
+            if (r.is_bytes() && r.field() != 1) {
+                auto const field = r.field();
+                w.bytes(field, r.bytes());
+            }
+        nodes_.push_back(std::move(node));
+    }
+
+    void write_identity(value_id from, std::string const& to) {
+        std::string node;
+        wire_writer{node}
+            .bytes(1, name_of(from))
+            .bytes(2, to)
+            .bytes(3, fresh_node_name("identity"))
+            .bytes(4, "Identity");
+        // A subgraph may read the copy, so it stands right behind its source: the nodes are sorted once more by the
+        // reader.
+        nodes_.push_back(std::move(node));
+    }
+
+    void place_externally() {
+        if (data_name_.empty()) return;
+        std::uint64_t total = 0, at = 0;
+        for (auto const& t : initializers_) total += t.data.size_bytes();
+        auto const least = total > options_.external_total_bytes ? std::uint64_t{1024} : options_.external_tensor_bytes;
+        for (auto& t : initializers_) {
+            if (t.data.size_bytes() < least) continue;
+            at = (at + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+            auto const entry = [&](wire_writer& w, std::string_view key, std::string_view value) {
+                w.message(13, [&](wire_writer& e) { e.bytes(1, key).bytes(2, value); });
+            };
+            wire_writer w{t.fields};
+            entry(w, "location", data_name_);
+            entry(w, "offset", message({at}));
+            entry(w, "length", message({t.data.size_bytes()}));
+            w.integer(14, 1);
+            at += t.data.size_bytes();
+            t.external = external_ = true;
+        }
+    }
+
+    [[nodiscard]] std::string value_info(std::string const& name, tensor_type const& t) const {
+        std::string out;
+        wire_writer w{out};
+        w.bytes(1, name);
+        for (auto const& [foreign, type] : g_.info().foreign_types)
+            if (foreign == name) return w.bytes(2, type), out;
+        if (t.element == dtype::undefined) return out;
+        w.message(2, [&](wire_writer& type) {
+            type.message(1, [&](wire_writer& tensor) {
+                tensor.integer(1, info(t.element).onnx);
+                if (!t.ranked) return;
+                tensor.message(2, [&](wire_writer& shape) {
+                    for (auto d : t.dims)
+                        shape.message(1, [&](wire_writer& one) {
+                            if (d.fixed())
+                                one.integer(1, d.size());
+                            else if (d.named())
+                                one.bytes(2, d.name().text());
+                        });
+                });
+            });
+        });
+        return out;
+    }
+
+    any_graph const& g_;
+    std::span<onnx_row const> table_;
+    save_options const& options_;
+    std::string data_name_; // of the file for large weights, empty: none
+    std::int64_t opset_ = 0, lowest_ir_ = 4;
+    std::vector<std::pair<std::string, std::int64_t>> domains_;
+    std::map<value_id, std::string> names_;
+    std::unordered_set<std::string> taken_;
+    std::unordered_map<std::string, std::size_t> counters_;
+    std::vector<std::pair<value_id, std::string>> copies_;
+    std::unordered_map<hash128, std::string> small_;
+    std::vector<std::string> nodes_;
+    std::vector<initializer> initializers_;
+    bool external_ = false;
+};
+
+} // namespace detail
+
+GSUB_INLINE result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
+                                   save_options const& options) {
+    return capture([&] {
+        auto const slash = path.rfind('/');
+        auto const data_name = (slash == std::string::npos ? path : path.substr(slash + 1)) + ".data";
+        detail::onnx_exporter exporter{g, table, options, data_name};
+        exporter.collect();
+        output_file out{path};
+        exporter.write([&](std::string_view text) { out.write(text); },
+                       [&](std::span<std::byte const> raw) { out.write(raw); });
+        // The weights first: the model never names a file that is not there.
+        if (exporter.has_external()) {
+            output_file data{path + ".data"};
+            exporter.write_external(data);
+            data.commit();
+        }
+        out.commit();
+    });
+}
+
+GSUB_INLINE result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
+                                        save_options const& options) {
+    return capture([&] {
+        detail::onnx_exporter exporter{g, table, options, {}};
+        exporter.collect();
+        std::string out;
+        exporter.write(
+            [&](std::string_view text) { out += text; },
+            [&](std::span<std::byte const> raw) { out.append(reinterpret_cast<char const*>(raw.data()), raw.size()); });
+        return out;
+    });
+}
+
+} // namespace gsub::io

@@ -1,0 +1,581 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/io/impl/onnx_traits.ipp>
+#include <gsub/io/onnx_import.hpp>
+#include <gsub/io/protobuf.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace gsub::io {
+
+namespace detail {
+
+/// Turns `TensorProto`s into tensors, wherever their elements lie.
+class tensor_reader {
+public:
+    tensor_reader(onnx_model const& model, std::string const* path, load_options const& options)
+        : model_(model), path_(path), options_(options) {}
+
+    /// *Errors* throws `error`; `not_supported` for an element type that gsub does not compute with.
+    tensor read(onnx_tensor const& t) {
+        for (auto d : t.dims)
+            if (d < 0) malformed(message({"a negative dimension in ", to_string(attribute_value{t.dims})}));
+        auto const element = dtype_of_onnx(t.data_type);
+        if (!element)
+            throw not_supported{
+                {error_code::unsupported, std::string{t.name}, {}, message({"element type number ", t.data_type}), {}}};
+        auto const count = checked_product(t.dims);
+        if (!count || static_cast<std::uint64_t>(*count) > options_.limits.max_tensor_bytes / byte_size(*element))
+            throw error{error_code::unsupported,
+                        message({"a tensor of dimensions ", to_string(attribute_value{t.dims}),
+                                 " exceeds the limit of ", options_.limits.max_tensor_bytes, " bytes"})};
+        auto const needed = static_cast<std::uint64_t>(*count) * byte_size(*element);
+        auto const sources = int{t.has_raw} + int{t.typed_elements > 0} + int{t.external};
+        if (sources > 1) malformed("elements are given in more than one way");
+        if (t.external) return read_external(t, *element, needed);
+        if (t.has_raw) return read_raw(t, *element, needed);
+        if (t.typed_elements == 0 && *count == 0) return tensor::zeros(*element, t.dims);
+        return read_typed(t, *element, static_cast<std::size_t>(*count));
+    }
+
+private:
+    static void check_length(std::uint64_t given, std::uint64_t needed, ints const& dims) {
+        if (given != needed)
+            malformed(message({given, " bytes of elements for dimensions ", to_string(attribute_value{dims}), "; ",
+                               needed, " are needed"}));
+    }
+    static tensor finish(tensor t) {
+        if (t.element() == dtype::boolean)
+            for (auto& b : t.mutable_raw()) b = b == std::byte{0} ? std::byte{0} : std::byte{1};
+        return t;
+    }
+
+    tensor read_raw(onnx_tensor const& t, dtype element, std::uint64_t needed) const {
+        check_length(t.length > 0 ? t.length : t.raw.size(), needed, t.dims);
+        auto out = tensor::uninitialized(element, t.dims);
+        if (t.length > 0)
+            model_.file->read(t.offset, out.mutable_raw());
+        else if (needed > 0)
+            std::memcpy(out.mutable_raw().data(), t.raw.data(), t.raw.size());
+        return finish(std::move(out));
+    }
+
+    tensor read_external(onnx_tensor const& t, dtype element, std::uint64_t needed) {
+        if (!path_) malformed("external data of a model that is in memory; load the file by its path");
+        if (t.has_external_length) check_length(t.external_length, needed, t.dims);
+        if (!folder_) folder_ = folder::of(*path_).value();
+        auto found = files_.find(t.location);
+        if (found == files_.end()) found = files_.emplace(t.location, folder_->open(t.location).value()).first;
+        auto& file = found->second;
+        if (t.external_offset > file.data.size() || needed > file.data.size() - t.external_offset)
+            malformed(message({"external data at ", t.external_offset, " with ", needed, " bytes in ",
+                               quoted(t.location), ", which has ", file.data.size()}));
+        if (options_.map && needed > 0 && element != dtype::boolean) {
+            if (!file.mapped) file.mapped = file.data.map();
+            auto const* const at = file.mapped->data() + t.external_offset;
+            // An odd offset cannot be borrowed: elements must be aligned.
+            if (reinterpret_cast<std::uintptr_t>(at) % byte_size(element) == 0)
+                return tensor::borrowed(element, t.dims, at, file.mapped);
+        }
+        auto out = tensor::uninitialized(element, t.dims);
+        file.data.read(t.external_offset, out.mutable_raw());
+        return finish(std::move(out));
+    }
+
+    static tensor read_typed(onnx_tensor const& t, dtype element, std::size_t count) {
+        if (t.typed_elements != count)
+            malformed(message({t.typed_elements, " elements for dimensions ", to_string(attribute_value{t.dims}), "; ",
+                               count, " are needed"}));
+        auto out = tensor::uninitialized(element, t.dims);
+        std::size_t i = 0;
+        auto const expect_field = [&](std::uint32_t field) {
+            for (wire_reader r{t.message}; r.next();)
+                if ((r.field() >= 4 && r.field() <= 7) || r.field() == 10 || r.field() == 11)
+                    if (r.field() != field)
+                        malformed(message({"elements in field ", r.field(), " of element type ", to_string(element)}));
+        };
+        auto const each_int = [&](std::uint32_t field, auto&& store) {
+            expect_field(field);
+            for (wire_reader r{t.message}; r.next();)
+                if (r.field() == field) r.each_integer([&](std::int64_t v) { store(v, i++); });
+        };
+        switch (element) {
+        case dtype::f32: {
+            expect_field(4);
+            auto const to = out.mutable_data<float>();
+            for (wire_reader r{t.message}; r.next();)
+                if (r.field() == 4) r.each_float([&](float v) { to[i++] = v; });
+            break;
+        }
+        case dtype::f64: {
+            expect_field(10);
+            auto const to = out.mutable_data<double>();
+            for (wire_reader r{t.message}; r.next();)
+                if (r.field() == 10) r.each_double([&](double v) { to[i++] = v; });
+            break;
+        }
+        case dtype::i64:
+            each_int(7, [to = out.mutable_data<std::int64_t>()](std::int64_t v, std::size_t k) { to[k] = v; });
+            break;
+        default: { // the rest shares int32_data; 16-bit floats as their bits
+            auto* const to = out.mutable_raw().data();
+            auto const item = byte_size(element);
+            each_int(5, [&](std::int64_t v, std::size_t k) {
+                if (element == dtype::boolean) v = v != 0;
+                std::memcpy(to + k * item, &v, item); // little-endian: the low bytes come first
+            });
+        }
+        }
+        return out;
+    }
+
+    struct external_file {
+        input_file data;
+        std::shared_ptr<std::span<std::byte const> const> mapped;
+        external_file(input_file f) : data(std::move(f)) {}
+    };
+    onnx_model const& model_;
+    std::string const* path_;
+    load_options const& options_;
+    std::optional<folder> folder_;
+    std::map<std::string_view, external_file> files_;
+};
+
+/// Makes a graph of a parsed model. Collects problems and goes on after each as far as that makes sense.
+class onnx_importer {
+public:
+    onnx_importer(onnx_model const& model, std::string const* path, dialect const& d, std::span<onnx_row const> table,
+                  load_options const& options)
+        : model_(model),
+          dialect_(d),
+          table_(table),
+          options_(options),
+          tensors_(model, path, options),
+          graph_(d),
+          builder_(graph_) {}
+
+    any_graph run() {
+        read_opsets();
+        collect_names();
+        give_up_if_wrong();
+        sort_nodes();
+        give_up_if_wrong();
+        make_inputs();
+        for (auto i : order_) make_node(i);
+        make_outputs();
+        give_up_if_wrong();
+        graph_.erase_dead();
+        graph_.compact();
+        report_notes();
+        return std::move(graph_);
+    }
+
+private:
+    static constexpr std::uint32_t none = 0xffffffffu;
+
+    void wrong(error_code code, std::string_view node, std::string_view op, std::string reason, std::string hint = {}) {
+        ++problem_count_;
+        if (problems_.size() < options_.limits.max_problems)
+            problems_.push_back({code, std::string{node}, std::string{op}, std::move(reason), std::move(hint)});
+    }
+    void give_up_if_wrong() {
+        if (problems_.empty()) return;
+        if (problem_count_ > problems_.size())
+            problems_.push_back({problems_.back().code,
+                                 {},
+                                 {},
+                                 message({problem_count_ - problems_.size(), " more problems are not listed"}),
+                                 {}});
+        throw error{std::move(problems_)};
+    }
+    void note(std::string text) {
+        if (options_.watch) options_.watch->on_note(text);
+    }
+
+    // Version of an operator's domain, or 0.
+    [[nodiscard]] std::int64_t opset(std::string_view domain) const {
+        for (auto const& [name, version] : model_.opsets)
+            if (name == domain) return version;
+        return 0;
+    }
+
+    void read_opsets() {
+        auto const version = opset({});
+        if (version > newest_opset)
+            wrong(error_code::unsupported, {}, {},
+                  message({"operator set ", version, " is newer than ", newest_opset, ", the newest that gsub reads"}),
+                  message({"convert the model with onnx.version_converter to operator set ", newest_opset}));
+        for (auto const& n : model_.graph.nodes)
+            if (n.domain.empty() && version < 1) {
+                wrong(error_code::invalid_input, {}, {}, "the model does not say which operator set it uses");
+                break;
+            }
+        if (model_.graph.has_sparse_initializers)
+            wrong(error_code::unsupported, {}, {}, "sparse initializers", "store the weights densely");
+        if (model_.has_training) note("the training graph of the model is left out");
+        graph_info info;
+        info.name = model_.graph.name;
+        for (auto const& [domain, v] : model_.opsets) info.domains.emplace_back(domain, v);
+        for (auto const& [key, value] : model_.metadata) info.metadata.emplace_back(key, value);
+        for (auto const& f : model_.functions) info.functions.emplace_back(f);
+        graph_.set_info(std::move(info));
+    }
+
+    // Who makes each value. A name is made once.
+    void collect_names() {
+        auto const& g = model_.graph;
+        for (std::uint32_t i = 0; i < g.initializers.size(); ++i)
+            if (!initializers_.emplace(g.initializers[i].name, i).second)
+                wrong(error_code::invalid_input, g.initializers[i].name, {}, "two initializers have this name");
+        for (auto const& v : g.values) declared_.emplace(v.name, &v);
+        for (auto const& v : g.outputs) declared_.emplace(v.name, &v);
+        std::set<std::string_view> inputs;
+        for (auto const& v : g.inputs)
+            if (!inputs.insert(v.name).second)
+                wrong(error_code::invalid_input, v.name, {}, "two inputs have this name");
+        for (std::uint32_t i = 0; i < g.nodes.size(); ++i)
+            for (auto name : g.nodes[i].outputs) {
+                if (name.empty()) continue;
+                if (inputs.contains(name) || initializers_.contains(name) || !producers_.emplace(name, i).second)
+                    wrong(error_code::invalid_input, label(i), g.nodes[i].op_type,
+                          message({"value ", quoted(name), " is made more than once"}));
+            }
+        // Inputs with an initializer are weights with a default; the default stands.
+        for (auto const& v : g.inputs)
+            if (!initializers_.contains(v.name)) signature_.push_back(&v), outside_.insert(v.name);
+    }
+
+    [[nodiscard]] std::string_view label(std::uint32_t i) const {
+        auto const& n = model_.graph.nodes[i];
+        for (auto name : n.outputs)
+            if (n.name.empty() && !name.empty()) return name;
+        return n.name;
+    }
+
+    // Values that a node reads: its inputs, then what its subgraphs capture.
+    std::vector<std::string_view> reads(std::uint32_t i) {
+        auto const& n = model_.graph.nodes[i];
+        auto names = n.inputs;
+        bool has_graphs = false;
+        for (auto const& a : n.attributes)
+            has_graphs |= a.type == onnx_attribute_type::graph || a.type == onnx_attribute_type::graphs;
+        if (!has_graphs) return names;
+        auto& captured = captures_[i];
+        if (captured.empty()) {
+            for (auto name : captured_names(n, options_.limits.max_depth)) {
+                if (exists(name)) captured.push_back(name);
+                else
+                    wrong(error_code::invalid_input, label(i), n.op_type,
+                          message({"a subgraph reads value ", quoted(name), ", which does not exist"}));
+            }
+        }
+        names.insert(names.end(), captured.begin(), captured.end());
+        return names;
+    }
+    [[nodiscard]] bool exists(std::string_view name) const {
+        return producers_.contains(name) || initializers_.contains(name) || outside_.contains(name);
+    }
+
+    // Nodes from which an output can be reached, operands first: an order that the file's own order has no part in.
+    // Every node is visited, so that faults are found in dead ones too; those come last and are dropped.
+    void sort_nodes() {
+        auto const& g = model_.graph;
+        enum class mark : std::uint8_t { fresh, open, done };
+        std::vector<mark> marks(g.nodes.size(), mark::fresh);
+        struct frame {
+            std::uint32_t node;
+            std::vector<std::string_view> names;
+            std::size_t next = 0;
+        };
+        std::vector<frame> stack;
+        std::vector<std::uint32_t> sorted;
+        auto const visit = [&](std::uint32_t root) {
+            if (marks[root] != mark::fresh) return;
+            marks[root] = mark::open;
+            stack.push_back({root, reads(root)});
+            while (!stack.empty()) {
+                auto& top = stack.back();
+                if (top.next == top.names.size()) {
+                    marks[top.node] = mark::done;
+                    sorted.push_back(top.node);
+                    stack.pop_back();
+                    continue;
+                }
+                auto const name = top.names[top.next++];
+                if (name.empty()) continue;
+                auto const made = producers_.find(name);
+                if (made == producers_.end()) {
+                    if (!exists(name))
+                        wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
+                              message({"input ", quoted(name), " does not exist"}));
+                    continue;
+                }
+                if (marks[made->second] == mark::open) {
+                    wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
+                          message({"input ", quoted(name), " depends on the node itself"}));
+                    for (auto const& f : stack) marks[f.node] = mark::done; // one report a cycle
+                    return stack.clear();
+                }
+                if (marks[made->second] == mark::fresh) {
+                    marks[made->second] = mark::open;
+                    auto const next = made->second;
+                    stack.push_back({next, reads(next)});
+                }
+            }
+        };
+        for (auto const& v : g.outputs)
+            if (auto const made = producers_.find(v.name); made != producers_.end())
+                visit(made->second);
+            else if (!exists(v.name))
+                wrong(error_code::invalid_input, v.name, {}, "the graph's output does not exist");
+        order_ = sorted;
+        for (std::uint32_t i = 0; i < g.nodes.size(); ++i) visit(i);
+        if (sorted.size() > order_.size())
+            note(message({sorted.size() - order_.size(), " nodes lead to no output and are left out"}));
+    }
+
+    static tensor_type type_of(onnx_value const& v) {
+        tensor_type t;
+        if (!v.is_tensor) return t;
+        t.element = dtype_of_onnx(v.data_type).value_or(dtype::undefined);
+        t.ranked = v.has_shape;
+        for (auto const& d : v.dims)
+            t.dims.push_back(d.size >= 0 ? dim{d.size} : d.name.empty() ? dim{} : dim{symbol{d.name}});
+        return t;
+    }
+
+    void make_inputs() {
+        auto info = graph_.info();
+        for (auto const* v : signature_) {
+            auto const type = type_of(*v);
+            for (auto const& d : v->dims)
+                if (d.size < -1)
+                    wrong(error_code::invalid_input, v->name, "input", message({"a dimension of ", d.size}));
+            if (!type.elements() && type.is_static())
+                wrong(error_code::unsupported, v->name, "input", "more than 2^62 elements");
+            values_[v->name] = graph_.add_input(type, v->name);
+            if (type.element == dtype::undefined) info.foreign_types.emplace_back(v->name, v->type);
+        }
+        for (auto const& v : model_.graph.outputs)
+            if (!v.is_tensor || !dtype_of_onnx(v.data_type)) info.foreign_types.emplace_back(v.name, v.type);
+        graph_.set_info(std::move(info));
+    }
+
+    // The value of a name, made on first use where it is an initializer. Invalid where making it failed.
+    value_id value(std::string_view name) {
+        if (auto const known = values_.find(name); known != values_.end()) return known->second;
+        auto const initializer = initializers_.find(name);
+        if (initializer == initializers_.end()) return {};
+        auto const& t = model_.graph.initializers[initializer->second];
+        value_id made;
+        try {
+            made = builder_.constant(tensors_.read(t), name);
+        } catch (not_supported const&) {
+            // Kept as an opaque Constant node, which holds the whole tensor.
+            made = opaque_constant(t, name);
+        } catch (error const& e) {
+            for (auto const& p : e.problems())
+                wrong(p.code, name, "initializer",
+                      p.node.empty() ? p.reason : message({quoted(p.node), ": ", p.reason}), p.hint);
+            made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
+        }
+        return values_[name] = made;
+    }
+
+    value_id opaque_constant(onnx_tensor const& t, std::string_view name) {
+        if (t.external || t.length > 0) {
+            wrong(error_code::unsupported, name, "initializer",
+                  message({"element type number ", t.data_type, " with elements outside of the model's structure"}));
+            return graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
+        }
+        std::string node;
+        wire_writer w{node};
+        w.bytes(4, "Constant");
+        w.message(5, [&](wire_writer& a) {
+            a.bytes(1, "value").bytes(5, t.message).integer(20, static_cast<std::int64_t>(onnx_attribute_type::tensor));
+        });
+        type_id const type{};
+        auto const n = graph_.add_opaque({.domain = "", .op_type = "Constant"}, blob_of(node), {}, {&type, 1});
+        graph_.set_name({n, 0}, name);
+        return {n, 0};
+    }
+
+    static tensor blob_of(std::string_view text) {
+        return tensor::from<std::uint8_t>(ints{static_cast<std::int64_t>(text.size())},
+                                          std::span{reinterpret_cast<std::uint8_t const*>(text.data()), text.size()});
+    }
+
+    void make_node(std::uint32_t i) {
+        auto const& n = model_.graph.nodes[i];
+        auto outputs = n.outputs;
+        while (outputs.size() > 1 && outputs.back().empty()) outputs.pop_back();
+        std::vector<value_id> operands;
+        for (auto name : n.inputs) operands.push_back(name.empty() ? value_id{} : value(name));
+        while (!operands.empty() && !operands.back().valid()) operands.pop_back();
+        auto const version = opset(n.domain);
+        auto const first_new = graph_.capacity();
+        std::optional<problem> reason;
+        value_id made;
+        try {
+            made = import_known(n, version, operands, outputs.size(), reason);
+        } catch (not_supported const& e) { reason = e.what; } catch (error const& e) {
+            for (auto const& p : e.problems())
+                wrong(p.code, label(i), message({n.op_type, "-", version}), p.reason, p.hint);
+            made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0})); // something to go on with
+            type_id const unknown{};
+            for (auto name : outputs)
+                if (!name.empty()) values_[name] = graph_.add_input(unknown, {});
+            return;
+        }
+        if (!made.valid()) {
+            made = {make_opaque(i, operands, outputs, *reason), 0};
+        } else {
+            made = folded(made, outputs.size());
+        }
+        for (std::uint32_t port = 0; port < outputs.size(); ++port) {
+            if (outputs[port].empty()) continue;
+            value_id const v{made.node, port};
+            values_[outputs[port]] = v;
+            if (made.node.index >= first_new) graph_.set_name(v, outputs[port]);
+        }
+        for (auto k = static_cast<std::uint32_t>(first_new); k < graph_.capacity(); ++k)
+            graph_.set_source({k}, label(i));
+    }
+
+    // The node as one of gsub's operators; an invalid value with a reason where it must stay opaque.
+    value_id import_known(onnx_node const& n, std::int64_t version, std::vector<value_id> const& operands,
+                          std::size_t results, std::optional<problem>& reason) {
+        problem why{
+            error_code::unsupported, {}, {}, "gsub does not know this operator", "gsub ops lists the operators"};
+        std::optional<std::uint16_t> row = n.op_type == "Constant" && n.domain.empty()
+                                               ? std::optional<std::uint16_t>{1}
+                                               : find_row(dialect_.ops, n.domain, n.op_type);
+        if (row && (n.domain == "gsub" || table_[*row].since == 0)) row.reset();
+        if (row && version < table_[*row].since) {
+            why.reason = message(
+                {"its form in operator set ", version, " is not supported; from ", table_[*row].since, " on it is"});
+            why.hint = "convert the model with onnx.version_converter";
+            row.reset();
+        }
+        if (!row) {
+            reason = std::move(why);
+            return {};
+        }
+        onnx_import_context cx{
+            builder_, n,       version,
+            operands, results, [this](std::string_view text) { return tensors_.read(parse_onnx_tensor(text)); }};
+        auto const before = graph_.capacity();
+        auto const made = table_[*row].import(cx);
+        if (auto const extra = cx.unread_attribute()) {
+            why.reason = message({"attribute ", quoted(*extra), " is not supported"});
+            why.hint = {};
+            reason = std::move(why);
+            if (made.node.index >= before) graph_.erase_unused(made.node);
+            return {};
+        }
+        return made;
+    }
+
+    // A value all of whose elements are known needs no computation.
+    value_id folded(value_id v, std::size_t results) {
+        auto const* known = builder_.known(v);
+        auto const& type = graph_.type(v);
+        if (!known || results != 1 || graph_.is<ops::constant>(v.node) || !is_integer(type.element) ||
+            !type.is_static())
+            return v;
+        auto t = tensor::uninitialized(dtype::i64, type.sizes());
+        if (static_cast<std::size_t>(t.elements()) != known->size()) return v;
+        for (std::size_t i = 0; i < known->size(); ++i) {
+            if (!(*known)[i].fixed) return v;
+            t.mutable_data<std::int64_t>()[i] = (*known)[i].value;
+        }
+        return builder_.constant(t.converted_to(type.element));
+    }
+
+    node_id make_opaque(std::uint32_t i, std::vector<value_id> operands, std::vector<std::string_view> const& outputs,
+                        problem const& reason) {
+        auto const& n = model_.graph.nodes[i];
+        // The node without the names that the graph itself keeps; in place of its inputs, the captured names.
+        std::string blob;
+        wire_writer w{blob};
+        auto const& captured = captures_[i];
+        operands.resize(n.inputs.size());
+        for (auto name : captured) w.bytes(1, name), operands.push_back(value(name));
+        for (wire_reader r{n.message}; r.next();)
+            if (r.is_bytes() && (r.field() == 4 || r.field() == 5 || r.field() == 7 || r.field() == 8)) {
+                auto const field = r.field();
+                w.bytes(field, r.bytes());
+            }
+        std::vector<type_id> types;
+        for (auto name : outputs) {
+            auto const found = declared_.find(name);
+            types.push_back(found == declared_.end() ? type_id{} : type_id{type_of(*found->second)});
+        }
+        opaque_[message({n.domain, n.domain.empty() ? "" : ".", n.op_type})].push_back(reason.reason);
+        return graph_.add_opaque({.domain = std::string{n.domain}, .op_type = std::string{n.op_type}}, blob_of(blob),
+                                 operands, types);
+    }
+
+    void make_outputs() {
+        std::vector<value_id> outputs;
+        std::vector<std::string> names;
+        for (auto const& v : model_.graph.outputs) {
+            auto const made = value(v.name);
+            if (!made.valid()) continue; // already a problem
+            auto const declared = type_of(v);
+            if (!compatible(graph_.type(made), declared))
+                note(message({"output ", quoted(v.name), " is declared as ", to_string(declared),
+                              " and is ", to_string(graph_.type(made))}));
+            outputs.push_back(made);
+            names.emplace_back(v.name);
+        }
+        graph_.set_outputs(outputs, names);
+    }
+
+    void report_notes() {
+        for (auto const& [op, reasons] : opaque_)
+            note(message({reasons.size(), reasons.size() == 1 ? " node " : " nodes ", op,
+                          reasons.size() == 1 ? " stays" : " stay", " as in the file: ", reasons.front()}));
+    }
+
+    onnx_model const& model_;
+    dialect const& dialect_;
+    std::span<onnx_row const> table_;
+    load_options const& options_;
+    tensor_reader tensors_;
+    any_graph graph_;
+    graph_builder builder_;
+    std::vector<problem> problems_;
+    std::size_t problem_count_ = 0;
+    std::unordered_map<std::string_view, std::uint32_t> initializers_, producers_;
+    std::unordered_map<std::string_view, onnx_value const*> declared_;
+    std::unordered_map<std::string_view, value_id> values_;
+    std::vector<onnx_value const*> signature_;
+    std::set<std::string_view> outside_; // names of the signature
+    std::unordered_map<std::uint32_t, std::vector<std::string_view>> captures_;
+    std::vector<std::uint32_t> order_;
+    std::map<std::string, std::vector<std::string>> opaque_; // operator -> reasons
+};
+
+} // namespace detail
+
+GSUB_INLINE result<any_graph> load_onnx(std::string const& path, dialect const& d, std::span<onnx_row const> table,
+                                        load_options const& options) {
+    auto model = parse_onnx_file(path, options.limits);
+    if (!model) return model.error();
+    auto g = capture([&] { return detail::onnx_importer{*model, &path, d, table, options}.run(); });
+    if (!g) return g.error().within(path);
+    return g;
+}
+
+GSUB_INLINE result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
+                                        std::span<onnx_row const> table, load_options const& options) {
+    auto model = parse_onnx(data, options.limits);
+    if (!model) return model.error();
+    return capture([&] { return detail::onnx_importer{*model, nullptr, d, table, options}.run(); });
+}
+
+} // namespace gsub::io

@@ -1,0 +1,546 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/io/onnx_ops.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gsub::io {
+
+namespace detail {
+
+// Pads of ONNX's SAME modes, which depend on the input's size unless the stride is one.
+GSUB_INLINE ints same_pads(onnx_import_context& cx, ints const& kernel, window_attributes const& w, bool upper) {
+    auto const spatial = kernel.size();
+    ints pads(2 * spatial, 0);
+    for (std::size_t i = 0; i < spatial; ++i) {
+        auto const extent = window_extent(kernel[i], w.dilations[i]);
+        auto total = extent - 1;
+        if (w.strides[i] != 1) {
+            if (!cx.type(0).ranked || cx.type(0).rank() != spatial + 2 || !cx.type(0).dims[i + 2].fixed())
+                cx.unsupported("auto_pad SAME with a stride and an unknown size",
+                               "give the model fixed spatial dimensions");
+            auto const size = cx.type(0).dims[i + 2].size();
+            auto const outputs = (size + w.strides[i] - 1) / w.strides[i];
+            total = std::max<std::int64_t>((outputs - 1) * w.strides[i] + extent - size, 0);
+        }
+        pads[i] = upper ? total / 2 : total - total / 2;
+        pads[i + spatial] = total - pads[i];
+    }
+    return pads;
+}
+
+// Strides, pads and dilations of a node, with ONNX's defaults and SAME modes made explicit.
+GSUB_INLINE window_attributes read_window(onnx_import_context& cx, ints const& kernel) {
+    auto const spatial = kernel.size();
+    window_attributes w;
+    w.strides = cx.integer_list("strides").value_or(ints(spatial, 1));
+    w.dilations = cx.integer_list("dilations").value_or(ints(spatial, 1));
+    w.pads = cx.integer_list("pads").value_or(ints(2 * spatial, 0));
+    auto const mode = cx.text("auto_pad").value_or("NOTSET");
+    if (mode == "NOTSET") return w;
+    if (mode == "VALID")
+        w.pads = ints(2 * spatial, 0);
+    else if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+        if (w.strides.size() != spatial || w.dilations.size() != spatial)
+            cx.invalid("strides or dilations of another length than the kernel");
+        for (std::size_t i = 0; i < spatial; ++i)
+            if (kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1 || kernel[i] > (1 << 30) ||
+                w.dilations[i] > (1 << 30) || w.strides[i] > (1 << 30))
+                cx.invalid("kernel, strides and dilations must be in [1, 2^30]");
+        w.pads = same_pads(cx, kernel, w, mode == "SAME_UPPER");
+    } else {
+        cx.invalid(message({"auto_pad \"", mode, "\""}));
+    }
+    return w;
+}
+
+template <class Attributes>
+void assign_window(Attributes& a, window_attributes&& w) {
+    a.strides = std::move(w.strides);
+    a.pads = std::move(w.pads);
+    a.dilations = std::move(w.dilations);
+}
+
+GSUB_INLINE bool all_ones(ints const& list) {
+    return std::all_of(list.begin(), list.end(), [](auto v) { return v == 1; });
+}
+
+// A list that is an attribute in old files and an operand in new ones: known, or left to the operand.
+GSUB_INLINE std::optional<ints> attribute_or_operand(onnx_import_context& cx, std::string_view attribute,
+                                                     std::size_t operand) {
+    if (auto list = cx.integer_list(attribute)) return list;
+    return cx.known_ints(operand);
+}
+
+} // namespace detail
+
+// ---- neural networks
+// -----------------------------------------------------------------------------------------------------
+
+GSUB_INLINE value_id onnx_traits<ops::conv>::import(onnx_import_context& cx) {
+    attributes_of<ops::conv> a;
+    auto const declared = cx.integer_list("kernel_shape");
+    if (!cx.has(1)) cx.invalid("no weight");
+    auto const& w = cx.type(1);
+    // The file need not say the kernel's size, and without it no pads or strides have a meaning.
+    if (!w.ranked) cx.unsupported("a weight of unknown shape");
+    if (w.rank() < 3) cx.invalid(message({"weight ", to_string(w), "; it takes rank 3 and more"}));
+    ints kernel;
+    for (std::size_t i = 2; i < w.rank(); ++i) {
+        if (!w.dims[i].fixed()) cx.unsupported("a kernel of unknown size");
+        kernel.push_back(w.dims[i].size());
+    }
+    if (declared && *declared != kernel)
+        cx.invalid(message({"kernel_shape ", to_string(attribute_value{*declared}), " with a weight ", to_string(w)}));
+    detail::assign_window(a, detail::read_window(cx, kernel));
+    a.group = cx.integer("group").value_or(1);
+    return cx.add<ops::conv>(a, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::conv>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::conv>();
+    auto const fused = a.act != activation::none;
+    auto const name = fused ? cx.fresh_name("conv") : cx.result();
+    cx.write("Conv", cx.operands(), {&name, 1}, [&](onnx_attribute_writer& w) {
+        w.integer_list("strides", a.strides);
+        w.integer_list("pads", a.pads);
+        w.integer_list("dilations", a.dilations);
+        w.integer("group", a.group);
+        if (auto const& t = cx.graph().type(cx.graph().operand(cx.node(), 1)); t.is_static())
+            {
+            auto const sizes = t.sizes();
+            w.integer_list("kernel_shape", ints(sizes.begin() + 2, sizes.end()));
+        }
+    });
+    if (!fused) return;
+    std::vector<std::string> inputs{name};
+    auto const output = cx.result();
+    if (a.act == activation::clip) {
+        auto const element = cx.graph().type({cx.node(), 0}).element;
+        if (cx.opset() < 11)
+            return cx.write("Clip", inputs, {&output, 1},
+                            [&](onnx_attribute_writer& w) { w.real("min", a.act_min), w.real("max", a.act_max); });
+        for (auto bound : {a.act_min, a.act_max})
+            inputs.push_back(cx.initializer(tensor::scalar(bound).converted_to(element)));
+    }
+    constexpr std::string_view names[] = {"", "Relu", "Clip", "Sigmoid", "Tanh"};
+    cx.write(names[static_cast<std::size_t>(a.act)], inputs, {&output, 1});
+}
+
+GSUB_INLINE value_id onnx_traits<ops::batch_norm>::import(onnx_import_context& cx) {
+    attributes_of<ops::batch_norm> a;
+    a.epsilon = cx.real("epsilon").value_or(static_cast<double>(1e-5f));
+    cx.ignore("momentum");
+    if (cx.integer("spatial").value_or(1) != 1) cx.unsupported("spatial = 0, statistics for every position");
+    if (cx.integer("training_mode").value_or(0) != 0 || cx.results() > 1)
+        cx.unsupported("training mode", "export the model for inference");
+    return cx.add<ops::batch_norm>(a, cx.all_operands());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::max_pool>::import(onnx_import_context& cx) {
+    attributes_of<ops::max_pool> a;
+    a.kernel_shape = cx.integer_list("kernel_shape").value_or(ints{});
+    if (a.kernel_shape.empty()) cx.invalid("no kernel_shape");
+    detail::assign_window(a, detail::read_window(cx, a.kernel_shape));
+    a.ceil_mode = cx.integer("ceil_mode").value_or(0) != 0;
+    a.column_major_indices = cx.integer("storage_order").value_or(0) != 0;
+    return cx.add<ops::max_pool>(a, cx.all_operands());
+}
+
+GSUB_INLINE std::int64_t onnx_traits<ops::max_pool>::needed_opset(attributes_of<ops::max_pool> const& a) {
+    return a.ceil_mode || !detail::all_ones(a.dilations) ? 10 : 8;
+}
+
+GSUB_INLINE void onnx_traits<ops::max_pool>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::max_pool>();
+    cx.write("MaxPool", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        w.integer_list("kernel_shape", a.kernel_shape);
+        w.integer_list("strides", a.strides);
+        w.integer_list("pads", a.pads);
+        if (!detail::all_ones(a.dilations)) w.integer_list("dilations", a.dilations);
+        if (a.ceil_mode) w.integer("ceil_mode", 1);
+        if (a.column_major_indices) w.integer("storage_order", 1);
+    });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::average_pool>::import(onnx_import_context& cx) {
+    attributes_of<ops::average_pool> a;
+    a.kernel_shape = cx.integer_list("kernel_shape").value_or(ints{});
+    if (a.kernel_shape.empty()) cx.invalid("no kernel_shape");
+    detail::assign_window(a, detail::read_window(cx, a.kernel_shape));
+    a.ceil_mode = cx.integer("ceil_mode").value_or(0) != 0;
+    a.count_include_pad = cx.integer("count_include_pad").value_or(0) != 0;
+    return cx.add<ops::average_pool>(a, cx.all_operands());
+}
+
+GSUB_INLINE std::int64_t onnx_traits<ops::average_pool>::needed_opset(attributes_of<ops::average_pool> const& a) {
+    return !detail::all_ones(a.dilations) ? 19 : a.ceil_mode ? 10 : 7;
+}
+
+GSUB_INLINE void onnx_traits<ops::average_pool>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::average_pool>();
+    cx.write("AveragePool", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        w.integer_list("kernel_shape", a.kernel_shape);
+        w.integer_list("strides", a.strides);
+        w.integer_list("pads", a.pads);
+        if (!detail::all_ones(a.dilations)) w.integer_list("dilations", a.dilations);
+        if (a.ceil_mode) w.integer("ceil_mode", 1);
+        w.integer("count_include_pad", a.count_include_pad);
+    });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::softmax>::import(onnx_import_context& cx) {
+    attributes_of<ops::softmax> a;
+    a.flatten = cx.opset() < 13;
+    a.axis = cx.integer("axis").value_or(a.flatten ? 1 : -1);
+    // Over the last dimension alone both meanings agree; the newer one is the simpler.
+    if (auto const& x = cx.type(0); a.flatten && x.ranked && normalized_axis(a.axis, x.rank()) == x.rank() - 1) a = {};
+    return cx.add<ops::softmax>(a, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::softmax>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::softmax>();
+    auto const& x = cx.graph().type(cx.graph().operand(cx.node(), 0));
+    auto const axis = x.ranked ? normalized_axis(a.axis, x.rank()) : std::nullopt;
+    auto const last = axis && *axis + 1 == x.rank();
+    auto const plain = [&](std::string const& input, std::string const& output, std::int64_t along) {
+        cx.write("Softmax", {&input, 1}, {&output, 1}, [&](onnx_attribute_writer& w) { w.integer("axis", along); });
+    };
+    if (cx.opset() < 13) { // the old operator flattens
+        if (!a.flatten && !last) cx.unsupported("softmax along an inner axis needs operator set 13");
+        return plain(cx.operand(0), cx.result(), last ? static_cast<std::int64_t>(*axis) : a.axis);
+    }
+    if (!a.flatten || last) return plain(cx.operand(0), cx.result(), a.axis);
+    // Flatten, softmax over the rows, and back to the shape before.
+    auto const shape = cx.fresh_name("shape"), rows = cx.fresh_name("rows"), done = cx.fresh_name("softmax");
+    auto const input = cx.operand(0), output = cx.result();
+    cx.write("Shape", {&input, 1}, {&shape, 1});
+    cx.write("Flatten", {&input, 1}, {&rows, 1}, [&](onnx_attribute_writer& w) { w.integer("axis", a.axis); });
+    plain(rows, done, -1);
+    std::vector<std::string> const back{done, shape};
+    cx.write("Reshape", back, {&output, 1});
+}
+
+GSUB_INLINE value_id onnx_traits<ops::dropout>::import(onnx_import_context& cx) {
+    cx.ignore("ratio");
+    cx.ignore("seed");
+    if (cx.has(2) && cx.known_number(2) != 0.0 && cx.known_number(1).value_or(0.5) != 0.0)
+        cx.unsupported("training mode", "export the model for inference");
+    if (cx.opset() < 10 && cx.results() > 1) cx.unsupported("the mask of operator set 7, which is no boolean tensor");
+    return cx.add<ops::dropout>({}, {cx.operand(0)});
+}
+
+GSUB_INLINE void onnx_traits<ops::dropout>::write(onnx_export_context& cx) {
+    std::vector<std::string> const input{cx.operand(0)};
+    cx.write("Dropout", input, cx.results());
+}
+
+// ---- elementwise
+// ---------------------------------------------------------------------------------------------------------
+
+GSUB_INLINE value_id onnx_traits<ops::clip>::import(onnx_import_context& cx) {
+    attributes_of<ops::clip> a;
+    if (cx.opset() < 11) {
+        a.min = cx.real("min").value_or(a.min);
+        a.max = cx.real("max").value_or(a.max);
+        return cx.add<ops::clip>(a, {cx.operand(0)});
+    }
+    auto const low = cx.known_number(1), high = cx.known_number(2);
+    if ((cx.has(1) && !low) || (cx.has(2) && !high)) return cx.add<ops::clip>(a, cx.all_operands());
+    a.min = low.value_or(a.min);
+    a.max = high.value_or(a.max);
+    return cx.add<ops::clip>(a, {cx.operand(0)});
+}
+
+GSUB_INLINE void onnx_traits<ops::clip>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::clip>();
+    auto inputs = cx.operands();
+    auto const output = cx.result();
+    if (cx.opset() < 11) {
+        if (inputs.size() > 1) cx.unsupported("bounds as operands need operator set 11");
+        return cx.write("Clip", inputs, {&output, 1}, [&](onnx_attribute_writer& w) {
+            if (std::isfinite(a.min)) w.real("min", a.min);
+            if (std::isfinite(a.max)) w.real("max", a.max);
+        });
+    }
+    if (inputs.size() == 1) {
+        auto const element = cx.graph().type({cx.node(), 0}).element;
+        for (auto bound : {a.min, a.max})
+            inputs.push_back(std::isinf(bound) ? std::string{}
+                                               : cx.initializer(tensor::scalar(bound).converted_to(element)));
+    }
+    cx.write("Clip", inputs, {&output, 1});
+}
+
+GSUB_INLINE value_id onnx_traits<ops::sum>::import(onnx_import_context& cx) {
+    if (cx.operands() == 1) return cx.add<ops::identity>({}, cx.all_operands());
+    if (cx.operands() == 2) return cx.add<ops::add>({}, cx.all_operands());
+    return cx.add<ops::sum>({}, cx.all_operands());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::cast>::import(onnx_import_context& cx) {
+    auto const number = cx.integer("to");
+    if (!number) cx.invalid("no target type");
+    cx.ignore("saturate"); // concerns 8-bit floats only
+    auto const to = dtype_of_onnx(*number);
+    if (!to) cx.unsupported(message({"element type number ", *number}));
+    if (cx.type(0).element == dtype::undefined)
+        cx.unsupported("an operand of an element type that gsub does not compute with");
+    return cx.add<ops::cast>({.to = *to}, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::cast>::write(onnx_export_context& cx) {
+    cx.write("Cast", cx.operands(), cx.results(),
+             [&](onnx_attribute_writer& w) { w.integer("to", info(cx.attributes<ops::cast>().to).onnx); });
+}
+
+// ---- moving elements
+// -----------------------------------------------------------------------------------------------------
+
+GSUB_INLINE value_id onnx_traits<ops::concat>::import(onnx_import_context& cx) {
+    auto const axis = cx.integer("axis");
+    if (!axis) cx.invalid("no axis");
+    return cx.add<ops::concat>({.axis = *axis}, cx.all_operands());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::split>::import(onnx_import_context& cx) {
+    attributes_of<ops::split> a;
+    a.axis = cx.integer("axis").value_or(0);
+    auto const parts = static_cast<std::int64_t>(cx.results());
+    if (auto const wanted = cx.integer("num_outputs"); wanted && *wanted != parts)
+        cx.invalid(message({"num_outputs ", *wanted, " for ", parts, " results"}));
+    if (auto sizes = detail::attribute_or_operand(cx, "split", 1)) {
+        a.sizes = *sizes;
+        return cx.add<ops::split>(a, {cx.operand(0)});
+    }
+    if (cx.has(1)) return cx.add<ops::split>(a, cx.all_operands());
+    // Equal parts; from operator set 18 on the last one may be smaller.
+    auto const& x = cx.type(0);
+    auto const axis = x.ranked ? normalized_axis(a.axis, x.rank()) : std::nullopt;
+    if (x.ranked && !axis) cx.invalid(message({"axis ", a.axis, " for operand ", to_string(x)}));
+    if (!axis || !x.dims[*axis].fixed()) cx.unsupported("equal parts of a dimension of unknown size");
+    auto const size = x.dims[*axis].size(), part = (size + parts - 1) / parts;
+    if (size % parts != 0 && cx.opset() < 18)
+        cx.invalid(message({parts, " equal parts of a dimension of size ", size}));
+    for (std::int64_t i = 0; i < parts; ++i)
+        a.sizes.push_back(std::max<std::int64_t>(0, std::min(part, size - i * part)));
+    return cx.add<ops::split>(a, {cx.operand(0)});
+}
+
+GSUB_INLINE void onnx_traits<ops::split>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::split>();
+    auto inputs = cx.operands();
+    if (cx.opset() < 13 && inputs.size() > 1) cx.unsupported("sizes as an operand need operator set 13");
+    if (cx.opset() >= 13 && inputs.size() == 1) inputs.push_back(cx.initializer(a.sizes));
+    cx.write("Split", inputs, cx.results(), [&](onnx_attribute_writer& w) {
+        w.integer("axis", a.axis);
+        if (cx.opset() < 13) w.integer_list("split", a.sizes);
+    });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::slice>::import(onnx_import_context& cx) {
+    auto const starts = detail::attribute_or_operand(cx, "starts", 1),
+               ends = detail::attribute_or_operand(cx, "ends", 2);
+    ints every_axis, unit_steps;
+    if (starts)
+        for (std::size_t i = 0; i < starts->size(); ++i)
+            every_axis.push_back(static_cast<std::int64_t>(i)), unit_steps.push_back(1);
+    auto const axes =
+        cx.has(3) || cx.has_attribute("axes") ? detail::attribute_or_operand(cx, "axes", 3) : std::optional{every_axis};
+    auto const steps = cx.has(4) ? cx.known_ints(4) : std::optional{unit_steps};
+    if (!starts || !ends || !axes || !steps) return cx.add<ops::slice>({}, cx.all_operands());
+    return cx.add<ops::slice>({.starts = *starts, .ends = *ends, .axes = *axes, .steps = *steps}, {cx.operand(0)});
+}
+
+GSUB_INLINE void onnx_traits<ops::slice>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::slice>();
+    auto inputs = cx.operands();
+    if (cx.opset() < 10) {
+        if (inputs.size() > 1 || !detail::all_ones(a.steps))
+            cx.unsupported("steps and bounds as operands need operator set 10");
+        return cx.write("Slice", inputs, cx.results(), [&](onnx_attribute_writer& w) {
+            w.integer_list("starts", a.starts), w.integer_list("ends", a.ends), w.integer_list("axes", a.axes);
+        });
+    }
+    if (inputs.size() == 1)
+        for (auto const* list : {&a.starts, &a.ends, &a.axes, &a.steps}) inputs.push_back(cx.initializer(*list));
+    cx.write("Slice", inputs, cx.results());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::pad>::import(onnx_import_context& cx) {
+    attributes_of<ops::pad> a;
+    a.mode = cx.text("mode").value_or("constant");
+    if (a.mode == "wrap") cx.unsupported("mode \"wrap\"");
+    if (cx.opset() < 11) {
+        auto const pads = cx.integer_list("pads");
+        if (!pads) cx.invalid("no pads");
+        a.pads = *pads;
+        a.value = cx.real("value").value_or(0);
+        return cx.add<ops::pad>(a, {cx.operand(0)});
+    }
+    auto const pads = cx.known_ints(1);
+    auto const value = cx.has(2) ? cx.known_number(2) : std::optional{0.0};
+    auto const& x = cx.type(0);
+    if (!pads || !value || !x.ranked || (cx.has(3) && !cx.known_ints(3))) return cx.add<ops::pad>(a, cx.all_operands());
+    a.value = *value;
+    a.pads = *pads;
+    if (cx.has(3)) { // pads of some axes become pads of all
+        auto const axes = *cx.known_ints(3);
+        if (pads->size() != 2 * axes.size()) cx.invalid(message({pads->size(), " pads for ", axes.size(), " axes"}));
+        a.pads = ints(2 * x.rank(), 0);
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            auto const axis = normalized_axis(axes[i], x.rank());
+            if (!axis) cx.invalid(message({"axis ", axes[i], " for operand ", to_string(x)}));
+            a.pads[*axis] = (*pads)[i];
+            a.pads[*axis + x.rank()] = (*pads)[i + axes.size()];
+        }
+    }
+    return cx.add<ops::pad>(a, {cx.operand(0)});
+}
+
+GSUB_INLINE void onnx_traits<ops::pad>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::pad>();
+    auto inputs = cx.operands();
+    if (cx.opset() < 11) {
+        if (inputs.size() > 1) cx.unsupported("pads as an operand need operator set 11");
+        return cx.write("Pad", inputs, cx.results(), [&](onnx_attribute_writer& w) {
+            w.text("mode", a.mode), w.integer_list("pads", a.pads), w.real("value", a.value);
+        });
+    }
+    if (inputs.size() == 1) {
+        inputs.push_back(cx.initializer(a.pads));
+        if (a.mode == "constant")
+            inputs.push_back(
+                cx.initializer(tensor::scalar(a.value).converted_to(cx.graph().type({cx.node(), 0}).element)));
+    }
+    cx.write("Pad", inputs, cx.results(), [&](onnx_attribute_writer& w) { w.text("mode", a.mode); });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::reshape>::import(onnx_import_context& cx) {
+    attributes_of<ops::reshape> a;
+    a.allow_zero = cx.integer("allowzero").value_or(0) != 0;
+    if (!cx.has(1)) cx.invalid("no shape");
+    if (auto const target = cx.known_ints(1)) {
+        a.shape = *target;
+        return cx.add<ops::reshape>(a, {cx.operand(0)});
+    }
+    // All but one size known, and the operand's own sizes fix the rest: the unknown one is what is left over.
+    if (auto const* k = cx.builder().known(cx.operand(1))) {
+        std::size_t unknown = 0;
+        bool plain = !a.allow_zero;
+        for (auto const& e : *k) {
+            unknown += !e.fixed;
+            plain = plain && (!e.fixed || e.value > 0);
+            a.shape.push_back(e.fixed ? e.value : -1);
+        }
+        if (unknown == 1 && plain) return cx.add<ops::reshape>(a, {cx.operand(0)});
+        a.shape.clear();
+    }
+    return cx.add<ops::reshape>(a, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::reshape>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::reshape>();
+    auto inputs = cx.operands();
+    if (inputs.size() == 1) inputs.push_back(cx.initializer(a.shape));
+    cx.write("Reshape", inputs, cx.results(), [&](onnx_attribute_writer& w) {
+        if (a.allow_zero) w.integer("allowzero", 1);
+    });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::transpose>::import(onnx_import_context& cx) {
+    if (auto const perm = cx.integer_list("perm")) return cx.add<ops::transpose>({.perm = *perm}, cx.all_operands());
+    if (!cx.type(0).ranked) cx.unsupported("reversed dimensions of a tensor of unknown rank");
+    ints reversed;
+    for (auto i = cx.type(0).rank(); i-- > 0;) reversed.push_back(static_cast<std::int64_t>(i));
+    return cx.add<ops::transpose>({.perm = reversed}, cx.all_operands());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::squeeze>::import(onnx_import_context& cx) {
+    if (auto const axes = detail::attribute_or_operand(cx, "axes", 1))
+        return cx.add<ops::squeeze>({.axes = *axes}, {cx.operand(0)});
+    return cx.add<ops::squeeze>({}, cx.all_operands());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::unsqueeze>::import(onnx_import_context& cx) {
+    if (auto const axes = detail::attribute_or_operand(cx, "axes", 1))
+        return cx.add<ops::unsqueeze>({.axes = *axes}, {cx.operand(0)});
+    if (!cx.has(1)) cx.invalid("no axes");
+    return cx.add<ops::unsqueeze>({}, cx.all_operands());
+}
+
+namespace detail {
+
+// Axes as an attribute before operator set 13, as an operand from then on.
+GSUB_INLINE void write_with_axes(onnx_export_context& cx, std::string_view op_type, ints const& axes) {
+    auto inputs = cx.operands();
+    auto const as_attribute = cx.opset() < 13;
+    if (as_attribute && inputs.size() > 1) cx.unsupported("axes as an operand need operator set 13");
+    if (!as_attribute && inputs.size() == 1 && !axes.empty()) inputs.push_back(cx.initializer(axes));
+    cx.write(op_type, inputs, cx.results(), [&](onnx_attribute_writer& w) {
+        if (as_attribute && !axes.empty()) w.integer_list("axes", axes);
+    });
+}
+
+} // namespace detail
+
+GSUB_INLINE void onnx_traits<ops::squeeze>::write(onnx_export_context& cx) {
+    detail::write_with_axes(cx, "Squeeze", cx.attributes<ops::squeeze>().axes);
+}
+GSUB_INLINE void onnx_traits<ops::unsqueeze>::write(onnx_export_context& cx) {
+    detail::write_with_axes(cx, "Unsqueeze", cx.attributes<ops::unsqueeze>().axes);
+}
+
+GSUB_INLINE void onnx_traits<ops::shape>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::shape>();
+    cx.write("Shape", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        if (a.start != 0) w.integer("start", a.start);
+        if (a.end != std::numeric_limits<std::int64_t>::max()) w.integer("end", a.end);
+    });
+}
+
+// ---- sources
+// -------------------------------------------------------------------------------------------------------------
+
+GSUB_INLINE value_id onnx_traits<ops::fill>::import(onnx_import_context& cx) {
+    attributes_of<ops::fill> a;
+    if (auto const value = cx.tensor_value("value")) {
+        if (value->elements() != 1) cx.invalid("the value must have one element");
+        a.element = value->element();
+        if (is_floating(a.element))
+            a.value = value->converted_to(dtype::f64).data<double>()[0];
+        else
+            a.integer = value->converted_to(dtype::i64).data<std::int64_t>()[0];
+    }
+    if (auto const shape = cx.known_ints(0)) {
+        a.shape = *shape;
+        return cx.add<ops::fill>(a, std::initializer_list<value_id>{});
+    }
+    return cx.add<ops::fill>(a, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::fill>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::fill>();
+    auto inputs = cx.operands();
+    if (inputs.empty()) inputs.push_back(cx.initializer(a.shape));
+    auto const one =
+        is_floating(a.element) ? tensor::from<double>({1}, {a.value}) : tensor::from<std::int64_t>({1}, {a.integer});
+    cx.write("ConstantOfShape", inputs, cx.results(),
+             [&](onnx_attribute_writer& w) { w.tensor_value("value", one.converted_to(a.element)); });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::constant>::import(onnx_import_context& cx) {
+    if (auto t = cx.tensor_value("value")) return cx.builder().constant(std::move(*t));
+    if (auto const v = cx.real("value_float")) return cx.builder().constant(tensor::scalar(static_cast<float>(*v)));
+    if (auto const v = cx.integer("value_int")) return cx.builder().constant(tensor::scalar(*v));
+    if (auto const v = cx.integer_list("value_ints"))
+        return cx.builder().constant(tensor::from<std::int64_t>(ints{static_cast<std::int64_t>(v->size())}, *v));
+    if (auto const v = cx.real_list("value_floats"))
+        return cx.builder().constant(
+            tensor::from<double>(ints{static_cast<std::int64_t>(v->size())}, *v).converted_to(dtype::f32));
+    cx.unsupported("a constant that is neither a dense tensor nor a number");
+}
+
+} // namespace gsub::io

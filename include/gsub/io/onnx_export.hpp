@@ -1,0 +1,48 @@
+// ONNX models out: a graph becomes a file that every other tool reads.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/io/onnx_ops.hpp>
+#include <gsub/io/onnx_traits.hpp>
+#include <gsub/ir/graph.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace gsub::io {
+
+/// How a model is written.
+struct save_options {
+    /// Tensors of at least this many bytes go to a file beside the model, `<model>.data`.
+    std::uint64_t external_tensor_bytes = std::uint64_t{16} << 20;
+    /// Where all weights together take more than this, every tensor of 1 KiB and more does.
+    std::uint64_t external_total_bytes = std::uint64_t{1} << 30;
+    /// Operator set of ONNX's own domain, 0: the oldest from 13 on that can express the graph, or that of the imported
+    /// model where opaque nodes depend on it.
+    std::int64_t opset = 0;
+};
+
+/// Writes a graph as an ONNX model, as a whole file or not at all. Names of inputs and outputs are kept, others where
+/// they are unique. A fused activation becomes a node of its own. Equal graphs in equal order give equal bytes.
+/// *Requires* folded weights: no operators internal to gsub. *Errors* `unsupported` naming the node that has no form in
+/// the operator set, `environment`. *Complexity* linear.
+result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
+                       save_options const& options = {});
+/// The same into memory, with all weights inside. *Errors* as above.
+[[nodiscard]] result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
+                                          save_options const& options = {});
+
+template <class OpSet>
+result<void> save_onnx(basic_graph<OpSet> const& g, std::string const& path, save_options const& options = {}) {
+    return save_onnx(g, table_of<onnx_row, OpSet>(), path, options);
+}
+template <class OpSet>
+[[nodiscard]] result<std::string> to_onnx(basic_graph<OpSet> const& g, save_options const& options = {}) {
+    return to_onnx(g, table_of<onnx_row, OpSet>(), options);
+}
+
+} // namespace gsub::io
+
+#ifndef GSUB_COMPILED
+#include <gsub/io/impl/onnx_export.ipp>
+#endif

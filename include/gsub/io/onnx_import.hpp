@@ -1,0 +1,56 @@
+// ONNX models in: a file or memory becomes a graph.
+#pragma once
+
+#include <gsub/core/observer.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/io/onnx_model.hpp>
+#include <gsub/io/onnx_ops.hpp>
+#include <gsub/io/onnx_traits.hpp>
+#include <gsub/ir/graph.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gsub::io {
+
+/// How a model is read.
+struct load_options {
+    onnx_limits limits;
+    /// Map external data instead of reading it: faster, for files that nobody changes while the graph lives.
+    bool map = false;
+    observer* watch = nullptr; ///< hears notes, e.g. of operators that stay opaque
+};
+
+/// Reads an ONNX model: operator sets 7 to 21, weights inside of the file or in files beside it. Types are inferred,
+/// shape arithmetic over fixed sizes is folded, settings given as constant operands become attributes. The order of
+/// nodes in the file does not matter; the graph's order follows from its outputs. An operator that gsub does not know,
+/// or not in this form, becomes an opaque node. *Errors* all problems of the model together, each with node, operator,
+/// reason and hint: `invalid_input` (malformed file, undefined or cyclic values, ill-typed nodes), `unsupported`
+/// (beyond a limit, an operator set that is too new), `environment`. *Complexity* O(n log n) in nodes, linear in
+/// weights; *memory* the weights and about the structure.
+[[nodiscard]] result<any_graph> load_onnx(std::string const& path, dialect const& d, std::span<onnx_row const> table,
+                                          load_options const& options = {});
+/// The same from memory, without external data.
+[[nodiscard]] result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
+                                          std::span<onnx_row const> table, load_options const& options = {});
+
+template <class OpSet = standard_ops>
+[[nodiscard]] result<basic_graph<OpSet>> load_onnx(std::string const& path, load_options const& options = {}) {
+    auto g = load_onnx(path, dialect::of<OpSet>(), table_of<onnx_row, OpSet>(), options);
+    if (!g) return g.error();
+    return basic_graph<OpSet>{std::move(*g)};
+}
+template <class OpSet = standard_ops>
+[[nodiscard]] result<basic_graph<OpSet>> load_onnx(std::span<std::byte const> data, load_options const& options = {}) {
+    auto g = load_onnx(data, dialect::of<OpSet>(), table_of<onnx_row, OpSet>(), options);
+    if (!g) return g.error();
+    return basic_graph<OpSet>{std::move(*g)};
+}
+
+} // namespace gsub::io
+
+#ifndef GSUB_COMPILED
+#include <gsub/io/impl/onnx_import.ipp>
+#endif

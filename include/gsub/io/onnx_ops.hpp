@@ -1,0 +1,211 @@
+// The standard operators in ONNX files, operator sets 7 to 21 (older ones where a definition has not changed since).
+#pragma once
+
+#include <gsub/io/onnx_traits.hpp>
+
+namespace gsub::io {
+
+// Those whose attributes are the fields of their struct.
+template <>
+struct onnx_traits<ops::relu> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::sigmoid> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::tanh> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::sqrt> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::add> {
+    static constexpr std::int64_t since = 7;
+};
+template <>
+struct onnx_traits<ops::sub> {
+    static constexpr std::int64_t since = 7;
+};
+template <>
+struct onnx_traits<ops::mul> {
+    static constexpr std::int64_t since = 7;
+};
+template <>
+struct onnx_traits<ops::div> {
+    static constexpr std::int64_t since = 7;
+};
+template <>
+struct onnx_traits<ops::hard_sigmoid> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::hard_swish> {
+    static constexpr std::int64_t since = 14;
+};
+template <>
+struct onnx_traits<ops::mat_mul> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
+struct onnx_traits<ops::gemm> {
+    static constexpr std::int64_t since = 7;
+};
+template <>
+struct onnx_traits<ops::lrn> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
+struct onnx_traits<ops::global_average_pool> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
+struct onnx_traits<ops::identity> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
+struct onnx_traits<ops::gather> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
+struct onnx_traits<ops::flatten> {
+    static constexpr std::int64_t since = 1;
+};
+
+// Those whose form has changed over time or differs from ours.
+template <>
+struct onnx_traits<ops::conv> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::batch_norm> {
+    static constexpr std::int64_t since = 7;
+    static value_id import(onnx_import_context& cx);
+};
+template <>
+struct onnx_traits<ops::max_pool> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(attributes_of<ops::max_pool> const& a);
+};
+template <>
+struct onnx_traits<ops::average_pool> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(attributes_of<ops::average_pool> const& a);
+};
+template <>
+struct onnx_traits<ops::softmax> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::dropout> {
+    static constexpr std::int64_t since = 7;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::clip> {
+    static constexpr std::int64_t since = 6;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::sum> {
+    static constexpr std::int64_t since = 8;
+    static value_id import(onnx_import_context& cx);
+};
+template <>
+struct onnx_traits<ops::cast> {
+    static constexpr std::int64_t since = 6;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::concat> {
+    static constexpr std::int64_t since = 4;
+    static value_id import(onnx_import_context& cx);
+};
+template <>
+struct onnx_traits<ops::split> {
+    static constexpr std::int64_t since = 2;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::slice> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::pad> {
+    static constexpr std::int64_t since = 2;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::reshape> {
+    static constexpr std::int64_t since = 5;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(attributes_of<ops::reshape> const& a) { return a.allow_zero ? 14 : 5; }
+};
+template <>
+struct onnx_traits<ops::transpose> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+};
+template <>
+struct onnx_traits<ops::squeeze> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::unsqueeze> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::shape> {
+    static constexpr std::int64_t since = 1;
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(attributes_of<ops::shape> const& a) {
+        return a.start == 0 && a.end == std::numeric_limits<std::int64_t>::max() ? 1 : 15;
+    }
+};
+template <>
+struct onnx_traits<ops::fill> {
+    static constexpr std::int64_t since = 9;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+/// `Constant` nodes; initializers are read by the importer itself.
+template <>
+struct onnx_traits<ops::constant> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+};
+
+#ifdef GSUB_COMPILED
+} // namespace gsub::io
+extern template struct gsub::detail::table_storage<gsub::io::onnx_row, gsub::standard_ops>;
+namespace gsub::io {
+#endif
+
+} // namespace gsub::io
+
+#ifndef GSUB_COMPILED
+#include <gsub/io/impl/onnx_ops.ipp>
+#endif

@@ -1,0 +1,246 @@
+// How an operator stands in ONNX files: the trait that importer and exporter read.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/io/onnx_model.hpp>
+#include <gsub/ir/builder.hpp>
+#include <gsub/ir/ops.hpp>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::io {
+
+/// The newest version of ONNX's own operator set whose definitions gsub has been compared with.
+inline constexpr std::int64_t newest_opset = 21;
+
+/// An operator in ONNX files. A specialisation has `since`, the first version of its domain's operator set with a
+/// definition that the importer reads, and may have
+/// - `static value_id import(onnx_import_context&)`, where attributes are not simply fields of the same names;
+/// - `static void write(onnx_export_context&)`, likewise;
+/// - `static std::int64_t needed_opset(attributes_of<Op> const&)`, the oldest version that can express the attributes.
+template <class Op>
+struct onnx_traits;
+
+/// One node on its way from a file to a graph.
+class onnx_import_context {
+public:
+    onnx_import_context(graph_builder& builder, onnx_node const& node, std::int64_t opset,
+                        std::vector<value_id> operands, std::size_t results,
+                        std::function<tensor(std::string_view)> read_tensor);
+
+    [[nodiscard]] graph_builder& builder() const noexcept { return *builder_; }
+    /// Version of the operator's domain in this model.
+    [[nodiscard]] std::int64_t opset() const noexcept { return opset_; }
+    [[nodiscard]] std::size_t operands() const noexcept { return operands_.size(); }
+    [[nodiscard]] bool has(std::size_t i) const noexcept { return i < operands_.size() && operands_[i].valid(); }
+    [[nodiscard]] value_id operand(std::size_t i) const noexcept {
+        return i < operands_.size() ? operands_[i] : value_id{};
+    }
+    [[nodiscard]] std::span<value_id const> all_operands() const noexcept { return operands_; }
+    [[nodiscard]] tensor_type const& type(std::size_t i) const { return *builder_->type_of(operands_[i]); }
+    /// Elements of an integer operand where they are known.
+    [[nodiscard]] std::optional<ints> known_ints(std::size_t i) const;
+    /// The one element of a constant operand, or nothing.
+    [[nodiscard]] std::optional<double> known_number(std::size_t i) const;
+    /// Number of results that the node gives names to.
+    [[nodiscard]] std::size_t results() const noexcept { return results_; }
+
+    // Attributes. Asking for one marks it as understood; one that nobody asked for makes the node opaque.
+    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name);
+    [[nodiscard]] std::optional<double> real(std::string_view name);
+    [[nodiscard]] std::optional<std::string> text(std::string_view name);
+    [[nodiscard]] std::optional<ints> integer_list(std::string_view name);
+    [[nodiscard]] std::optional<reals> real_list(std::string_view name);
+    [[nodiscard]] std::optional<tensor> tensor_value(std::string_view name);
+    [[nodiscard]] bool has_attribute(std::string_view name) const noexcept;
+    /// Names an attribute that is understood to change nothing.
+    void ignore(std::string_view name) { static_cast<void>(find(name)); }
+    /// The first attribute that nobody asked for.
+    [[nodiscard]] std::optional<std::string_view> unread_attribute() const;
+
+    template <operation Op>
+    value_id add(attributes_of<Op> const& a, std::span<value_id const> operands) {
+        return builder_->add<Op>(a, operands, results_);
+    }
+    template <operation Op>
+    value_id add(attributes_of<Op> const& a, std::initializer_list<value_id> operands) {
+        return builder_->add<Op>(a, operands, results_);
+    }
+
+    /// The node is valid but not something that gsub computes: it becomes opaque, and the reason is remembered.
+    [[noreturn]] void unsupported(std::string reason, std::string hint = {}) const;
+    /// The node is wrong.
+    [[noreturn]] void invalid(std::string reason) const;
+
+private:
+    onnx_attribute const* find(std::string_view name);
+    onnx_attribute const* find(std::string_view name, onnx_attribute_type type);
+    graph_builder* builder_;
+    onnx_node const* node_;
+    std::int64_t opset_;
+    std::vector<value_id> operands_;
+    std::size_t results_;
+    std::function<tensor(std::string_view)> read_tensor_;
+    std::set<std::string_view> read_;
+};
+
+/// Writes one attribute of a node.
+class onnx_attribute_writer {
+public:
+    explicit onnx_attribute_writer(std::string& node) : node_(&node) {}
+    void integer(std::string_view name, std::int64_t value);
+    void real(std::string_view name, double value);
+    void text(std::string_view name, std::string_view value);
+    void integer_list(std::string_view name, ints const& values);
+    void real_list(std::string_view name, reals const& values);
+    void tensor_value(std::string_view name, tensor const& value);
+
+private:
+    std::string* node_;
+};
+
+/// One node on its way from a graph to a file. May write several nodes.
+class onnx_export_context {
+public:
+    using attributes_function = std::function<void(onnx_attribute_writer&)>;
+
+    onnx_export_context(any_graph const& g, node_id n, std::int64_t opset, std::function<std::string(value_id)> name_of,
+                        std::function<std::string(std::string_view)> fresh_name,
+                        std::function<std::string(tensor const&)> initializer, std::function<void(std::string)> emit)
+        : g_(&g),
+          node_(n),
+          opset_(opset),
+          name_of_(std::move(name_of)),
+          fresh_name_(std::move(fresh_name)),
+          initializer_(std::move(initializer)),
+          emit_(std::move(emit)) {}
+
+    [[nodiscard]] any_graph const& graph() const noexcept { return *g_; }
+    [[nodiscard]] node_id node() const noexcept { return node_; }
+    [[nodiscard]] std::int64_t opset() const noexcept { return opset_; }
+    template <operation Op>
+    [[nodiscard]] attributes_of<Op> const& attributes() const {
+        return g_->attributes<Op>(node_);
+    }
+    /// Name of an operand, empty where it is left out.
+    [[nodiscard]] std::string operand(std::size_t i) const;
+    [[nodiscard]] std::vector<std::string> operands() const;
+    [[nodiscard]] std::string result(std::size_t port = 0) const {
+        return name_of_({node_, static_cast<std::uint32_t>(port)});
+    }
+    [[nodiscard]] std::vector<std::string> results() const;
+    /// A name that nothing else has.
+    [[nodiscard]] std::string fresh_name(std::string_view stem) const { return fresh_name_(stem); }
+    /// Name of a new small initializer.
+    [[nodiscard]] std::string initializer(tensor const& t) const { return initializer_(t); }
+    [[nodiscard]] std::string initializer(ints const& values) const;
+    /// Writes a node.
+    void write(std::string_view op_type, std::span<std::string const> inputs, std::span<std::string const> outputs,
+               attributes_function const& attributes = {}, std::string_view domain = {}) const;
+    [[noreturn]] void unsupported(std::string reason) const;
+
+private:
+    any_graph const* g_;
+    node_id node_;
+    std::int64_t opset_;
+    std::function<std::string(value_id)> name_of_;
+    std::function<std::string(std::string_view)> fresh_name_;
+    std::function<std::string(tensor const&)> initializer_;
+    std::function<void(std::string)> emit_;
+};
+
+namespace detail {
+
+template <class Op, class T>
+void read_field(onnx_import_context& cx, attributes_of<Op>& a, field<attributes_of<Op>, T> const& f) {
+    auto const assign = [&](auto const& value) {
+        if (value) a.*(f.member) = static_cast<T>(*value);
+    };
+    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>)
+        assign(cx.integer(f.name));
+    else if constexpr (std::is_same_v<T, double>)
+        assign(cx.real(f.name));
+    else if constexpr (std::is_same_v<T, std::string>)
+        assign(cx.text(f.name));
+    else if constexpr (std::is_same_v<T, ints>)
+        assign(cx.integer_list(f.name));
+    else if constexpr (std::is_same_v<T, reals>)
+        assign(cx.real_list(f.name));
+}
+
+template <class Op, class T>
+void write_field(onnx_attribute_writer& w, attributes_of<Op> const& a, field<attributes_of<Op>, T> const& f) {
+    auto const& v = a.*(f.member);
+    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>)
+        w.integer(f.name, v);
+    else if constexpr (std::is_same_v<T, double>)
+        w.real(f.name, v);
+    else if constexpr (std::is_same_v<T, std::string>)
+        w.text(f.name, v);
+    else if constexpr (std::is_same_v<T, ints>)
+        w.integer_list(f.name, v);
+    else if constexpr (std::is_same_v<T, reals>)
+        w.real_list(f.name, v);
+}
+
+/// Import of an operator whose attributes in the file are the fields of its struct.
+template <class Op>
+value_id import_by_fields(onnx_import_context& cx) {
+    attributes_of<Op> a;
+    std::apply([&](auto const&... f) { (read_field<Op>(cx, a, f), ...); }, attributes_of<Op>::fields);
+    return cx.add<Op>(a, cx.all_operands());
+}
+
+template <class Op>
+void write_by_fields(onnx_export_context& cx) {
+    cx.write(
+        op_traits<Op>::name, cx.operands(), cx.results(),
+        [&](onnx_attribute_writer& w) {
+            std::apply([&](auto const&... f) { (write_field<Op>(w, cx.attributes<Op>(), f), ...); },
+                       attributes_of<Op>::fields);
+        },
+        domain_of<Op>());
+}
+
+} // namespace detail
+
+/// The ONNX row of an operator.
+struct onnx_row {
+    std::int64_t since = 0; ///< 0: the operator has no form in ONNX files
+    value_id (*import)(onnx_import_context&) = nullptr;
+    void (*write)(onnx_export_context&) = nullptr;
+    std::int64_t (*needed_opset)(any_graph const&, node_id) = nullptr; ///< null: `since`
+
+    template <operation Op>
+    static constexpr onnx_row of() noexcept {
+        onnx_row row;
+        if constexpr (requires { onnx_traits<Op>::since; }) {
+            row.since = onnx_traits<Op>::since;
+            if constexpr (requires(onnx_import_context & cx) { onnx_traits<Op>::import(cx); })
+                row.import = &onnx_traits<Op>::import;
+            else
+                row.import = &detail::import_by_fields<Op>;
+            if constexpr (requires(onnx_export_context & cx) { onnx_traits<Op>::write(cx); })
+                row.write = &onnx_traits<Op>::write;
+            else
+                row.write = &detail::write_by_fields<Op>;
+            if constexpr (requires(attributes_of<Op> const& a) { onnx_traits<Op>::needed_opset(a); })
+                row.needed_opset = [](any_graph const& g, node_id n) {
+                    return onnx_traits<Op>::needed_opset(g.attributes<Op>(n));
+                };
+        }
+        return row;
+    }
+};
+
+} // namespace gsub::io
+
+#ifndef GSUB_COMPILED
+#include <gsub/io/impl/onnx_traits.ipp>
+#endif
