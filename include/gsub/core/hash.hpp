@@ -74,27 +74,27 @@ private:
 };
 
 /// Hash of a run of bytes, about 10 GB/s a core. *Complexity* linear.
-[[nodiscard]] inline hash128 hash_bytes(std::span<std::byte const> bytes) noexcept {
+[[nodiscard]] inline hash128 hash_bytes(std::span<std::byte const> data) noexcept {
     auto const load = [&](std::size_t at) {
         std::uint64_t word;
-        std::memcpy(&word, bytes.data() + at, sizeof word);
+        std::memcpy(&word, data.data() + at, sizeof word);
         return word;
     };
     using detail::hash_secret, detail::multiply_fold;
     // Four lanes keep four independent multiplications in flight.
     std::uint64_t lane[4] = {hash_secret[0], hash_secret[1], hash_secret[2], hash_secret[3]};
     std::size_t at = 0;
-    for (; at + 64 <= bytes.size(); at += 64)
+    for (; at + 64 <= data.size(); at += 64)
         for (std::size_t i = 0; i < 4; ++i)
             lane[i] =
                 multiply_fold(load(at + 16 * i) ^ hash_secret[i], load(at + 16 * i + 8) ^ std::rotl(lane[i], 17)) ^
                 lane[i];
-    hasher tail{bytes.size()};
+    hasher tail{data.size()};
     for (auto word : lane) tail.add(word);
-    for (; at + 8 <= bytes.size(); at += 8) tail.add(load(at));
-    if (at < bytes.size()) {
+    for (; at + 8 <= data.size(); at += 8) tail.add(load(at));
+    if (at < data.size()) {
         std::uint64_t word = 0;
-        std::memcpy(&word, bytes.data() + at, bytes.size() - at);
+        std::memcpy(&word, data.data() + at, data.size() - at);
         tail.add(word);
     }
     return tail.finish();

@@ -49,9 +49,12 @@ private:
     std::string out = "\"";
     for (char c : text) {
         auto const code = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') out += '\\', out += c;
-        else if (code < 32 || code == 127) out += {'\\', 'x', "0123456789abcdef"[code >> 4], "0123456789abcdef"[code & 15]};
-        else out += c;
+        if (c == '"' || c == '\\')
+            out += '\\', out += c;
+        else if (code < 32 || code == 127)
+            out += {'\\', 'x', "0123456789abcdef"[code >> 4], "0123456789abcdef"[code & 15]};
+        else
+            out += c;
     }
     return out + '"';
 }

@@ -8,10 +8,10 @@ namespace gsub {
 
 /// A step of a long task. `total` is 0 where it is not known.
 struct progress {
-    std::string_view phase;  ///< e.g. `search`
-    std::uint64_t done = 0;  ///< in the phase's own unit
-    std::uint64_t total = 0; ///< in the same unit
-    std::string_view detail; ///< e.g. the best cost so far
+    std::string_view phase{};  ///< e.g. `search`
+    std::uint64_t done = 0;    ///< in the phase's own unit
+    std::uint64_t total = 0;   ///< in the same unit
+    std::string_view detail{}; ///< e.g. the best cost so far
 };
 
 /// Receives what happens during a call. Override what you care about. Called on the calling thread only.

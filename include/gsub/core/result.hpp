@@ -49,10 +49,10 @@ enum class error_code : int {
 /// One thing that is wrong, told so that the reader can act on it.
 struct problem {
     error_code code = error_code::invalid_input;
-    std::string node;   ///< name of the node or value concerned, may be empty
-    std::string op;     ///< operator with version, e.g. `Resize-19`, may be empty
-    std::string reason; ///< what was found and what was expected
-    std::string hint;   ///< what to do about it, may be empty
+    std::string node{};   ///< name of the node or value concerned, may be empty
+    std::string op{};     ///< operator with version, e.g. `Resize-19`, may be empty
+    std::string reason{}; ///< what was found and what was expected
+    std::string hint{};   ///< what to do about it, may be empty
 };
 
 /// `not supported: Resize-19 (node "up"): reason; try: hint`

@@ -21,32 +21,18 @@ struct evaluate<ops::clip> {
     template <class T>
     static void run(kernel<T>& k) {
         auto const& a = k.template attributes<ops::clip>();
+        constexpr auto infinity = std::numeric_limits<double>::infinity();
         auto const bound = [&](std::size_t operand, double attribute) -> T {
-            if (k.has(operand)) return k.in(operand).empty() ? convert(attribute) : k.in(operand)[0];
-            return convert(attribute);
+            return k.has(operand) && !k.in(operand).empty() ? k.in(operand)[0] : math::constant<T>(attribute);
         };
-        auto const low = bound(1, a.min), high = bound(2, a.max);
+        // A NaN is no bound, as no number is beyond it; an infinite bound of integers is the end of their range.
+        auto const low = bound(1, a.min != a.min ? -infinity : a.min), high = bound(2, a.max != a.max ? infinity : a.max);
         // As min(max(x, low), high): where low > high everything is high.
         detail::map_unary(k, [&](T x) {
             auto const raised = x < low ? low : x;
             return raised > high ? high : raised;
         });
     }
-
-private:
-    struct convert_any { // an infinite bound of an integer clip is the end of its range
-        double value;
-        template <class T>
-        operator T() const {
-            if constexpr (std::is_integral_v<T>)
-                return value <= static_cast<double>(std::numeric_limits<T>::min())   ? std::numeric_limits<T>::min()
-                       : value >= static_cast<double>(std::numeric_limits<T>::max()) ? std::numeric_limits<T>::max()
-                                                                                     : static_cast<T>(value);
-            else
-                return math::constant<T>(value);
-        }
-    };
-    static convert_any convert(double value) { return {value}; }
 };
 template <>
 struct evaluate<ops::sigmoid> {

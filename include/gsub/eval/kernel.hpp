@@ -64,13 +64,6 @@ private:
 template <class Op>
 struct evaluate;
 
-/// Product of dimensions. *Requires* that it fits, as those of existing tensors do.
-[[nodiscard]] inline std::int64_t product(std::span<std::int64_t const> dims) noexcept {
-    std::int64_t n = 1;
-    for (auto d : dims) n *= d;
-    return n;
-}
-
 /// Steps through the positions of a box in row-major order.
 class box_index {
 public:

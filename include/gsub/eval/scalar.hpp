@@ -29,11 +29,16 @@ struct scalar_traits<field61> {
 /// Functions of scalars that `evaluate<Op>` is written with. Found for a user's scalar by argument-dependent lookup.
 namespace math {
 
-/// Image of a real constant.
+/// Image of a real constant. Among integers it truncates and saturates, and NaN is 0, as in a Cast.
 template <class T>
 [[nodiscard]] T constant(double value) {
     if constexpr (std::same_as<T, field61>)
         return field61::from_real(value);
+    else if constexpr (std::is_integral_v<T>)
+        return value != value                                                      ? T{0}
+               : value <= static_cast<double>(std::numeric_limits<T>::min())       ? std::numeric_limits<T>::min()
+               : value >= std::ldexp(1.0, std::numeric_limits<T>::digits) ? std::numeric_limits<T>::max()
+                                                                                   : static_cast<T>(value);
     else
         return static_cast<T>(value);
 }

@@ -17,7 +17,9 @@ namespace gsub::io {
 
 namespace detail {
 /// Throws the error that says why data is not what it should be.
-[[noreturn]] inline void malformed(std::string reason) { throw error{error_code::invalid_input, std::move(reason)}; }
+[[noreturn]] inline void malformed(std::string reason) {
+    throw error{error_code::invalid_input, std::move(reason)};
+}
 } // namespace detail
 
 /// Reads the fields of one message. Fields of an unexpected wire type are skipped, as protobuf's own readers do.

@@ -129,7 +129,10 @@ template <>
 struct attribute_codec<dtype> {
     static constexpr auto kind = attribute_kind::text;
     static attribute_value encode(dtype v) { return std::string{to_string(v)}; }
-    static std::optional<dtype> decode(attribute_value const& v) { return dtype_named(v.text()); }
+    static std::optional<dtype> decode(attribute_value const& v) {
+        auto const t = dtype_named(v.text());
+        return t == dtype::field61 ? std::nullopt : t; // no graph declares it
+    }
 };
 template <>
 struct attribute_codec<activation> {

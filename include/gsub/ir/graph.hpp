@@ -81,6 +81,8 @@ public:
     // ---- nodes -------------------------------------------------------------------------------------------------
     /// Live nodes, each after its operands; the results node is the last.
     [[nodiscard]] std::span<node_id const> order() const noexcept { return order_; }
+    /// Place of a live node in the order.
+    [[nodiscard]] std::size_t place(node_id n) const noexcept { return places_[n.index]; }
     /// Number of live nodes, inputs and constants and the results node included.
     [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
     /// Ids run from 0 to `capacity() - 1`; those of erased nodes are not live.
@@ -184,6 +186,9 @@ public:
     /// Sorts the order so that operands stand before users, otherwise as it was. False where there is a cycle.
     /// *Complexity* O((n + e) log n).
     [[nodiscard]] bool sort();
+    /// Puts the order that follows from the outputs alone: operands first, in the order of operands, whatever the order
+    /// of insertion was. Inputs stand first. *Complexity* O(n + e).
+    void order_canonically();
     /// Replaces ids by dense ones in topological order. All ids become invalid.
     void compact();
     /// Appends a node without inference; used by patches, parsers and importers that have the types.
@@ -237,6 +242,8 @@ private:
     void link(std::uint32_t slot);
     void unlink(std::uint32_t slot);
     void refresh_constness(node_id n);
+    void set_order(std::vector<node_id> order);
+    void drop_erased();
     void mark_rewired(node_id n);
     hash128 compute_hash(node_id n, std::span<hash128 const> hashes) const;
     hash128 combine_hashes(std::span<hash128 const> hashes) const;
@@ -246,6 +253,7 @@ private:
     std::vector<operand_slot> slots_;
     std::vector<result_record> results_;
     std::vector<node_id> order_;
+    std::vector<std::uint32_t> places_; // by node id, right for live nodes
     std::vector<origin_record> origins_;
     std::vector<node_id> inputs_;
     std::vector<hash128> hashes_; // by node id, right for nodes that are not dirty; empty before the first `rehash`

@@ -105,7 +105,9 @@ struct infer_row {
         if constexpr (requires(infer_context & cx) { infer_shape<Op>::infer(cx); }) row.infer = &infer_shape<Op>::infer;
         if constexpr (decomposable<Op>)
             row.build = [](node_sink& sink, attributes_id a, std::span<value_id const> operands) {
-                return decompose<Op>::build(sink, *static_cast<attributes_of<Op> const*>(a.typed()), operands);
+                static attributes_of<Op> const defaults{};
+                auto const* typed = static_cast<attributes_of<Op> const*>(a.typed());
+                return decompose<Op>::build(sink, typed ? *typed : defaults, operands);
             };
         return row;
     }

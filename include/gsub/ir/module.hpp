@@ -14,10 +14,10 @@ namespace gsub {
 
 /// What a function is, beyond its body. Set by the passes that make functions.
 struct function_attributes {
-    bool primitive = false;     ///< one kernel
-    std::string composite_name; ///< the pattern that it was matched by
-    std::string compiler;       ///< who generates code for it
-    std::string symbol;         ///< name in generated code
+    bool primitive = false;       ///< one kernel
+    std::string composite_name{}; ///< the pattern that it was matched by
+    std::string compiler{};       ///< who generates code for it
+    std::string symbol{};         ///< name in generated code
     friend bool operator==(function_attributes const&, function_attributes const&) = default;
 };
 
@@ -27,6 +27,9 @@ struct function {
     function_attributes attributes;
     any_graph body;
 };
+
+/// Functions that call others twice double in size at each level; a graph larger than this is refused.
+inline constexpr std::size_t max_inlined_nodes = std::size_t{1} << 22;
 
 /// Ordered functions. `ops::call` nodes name their callee; `main` is the entry point where no other is set.
 class module {
@@ -44,7 +47,8 @@ public:
     /// *Errors* `invalid_input` for a call of an unknown function or a recursive one.
     [[nodiscard]] result<hash128> hash() const;
     /// The entry point with every call replaced by the callee's nodes.
-    /// *Errors* as `hash`, and where a call does not fit the callee's signature.
+    /// *Errors* as `hash`, `invalid_input` where a call does not fit the callee's signature, `unsupported` beyond
+    /// `max_inlined_nodes`.
     [[nodiscard]] result<any_graph> inlined(std::string_view entry = "main") const;
 
 private:

@@ -246,9 +246,12 @@ template <class Row, class OpSet>
 /// Row number of an operator in the tables of a set that contains it.
 template <operation Op, class... Ops>
 [[nodiscard]] constexpr std::uint16_t row_of(op_set<Ops...>) noexcept {
-    std::size_t row = structural_rows;
-    for (auto id : {id_of<Ops>...}) row += id < id_of<Op>;
-    return static_cast<std::uint16_t>(row);
+    for (std::uint16_t row = 0; auto id : {id_of<ops::input>, id_of<ops::constant>, id_of<ops::results>,
+                                           id_of<ops::opaque>, id_of<ops::call>}) {
+        if (id == id_of<Op>) return row;
+        ++row;
+    }
+    return static_cast<std::uint16_t>((structural_rows + ... + (id_of<Ops> < id_of<Op>)));
 }
 
 /// Row number of the operator with an identity or name, or nothing.

@@ -146,7 +146,9 @@ struct op_traits<ops::gemm> {
 template <>
 struct infer_shape<ops::relu> : same_as_input<0> {};
 template <>
-struct infer_shape<ops::clip> : same_as_input<0> {};
+struct infer_shape<ops::clip> {
+    static void infer(infer_context& cx);
+};
 template <>
 struct infer_shape<ops::sigmoid> : same_as_input<0> {};
 template <>
@@ -172,9 +174,11 @@ struct infer_shape<ops::div> {
 template <>
 struct infer_shape<ops::sum> : broadcast_inputs {};
 template <>
-struct infer_shape<ops::hard_sigmoid> : same_as_input<0> {};
+struct infer_shape<ops::hard_sigmoid> { // real numbers only: its constants are no integers
+    static void infer(infer_context& cx);
+};
 template <>
-struct infer_shape<ops::hard_swish> : same_as_input<0> {};
+struct infer_shape<ops::hard_swish> : infer_shape<ops::hard_sigmoid> {};
 template <>
 struct infer_shape<ops::cast> {
     static void infer(infer_context& cx);

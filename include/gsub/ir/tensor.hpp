@@ -25,7 +25,7 @@ class tensor {
 public:
     tensor() = default; ///< no elements, undefined type
 
-    /// Uninitialised elements, 64-byte aligned. *Requires* a static type with at most 2^62 elements.
+    /// Uninitialised elements, 64-byte aligned. *Requires* a static type of at most 2^62 bytes.
     static tensor uninitialized(dtype element, std::span<std::int64_t const> dims);
     static tensor zeros(dtype element, std::span<std::int64_t const> dims);
     static tensor zeros(tensor_type const& type);

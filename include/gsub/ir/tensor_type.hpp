@@ -99,6 +99,13 @@ struct tensor_type {
 /// Product of sizes, or nothing where a size is negative or the product exceeds 2^62.
 [[nodiscard]] std::optional<std::int64_t> checked_product(std::span<std::int64_t const> sizes) noexcept;
 
+/// Product of the sizes of an existing tensor. *Requires* that it fits, as it does there.
+[[nodiscard]] inline std::int64_t product(std::span<std::int64_t const> sizes) noexcept {
+    std::int64_t n = 1;
+    for (auto s : sizes) n *= s;
+    return n;
+}
+
 /// `f32[1,3,h,?]`, `f32[1,64]:NCHW16c`, `f32[*]` for an unknown rank.
 [[nodiscard]] std::string to_string(tensor_type const& t);
 [[nodiscard]] std::string to_string(dim d);

@@ -63,14 +63,18 @@ public:
         for (auto n : g_.inputs()) values.bytes(11, value_info(name_of({n, 0}), g_.type({n, 0})));
         for (std::size_t i = 0; i < g_.output_count(); ++i)
             values.bytes(12, value_info(output_name(i), g_.type(g_.output(i))));
+        // What the file said of an unknown operator's results; for all others inference finds it again.
+        for (auto n : g_.order())
+            for (std::uint32_t port = 0; g_.is<ops::opaque>(n) && port < g_.result_count(n); ++port)
+                if (g_.used(value_id{n, port}) && g_.type({n, port}).element != dtype::undefined)
+                    values.bytes(13, value_info(name_of({n, port}), g_.type({n, port})));
         std::uint64_t length = graph_head.size() + graph_tail.size();
         for (auto const& n : nodes_) length += wire_writer::header_size(1, n.size()) + n.size();
         for (auto const& t : initializers_) length += wire_writer::header_size(5, tensor_size(t)) + tensor_size(t);
         wire_writer w{tail};
-        for (auto const& [domain, version] : domains_)
-            w.message(8, [&](wire_writer& o) { o.bytes(1, domain).integer(2, version); });
-        for (auto const& [key, value] : g_.info().metadata)
-            w.message(14, [&](wire_writer& e) { e.bytes(1, key).bytes(2, value); });
+        for (auto const& d : domains_) w.message(8, [&](wire_writer& o) { o.bytes(1, d.first).integer(2, d.second); });
+        for (auto const& entry : g_.info().metadata)
+            w.message(14, [&](wire_writer& e) { e.bytes(1, entry.first).bytes(2, entry.second); });
         for (auto const& f : g_.info().functions) w.bytes(25, f);
 
         text(head);

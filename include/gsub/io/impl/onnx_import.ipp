@@ -266,7 +266,8 @@ private:
         auto& captured = captures_[i];
         if (captured.empty()) {
             for (auto name : captured_names(n, options_.limits.max_depth)) {
-                if (exists(name)) captured.push_back(name);
+                if (exists(name))
+                    captured.push_back(name);
                 else
                     wrong(error_code::invalid_input, label(i), n.op_type,
                           message({"a subgraph reads value ", quoted(name), ", which does not exist"}));
@@ -527,8 +528,8 @@ private:
             if (!made.valid()) continue; // already a problem
             auto const declared = type_of(v);
             if (!compatible(graph_.type(made), declared))
-                note(message({"output ", quoted(v.name), " is declared as ", to_string(declared),
-                              " and is ", to_string(graph_.type(made))}));
+                note(message({"output ", quoted(v.name), " is declared as ", to_string(declared), " and is ",
+                              to_string(graph_.type(made))}));
             outputs.push_back(made);
             names.emplace_back(v.name);
         }

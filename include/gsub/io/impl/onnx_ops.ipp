@@ -108,8 +108,7 @@ GSUB_INLINE void onnx_traits<ops::conv>::write(onnx_export_context& cx) {
         w.integer_list("pads", a.pads);
         w.integer_list("dilations", a.dilations);
         w.integer("group", a.group);
-        if (auto const& t = cx.graph().type(cx.graph().operand(cx.node(), 1)); t.is_static())
-            {
+        if (auto const& t = cx.graph().type(cx.graph().operand(cx.node(), 1)); t.is_static()) {
             auto const sizes = t.sizes();
             w.integer_list("kernel_shape", ints(sizes.begin() + 2, sizes.end()));
         }

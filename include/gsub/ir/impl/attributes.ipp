@@ -6,16 +6,19 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace gsub {
 
 namespace detail {
 
-// NaN equals itself here: attributes are compared as what they are, not as what they mean.
+// Attributes are compared as what they are, so zeros differ by sign; but every NaN is the same, as its text is.
+GSUB_INLINE std::uint64_t real_bits(double x) {
+    return std::bit_cast<std::uint64_t>(std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x);
+}
+
 GSUB_INLINE bool same_bits(attribute_value const& a, attribute_value const& b) {
-    auto const same = [](double x, double y) {
-        return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
-    };
+    auto const same = [](double x, double y) { return real_bits(x) == real_bits(y); };
     auto const &x = a.real_list(), &y = b.real_list();
     return a.kind() == b.kind() && a.integer() == b.integer() && same(a.real(), b.real()) && a.text() == b.text() &&
            a.integer_list() == b.integer_list() && std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
@@ -30,11 +33,11 @@ GSUB_INLINE hash128 hash_of(op_id op, std::span<attribute_value const> values) {
     for (auto const& v : values) {
         h.add(static_cast<std::uint64_t>(v.kind()))
             .add(static_cast<std::uint64_t>(v.integer()))
-            .add_real(v.real())
+            .add(real_bits(v.real()))
             .add(std::string_view{v.text()});
         h.add(v.integer_list().size()).add(v.real_list().size());
         for (auto x : v.integer_list()) h.add(static_cast<std::uint64_t>(x));
-        for (auto x : v.real_list()) h.add_real(x);
+        for (auto x : v.real_list()) h.add(real_bits(x));
     }
     return h.finish();
 }

@@ -43,6 +43,7 @@ GSUB_INLINE any_graph& any_graph::operator=(any_graph const& other) {
     copy(slots_, other.slots_, 24);
     copy(results_, other.results_, 8);
     copy(order_, other.order_, 8);
+    copy(places_, other.places_, 8);
     copy(origins_, other.origins_, 8);
     copy(inputs_, other.inputs_, 0);
     copy(hashes_, other.hashes_, other.hashes_.empty() ? 0 : 8);
@@ -92,10 +93,13 @@ GSUB_INLINE node_id any_graph::append_node(std::uint16_t row, attributes_id attr
     for (auto t : results) results_.push_back({t, none, none});
     refresh_constness(id);
     // The results node stays the last of the order.
-    if (order_.empty())
+    places_.push_back(order_.empty() ? 0 : static_cast<std::uint32_t>(order_.size() - 1));
+    if (order_.empty()) {
         order_.push_back(id);
-    else
+    } else {
         order_.insert(order_.end() - 1, id);
+        ++places_[0];
+    }
     hashed_ = false;
     if (journalling_) journal_.added.push_back(id);
     return id;
@@ -286,6 +290,7 @@ GSUB_INLINE void any_graph::refresh_constness(node_id first) {
         }
         if (value == ((n.flags & is_constant) != 0)) continue;
         n.flags = static_cast<std::uint16_t>(n.flags ^ is_constant);
+        if (journalling_ && id != first) journal_.rewired.push_back(id); // costs depend on it
         for (std::uint32_t port = 0; port < n.results; ++port)
             for_each_use({id, port}, [&](use u) { open.push_back(u.user); });
     }
@@ -309,7 +314,7 @@ GSUB_INLINE void any_graph::erase_unused(node_id first) {
         if (journalling_) journal_.erased.push_back(id);
     }
     if (!any) return;
-    std::erase_if(order_, [&](node_id n) { return !live(n); });
+    drop_erased();
     hashed_ = false;
 }
 
@@ -323,7 +328,52 @@ GSUB_INLINE void any_graph::erase_dead() {
         hashed_ = false;
         if (journalling_) journal_.erased.push_back(id);
     }
+    drop_erased();
+}
+
+GSUB_INLINE void any_graph::set_order(std::vector<node_id> order) {
+    order_ = std::move(order);
+    for (std::uint32_t i = 0; i < order_.size(); ++i) places_[order_[i].index] = i;
+}
+
+GSUB_INLINE void any_graph::drop_erased() {
     std::erase_if(order_, [&](node_id n) { return !live(n); });
+    for (std::uint32_t i = 0; i < order_.size(); ++i) places_[order_[i].index] = i;
+}
+
+GSUB_INLINE void any_graph::order_canonically() {
+    std::vector<node_id> canonical;
+    canonical.reserve(order_.size());
+    std::vector<bool> seen(nodes_.size(), false);
+    auto const take = [&](node_id n) {
+        seen[n.index] = true;
+        canonical.push_back(n);
+    };
+    for (auto n : inputs_) take(n);
+    struct frame {
+        node_id node;
+        std::uint32_t next;
+    };
+    std::vector<frame> stack;
+    auto const visit = [&](node_id root) {
+        stack.push_back({root, 0});
+        while (!stack.empty()) {
+            auto& top = stack.back();
+            if (top.next == record(top.node).operands) {
+                if (!seen[top.node.index]) take(top.node);
+                stack.pop_back();
+            } else if (auto const v = slots_[record(top.node).first_slot + top.next++].value;
+                       v.valid() && !seen[v.node.index]) {
+                stack.push_back({v.node, 0});
+            }
+        }
+    };
+    for (auto v : operands(results_node()))
+        if (!seen[v.node.index]) visit(v.node);
+    for (auto n : order_) // what no output needs comes last, as it stood
+        if (!seen[n.index] && n != results_node()) visit(n);
+    canonical.push_back(results_node());
+    set_order(std::move(canonical));
 }
 
 GSUB_INLINE bool any_graph::restore_order(std::uint32_t first_new) {
@@ -372,7 +422,7 @@ GSUB_INLINE bool any_graph::restore_order(std::uint32_t first_new) {
         ordered.insert(ordered.end(), behind.begin(), behind.end());
         ordered.insert(ordered.end(), old.begin() + after, old.end());
     }
-    order_ = std::move(ordered);
+    set_order(std::move(ordered));
     return true;
 }
 
@@ -401,7 +451,7 @@ GSUB_INLINE bool any_graph::sort() {
     }
     sorted.push_back(results_node());
     if (sorted.size() != order_.size()) return false;
-    order_ = std::move(sorted);
+    set_order(std::move(sorted));
     return true;
 }
 

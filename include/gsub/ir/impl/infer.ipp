@@ -74,6 +74,15 @@ GSUB_INLINE void broadcast_inputs::infer(infer_context& cx) {
 }
 
 namespace detail {
+// What is known of an integer element: nothing where the element type cannot hold it.
+GSUB_INLINE element_knowledge element_of(dtype element, std::int64_t value) {
+    auto const bits = 8 * byte_size(element);
+    auto const fits = element == dtype::u8 ? value >= 0 && value < 256
+                      : bits == 64         ? true
+                                   : value >= -(std::int64_t{1} << (bits - 1)) && value < std::int64_t{1} << (bits - 1);
+    return fits ? element_knowledge{true, value, {}} : element_knowledge{};
+}
+
 // Inference of a composite operator; needs graphs, hence defined with them (impl/decompose.ipp).
 void infer_by_decomposition(dialect const& d, std::uint16_t row, infer_context& cx);
 } // namespace detail

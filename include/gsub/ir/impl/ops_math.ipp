@@ -23,12 +23,29 @@ void follow_arithmetic(infer_context& cx, Arithmetic arithmetic) {
         auto const& y = (*b)[b->size() == 1 ? 0 : i];
         std::optional<std::int64_t> value;
         if (x.fixed && y.fixed) value = arithmetic(x.value, y.value);
-        out.push_back(value ? element_knowledge{true, *value, {}} : element_knowledge{});
+        out.push_back(value ? element_of(cx.type(0).element, *value) : element_knowledge{});
     }
     cx.result_knowledge(std::move(out));
 }
 
 } // namespace detail
+
+GSUB_INLINE void infer_shape<ops::clip>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    for (std::size_t i = 1; i < 3; ++i)
+        if (cx.has(i) && cx.type(i).element != x.element && cx.type(i).element != dtype::undefined &&
+            x.element != dtype::undefined)
+            return cx.fail(message(
+                {"bound ", to_string(cx.type(i)), " of operand ", to_string(x), "; element types must be equal"}));
+    cx.result(0, x);
+}
+
+GSUB_INLINE void infer_shape<ops::hard_sigmoid>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    if (!is_floating(x.element) && x.element != dtype::undefined)
+        return cx.fail(message({"element type ", to_string(x.element), "; it takes floating types"}));
+    cx.result(0, x);
+}
 
 GSUB_INLINE void infer_shape<ops::add>::infer(infer_context& cx) {
     detail::follow_arithmetic(cx, [](std::int64_t a, std::int64_t b) {
@@ -60,7 +77,10 @@ GSUB_INLINE void infer_shape<ops::cast>::infer(infer_context& cx) {
     auto t = cx.type(0);
     t.element = cx.attributes<ops::cast>().to;
     cx.result(0, t);
-    if (cx.known(0) && is_integer(t.element)) cx.result_knowledge(*cx.known(0));
+    if (!cx.known(0) || !is_integer(t.element)) return;
+    tensor_knowledge converted;
+    for (auto const& e : *cx.known(0)) converted.push_back(e.fixed ? detail::element_of(t.element, e.value) : e);
+    cx.result_knowledge(std::move(converted));
 }
 
 GSUB_INLINE void infer_shape<ops::mat_mul>::infer(infer_context& cx) {
@@ -104,6 +124,11 @@ GSUB_INLINE void infer_shape<ops::gemm>::infer(infer_context& cx) {
     if (provably_different(inner_a, inner_b))
         return cx.fail(message({"inner dimensions ", to_string(inner_a), " and ", to_string(inner_b), " differ"}));
     shape const dims{rows(a, attributes.transpose_a), rows(b, !attributes.transpose_b)};
+    auto const element = a.element != dtype::undefined ? a.element : b.element;
+    if (cx.has(2) && cx.type(2).element != element && cx.type(2).element != dtype::undefined &&
+        element != dtype::undefined)
+        return cx.fail(message({"addend ", to_string(cx.type(2)), " of operands ", to_string(a), " and ", to_string(b),
+                                "; element types must be equal"}));
     if (cx.has(2) && cx.type(2).ranked) {
         auto const both = broadcast(cx.type(2).dims, dims);
         auto fits = both && both->size() == 2;
@@ -112,7 +137,7 @@ GSUB_INLINE void infer_shape<ops::gemm>::infer(infer_context& cx) {
             return cx.fail(message({"addend ", to_string(cx.type(2)), " does not broadcast to [", to_string(dims[0]),
                                     ",", to_string(dims[1]), "]"}));
     }
-    cx.result(0, {a.element != dtype::undefined ? a.element : b.element, dims});
+    cx.result(0, {element, dims});
 }
 
 GSUB_INLINE value_id decompose<ops::sum>::build(node_sink& sink, no_attributes const&,

@@ -40,15 +40,20 @@ GSUB_INLINE std::optional<dim> windows(infer_context& cx, dim input, std::int64_
     }
     if (!input.fixed()) return dim{};
     auto const begin = w.pads[i], end = w.pads[w.strides.size() + i];
-    // Every term is at most 2^62, hence no overflow.
+    if (input.size() > (std::int64_t{1} << 62)) {
+        cx.fail(message({"dimension ", i, " of size ", input.size(), "; it must be at most 2^62"}));
+        return std::nullopt;
+    }
+    // No term is larger than 2^62, and two at most are as large, hence no overflow.
     auto const room = input.size() + begin + end - window_extent(kernel, w.dilations[i]);
-    if (room < 0) {
+    // In ceil mode a window may overhang by less than a stride, the only one too.
+    if (room < 0 && !(ceil_mode && -room < w.strides[i])) {
         cx.fail(message({"a window of extent ", window_extent(kernel, w.dilations[i]), " does not fit dimension ", i,
                          " of size ", input.size(), " with pads ", begin, " and ", end}));
         return std::nullopt;
     }
-    auto count = room / w.strides[i] + 1;
-    if (ceil_mode && room % w.strides[i] != 0 && count * w.strides[i] < input.size() + begin) ++count;
+    auto count = room < 0 ? 1 : room / w.strides[i] + 1;
+    if (ceil_mode && room > 0 && room % w.strides[i] != 0 && count * w.strides[i] < input.size() + begin) ++count;
     return dim{count};
 }
 
@@ -119,6 +124,8 @@ GSUB_INLINE void infer_shape<ops::batch_norm>::infer(infer_context& cx) {
     auto const channels = x.ranked ? x.dims[1] : dim{};
     for (std::size_t i = 1; i < 5; ++i) {
         auto const& t = cx.type(i);
+        if (!is_floating(t.element) && t.element != dtype::undefined)
+            return cx.fail(message({"statistics ", to_string(t), "; it takes floating types"}));
         if (t.ranked && (t.rank() != 1 || provably_different(t.dims[0], channels)))
             return cx.fail(message({"statistics ", to_string(t), " for ", to_string(channels),
                                     " channels; it takes vectors of one entry a channel"}));

@@ -19,9 +19,13 @@ GSUB_INLINE tensor_type of_rank(dtype element, std::size_t rank) {
 }
 
 // The integers of an operand that is a setting (axes, bounds, pads): from the attribute where the operand is not given.
-// Nothing where the operand is not known.
-GSUB_INLINE std::optional<ints> setting(infer_context const& cx, std::size_t operand, ints const& attribute) {
-    return cx.has(operand) ? cx.known_ints(operand) : std::optional{attribute};
+// Nothing where the operand is not known. Calls `fail` where it cannot be a setting.
+GSUB_INLINE std::optional<ints> setting(infer_context& cx, std::size_t operand, ints const& attribute) {
+    if (!cx.has(operand)) return attribute;
+    auto const& t = cx.type(operand);
+    if ((!is_integer(t.element) && t.element != dtype::undefined) || (t.ranked && t.rank() > 1))
+        cx.fail(message({"operand ", operand, " ", to_string(t), "; it takes integers in a vector"}));
+    return cx.known_ints(operand);
 }
 
 GSUB_INLINE element_knowledge knowledge_of(dim d) {
@@ -144,14 +148,21 @@ GSUB_INLINE slice_range clamped_slice(std::int64_t start, std::int64_t end, std:
 GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
     auto const& a = cx.attributes<ops::slice>();
     auto const& x = cx.type(0);
-    if (cx.operands() == 2) return cx.fail("starts without ends");
+    auto const from_operands = cx.operands() > 1;
+    if (from_operands && !cx.has(2)) return cx.fail("starts without ends");
+    if (from_operands && !cx.has(1)) return cx.fail("ends without starts");
     auto const starts = detail::setting(cx, 1, a.starts), ends = detail::setting(cx, 2, a.ends);
     if (!x.ranked) return cx.result(0, x);
     ints every_axis, unit_steps;
-    if (starts)
-        for (std::size_t i = 0; i < starts->size(); ++i)
-            every_axis.push_back(static_cast<std::int64_t>(i)), unit_steps.push_back(1);
-    auto const from_operands = cx.has(1);
+    if (from_operands) { // the number of axes is known from any of the lists, if only from its type
+        std::optional<std::int64_t> count;
+        for (std::size_t i = 1; i < 5 && !count; ++i)
+            if (cx.has(i) && cx.type(i).is_static()) count = cx.type(i).elements();
+        if (!count) return cx.result(0, detail::of_rank(x.element, x.rank()));
+        // More than there are dimensions is an error, found below.
+        auto const listed = std::min(*count, static_cast<std::int64_t>(x.rank()) + 1);
+        for (std::int64_t i = 0; i < listed; ++i) every_axis.push_back(i), unit_steps.push_back(1);
+    }
     auto const axes = detail::setting(cx, 3, from_operands ? every_axis : a.axes);
     auto const steps = detail::setting(cx, 4, from_operands ? unit_steps : a.steps);
     if (!axes) return cx.result(0, detail::of_rank(x.element, x.rank()));
@@ -194,6 +205,10 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
     ints every_axis;
     for (std::size_t i = 0; i < rank; ++i) every_axis.push_back(static_cast<std::int64_t>(i));
     auto const pads = detail::setting(cx, 1, a.pads), axes = detail::setting(cx, 3, every_axis);
+    if (cx.has(2) && cx.type(2).element != x.element && cx.type(2).element != dtype::undefined &&
+        x.element != dtype::undefined)
+        return cx.fail(message(
+            {"border value ", to_string(cx.type(2)), " of operand ", to_string(x), "; element types must be equal"}));
     if (!pads || !axes) return cx.result(0, detail::of_rank(x.element, rank));
     if (pads->size() != 2 * axes->size())
         return cx.fail(message({pads->size(), " pads for ", axes->size(), " dimensions; it takes ", 2 * axes->size()}));
@@ -267,8 +282,8 @@ GSUB_INLINE std::optional<shape> reshaped_dims(tensor_type const& x, std::span<s
     }
     auto const total = x.elements();
     if (!left_over) {
-        std::optional<std::int64_t> product = tensor_type{dtype::u8, dims}.elements();
-        if (total && product && *total != *product) return std::nullopt;
+        tensor_type const y{dtype::u8, dims};
+        if (total && y.is_static() && total != y.elements()) return std::nullopt; // or its product is beyond 2^62
         return dims;
     }
     // The left-over size: dimensions that both sides share may cancel even where they are unknown.
@@ -289,8 +304,13 @@ GSUB_INLINE std::optional<shape> reshaped_dims(tensor_type const& x, std::span<s
     auto const above = tensor_type{dtype::u8, numerator}.elements(),
                below = tensor_type{dtype::u8, denominator}.elements();
     if (!above || !below) {
-        // One unknown that remains on top alone keeps its name.
-        if (numerator.size() == 1 && below == 1) dims[*left_over] = numerator[0];
+        // One unknown on top, where the fixed sizes cancel, keeps its name.
+        auto const* const open = std::find_if(numerator.begin(), numerator.end(), [](dim d) { return !d.fixed(); });
+        if (open == numerator.end()) return dims;
+        auto const unknown = *open;
+        numerator.erase(static_cast<std::size_t>(open - numerator.begin()));
+        auto const rest = tensor_type{dtype::u8, numerator}.elements();
+        if (below && rest == below && *below != 0) dims[*left_over] = unknown;
         return dims;
     }
     if (*below == 0 || *above % *below != 0) return std::nullopt;
@@ -301,7 +321,8 @@ GSUB_INLINE std::optional<shape> reshaped_dims(tensor_type const& x, std::span<s
 GSUB_INLINE void infer_shape<ops::reshape>::infer(infer_context& cx) {
     auto const& a = cx.attributes<ops::reshape>();
     auto const& x = cx.type(0);
-    if (cx.has(1) && !cx.known_ints(1)) {
+    auto const given = detail::setting(cx, 1, a.shape);
+    if (!given) {
         // Named sizes may still be known one by one.
         if (auto const* k = cx.known(1)) {
             shape dims;
@@ -313,11 +334,10 @@ GSUB_INLINE void infer_shape<ops::reshape>::infer(infer_context& cx) {
             return cx.result(0, detail::of_rank(x.element, static_cast<std::size_t>(s.dims[0].size())));
         return cx.result(0, detail::unranked(x.element));
     }
-    auto const target = cx.has(1) ? *cx.known_ints(1) : a.shape;
-    auto dims = reshaped_dims(x, target, a.allow_zero);
-    if (!dims) return cx.fail(message({to_string(x), " cannot become ", to_string(attribute_value{target})}));
+    auto dims = reshaped_dims(x, *given, a.allow_zero);
+    if (!dims) return cx.fail(message({to_string(x), " cannot become ", to_string(attribute_value{*given})}));
     cx.result(0, {x.element, std::move(*dims)});
-    if (cx.known(0) && target.size() <= 1) cx.result_knowledge(*cx.known(0));
+    if (cx.known(0) && given->size() <= 1) cx.result_knowledge(*cx.known(0));
 }
 
 GSUB_INLINE void infer_shape<ops::flatten>::infer(infer_context& cx) {
@@ -398,7 +418,10 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
     if (!dims) {
         if (auto const* k = cx.known(0)) {
             shape sizes;
-            for (auto const& e : *k) sizes.push_back(e.fixed ? dim{e.value} : e.size);
+            for (auto const& e : *k) {
+                if (e.fixed && e.value < 0) return cx.fail(message({"size ", e.value, "; sizes must be >= 0"}));
+                sizes.push_back(e.fixed ? dim{e.value} : e.size);
+            }
             return cx.result(0, {a.element, sizes});
         }
         auto const& s = cx.type(0);
@@ -412,7 +435,8 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
             {"shape ", to_string(attribute_value{*dims}), "; sizes must be >= 0 with a product of at most 2^62"}));
     cx.result(0, {a.element, std::span<std::int64_t const>{*dims}});
     if (dims->size() <= 1 && *count <= static_cast<std::int64_t>(max_known_elements) && is_integer(a.element))
-        cx.result_knowledge(tensor_knowledge(static_cast<std::size_t>(*count), element_knowledge{true, a.integer, {}}));
+        cx.result_knowledge(
+            tensor_knowledge(static_cast<std::size_t>(*count), detail::element_of(a.element, a.integer)));
 }
 
 GSUB_INLINE void infer_shape<ops::dirac>::infer(infer_context& cx) {

@@ -24,7 +24,7 @@ GSUB_INLINE void graph_patch::on_ill_typed(std::uint16_t row, std::string_view r
 GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior policy) const {
     auto const refuse = [&](std::string_view reason) {
         return error{problem{error_code::internal,
-                             g.live(site_) ? g.display_name(site_) : "",
+                             site_.index < g.capacity() ? g.display_name(site_) : "", // erased nodes keep their names
                              std::string{rule_},
                              std::string{reason},
                              {}}};
@@ -39,11 +39,12 @@ GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior pol
     }
     for (auto const& n : nodes_) g.append_node(n.row, n.attributes, 0, n.operands, n.results);
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.inherit_sources({base_ + i}, covered_);
-    auto to_existing = false;
+    auto misplaced = false; // an existing value behind one of its new users
     for (auto const& [from, to] : replacements_) {
         if (from == to) continue;
         g.replace_uses(from, to, base_);
-        to_existing |= to.node.index < base_;
+        if (to.node.index < base_)
+            g.for_each_use(to, [&](use u) { misplaced |= u.user.index < base_ && g.place(u.user) < g.place(to.node); });
     }
     for (auto const& [from, to] : replacements_) g.erase_unused(from.node);
     for (auto n : covered_)
@@ -53,8 +54,7 @@ GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior pol
             if (g.live(n)) return refuse(message({g.display_name(n), " is used outside of the match"}));
     // New nodes nobody uses (a split part that stays unread) go again.
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.erase_unused({base_ + i});
-    // An existing value may stand behind its new users; then the whole order is sorted.
-    if (to_existing ? !g.sort() : !g.restore_order(base_)) return refuse("it would close a cycle");
+    if (misplaced ? !g.sort() : !g.restore_order(base_)) return refuse("it would close a cycle");
     return {};
 }
 

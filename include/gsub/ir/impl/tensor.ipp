@@ -3,6 +3,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/ir/tensor.hpp>
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -13,6 +14,26 @@
 namespace gsub {
 
 namespace detail {
+
+// A float that rounds to 16 bits as `value` itself does: where it is inexact its last bit is odd, so that it is no tie.
+// *Source* Boldo and Melquiond, "When double rounding is odd", 2005.
+template <class From>
+float float_before_rounding(From value) {
+    if constexpr (sizeof(From) < 4 || std::is_same_v<From, float>) {
+        return static_cast<float>(value);
+    } else if constexpr (std::is_same_v<From, std::int64_t>) {
+        // More bits than a double has: the low ones count as one.
+        constexpr auto exact = std::int64_t{1} << 53;
+        auto const few = value < -exact || value > exact ? (value & ~0x7ff) | ((value & 0x7ff) ? 0x800 : 0) : value;
+        return float_before_rounding(static_cast<double>(few));
+    } else {
+        auto const wide = static_cast<double>(value);
+        auto near = static_cast<float>(wide);
+        if (static_cast<double>(near) == wide || std::isnan(wide)) return near;
+        if (std::abs(static_cast<double>(near)) > std::abs(wide)) near = std::nextafter(near, 0.0f);
+        return std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) | 1u);
+    }
+}
 
 template <class To, class From>
 To convert_element(From value) {
@@ -28,7 +49,7 @@ To convert_element(From value) {
                : x >= high ? std::numeric_limits<To>::max()
                            : static_cast<To>(x);
     } else if constexpr (std::is_same_v<To, float16> || std::is_same_v<To, bfloat16>) {
-        return To{static_cast<float>(value)};
+        return To{float_before_rounding(value)};
     } else {
         return static_cast<To>(value);
     }
@@ -44,7 +65,8 @@ GSUB_INLINE std::string short_real(double value) {
 
 GSUB_INLINE tensor tensor::uninitialized(dtype element, std::span<std::int64_t const> dims) {
     auto const count = checked_product(dims);
-    GSUB_ASSERT(count.has_value(), "a tensor needs dimensions >= 0 with a product of at most 2^62");
+    GSUB_ASSERT(count.has_value() && *count <= (std::int64_t{1} << 62) / std::max<std::int64_t>(byte_size(element), 1),
+                "a tensor needs dimensions >= 0 and at most 2^62 bytes");
     tensor t;
     t.element_ = element;
     t.dims_ = ints(dims);

@@ -92,6 +92,8 @@ GSUB_INLINE void print_info(std::string& out, graph_info const& info) {
     for (auto const& [key, value] : info.metadata)
         out += message({"  metadata ", quoted(key), " ", quoted(value), "\n"});
     for (auto const& f : info.functions) out += message({"  function ", quoted(f), "\n"});
+    for (auto const& [name, type] : info.foreign_types)
+        out += message({"  foreign ", quoted(name), " ", quoted(type), "\n"});
 }
 
 // ---- parsing
@@ -220,7 +222,7 @@ GSUB_INLINE tensor_type parse_type(text_reader& in) {
     if (!in.accept("?")) {
         auto const name = in.word();
         auto const element = dtype_named(name);
-        if (!element) in.fail(message({"an element type instead of ", quoted(name)}));
+        if (!element || *element == dtype::field61) in.fail(message({"an element type instead of ", quoted(name)}));
         t.element = *element;
     }
     in.expect("[");
@@ -291,6 +293,9 @@ GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits 
             info.metadata.emplace_back(std::move(key), in.string());
         } else if (in.accept("function")) {
             info.functions.push_back(in.string());
+        } else if (in.accept("foreign")) {
+            auto foreign = in.string();
+            info.foreign_types.emplace_back(std::move(foreign), in.string());
         } else {
             break;
         }
@@ -358,8 +363,13 @@ GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits 
                                   : types.size() == 1 ? *types[0]
                                                       : tensor_type{};
                 auto const count = type.elements();
-                if (!count || static_cast<std::uint64_t>(*count) * byte_size(type.element) != raw.size())
+                // By division: the product of a hostile type may be anything modulo 2^64.
+                if (!count || raw.size() % byte_size(type.element) != 0 ||
+                    raw.size() / byte_size(type.element) != static_cast<std::uint64_t>(*count))
                     in.fail("as many bytes as the type says");
+                if (type.element == dtype::boolean &&
+                    std::any_of(raw.begin(), raw.end(), [](std::byte b) { return b > std::byte{1}; }))
+                    in.fail("0 or 1 for a truth value");
                 auto t = tensor::uninitialized(type.element, type.sizes());
                 std::copy(raw.begin(), raw.end(), t.mutable_raw().begin());
                 payload = g.add_blob(std::move(t));
@@ -421,8 +431,7 @@ GSUB_INLINE std::string to_text(module const& m, text_options const& options) {
     for (auto const& f : m.functions()) {
         out += message({"function ", quoted(f.name)});
         if (f.attributes.primitive) out += " primitive";
-        if (!f.attributes.composite_name.empty())
-            out += message({" composite ", quoted(f.attributes.composite_name)});
+        if (!f.attributes.composite_name.empty()) out += message({" composite ", quoted(f.attributes.composite_name)});
         if (!f.attributes.compiler.empty()) out += message({" compiler ", quoted(f.attributes.compiler)});
         if (!f.attributes.symbol.empty()) out += message({" symbol ", quoted(f.attributes.symbol)});
         out += message({"\n", to_text(f.body, options)});

@@ -1,0 +1,71 @@
+// Costs that follow from types and attributes alone: operations, bytes, a roofline, peak memory.
+#pragma once
+
+#include <gsub/cost/concepts.hpp>
+#include <gsub/ir/graph.hpp>
+#include <gsub/ir/ops.hpp>
+
+#include <cstdint>
+
+namespace gsub::cost {
+
+/// What a split costs on a machine.
+enum class split_cost {
+    free, ///< its parts are views
+    copy, ///< its parts are copied
+};
+
+/// Whether a node takes part in the run: constants, weight arithmetic, inputs and views do not.
+[[nodiscard]] bool is_kernel(any_graph const& g, node_id n, split_cost splits = split_cost::free);
+
+/// Floating-point operations of a node, a multiply-add counting two. Convolutions and products: two a tap and output;
+/// normalisation: two an element; others: one an element of the result, pooling one a tap. Moving elements: none. Nodes
+/// without known sizes: none. A fused activation adds one an element. Unknown operators: none.
+[[nodiscard]] double flop_count(any_graph const& g, node_id n);
+/// Bytes that a node reads and writes: its operands, weights included, and its results, each once.
+[[nodiscard]] double bytes_moved(any_graph const& g, node_id n);
+
+/// Number of floating-point operations.
+struct flop_cost {
+    using unit = gsub::flops;
+    unit operator()(any_graph const& g, node_id n) const { return {is_kernel(g, n) ? flop_count(g, n) : 0}; }
+    unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+};
+
+/// Number of bytes moved.
+struct byte_cost {
+    using unit = gsub::bytes;
+    split_cost splits = split_cost::free;
+    unit operator()(any_graph const& g, node_id n) const { return {is_kernel(g, n, splits) ? bytes_moved(g, n) : 0}; }
+    unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+};
+
+/// Time of a node = launch + max(FLOP / rate, bytes / rate): a kernel is bound by arithmetic or by memory.
+/// *Source* Williams et al., "Roofline: an insightful visual performance model", CACM 2009.
+struct roofline {
+    using unit = gsub::seconds;
+    double launch = 5e-6;           ///< seconds a kernel
+    double flop_per_second = 1e13;  ///< > 0
+    double bytes_per_second = 5e11; ///< > 0
+    split_cost splits = split_cost::free;
+
+    unit operator()(any_graph const& g, node_id n) const {
+        if (!is_kernel(g, n, splits)) return {0};
+        auto const arithmetic = flop_count(g, n) / flop_per_second, memory = bytes_moved(g, n) / bytes_per_second;
+        return {launch + (arithmetic > memory ? arithmetic : memory)};
+    }
+    unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+};
+
+/// The most bytes of inputs and intermediate results that are alive at one time, when nodes run in the graph's order.
+/// Weights are not counted, views take no memory of their own. Not additive. *Complexity* O(n + e).
+struct peak_memory {
+    using unit = gsub::bytes;
+    unit operator()(any_graph const& g) const;
+};
+
+} // namespace gsub::cost
+
+#ifndef GSUB_COMPILED
+#include <gsub/cost/impl/analytic.ipp>
+#endif

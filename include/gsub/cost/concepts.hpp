@@ -1,0 +1,76 @@
+// What a cost model is, and how any one of them is handed to an engine.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/core/strong.hpp>
+#include <gsub/ir/graph.hpp>
+
+#include <concepts>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+namespace gsub {
+
+/// Prices a graph in a unit of its own: `cost(g)` gives a `quantity`, which is >= 0 and no NaN.
+template <class C, class Graph = any_graph>
+concept cost_model = requires(C const& cost, Graph const& g) {
+    typename C::unit;
+    { cost(g) } -> std::same_as<typename C::unit>;
+};
+
+/// A cost model whose price of a graph is the sum of the prices of its nodes; then a search prices what it changes
+/// alone.
+template <class C, class Graph = any_graph>
+concept additive_cost_model = cost_model<C, Graph> && requires(C const& cost, Graph const& g, node_id n) {
+    { cost(g, n) } -> std::same_as<typename C::unit>;
+};
+
+namespace cost {
+
+/// Any cost model as plain functions, for engines that are no templates. Refers to the model, which must outlive it.
+struct any_cost {
+    std::string_view unit;                                    ///< symbol of the unit
+    std::function<double(any_graph const&)> of_graph;         ///< of a whole graph
+    std::function<double(any_graph const&, node_id)> of_node; ///< of one node; empty where the model is not additive
+};
+
+template <class C>
+requires cost_model<C>
+[[nodiscard]] any_cost erase(C const& model) {
+    static_assert(cost_model<C>, "a cost model has a member type `unit` and operator()(graph) that returns it");
+    any_cost out;
+    out.unit = C::unit::symbol;
+    out.of_graph = [&model](any_graph const& g) { return model(g).amount; };
+    if constexpr (additive_cost_model<C>)
+        out.of_node = [&model](any_graph const& g, node_id n) { return model(g, n).amount; };
+    return out;
+}
+
+/// Sum of an additive model's prices over all nodes.
+template <class C>
+[[nodiscard]] typename C::unit sum_over_nodes(C const& model, any_graph const& g) {
+    typename C::unit total{};
+    for (auto n : g.order()) total += model(g, n);
+    return total;
+}
+
+/// A weighted sum of two models: `price_a` units of A's kind cost as much as `price_b` of B's. Prices are declared by
+/// the caller, e.g. joules per FLOP and joules per byte.
+template <class Unit, class A, class B>
+requires additive_cost_model<A> && additive_cost_model<B>
+struct weighted_sum {
+    using unit = Unit;
+    A a;
+    B b;
+    double price_a = 1, price_b = 1; ///< in `Unit` per unit of A and of B
+
+    unit operator()(any_graph const& g, node_id n) const {
+        return {price_a * a(g, n).amount + price_b * b(g, n).amount};
+    }
+    unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+};
+
+} // namespace cost
+
+} // namespace gsub

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <gsub/cost/analytic.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace gsub::cost {
+
+namespace detail {
+
+// Elements of a value, 0 where its size is not known.
+GSUB_INLINE double elements(any_graph const& g, value_id v) {
+    auto const count = g.type(v).elements();
+    return count ? static_cast<double>(*count) : 0;
+}
+GSUB_INLINE double size_bytes(any_graph const& g, value_id v) {
+    return elements(g, v) * static_cast<double>(byte_size(g.type(v).element));
+}
+
+// A split is a view too, depending on the machine.
+GSUB_INLINE bool is_view(any_graph const& g, node_id n, split_cost splits) {
+    return g.op(n).free_view || (g.is<ops::split>(n) && splits == split_cost::free);
+}
+
+} // namespace detail
+
+GSUB_INLINE bool is_kernel(any_graph const& g, node_id n, split_cost splits) {
+    if (g.constant(n) || (g.op(n).category == op_category::structural && !g.is<ops::call>(n))) return false;
+    return !detail::is_view(g, n, splits);
+}
+
+GSUB_INLINE double flop_count(any_graph const& g, node_id n) {
+    if (g.result_count(n) == 0) return 0;
+    auto const outputs = detail::elements(g, {n, 0});
+    if (g.is<ops::conv>(n)) {
+        auto const& w = g.type(g.operand(n, 1));
+        if (!w.is_static() || w.dims[0] == dim{0}) return 0;
+        auto const taps = detail::elements(g, g.operand(n, 1)) / static_cast<double>(w.dims[0].size());
+        return outputs * (2 * taps + (g.attributes<ops::conv>(n).act != activation::none ? 1 : 0));
+    }
+    if (g.is<ops::mat_mul>(n) || g.is<ops::gemm>(n)) {
+        auto const& a = g.type(g.operand(n, 0));
+        auto const rank = a.ranked ? a.rank() : 0;
+        if (rank == 0) return 0;
+        auto const inner = a.dims[g.is<ops::gemm>(n) && g.attributes<ops::gemm>(n).transpose_a ? 0 : rank - 1];
+        return inner.fixed() ? 2 * outputs * static_cast<double>(inner.size()) : 0;
+    }
+    if (g.is<ops::batch_norm>(n)) return 2 * outputs;
+    if (g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n)) {
+        auto const& kernel = g.is<ops::max_pool>(n) ? g.attributes<ops::max_pool>(n).kernel_shape
+                                                    : g.attributes<ops::average_pool>(n).kernel_shape;
+        return outputs * static_cast<double>(product(kernel));
+    }
+    if (g.is<ops::global_average_pool>(n)) return detail::elements(g, g.operand(n, 0));
+    switch (g.op(n).category) {
+    case op_category::elementwise:
+        return outputs * static_cast<double>(std::max<std::size_t>(g.operand_count(n), 2) - 1);
+    case op_category::reduction:
+        return outputs;
+    default:
+        return 0;
+    }
+}
+
+GSUB_INLINE double bytes_moved(any_graph const& g, node_id n) {
+    double total = 0;
+    auto const operands = g.operands(n);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        if (operands[i].valid() &&
+            std::find(operands.begin(), operands.begin() + i, operands[i]) == operands.begin() + i)
+            total += detail::size_bytes(g, operands[i]);
+    for (std::uint32_t port = 0; port < g.result_count(n); ++port) total += detail::size_bytes(g, {n, port});
+    return total;
+}
+
+GSUB_INLINE peak_memory::unit peak_memory::operator()(any_graph const& g) const {
+    // A view lives in its operand's memory, which therefore lives as long as any view of it.
+    std::vector<value_id> owner(g.capacity());
+    std::vector<std::size_t> readers(g.capacity(), 0);
+    auto const home = [&](value_id v) { return owner[v.node.index].valid() ? owner[v.node.index].node : v.node; };
+    for (auto n : g.order()) {
+        if (detail::is_view(g, n, split_cost::free) && g.operand_count(n) > 0 && !g.constant(n))
+            owner[n.index] = {home(g.operand(n, 0)), 0};
+        for (auto v : g.operands(n))
+            if (v.valid()) ++readers[home(v).index];
+    }
+    auto const held = [&](node_id n) {
+        double total = 0;
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port) total += detail::size_bytes(g, {n, port});
+        return g.constant(n) || owner[n.index].valid() ? 0 : total;
+    };
+    double alive = 0, peak = 0;
+    for (auto n : g.inputs()) alive += held(n);
+    for (auto n : g.order()) {
+        if (!g.is<ops::input>(n)) alive += held(n);
+        peak = std::max(peak, alive);
+        for (auto v : g.operands(n))
+            if (v.valid() && --readers[home(v).index] == 0) alive -= held(home(v));
+        if (readers[home({n, 0}).index] == 0 && n != g.results_node() && !owner[n.index].valid())
+            alive -= held(n); // nobody reads it
+    }
+    return {peak};
+}
+
+} // namespace gsub::cost

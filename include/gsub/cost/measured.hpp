@@ -1,0 +1,96 @@
+// Costs by the clock: each distinct node is run once on the reference runtime, and the times are added up.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/core/observer.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/cost/analytic.hpp>
+#include <gsub/cost/concepts.hpp>
+#include <gsub/eval/evaluate.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace gsub::cost {
+
+/// Measured times of operators, on disk as JSON lines: one object a line with `op`, `signature` (operand types and
+/// attributes), `machine`, `seconds`, `runs`. Lines may be appended by several processes; the last of a key counts.
+class profile {
+public:
+    /// Without a file: kept in memory.
+    profile() = default;
+    /// Reads a profile; a file that does not exist is empty. Lines that are no records, or of another format, are
+    /// passed over and counted. *Errors* `environment`.
+    static result<profile> open(std::string path);
+
+    [[nodiscard]] double const* find(std::string const& key) const;
+    /// Adds a record, to the file too.
+    void add(std::string const& key, std::string_view op, std::string_view signature, std::string_view machine,
+             double seconds, std::size_t runs);
+    [[nodiscard]] std::size_t size() const noexcept { return seconds_.size(); }
+    /// Lines of the file that were passed over.
+    [[nodiscard]] std::size_t skipped() const noexcept { return skipped_; }
+
+private:
+    std::string path_;
+    std::map<std::string, double> seconds_;
+    std::size_t skipped_ = 0;
+};
+
+/// How a node is measured.
+struct measure_options {
+    std::size_t least_runs = 3;
+    double least_seconds = 0.01; ///< of all runs of one node together
+    executor* threads = nullptr; ///< null: one thread
+    observer* watch = nullptr;
+};
+
+/// Time of a graph = sum of the median times of its nodes, each distinct one (operator, types, attributes) run once on
+/// the reference runtime with random operands. Views, constants and weight arithmetic cost nothing. A node that the
+/// runtime cannot compute is priced by the roofline, and counted in `unmeasured`. Safe to use from several threads.
+/// *Source* seed 001, section 3.4, costs composed of measured primitive times; MetaFlow, section 5.
+class measured {
+public:
+    using unit = gsub::seconds;
+
+    measured(dialect const& d, std::span<eval_row const> table, profile p = {}, measure_options options = {});
+    /// Over a set of operators.
+    template <class OpSet>
+    static measured over(profile p = {}, measure_options options = {}) {
+        return {dialect::of<OpSet>(), table_of<eval_row, OpSet>(), std::move(p), options};
+    }
+
+    unit operator()(any_graph const& g, node_id n) const;
+    unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    /// Distinct nodes that were run by this object, those found in the profile not counted.
+    [[nodiscard]] std::size_t runs() const noexcept { return state_->runs; }
+    /// Distinct nodes that could not be run.
+    [[nodiscard]] std::size_t unmeasured() const noexcept { return state_->unmeasured; }
+
+private:
+    double measure(any_graph const& g, node_id n) const;
+    struct state {
+        std::mutex mutex;
+        profile known;
+        std::map<std::string, double> fallback;
+        std::size_t runs = 0, unmeasured = 0;
+    };
+    dialect const* dialect_;
+    std::span<eval_row const> table_;
+    measure_options options_;
+    std::string machine_;
+    std::shared_ptr<state> state_;
+};
+
+/// Operand types, results and attributes of a node as text: nodes of one signature take one time.
+[[nodiscard]] std::string signature(any_graph const& g, node_id n);
+
+} // namespace gsub::cost
+
+#ifndef GSUB_COMPILED
+#include <gsub/cost/impl/measured.ipp>
+#endif

@@ -1,0 +1,5 @@
+// Umbrella of layer driver: the few calls that most users need.
+#pragma once
+
+#include <gsub/driver/optimize.hpp>
+#include <gsub/driver/substitution.hpp>

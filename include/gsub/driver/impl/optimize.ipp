@@ -1,0 +1,316 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/cost/analytic.hpp>
+#include <gsub/driver/impl/substitution.ipp>
+#include <gsub/driver/optimize.hpp>
+#include <gsub/driver/substitution.hpp>
+#include <gsub/ir/traversal.hpp>
+#include <gsub/rewrite/verifier.hpp>
+#include <gsub/search/backtracking.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gsub {
+
+namespace detail {
+
+/// Field arithmetic up to this many operations is done without asking.
+inline constexpr double max_field_operations = 4e8;
+
+GSUB_INLINE double operations(any_graph const& g) {
+    double total = 0;
+    for (auto n : g.order()) total += cost::flop_count(g, n);
+    return total;
+}
+
+GSUB_INLINE std::size_t kernel_count(any_graph const& g) {
+    return static_cast<std::size_t>(
+        std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_kernel(g, n); }));
+}
+
+/// Tells the caller's observer how the search goes.
+struct search_progress : search::silent_observer {
+    observer* watch;
+    substitution_problem const& problem;
+    std::uint64_t steps;
+    std::string_view unit;
+    double best;
+    std::string detail_text;
+    search_progress(observer* w, substitution_problem const& p, std::uint64_t s, std::string_view u, double b)
+        : watch(w), problem(p), steps(s), unit(u), best(b) {}
+    void on_expand(std::uint64_t done, double) {
+        if (!watch || done % 16 != 0) return;
+        detail_text = message({"best ", problem.in_units(best), " ", unit});
+        watch->on_progress(
+            {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
+    }
+    void on_improvement(std::uint64_t, double cost) { best = cost; }
+};
+
+/// The graph with inputs of other types, all types inferred anew; nothing where that is ill-typed.
+GSUB_INLINE std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_type const> inputs) {
+    any_graph out{g.operators()};
+    std::map<value_id, value_id> moved;
+    try {
+        for (auto n : g.order()) {
+            small_vector<value_id, 6> operands;
+            for (auto v : g.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
+            if (n == g.results_node()) {
+                out.set_outputs(operands, g.info().output_names);
+                continue;
+            }
+            value_id made;
+            if (g.is<ops::input>(n))
+                made = out.add_input(inputs[g.input_position(n)], g.name({n, 0}));
+            else if (g.is<ops::constant>(n))
+                made = out.add_constant(g.constant_data(n));
+            else if (g.op(n).category == op_category::opaque || g.op(n).category == op_category::structural)
+                return std::nullopt;
+            else
+                made = out.emit(g.row(n), g.attributes(n), operands, g.result_count(n));
+            for (std::uint32_t port = 0; port < g.result_count(n); ++port) moved[{n, port}] = {made.node, port};
+        }
+    } catch (error const&) { return std::nullopt; }
+    return out;
+}
+
+// Both graphs at the largest of a few spatial sizes at which field arithmetic is affordable.
+GSUB_INLINE std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const& a, any_graph const& b,
+                                                                   std::vector<std::int64_t>& size) {
+    for (std::int64_t const side : {128, 96, 80, 64, 48, 32, 16, 8}) {
+        std::vector<tensor_type> inputs;
+        bool smaller = false;
+        for (auto n : a.inputs()) {
+            auto t = a.type({n, 0});
+            for (auto& d : t.dims)
+                if (!d.fixed()) d = dim{1};
+            for (std::size_t i = 2; i < t.rank() && t.rank() >= 4; ++i)
+                if (t.dims[i].size() > side) t.dims[i] = dim{side}, smaller = true;
+            if (t.rank() > 0 && t.dims[0].size() > 2)
+                t.dims[0] = dim{2}, smaller = true; // a batch shows nothing beyond two
+            inputs.push_back(t);
+        }
+        if (!smaller) continue;
+        auto p = retyped(a, inputs), q = retyped(b, inputs);
+        if (!p || !q || operations(*p) > max_field_operations || operations(*q) > max_field_operations) continue;
+        size = {side};
+        return std::pair{std::move(*p), std::move(*q)};
+    }
+    return std::nullopt;
+}
+
+GSUB_INLINE void check_in_field(verification_report& report, any_graph const& original, any_graph const& rewritten,
+                                std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+    std::optional<std::pair<any_graph, any_graph>> small;
+    auto const fixed = std::all_of(original.inputs().begin(), original.inputs().end(), [&](node_id n) {
+        return original.type({n, 0}).is_static();
+    });
+    auto const *a = &original, *b = &rewritten;
+    if (!fixed || std::max(operations(original), operations(rewritten)) > max_field_operations) {
+        small = reduced(original, rewritten, report.reduced_sizes);
+        if (!small) {
+            report.notes.push_back("the whole graph is too large to be compared in the field, at reduced sizes too");
+            return;
+        }
+        a = &small->first, b = &small->second;
+    }
+    auto const compared = compare_in_field(*a, *b, meaning, seed, threads);
+    if (!compared) {
+        report.notes.push_back(message({"field: ", compared.error().message()}));
+        return;
+    }
+    report.whole_in_field = true;
+    if (compared->equal) return;
+    report.equal = false;
+    report.notes.push_back(message({"field: ", compared->difference}));
+}
+
+GSUB_INLINE void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
+                                  std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+    auto const inputs = random_inputs(original, seed);
+    auto const exact = evaluate_graph(original, meaning, inputs, {.compute = precision::f64, .threads = threads});
+    auto const actual = evaluate_graph(rewritten, meaning, inputs, {.threads = threads});
+    if (!exact || !actual) {
+        report.notes.push_back(message({"numbers: ", (exact ? actual : exact).error().message()}));
+        return;
+    }
+    report.on_numbers = true;
+    for (std::size_t i = 0; i < exact->size(); ++i) {
+        auto const d = compare((*actual)[i], (*exact)[i]);
+        auto const bad = !d || !d->same_specials || d->max_relative > 1e-3;
+        if (d) report.max_relative_error = std::max(report.max_relative_error, d->max_relative);
+        if (!bad) continue;
+        report.equal = false;
+        report.notes.push_back(d ? message({"numbers: output ", i, " differs by ", d->max_relative})
+                                 : d.error().message());
+    }
+}
+
+/// The parts of two graphs that a rewrite exchanged, as graphs over the same free boundary.
+struct exchanged {
+    any_graph before, after;
+};
+
+// What a match covers, and what its patch put there. Nothing where a part cannot be taken out.
+GSUB_INLINE std::optional<exchanged> region_of(any_graph const& g, match const& m) {
+    auto const patch = prepare(m);
+    auto replaced = g;
+    auto const first_new = static_cast<std::uint32_t>(g.capacity());
+    if (patch.failed()) return std::nullopt;
+    // The roots as further outputs, so that they can be found again after the patch.
+    std::vector<value_id> watched(m.roots().begin(), m.roots().end());
+    replaced.set_outputs(watched);
+    if (!patch.apply_to(replaced)) return std::nullopt;
+    std::vector<value_id> roots_after;
+    for (std::size_t i = 0; i < watched.size(); ++i) roots_after.push_back(replaced.output(i));
+    std::vector<node_id> old_nodes(m.covered().begin(), m.covered().end()), new_nodes;
+    for (auto n : replaced.order())
+        if (n.index >= first_new) new_nodes.push_back(n);
+    // One list of boundary values for both sides.
+    std::vector<value_id> boundary;
+    auto const collect = [&](any_graph const& from, std::span<node_id const> nodes, auto&& inside) {
+        for (auto n : nodes)
+            for (auto v : from.operands(n))
+                if (v.valid() && !inside(v.node) && std::find(boundary.begin(), boundary.end(), v) == boundary.end())
+                    boundary.push_back(v);
+    };
+    auto const is_old = [&](node_id n) { return std::find(old_nodes.begin(), old_nodes.end(), n) != old_nodes.end(); };
+    collect(g, old_nodes, is_old);
+    collect(replaced, new_nodes, [&](node_id n) { return n.index >= first_new; });
+    for (auto v : boundary)
+        if (is_old(v.node)) return std::nullopt; // the new part reads what the old one made
+    auto const part = [&](any_graph const& from, auto&& inside, std::span<value_id const> roots) {
+        any_graph out{from.operators()};
+        std::map<value_id, value_id> moved;
+        for (auto v : boundary) moved[v] = out.add_input(from.type_of(v), {});
+        for (auto n : from.order()) {
+            if (n == from.results_node() || !inside(n)) continue;
+            small_vector<value_id, 6> operands;
+            for (auto v : from.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
+            small_vector<type_id, 4> types;
+            for (std::uint32_t port = 0; port < from.result_count(n); ++port) types.push_back(from.type_of({n, port}));
+            auto const copy = out.append_node(from.row(n), from.attributes(n), 0, operands, types);
+            for (std::uint32_t port = 0; port < types.size(); ++port) moved[{n, port}] = {copy, port};
+        }
+        std::vector<value_id> outputs;
+        for (auto v : roots) outputs.push_back(moved.at(v));
+        out.set_outputs(outputs);
+        return out;
+    };
+    return exchanged{part(g, is_old, watched),
+                     part(
+                         replaced, [&](node_id n) { return n.index >= first_new; }, roots_after)};
+}
+
+GSUB_INLINE void check_rewrite(verification_report& report, any_graph const& g, match const& m,
+                               std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+    auto const parts = region_of(g, m);
+    if (!parts || std::max(operations(parts->before), operations(parts->after)) > max_field_operations / 4) {
+        ++report.rewrites_skipped;
+        return;
+    }
+    auto const compared = compare_in_field(parts->before, parts->after, meaning, seed, threads);
+    if (!compared) {
+        ++report.rewrites_skipped;
+        return;
+    }
+    ++report.rewrites_checked;
+    if (compared->equal) return;
+    report.equal = false;
+    report.notes.push_back(message({m.rule().name, " at ", g.display_name(m.site()), ": ", compared->difference}));
+}
+
+} // namespace detail
+
+GSUB_INLINE verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
+                                             std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+    verification_report report;
+    report.attempted = report.equal = true;
+    if (auto const missing = not_computable(original, meaning); !missing.empty()) {
+        report.notes.push_back(
+            message({missing.size(), " nodes cannot be computed, so the whole graph cannot be compared; the first is ",
+                     to_string(missing.front())}));
+    } else {
+        detail::check_in_field(report, original, rewritten, meaning, seed, threads);
+        detail::check_on_numbers(report, original, rewritten, meaning, seed, threads);
+    }
+    report.equal = report.equal && (report.whole_in_field || report.on_numbers);
+    return report;
+}
+
+GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph const& original,
+                                                                   cost::any_cost const& model,
+                                                                   std::span<eval_row const> meaning,
+                                                                   optimize_options const& options) {
+    return capture([&]() -> std::pair<any_graph, optimize_report> {
+        if (!(options.alpha >= 1))
+            throw error{error_code::usage, message({"alpha is ", options.alpha, "; it must be at least 1"})};
+        std::vector<rule_program> chosen(options.rules.begin(), options.rules.end());
+        if (chosen.empty()) chosen = choose_rules(standard_rules()).value();
+        optimize_report report;
+        report.unit = model.unit;
+        report.cost_before = detail::checked_price(model.of_graph(original), original, {}, model.unit);
+        report.nodes_before = detail::kernel_count(original);
+        auto start = original;
+        report.cleaned = normalize(start);
+        start.order_canonically(); // the result must not depend on the order in which the graph was built
+        start.compact();
+        rule_index const rules{chosen};
+        substitution_problem problem{start, model, rules};
+        auto const first = problem.start();
+        report.cost_start = problem.in_units(first.cost);
+        auto found = search::backtracking(
+            problem, first,
+            {.alpha = options.alpha,
+             .admit = options.admit,
+             .plateau = options.plateau,
+             .budget = options.budget,
+             .stop = options.stop},
+            detail::search_progress{options.watch, problem, options.budget.steps, model.unit, first.cost});
+        report.search = std::move(found.stats);
+        report.inapplicable = problem.inapplicable();
+        for (auto& s : report.search.path) {
+            auto const bracket = s.label.find('(');
+            s.cost = problem.in_units(s.cost);
+            report.applied.push_back(
+                {s.label.substr(0, bracket), s.label.substr(bracket + 1, s.label.size() - bracket - 2), s.cost});
+        }
+        for (auto& h : report.search.history) h.cost = problem.in_units(h.cost);
+        report.search.start_cost = problem.in_units(report.search.start_cost);
+        report.search.best_cost = problem.in_units(report.search.best_cost);
+        auto best = problem.open(found.best)->graph;
+        if (options.verify) {
+            if (options.watch) options.watch->on_progress({"verify", 0, 0, {}});
+            report.verification = verify_equal(original, best, meaning, options.seed, options.threads);
+            auto& v = report.verification;
+            // Each rewrite by itself: the part that it replaced against the part that it put there.
+            auto const whole = v.whole_in_field || v.on_numbers;
+            v.equal = v.equal || !whole;
+            for (auto const* s = &found.best; s->move; s = s->before.get())
+                detail::check_rewrite(v, s->parent->graph, *s->move, meaning, options.seed, options.threads);
+            v.equal = v.equal && (whole || v.rewrites_skipped == 0);
+        }
+        if (options.fold) {
+            if (options.watch) options.watch->on_progress({"fold", 0, 0, {}});
+            fold_constants(best, meaning, {.max_weight_bytes = options.max_weight_bytes, .threads = options.threads})
+                .value();
+            normalize(best);
+            if (options.verify && report.verification.on_numbers) {
+                // Folding rounds; the numbers that users get are those of the folded graph.
+                verification_report folded;
+                folded.equal = true;
+                detail::check_on_numbers(folded, original, best, meaning, options.seed, options.threads);
+                report.verification.max_relative_error = folded.max_relative_error;
+                report.verification.equal = report.verification.equal && folded.equal;
+            }
+        }
+        best.compact();
+        report.cost_after = detail::checked_price(model.of_graph(best), best, {}, model.unit);
+        report.nodes_after = detail::kernel_count(best);
+        return {std::move(best), std::move(report)};
+    });
+}
+
+} // namespace gsub

@@ -1,0 +1,106 @@
+// From a graph to a cheaper one: clean-ups, relaxed search over rules, folding, verification.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/core/observer.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/cost/concepts.hpp>
+#include <gsub/eval/fold.hpp>
+#include <gsub/rewrite/normal_form.hpp>
+#include <gsub/rewrite/rules.hpp>
+#include <gsub/search/concepts.hpp>
+
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gsub {
+
+/// How a graph is optimized.
+struct optimize_options {
+    double alpha = 1.05; ///< how far the search may climb above the best cost, at least 1
+    search::admission admit = search::admission::best;
+    bool plateau = false; ///< moves of equal cost too
+    search::budget budget{};
+    std::span<rule_program const> rules{};                   ///< empty: all but internal ones
+    std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
+    bool fold = true;            ///< compute weight arithmetic at the end; needed to save the graph
+    bool verify = false;         ///< compare the result with the original; see `verification_report`
+    std::uint64_t seed = 1;      ///< of the inputs that verification uses
+    executor* threads = nullptr; ///< for folding and verification; null: one thread
+    observer* watch = nullptr;
+    std::stop_token stop{};
+};
+
+/// A rewrite on the way to the result.
+struct applied_rule {
+    std::string rule;
+    std::string site;      ///< the node that it was anchored at, by its name in the model
+    double cost_after = 0; ///< of the graph, in the model's unit
+};
+
+/// What comparing the result with the original has shown.
+struct verification_report {
+    bool attempted = false;
+    bool equal = false;               ///< every check that was made succeeded, and at least one was
+    std::size_t rewrites_checked = 0; ///< rewrites whose region was compared in the prime field with its boundary free
+    std::size_t rewrites_skipped = 0; ///< regions too large for that, or with operators that cannot be computed
+    bool whole_in_field = false;      ///< the whole graph was compared in the field
+    std::vector<std::int64_t> reduced_sizes; ///< the spatial size at which, empty: the model's own
+    bool on_numbers = false;                 ///< both graphs were run on random inputs
+    double max_relative_error = 0;  ///< largest over outputs of max |a - b| / max |b|, against double precision
+    std::vector<std::string> notes; ///< what could not be checked, and why; differences found
+};
+
+/// What happened.
+struct optimize_report {
+    std::string_view unit;  ///< of the costs
+    double cost_before = 0; ///< of the graph as given
+    double cost_start = 0;  ///< after clean-ups, where the search begins
+    double cost_after = 0;
+    std::size_t nodes_before = 0, nodes_after = 0; ///< kernels alone: no constants, weight arithmetic, inputs
+    cleanup_count cleaned;
+    std::vector<applied_rule> applied;
+    search::statistics search;
+    std::uint64_t inapplicable = 0; ///< matches whose rewrite was ill-typed, shared or cyclic
+    verification_report verification;
+};
+
+/// Optimizes a graph under a cost model given as functions. *Errors* `usage` for alpha < 1; `unsupported` where folding
+/// exceeds its limit; `internal` where a cost is negative or NaN, naming node and model.
+[[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g, cost::any_cost const& model,
+                                                                     std::span<eval_row const> meaning,
+                                                                     optimize_options const& options);
+
+/// An optimized graph and how it came to be.
+template <class OpSet>
+struct optimized : basic_graph<OpSet> {
+    optimize_report report;
+    optimized(any_graph&& g, optimize_report&& r) : basic_graph<OpSet>(std::move(g)), report(std::move(r)) {}
+};
+
+/// Optimizes a graph: `optimize(g, cost::roofline{}, {.alpha = 1.05, .budget = 30s})`. The result computes what `g`
+/// does. *Errors* as above. *Example* `examples/01_optimize.cpp`
+template <class OpSet, class Cost>
+requires cost_model<Cost, any_graph>
+[[nodiscard]] result<optimized<OpSet>> optimize(basic_graph<OpSet> const& g, Cost const& model,
+                                                optimize_options const& options = {}) {
+    auto done = optimize(g, cost::erase(model), table_of<eval_row, OpSet>(), options);
+    if (!done) return done.error();
+    return optimized<OpSet>{std::move(done->first), std::move(done->second)};
+}
+
+/// Compares two graphs of one signature on numbers and in the field, as `optimize` does with `verify`.
+[[nodiscard]] verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
+                                               std::span<eval_row const> meaning, std::uint64_t seed = 1,
+                                               executor* threads = nullptr);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/driver/impl/optimize.ipp>
+#endif

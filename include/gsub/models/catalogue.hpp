@@ -1,0 +1,52 @@
+// Every network that gsub can build, by name.
+#pragma once
+
+#include <gsub/models/catalogue_entry.hpp>
+#include <gsub/models/cnn_options.hpp>
+#include <gsub/models/inception.hpp>
+#include <gsub/models/mobilenet.hpp>
+#include <gsub/models/resnet.hpp>
+#include <gsub/models/squeezenet.hpp>
+#include <gsub/models/test_graphs.hpp>
+
+#include <span>
+
+namespace gsub::models {
+
+namespace detail {
+/// A classifier with its published sizes.
+template <graph (*Builder)(cnn_options const&)>
+[[nodiscard]] graph from_seed(std::uint64_t seed) {
+    return Builder({.seed = seed});
+}
+} // namespace detail
+
+/// Image classifiers.
+inline constexpr std::array classifier_entries{
+    catalogue_entry{"resnet18", "ResNet-18: residual blocks of two 3x3 convolutions", &detail::from_seed<&resnet18>},
+    catalogue_entry{"resnet50", "ResNet-50 v1.5: residual bottleneck blocks", &detail::from_seed<&resnet50>},
+    catalogue_entry{"mobilenet_v2", "MobileNetV2: inverted residuals, depthwise convolutions, ReLU6",
+                    &detail::from_seed<&mobilenet_v2>},
+    catalogue_entry{"inception_v3", "Inception v3: parallel branches, 1x7 and 7x1 convolutions",
+                    &detail::from_seed<&inception_v3>},
+    catalogue_entry{"squeezenet1_1", "SqueezeNet 1.1: fire modules, no normalisation",
+                    &detail::from_seed<&squeezenet1_1>},
+};
+
+/// All tables. A header with models of its own adds its table here.
+inline constexpr auto catalogue_entries = join(classifier_entries, test_graph_entries);
+static_assert(well_formed(catalogue_entries), "two entries of the catalogue share a name, or one is incomplete");
+
+/// Every entry, in the order of the tables.
+[[nodiscard]] constexpr std::span<catalogue_entry const> catalogue() noexcept {
+    return catalogue_entries;
+}
+
+/// The entry of a name, or null.
+[[nodiscard]] constexpr catalogue_entry const* find_model(std::string_view name) noexcept {
+    for (auto const& entry : catalogue_entries)
+        if (entry.name == name) return &entry;
+    return nullptr;
+}
+
+} // namespace gsub::models

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/models/network_builder.hpp>
+#include <gsub/models/resnet.hpp>
+
+#include <string>
+
+namespace gsub::models {
+
+namespace detail {
+
+/// One residual block: x + branch(x), rectified. `width` is the number of channels inside of the branch.
+GSUB_INLINE value_id residual_block(network_builder& net, std::string const& name, value_id x, std::int64_t width,
+                                    std::int64_t stride, bool bottleneck) {
+    auto const outputs = bottleneck ? 4 * width : width;
+    auto y = x;
+    if (bottleneck) {
+        y = net.conv(name + ".conv1", y, {.outputs = width});
+        y = net.relu(name + ".relu1", net.batch_norm(name + ".bn1", y));
+        y = net.conv(name + ".conv2", y,
+                     {.outputs = width, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}});
+        y = net.relu(name + ".relu2", net.batch_norm(name + ".bn2", y));
+        y = net.conv(name + ".conv3", y, {.outputs = outputs});
+        y = net.batch_norm(name + ".bn3", y, {.place = norm_place::branch_end});
+    } else {
+        y = net.conv(name + ".conv1", y,
+                     {.outputs = width, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}});
+        y = net.relu(name + ".relu1", net.batch_norm(name + ".bn1", y));
+        y = net.conv(name + ".conv2", y, {.outputs = outputs, .kernel = {3, 3}, .pad = {1, 1}});
+        y = net.batch_norm(name + ".bn2", y, {.place = norm_place::branch_end});
+    }
+    // Where the shapes of x and branch differ, a 1x1 convolution projects x.
+    if (stride != 1 || net.channels(x) != outputs) {
+        x = net.conv(name + ".downsample.0", x, {.outputs = outputs, .stride = {stride, stride}});
+        x = net.batch_norm(name + ".downsample.1", x);
+    }
+    return net.relu(name + (bottleneck ? ".relu3" : ".relu2"), net.sum(name + ".add", y, x));
+}
+
+} // namespace detail
+
+GSUB_INLINE graph resnet(resnet_plan const& plan, cnn_options const& options) {
+    graph g;
+    network_builder net{g, weight_source{options.seed}};
+    auto const size = options.image_or(224);
+    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    x = net.conv("conv1", x, {.outputs = 64, .kernel = {7, 7}, .stride = {2, 2}, .pad = {3, 3}});
+    x = net.relu("relu", net.batch_norm("bn1", x));
+    x = net.max_pool("maxpool", x, {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});
+    for (std::size_t stage = 0; stage < plan.blocks.size(); ++stage)
+        for (std::int64_t i = 0; i < plan.blocks[stage]; ++i)
+            x = detail::residual_block(net, message({"layer", stage + 1, ".", i}), x, std::int64_t{64} << stage,
+                                       stage > 0 && i == 0 ? 2 : 1, plan.bottleneck);
+    net.output(net.linear("fc", net.pooled_features(x), options.classes), "logits");
+    return g;
+}
+
+GSUB_INLINE graph resnet18(cnn_options const& options) {
+    return resnet(resnet18_plan, options);
+}
+
+GSUB_INLINE graph resnet50(cnn_options const& options) {
+    return resnet(resnet50_plan, options);
+}
+
+} // namespace gsub::models

@@ -1,0 +1,35 @@
+// ResNet: residual networks for image classification.
+#pragma once
+
+#include <gsub/ir/ops.hpp>
+#include <gsub/models/cnn_options.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace gsub::models {
+
+/// What distinguishes the residual networks from each other.
+struct resnet_plan {
+    std::array<std::int64_t, 4> blocks{}; ///< number of blocks in each of the four stages
+    bool bottleneck = false;              ///< blocks of 1x1, 3x3 and 1x1 convolutions instead of two 3x3 ones
+};
+
+/// The plans with 18 and 50 weighted layers.
+inline constexpr resnet_plan resnet18_plan{{2, 2, 2, 2}, false}, resnet50_plan{{3, 4, 6, 3}, true};
+
+/// A residual network at inference, batch normalisations as nodes of their own. Layers are named as in torchvision
+/// (`layer1.0.conv1`). Bottleneck blocks stride in their 3x3 convolution (the form called v1.5). Works for images of
+/// any size. *Source* He et al., "Deep residual learning for image recognition", 2015, table 1.
+[[nodiscard]] graph resnet(resnet_plan const& plan, cnn_options const& options = {});
+
+/// ResNet-18: 11.7 million parameters, 1.8 billion multiplications.
+[[nodiscard]] graph resnet18(cnn_options const& options = {});
+/// ResNet-50 v1.5: 25.6 million parameters, 4.1 billion multiplications.
+[[nodiscard]] graph resnet50(cnn_options const& options = {});
+
+} // namespace gsub::models
+
+#ifndef GSUB_COMPILED
+#include <gsub/models/impl/resnet.ipp>
+#endif

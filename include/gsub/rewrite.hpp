@@ -1,0 +1,17 @@
+// Umbrella of layer rewrite: patterns, rules, the matcher, the verifier, the normal form.
+#pragma once
+
+#include <gsub/rewrite/conditions.hpp>
+#include <gsub/rewrite/match.hpp>
+#include <gsub/rewrite/matcher.hpp>
+#include <gsub/rewrite/normal_form.hpp>
+#include <gsub/rewrite/pattern.hpp>
+#include <gsub/rewrite/program.hpp>
+#include <gsub/rewrite/rewrite.hpp>
+#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/rules_conv.hpp>
+#include <gsub/rewrite/rules_matmul.hpp>
+#include <gsub/rewrite/rules_tensor.hpp>
+#include <gsub/rewrite/sample.hpp>
+#include <gsub/rewrite/verifier.hpp>

@@ -1,0 +1,171 @@
+// Conditions that rules share: sentences with a check, ready for `where` and `prefer`.
+#pragma once
+
+#include <gsub/ir/ops.hpp>
+#include <gsub/rewrite/match.hpp>
+#include <gsub/rewrite/program.hpp>
+
+#include <algorithm>
+
+namespace gsub::pattern {
+
+// ---- constness, for prefer
+// -------------------------------------------------------------------------------------------------
+
+/// Weights, so that what the rule computes of it is folded before the model runs.
+template <fixed_string... N>
+constexpr rule_condition constant(var_t<N>...) noexcept {
+    return {"the weights are constant", [](match const& m) {
+                auto const all_constant = [&](name_hash name) {
+                    auto const values = m.values(name);
+                    return std::all_of(values.begin(), values.end(), [&](value_id v) { return m.graph().constant(v); });
+                };
+                return (all_constant(var_t<N>::name) && ...);
+            }};
+}
+/// The same of an operand that may be left out.
+template <fixed_string... N>
+constexpr rule_condition constant_if_given(optional_t<N>...) noexcept {
+    return {"the bias is constant", [](match const& m) {
+                auto const fine = [&](value_id v) { return !v.valid() || m.graph().constant(v); };
+                return (fine(m.value(optional_t<N>::name)) && ...);
+            }};
+}
+/// Of two equal roles, the one that comes first in the graph is the first: halves the matches.
+template <fixed_string A, fixed_string B>
+constexpr rule_condition in_order(label_t<A>, label_t<B>) noexcept {
+    return {"the first node is the earlier one", [](match const& m) {
+                return m.graph().place(m.node(label_t<A>{})) < m.graph().place(m.node(label_t<B>{}));
+            }};
+}
+
+// ---- convolutions
+// -----------------------------------------------------------------------------------------------------------
+
+/// No activation is applied to the sum, so that sums and scales pass through.
+template <fixed_string C>
+constexpr rule_condition linear(label_t<C>) noexcept {
+    return {"the convolution is linear",
+            [](match const& m) { return m.attributes<ops::conv>(label_t<C>{}).act == activation::none; }};
+}
+template <fixed_string C>
+constexpr rule_condition ungrouped(label_t<C>) noexcept {
+    return {"the convolution has one group",
+            [](match const& m) { return m.attributes<ops::conv>(label_t<C>{}).group == 1; }};
+}
+template <fixed_string C>
+constexpr rule_condition unit_stride(label_t<C>) noexcept {
+    return {"the strides are one", [](match const& m) {
+                auto const& s = m.attributes<ops::conv>(label_t<C>{}).strides;
+                return std::all_of(s.begin(), s.end(), [](auto v) { return v == 1; });
+            }};
+}
+template <fixed_string C>
+constexpr rule_condition unpadded(label_t<C>) noexcept {
+    return {"the convolution has no pads", [](match const& m) {
+                auto const& p = m.attributes<ops::conv>(label_t<C>{}).pads;
+                return std::all_of(p.begin(), p.end(), [](auto v) { return v == 0; });
+            }};
+}
+/// A kernel of one tap.
+template <fixed_string W>
+constexpr rule_condition pointwise(var_t<W>) noexcept {
+    return {"the kernel has one tap", [](match const& m) {
+                auto const& t = m.type(var_t<W>{});
+                return t.ranked && t.rank() > 2 &&
+                       std::all_of(t.dims.begin() + 2, t.dims.end(), [](dim d) { return d == dim{1}; });
+            }};
+}
+template <fixed_string C, fixed_string D>
+constexpr rule_condition same_window(label_t<C>, label_t<D>) noexcept {
+    return {"strides, pads and dilations are equal", [](match const& m) {
+                auto const &a = m.attributes<ops::conv>(label_t<C>{}), &b = m.attributes<ops::conv>(label_t<D>{});
+                return a.strides == b.strides && a.pads == b.pads && a.dilations == b.dilations;
+            }};
+}
+template <fixed_string C, fixed_string D>
+constexpr rule_condition same_activation(label_t<C>, label_t<D>) noexcept {
+    return {"the activations are equal", [](match const& m) {
+                auto const &a = m.attributes<ops::conv>(label_t<C>{}), &b = m.attributes<ops::conv>(label_t<D>{});
+                return a.act == b.act &&
+                       (a.act != activation::clip || (a.act_min == b.act_min && a.act_max == b.act_max));
+            }};
+}
+template <fixed_string W, fixed_string V>
+constexpr rule_condition same_kernel_size(var_t<W>, var_t<V>) noexcept {
+    return {"the kernels have one size", [](match const& m) {
+                auto const &a = m.type(var_t<W>{}), &b = m.type(var_t<V>{});
+                return a.ranked && b.ranked && a.rank() == b.rank() &&
+                       std::equal(a.dims.begin() + 2, a.dims.end(), b.dims.begin() + 2, provably_equal);
+            }};
+}
+/// A tap of the kernel falls on the place of the output: pad = dilation * tap in each dimension.
+template <fixed_string C, fixed_string W>
+constexpr rule_condition has_centre_tap(label_t<C>, var_t<W>) noexcept {
+    return {"a tap of the kernel lies on the output's own place", [](match const& m) {
+                auto const& a = m.attributes<ops::conv>(label_t<C>{});
+                auto const& w = m.type(var_t<W>{});
+                for (std::size_t i = 0; i < a.strides.size(); ++i)
+                    if (a.pads[i] % a.dilations[i] != 0 || !w.dims[i + 2].fixed() ||
+                        a.pads[i] / a.dilations[i] >= w.dims[i + 2].size())
+                        return false;
+                return true;
+            }};
+}
+
+// ---- types
+// ------------------------------------------------------------------------------------------------------------------
+
+/// Element type and all sizes are known and equal.
+[[nodiscard]] inline bool equal_static_types(tensor_type const& a, tensor_type const& b) noexcept {
+    return a.is_static() && a == b;
+}
+
+/// A value has the type of a labelled node's result.
+template <fixed_string X, fixed_string C>
+constexpr rule_condition has_type_of(var_t<X>, label_t<C>) noexcept {
+    return {"the addend has the type of the sum", [](match const& m) {
+                return equal_static_types(m.type(var_t<X>{}), m.type_of_label(m.node(label_t<C>{})));
+            }};
+}
+/// One number a channel of the labelled node's result, or one number at all.
+template <fixed_string K, fixed_string C>
+constexpr rule_condition per_channel(var_t<K>, label_t<C>) noexcept {
+    return {"the operand is one number a channel", [](match const& m) {
+                auto const &k = m.type(var_t<K>{}), &y = m.type_of_label(m.node(label_t<C>{}));
+                if (!k.is_static() || !y.ranked || k.rank() > y.rank()) return false;
+                auto const skipped = y.rank() - k.rank(); // leading dimensions that k lacks
+                for (std::size_t i = 0; i < k.rank(); ++i)
+                    if (!(k.dims[i] == dim{1}) && !(i + skipped == 1 && provably_equal(k.dims[i], y.dims[1])))
+                        return false;
+                return true;
+            }};
+}
+/// Matrices or stacks of matrices.
+template <fixed_string... N>
+constexpr rule_condition matrices(var_t<N>...) noexcept {
+    return {"the operands are matrices or stacks of them", [](match const& m) {
+                auto const fine = [](tensor_type const& t) { return t.ranked && t.rank() >= 2; };
+                return (fine(m.type(var_t<N>{})) && ...);
+            }};
+}
+/// Types that differ in one dimension alone, counted from the last (0).
+[[nodiscard]] inline bool differ_only_at(tensor_type const& a, tensor_type const& b, std::size_t from_last) noexcept {
+    if (!a.ranked || !b.ranked || a.rank() != b.rank() || a.rank() <= from_last || a.element != b.element) return false;
+    for (std::size_t i = 0; i < a.rank(); ++i)
+        if (i != a.rank() - 1 - from_last && !provably_equal(a.dims[i], b.dims[i])) return false;
+    return a.dims[a.rank() - 1 - from_last].fixed() && b.dims[a.rank() - 1 - from_last].fixed();
+}
+/// All nodes of a label inside of `each` or `every_part` are the same operator with the same attributes.
+template <fixed_string U>
+constexpr rule_condition same_operator(label_t<U>) noexcept {
+    return {"the operators and their attributes are equal", [](match const& m) {
+                auto const nodes = m.nodes(label_t<U>{});
+                return std::all_of(nodes.begin(), nodes.end(), [&](node_id n) {
+                    return m.graph().row(n) == m.graph().row(nodes[0]) &&
+                           m.graph().attributes(n) == m.graph().attributes(nodes[0]);
+                });
+            }};
+}
+
+} // namespace gsub::pattern

@@ -1,0 +1,227 @@
+#pragma once
+
+#include <gsub/ir/ops_tensor.hpp>
+#include <gsub/rewrite/matcher.hpp>
+
+#include <algorithm>
+
+namespace gsub {
+
+namespace detail {
+
+using pattern::node_kind;
+
+/// Matches one rule at one anchor.
+class matcher {
+public:
+    matcher(any_graph const& g, rule_program const& rule, function_ref<void(match const&)> found)
+        : g_(g), rule_(rule), found_(found), m_(g, rule) {
+        for (auto const& n : rule.match_nodes) commutative_ += n.commutative;
+    }
+
+    void run(node_id anchor) {
+        // Each bit says whether one commutative operator's operands are swapped.
+        for (swaps_ = 0; swaps_ < 1u << commutative_; ++swaps_) {
+            m_.rewind({0, 0, 0});
+            match_root(0, anchor);
+        }
+    }
+
+private:
+    pattern::node const& at(std::uint16_t number) const { return rule_.match_nodes[number]; }
+    std::uint16_t kid(pattern::node const& n, std::size_t i) const { return rule_.match_links[n.first_link + i]; }
+
+    void match_root(std::size_t root, node_id candidate) {
+        auto const mark = m_.position();
+        auto const number = rule_.roots[root];
+        auto const& n = at(number);
+        context_ = n.context;
+        bool good;
+        if (n.kind == node_kind::every_part) {
+            good = match_parts(n, candidate);
+        } else {
+            for (std::uint32_t port = 0; !n.context && port < g_.result_count(candidate); ++port)
+                m_.add_root({candidate, port});
+            good = match_value(number, {candidate, 0}, 0);
+        }
+        context_ = false;
+        if (good) next_root(root + 1);
+        m_.rewind(mark);
+    }
+
+    void next_root(std::size_t root) {
+        if (root == rule_.roots.size()) return report();
+        // A further root reads a value that is bound already; its candidates are the readers of that value.
+        auto const& n = at(rule_.roots[root]);
+        for (std::size_t i = 0; i < n.links; ++i) {
+            auto const& child = at(kid(n, i));
+            if (child.kind != node_kind::variable) continue;
+            auto const bound = m_.value(child.name);
+            if (!bound.valid()) continue;
+            std::vector<node_id> readers;
+            g_.for_each_use(bound, [&](use u) {
+                if (n.commutative || u.operand == i) readers.push_back(u.user);
+            });
+            std::sort(readers.begin(), readers.end());
+            readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+            for (auto r : readers)
+                if (!is_taken(r)) match_root(root, r);
+            return;
+        }
+    }
+    bool is_taken(node_id n) const {
+        auto const roots = m_.roots();
+        return std::any_of(roots.begin(), roots.end(), [&](value_id v) { return v.node == n; });
+    }
+
+    // A split, and for each of its parts the one reader.
+    bool match_parts(pattern::node const& n, node_id split) {
+        if (!match_value(kid(n, 0), {split, 0}, 0)) return false;
+        for (std::uint32_t port = 0; port < g_.result_count(split); ++port) {
+            part_ = {split, port};
+            if (g_.use_count(part_) != 1) return false;
+            node_id reader;
+            g_.for_each_use(part_, [&](use u) { reader = u.user; });
+            if (reader == g_.results_node() || g_.result_count(reader) != 1) return false;
+            m_.add_root({reader, 0});
+            if (!match_value(kid(n, 1), {reader, 0}, port)) return false;
+        }
+        return true;
+    }
+
+    bool match_value(std::uint16_t number, value_id v, std::uint32_t index) {
+        auto const& n = at(number);
+        switch (n.kind) {
+        case node_kind::variable:
+        case node_kind::optional: {
+            if (!v.valid()) return n.kind == node_kind::optional;
+            if (auto const bound = m_.value(n.name, index); bound.valid()) return bound == v;
+            m_.bind(n.name, v, index);
+            return true;
+        }
+        case node_kind::part:
+            return v == part_;
+        case node_kind::operation:
+            return v.valid() && g_.op(v.node).id == n.op && match_node(number, n, v, index);
+        case node_kind::category: {
+            if (!v.valid()) return false;
+            auto const& op = g_.op(v.node);
+            return op.category == n.category && !op.free_view && g_.operand_count(v.node) == n.links &&
+                   op.results == 1 && match_node(number, n, v, index);
+        }
+        default:
+            return false;
+        }
+    }
+
+    bool match_node(std::uint16_t number, pattern::node const& n, value_id v, std::uint32_t index) {
+        if (g_.constant(v.node) || (v.port != 0)) return false;
+        if (n.name) {
+            if (auto const bound = m_.value(n.name, index); bound.valid() && bound.node != v.node) return false;
+            m_.bind(n.name, {v.node, 0}, index);
+        }
+        if (!context_) m_.cover(v.node);
+        auto const count = g_.operand_count(v.node);
+        if (n.links == 1 && at(kid(n, 0)).kind == node_kind::all_parts) return match_all_parts(at(kid(n, 0)), v.node);
+        if (n.links == 1 && at(kid(n, 0)).kind == node_kind::each) {
+            auto const inner = kid(at(kid(n, 0)), 0);
+            for (std::uint32_t i = 0; i < count; ++i)
+                if (!match_value(inner, g_.operand(v.node, i), i)) return false;
+            return true;
+        }
+        if (count > n.links) return false;
+        auto const swapped = n.commutative && (swaps_ >> swap_bit(number) & 1u);
+        for (std::size_t i = 0; i < n.links; ++i)
+            if (!match_value(kid(n, i), g_.operand(v.node, swapped ? 1 - i : i), index)) return false;
+        return true;
+    }
+
+    // The node's operands are the parts of one split, each once.
+    bool match_all_parts(pattern::node const& n, node_id reader) {
+        auto const split = g_.operand(reader, 0).node;
+        auto const count = g_.operand_count(reader);
+        if (!split.valid() || g_.result_count(split) != count) return false;
+        std::uint64_t seen = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const v = g_.operand(reader, i);
+            if (v.node != split || v.port >= 64 || (seen >> v.port & 1u)) return false;
+            seen |= std::uint64_t{1} << v.port;
+        }
+        return match_value(kid(n, 0), {split, 0}, 0);
+    }
+
+    unsigned swap_bit(std::uint16_t number) const {
+        unsigned bit = 0;
+        for (std::uint16_t i = 0; i < number; ++i) bit += at(i).commutative;
+        return bit;
+    }
+
+    void report() {
+        // Swapping operands that are the same finds the same match again.
+        for (auto const& known : reported_)
+            if (known == m_) return;
+        if (commutative_ > 0) reported_.push_back(m_);
+        found_(m_);
+    }
+
+    any_graph const& g_;
+    rule_program const& rule_;
+    function_ref<void(match const&)> found_;
+    match m_;
+    unsigned commutative_ = 0, swaps_ = 0;
+    value_id part_;
+    bool context_ = false;
+    std::vector<match> reported_;
+};
+
+} // namespace detail
+
+GSUB_INLINE rule_index::rule_index(std::span<rule_program const> rules) : rules_(rules) {
+    auto const anchor = [](rule_program const& r) -> pattern::node const& {
+        auto const& root = r.match_nodes[r.roots[0]];
+        return root.kind == pattern::node_kind::every_part ? r.match_nodes[r.match_links[root.first_link]] : root;
+    };
+    for (auto const& r : rules)
+        if (anchor(r).kind == pattern::node_kind::operation) by_op_[anchor(r).op];
+    for (auto const& r : rules) {
+        if (anchor(r).kind == pattern::node_kind::operation) {
+            by_op_[anchor(r).op].push_back(&r);
+        } else {
+            by_category_.push_back(&r);
+            for (auto& [op, list] : by_op_) list.push_back(&r);
+        }
+    }
+}
+
+GSUB_INLINE std::span<rule_program const* const> rule_index::anchored_at(op_info const& op) const {
+    auto const found = by_op_.find(op.id);
+    return found == by_op_.end() ? std::span<rule_program const* const>{by_category_} : found->second;
+}
+
+GSUB_INLINE void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                                 function_ref<void(match const&)> found) {
+    if (!g.constant(anchor) && g.result_count(anchor) > 0) detail::matcher{g, rule, found}.run(anchor);
+}
+
+GSUB_INLINE rule_condition const* first_failure(match const& m) {
+    for (auto const* list : {&m.rule().where, &m.rule().prefer})
+        for (auto const& c : *list)
+            if (!c.holds(m)) return &c;
+    return nullptr;
+}
+
+GSUB_INLINE void find_matches_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                                 function_ref<void(match const&)> found) {
+    find_pattern_at(g, rule, anchor, [&](match const& m) {
+        if (!first_failure(m)) found(m);
+    });
+}
+
+GSUB_INLINE void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found) {
+    for (auto n : g.order()) {
+        if (n == g.results_node() || g.constant(n)) continue;
+        for (auto const* rule : rules.anchored_at(g.op(n))) find_matches_at(g, *rule, n, found);
+    }
+}
+
+} // namespace gsub

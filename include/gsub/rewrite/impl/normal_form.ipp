@@ -1,0 +1,381 @@
+#pragma once
+
+#include <gsub/ir/ops.hpp>
+#include <gsub/rewrite/normal_form.hpp>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace gsub {
+
+namespace detail {
+
+// Result 0 becomes an existing value.
+GSUB_INLINE bool becomes(any_graph& g, node_id n, value_id v) {
+    if (!(g.type_of({n, 0}) == g.type_of(v)) && !compatible(g.type({n, 0}), g.type(v))) return false;
+    g.replace_uses({n, 0}, v);
+    return true;
+}
+
+// Result 0 becomes that of a new node, which stands for the old one in reports.
+GSUB_INLINE bool becomes_new(any_graph& g, node_id n, value_id made) {
+    g.inherit_sources(made.node, {&n, 1});
+    g.replace_uses({n, 0}, made, made.node.index);
+    return true;
+}
+
+GSUB_INLINE bool same_static_type(any_graph const& g, value_id a, value_id b) {
+    return g.type_of(a) == g.type_of(b) && g.type(a).is_static();
+}
+
+GSUB_INLINE std::optional<std::size_t> axis_in(any_graph const& g, value_id v, std::int64_t axis) {
+    return g.type(v).ranked ? normalized_axis(axis, g.type(v).rank()) : std::nullopt;
+}
+
+GSUB_INLINE bool drop_identity(any_graph& g, node_id n) {
+    return g.is<ops::identity>(n) && becomes(g, n, g.operand(n, 0));
+}
+
+GSUB_INLINE bool drop_dropout(any_graph& g, node_id n) {
+    return g.is<ops::dropout>(n) && !(g.result_count(n) == 2 && g.used(value_id{n, 1})) && g.used(value_id{n, 0}) &&
+           becomes(g, n, g.operand(n, 0));
+}
+
+GSUB_INLINE bool drop_cast(any_graph& g, node_id n) {
+    return g.is<ops::cast>(n) && g.type(g.operand(n, 0)).element == g.attributes<ops::cast>(n).to &&
+           becomes(g, n, g.operand(n, 0));
+}
+
+// Reshape and its kin whose result has the operand's static type.
+GSUB_INLINE bool drop_reshape(any_graph& g, node_id n) {
+    auto const view =
+        g.is<ops::reshape>(n) || g.is<ops::flatten>(n) || g.is<ops::squeeze>(n) || g.is<ops::unsqueeze>(n);
+    return view && same_static_type(g, {n, 0}, g.operand(n, 0)) && becomes(g, n, g.operand(n, 0));
+}
+
+// Of views of views only the last dimensions matter.
+GSUB_INLINE bool compose_reshapes(any_graph& g, node_id n) {
+    auto const is_view = [&](node_id v) {
+        return g.is<ops::reshape>(v) || g.is<ops::flatten>(v) || g.is<ops::squeeze>(v) || g.is<ops::unsqueeze>(v);
+    };
+    if (!is_view(n) || !g.type({n, 0}).is_static()) return false;
+    auto const inner = g.operand(n, 0).node;
+    if (!is_view(inner) || !g.type(g.operand(inner, 0)).is_static()) return false;
+    return becomes_new(
+        g, n, g.add<ops::reshape>({.shape = g.type({n, 0}).sizes(), .allow_zero = true}, {g.operand(inner, 0)}));
+}
+
+GSUB_INLINE bool drop_transpose(any_graph& g, node_id n) {
+    if (!g.is<ops::transpose>(n)) return false;
+    auto const& perm = g.attributes<ops::transpose>(n).perm;
+    for (std::size_t i = 0; i < perm.size(); ++i)
+        if (perm[i] != static_cast<std::int64_t>(i)) return false;
+    return becomes(g, n, g.operand(n, 0));
+}
+
+GSUB_INLINE bool drop_pad(any_graph& g, node_id n) {
+    if (!g.is<ops::pad>(n) || g.operand_count(n) != 1) return false;
+    auto const& pads = g.attributes<ops::pad>(n).pads;
+    return std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; }) && becomes(g, n, g.operand(n, 0));
+}
+
+GSUB_INLINE bool drop_slice(any_graph& g, node_id n) {
+    if (!g.is<ops::slice>(n) || g.operand_count(n) != 1 || !same_static_type(g, {n, 0}, g.operand(n, 0))) return false;
+    auto const& steps = g.attributes<ops::slice>(n).steps;
+    // All elements in their order: a reversed slice has the same type.
+    return std::all_of(steps.begin(), steps.end(), [](auto s) { return s == 1; }) && becomes(g, n, g.operand(n, 0));
+}
+
+GSUB_INLINE bool simplify_sum(any_graph& g, node_id n) {
+    if (!g.is<ops::sum>(n) || g.operand_count(n) > 2) return false;
+    if (g.operand_count(n) == 1) return becomes(g, n, g.operand(n, 0));
+    return becomes_new(g, n, g.add<ops::add>(g.operand(n, 0), g.operand(n, 1)));
+}
+
+// concat(x) = x; concat of all parts of a split in order = what was split.
+GSUB_INLINE bool join_parts(any_graph& g, node_id n) {
+    if (!g.is<ops::concat>(n)) return false;
+    if (g.operand_count(n) == 1) return becomes(g, n, g.operand(n, 0));
+    auto const split = g.operand(n, 0).node;
+    if (!g.is<ops::split>(split) || g.result_count(split) != g.operand_count(n)) return false;
+    for (std::uint32_t i = 0; i < g.operand_count(n); ++i)
+        if (!(g.operand(n, i) == value_id{split, i})) return false;
+    auto const whole = g.operand(split, 0);
+    auto const axis = axis_in(g, whole, g.attributes<ops::split>(split).axis);
+    return axis && axis == axis_in(g, whole, g.attributes<ops::concat>(n).axis) && becomes(g, n, whole);
+}
+
+// concat(concat(x, y), z) = concat(x, y, z) along one axis. Runs of neighbouring parts of one split that make it up
+// whole become what was split.
+GSUB_INLINE bool flatten_concat(any_graph& g, node_id n) {
+    if (!g.is<ops::concat>(n)) return false;
+    auto const axis = axis_in(g, {n, 0}, g.attributes<ops::concat>(n).axis);
+    if (!axis) return false;
+    std::vector<value_id> flat;
+    bool changed = false;
+    auto const operands = g.operands(n);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        auto const v = operands[i];
+        if (g.is<ops::concat>(v.node) && axis_in(g, v, g.attributes<ops::concat>(v.node).axis) == axis) {
+            for (auto inner : g.operands(v.node)) flat.push_back(inner);
+            changed = true;
+            continue;
+        }
+        auto const count = g.is<ops::split>(v.node) ? g.result_count(v.node) : 0;
+        if (v.port == 0 && count > 0 && i + count <= operands.size() && count < operands.size() &&
+            axis_in(g, v, g.attributes<ops::split>(v.node).axis) == axis) {
+            bool whole = true;
+            for (std::uint32_t k = 0; k < count; ++k) whole = whole && operands[i + k] == value_id{v.node, k};
+            if (whole) {
+                flat.push_back(g.operand(v.node, 0));
+                i += count - 1;
+                changed = true;
+                continue;
+            }
+        }
+        flat.push_back(v);
+    }
+    return changed && becomes_new(g, n, g.add<ops::concat>({.axis = static_cast<std::int64_t>(*axis)}, flat));
+}
+
+// split(x) into one part = x; split(concat(x, y)) at its joints = x, y.
+GSUB_INLINE bool cut_at_joints(any_graph& g, node_id n) {
+    if (!g.is<ops::split>(n) || g.operand_count(n) != 1) return false;
+    auto const whole = g.operand(n, 0);
+    auto const axis = axis_in(g, whole, g.attributes<ops::split>(n).axis);
+    if (!axis) return false;
+    if (g.result_count(n) == 1) return same_static_type(g, {n, 0}, whole) && becomes(g, n, whole);
+    if (!g.is<ops::concat>(whole.node) || axis_in(g, whole, g.attributes<ops::concat>(whole.node).axis) != axis)
+        return false;
+    if (g.operand_count(whole.node) != g.result_count(n)) return false;
+    for (std::uint32_t i = 0; i < g.result_count(n); ++i)
+        if (!same_static_type(g, {n, i}, g.operand(whole.node, i))) return false;
+    for (std::uint32_t i = 0; i < g.result_count(n); ++i) g.replace_uses({n, i}, g.operand(whole.node, i));
+    return true;
+}
+
+// A part of a split that is only split again along the same axis: one split into all the parts.
+GSUB_INLINE bool flatten_split(any_graph& g, node_id n) {
+    if (!g.is<ops::split>(n) || g.operand_count(n) != 1) return false;
+    auto const outer = g.operand(n, 0).node;
+    auto const port = g.operand(n, 0).port;
+    if (!g.is<ops::split>(outer) || g.operand_count(outer) != 1 || g.use_count({outer, port}) != 1) return false;
+    auto const axis = axis_in(g, {outer, 0}, g.attributes<ops::split>(outer).axis);
+    if (!axis || axis != axis_in(g, {n, 0}, g.attributes<ops::split>(n).axis)) return false;
+    auto const &outside = g.attributes<ops::split>(outer).sizes, &inside = g.attributes<ops::split>(n).sizes;
+    ints sizes;
+    for (std::uint32_t i = 0; i < outside.size(); ++i)
+        if (i == port)
+            sizes.append(inside);
+        else
+            sizes.push_back(outside[i]);
+    auto const made = g.add<ops::split>({.axis = static_cast<std::int64_t>(*axis), .sizes = sizes},
+                                        {g.operand(outer, 0)}, sizes.size())
+                          .node;
+    std::array const both{outer, n};
+    g.inherit_sources(made, both);
+    std::uint32_t at = 0;
+    for (std::uint32_t i = 0; i < outside.size(); ++i) {
+        if (i != port) {
+            g.replace_uses({outer, i}, {made, at++}, made.index);
+            continue;
+        }
+        for (std::uint32_t k = 0; k < inside.size(); ++k) g.replace_uses({n, k}, {made, at++}, made.index);
+    }
+    return true;
+}
+
+GSUB_INLINE std::span<cleanup const> cleanup_table() noexcept {
+    static constexpr std::array table{
+        cleanup{"identity", "the identity is its operand", drop_identity},
+        cleanup{"dropout", "dropout is the identity at inference", drop_dropout},
+        cleanup{"cast", "a conversion to the same type is the identity", drop_cast},
+        cleanup{"reshape", "a view of equal shape is its operand", drop_reshape},
+        cleanup{"reshape-reshape", "of two views only the last counts", compose_reshapes},
+        cleanup{"transpose", "the identity permutation is the identity", drop_transpose},
+        cleanup{"pad", "no pads are the identity", drop_pad},
+        cleanup{"slice", "all elements in order are the identity", drop_slice},
+        cleanup{"sum", "a sum of one is its operand, a sum of two an addition", simplify_sum},
+        cleanup{"concat-split", "all parts put together are the whole", join_parts},
+        cleanup{"concat-concat", "nested concats are one", flatten_concat},
+        cleanup{"split-concat", "a concat cut at its joints is its operands", cut_at_joints},
+        cleanup{"split-split", "nested splits are one", flatten_split},
+    };
+    return table;
+}
+
+/// Works through nodes that may simplify, and what their simplification touches.
+class normalizer {
+public:
+    explicit normalizer(any_graph& g) : g_(g) {}
+
+    cleanup_count whole() {
+        for (;;) {
+            auto const before = count_.total();
+            share_equal_nodes();
+            open_.assign(g_.order().rbegin(), g_.order().rend()); // operands first
+            drain();
+            // What was left behind still counts as a reader until it is erased, so another round may find more.
+            auto const size = g_.size();
+            g_.erase_dead();
+            count_.erased += size - g_.size();
+            GSUB_ASSERT(g_.sort(), "clean-ups cannot close a cycle");
+            if (count_.total() == before) return count_;
+        }
+    }
+
+    cleanup_count changes() {
+        incremental_ = true;
+        auto const journal = g_.changes();
+        auto const interesting = [&](node_id n) {
+            if (!g_.live(n)) return;
+            open_.push_back(n);
+            reopen_users(n);
+        };
+        for (auto n : journal.rewired) interesting(n);
+        for (auto n : journal.added) interesting(n);
+        drain();
+        return count_;
+    }
+
+private:
+    void drain() {
+        while (!open_.empty()) {
+            auto const n = open_.back();
+            open_.pop_back();
+            if (!g_.live(n) || n == g_.results_node() || g_.op(n).category == op_category::opaque ||
+                g_.is<ops::input>(n))
+                continue;
+            if (!g_.used(n)) {
+                erase(n);
+                continue;
+            }
+            auto const first_new = static_cast<std::uint32_t>(g_.capacity());
+            if (simplify(n)) {
+                ++count_.simplified;
+                // Existing values that take over stand in front of the node; new ones must be put into their place.
+                if (incremental_ && g_.capacity() > first_new)
+                    GSUB_ASSERT(g_.restore_order(first_new), "clean-ups cannot close a cycle");
+                reopen_readers(n, first_new);
+                erase(n);
+            } else if (incremental_) {
+                share_one(n);
+            }
+        }
+    }
+
+    bool simplify(node_id n) {
+        if (g_.is<ops::constant>(n)) return false;
+        auto const table = cleanup_table();
+        return std::any_of(table.begin(), table.end(), [&](cleanup const& c) { return c.apply(g_, n); });
+    }
+
+    // New nodes, and everything that now reads something else.
+    void reopen_readers(node_id n, std::size_t first_new) {
+        for (auto v : g_.operands(n))
+            if (v.valid()) reopen_users(v.node);
+        for (auto i = static_cast<std::uint32_t>(first_new); i < g_.capacity(); ++i) {
+            open_.push_back({i});
+            reopen_users({i});
+        }
+    }
+    void reopen_users(node_id n) {
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+            g_.for_each_use({n, port}, [&](use u) {
+                if (g_.live(u.user)) open_.push_back(u.user);
+            });
+    }
+    void erase(node_id n) {
+        if (!incremental_) return; // all at once at the end of the round: erasing one costs O(n)
+        auto const before = g_.size();
+        g_.erase_unused(n);
+        count_.erased += before - g_.size();
+    }
+
+    [[nodiscard]] bool shareable(node_id n) const {
+        auto const& op = g_.op(n);
+        return op.category != op_category::opaque && !g_.is<ops::input>(n) && !g_.is<ops::call>(n) &&
+               n != g_.results_node();
+    }
+    [[nodiscard]] bool equal(node_id a, node_id b) const {
+        if (g_.row(a) != g_.row(b) || !(g_.attributes(a) == g_.attributes(b)) ||
+            g_.result_count(a) != g_.result_count(b))
+            return false;
+        if (g_.is<ops::constant>(a))
+            return g_.blob(a) == g_.blob(b) ||
+                   (g_.type_of({a, 0}) == g_.type_of({b, 0}) && g_.blob(a)->hash() == g_.blob(b)->hash());
+        auto p = g_.operands(a), q = g_.operands(b);
+        if (g_.op(a).commutative) std::sort(p.begin(), p.end()), std::sort(q.begin(), q.end());
+        return p == q;
+    }
+    void share(node_id kept, node_id dropped) {
+        std::array const both{kept, dropped};
+        g_.inherit_sources(kept, both);
+        for (std::uint32_t port = 0; port < g_.result_count(kept); ++port)
+            if (g_.used(value_id{dropped, port})) g_.replace_uses({dropped, port}, {kept, port});
+        ++count_.shared;
+    }
+
+    // One node against the other readers of its first operand, or against all sources.
+    void share_one(node_id n) {
+        if (!shareable(n)) return;
+        node_id twin;
+        auto const consider = [&](node_id other) {
+            if (!twin.valid() && other != n && g_.live(other) && equal(n, other)) twin = other;
+        };
+        if (g_.operand_count(n) > 0) {
+            if (auto const v = g_.operand(n, 0); v.valid()) g_.for_each_use(v, [&](use u) { consider(u.user); });
+            if (g_.op(n).commutative && g_.operand_count(n) == 2)
+                g_.for_each_use(g_.operand(n, 1), [&](use u) { consider(u.user); });
+        } else {
+            for (auto other : g_.order())
+                if (g_.operand_count(other) == 0 && shareable(other)) consider(other);
+        }
+        if (!twin.valid()) return;
+        // The earlier node stays, so that it stands in front of all readers.
+        auto const kept = g_.place(n) < g_.place(twin) ? n : twin, dropped = kept == n ? twin : n;
+        share(kept, dropped);
+        reopen_users(kept);
+        erase(dropped);
+    }
+
+    // All nodes at once, by hash: linear.
+    void share_equal_nodes() {
+        std::unordered_map<hash128, node_id> seen;
+        auto const order = std::vector<node_id>(g_.order().begin(), g_.order().end());
+        for (auto n : order) {
+            if (!shareable(n)) continue;
+            hasher h{static_cast<std::uint64_t>(g_.op(n).id)};
+            h.add(g_.attributes(n).hash()).add(g_.result_count(n));
+            if (g_.is<ops::constant>(n)) h.add(g_.blob(n)->hash());
+            auto operands = g_.operands(n);
+            if (g_.op(n).commutative) std::sort(operands.begin(), operands.end());
+            for (auto v : operands) h.add(v.node.index).add(v.port);
+            auto const [found, fresh] = seen.try_emplace(h.finish(), n);
+            if (!fresh && equal(found->second, n)) share(found->second, n);
+        }
+    }
+
+    any_graph& g_;
+    std::vector<node_id> open_;
+    cleanup_count count_;
+    bool incremental_ = false;
+};
+
+} // namespace detail
+
+GSUB_INLINE std::span<cleanup const> cleanups() noexcept {
+    return detail::cleanup_table();
+}
+
+GSUB_INLINE cleanup_count normalize(any_graph& g) {
+    g.erase_dead();
+    return detail::normalizer{g}.whole();
+}
+
+GSUB_INLINE cleanup_count normalize_changes(any_graph& g) {
+    return detail::normalizer{g}.changes();
+}
+
+} // namespace gsub

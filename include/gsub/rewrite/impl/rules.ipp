@@ -1,0 +1,58 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/rewrite/rules.hpp>
+
+#include <algorithm>
+
+namespace gsub {
+
+GSUB_INLINE std::span<rule_program const> standard_rules() noexcept {
+    static std::vector<rule_program> const all = [] {
+        std::vector<rule_program> list;
+        auto const append = [&](auto const& rules) { list.insert(list.end(), rules.begin(), rules.end()); };
+        append(rules::convolution::all());
+        append(rules::matrix::all());
+        append(rules::movement::all());
+        return list;
+    }();
+    return all;
+}
+
+GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from, std::string_view list) {
+    std::vector<bool> chosen(from.size(), false);
+    auto const everything = [&](bool macros) {
+        for (std::size_t i = 0; i < from.size(); ++i)
+            chosen[i] = from[i].kind == rule_kind::atomic || (macros && from[i].kind == rule_kind::macro);
+    };
+    bool first = true;
+    while (!list.empty() || first) {
+        auto const comma = std::min(list.find(','), list.size());
+        auto name = list.substr(0, comma);
+        list.remove_prefix(std::min(comma + 1, list.size()));
+        auto const without = name.starts_with('-');
+        if (without) name.remove_prefix(1);
+        if (first && (without || name.empty())) everything(true);
+        first = false;
+        if (name == "all" || name == "atomic") {
+            everything(name == "all");
+            continue;
+        }
+        if (name.empty()) continue;
+        auto const found =
+            std::find_if(from.begin(), from.end(), [&](rule_program const& r) { return r.name == name; });
+        if (found == from.end())
+            return error{problem{error_code::usage,
+                                 {},
+                                 {},
+                                 message({"there is no rule ", quoted(name)}),
+                                 "gsub verify-rules lists the rules"}};
+        chosen[static_cast<std::size_t>(found - from.begin())] = !without;
+    }
+    std::vector<rule_program> out;
+    for (std::size_t i = 0; i < from.size(); ++i)
+        if (chosen[i]) out.push_back(from[i]);
+    return out;
+}
+
+} // namespace gsub

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/text.hpp>
+#include <gsub/rewrite/rewrite.hpp>
+#include <gsub/rewrite/verifier.hpp>
+
+#include <algorithm>
+
+namespace gsub {
+
+namespace detail {
+
+// Random elements of the field for floating inputs, 0 or 1 for others.
+GSUB_INLINE std::vector<tensor> field_inputs(any_graph const& g, random_stream stream) {
+    std::vector<tensor> inputs;
+    for (auto n : g.inputs()) {
+        auto const& type = g.type({n, 0});
+        ints dims;
+        for (auto d : type.dims) dims.push_back(d.fixed() ? d.size() : 1);
+        auto const floating = is_floating(type.element) || type.element == dtype::undefined;
+        auto t = tensor::uninitialized(floating ? dtype::field61 : type.element, dims);
+        auto draws = stream.split(inputs.size());
+        if (floating)
+            for (auto& x : t.mutable_data<field61>()) x = field61::from_bits(draws());
+        else
+            fill_random(t, draws);
+        inputs.push_back(std::move(t));
+    }
+    return inputs;
+}
+
+/// Checks one rule on one instance after the other.
+class rule_checker {
+public:
+    rule_checker(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
+                 std::span<sample_row const> sampling, verify_options const& options)
+        : rule_(rule), dialect_(d), meaning_(meaning), sampling_(sampling), options_(options) {}
+
+    verification run() {
+        for (chooser box; !refuted() && box.sequences() <= options_.box;) {
+            result_.box_instances += check(box);
+            if (!box.next()) {
+                result_.box_exhausted = true;
+                break;
+            }
+        }
+        random_stream const root{options_.seed};
+        for (std::uint64_t i = 0;
+             !refuted() && i < options_.samples * options_.attempts && result_.sampled_instances < options_.samples;
+             ++i) {
+            chooser draw{root.split(i)};
+            result_.sampled_instances += check(draw);
+        }
+        if (!refuted() && result_.box_instances + result_.sampled_instances > 0)
+            result_.outcome = ill_typed_ > 0 ? verdict::proved_where_typed : verdict::proved;
+        return std::move(result_);
+    }
+
+private:
+    [[nodiscard]] bool refuted() const noexcept { return result_.outcome == verdict::refuted; }
+
+    void refute(any_graph const& instance, std::string_view why) {
+        result_.outcome = verdict::refuted;
+        result_.counterexample = message({why, "\n", to_text(instance)});
+    }
+
+    // Whether the decisions led to a legal instance.
+    bool check(chooser& choose) {
+        auto const instance = draw_instance(dialect_, sampling_, rule_, choose);
+        if (!instance) return false;
+        auto const& m = instance->bindings;
+        for (std::size_t i = 0; i < rule_.where.size(); ++i)
+            if (options_.without != i && !rule_.where[i].holds(m)) return false;
+        auto const patch = prepare(m);
+        auto replaced = instance->graph;
+        if (patch.failed())
+            return refute(instance->graph, message({"the replacement cannot be built: ", patch.reason()})), true;
+        if (auto const applied = patch.apply_to(replaced); !applied)
+            return refute(instance->graph, applied.error().message()), true;
+        for (std::size_t i = 0; i < replaced.output_count(); ++i)
+            if (!(replaced.type(replaced.output(i)) == instance->graph.type(instance->graph.output(i))))
+                return refute(instance->graph,
+                              message({"result ", i, " becomes ", to_string(replaced.type(replaced.output(i)))})),
+                       true;
+        auto const compared = compare_in_field(instance->graph, replaced, meaning_, options_.seed + checked_++);
+        if (!compared) return refute(instance->graph, compared.error().message()), true;
+        if (!compared->equal) refute(instance->graph, compared->difference);
+        return true;
+    }
+
+    rule_program const& rule_;
+    dialect const& dialect_;
+    std::span<eval_row const> meaning_;
+    std::span<sample_row const> sampling_;
+    verify_options const& options_;
+    verification result_;
+    std::uint64_t checked_ = 0, ill_typed_ = 0;
+};
+
+} // namespace detail
+
+GSUB_INLINE verification verify(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
+                                std::span<sample_row const> sampling, verify_options const& options) {
+    return detail::rule_checker{rule, d, meaning, sampling, options}.run();
+}
+
+GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b,
+                                                      std::span<eval_row const> meaning, std::uint64_t seed,
+                                                      executor* threads) {
+    if (a.inputs().size() != b.inputs().size() || a.output_count() != b.output_count())
+        return error{error_code::usage, message({"graphs of ", a.inputs().size(), " inputs and ", a.output_count(),
+                                                 " outputs, and of ", b.inputs().size(), " and ", b.output_count()})};
+    auto const inputs = detail::field_inputs(a, random_stream{seed});
+    evaluate_options const options{.compute = precision::field, .threads = threads};
+    auto const before = evaluate_graph(a, meaning, inputs, options);
+    if (!before) return before.error();
+    auto const after = evaluate_graph(b, meaning, inputs, options);
+    if (!after) return after.error();
+    for (std::size_t i = 0; i < before->size(); ++i) {
+        auto const &x = (*before)[i], &y = (*after)[i];
+        if (!std::equal(x.dims().begin(), x.dims().end(), y.dims().begin(), y.dims().end()))
+            return field_comparison{false, message({"output ", i, " has shape ", to_string(x.type()), " before and ",
+                                                    to_string(y.type()), " after"})};
+        auto const [p, q] = std::mismatch(x.raw().begin(), x.raw().end(), y.raw().begin());
+        static_cast<void>(q);
+        if (p != x.raw().end())
+            return field_comparison{false,
+                                    message({"output ", i, " differs at element ",
+                                             static_cast<std::size_t>(p - x.raw().begin()) / byte_size(x.element())})};
+    }
+    return field_comparison{true, {}};
+}
+
+} // namespace gsub

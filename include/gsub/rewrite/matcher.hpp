@@ -1,0 +1,49 @@
+// The one matcher: finds where rules apply in a graph.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/ir/graph.hpp>
+#include <gsub/rewrite/match.hpp>
+#include <gsub/rewrite/program.hpp>
+
+#include <map>
+#include <span>
+#include <vector>
+
+namespace gsub {
+
+/// Rules indexed by the operator of their anchor.
+class rule_index {
+public:
+    /// `rules` must outlive the index.
+    explicit rule_index(std::span<rule_program const> rules);
+    [[nodiscard]] std::span<rule_program const> rules() const noexcept { return rules_; }
+    /// Rules whose anchor may be an application of `op`, in the order in which they were given.
+    [[nodiscard]] std::span<rule_program const* const> anchored_at(op_info const& op) const;
+
+private:
+    std::span<rule_program const> rules_;
+    std::vector<rule_program const*> by_category_;
+    std::map<op_id, std::vector<rule_program const*>> by_op_; // includes those by category
+};
+
+/// Calls `found(match)` for each match of a rule that is anchored at a node and meets all its conditions, each once.
+/// Operands of commutative operators are tried in both orders. Constant nodes are no match for an operator in a
+/// pattern.
+void find_matches_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                     function_ref<void(match const&)> found);
+
+/// The same for all nodes, in topological order, and all rules.
+void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found);
+
+/// The first condition of a rule that fails for a match of its pattern alone, or null: why a rule did not fire.
+[[nodiscard]] rule_condition const* first_failure(match const& m);
+/// As `find_matches_at`, with the conditions left unchecked.
+void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                     function_ref<void(match const&)> found);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/rewrite/impl/matcher.ipp>
+#endif

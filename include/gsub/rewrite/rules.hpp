@@ -1,0 +1,27 @@
+// The rules that gsub brings, together.
+#pragma once
+
+#include <gsub/rewrite/rules_conv.hpp>
+#include <gsub/rewrite/rules_matmul.hpp>
+#include <gsub/rewrite/rules_tensor.hpp>
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace gsub {
+
+/// Every rule of the library, internal ones included.
+[[nodiscard]] std::span<rule_program const> standard_rules() noexcept;
+
+/// A choice among rules by a list such as `fuse_conv_bn,merge_conv_siblings` (these alone), `-enlarge_conv` (all but
+/// it), `atomic` (no macro rules), `all`. Internal rules take part only where they are named. *Errors* `usage` for a
+/// name that no rule has.
+[[nodiscard]] result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from,
+                                                             std::string_view list = "all");
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/rewrite/impl/rules.ipp>
+#endif

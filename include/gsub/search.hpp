@@ -1,0 +1,5 @@
+// Umbrella of layer search: generic algorithms that know nothing of graphs.
+#pragma once
+
+#include <gsub/search/backtracking.hpp>
+#include <gsub/search/concepts.hpp>

@@ -1,0 +1,181 @@
+// Best-first search with relaxation: it may climb by a factor alpha before it comes down.
+#pragma once
+
+#include <gsub/core/config.hpp>
+#include <gsub/search/concepts.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gsub::search {
+
+/// The best state that a search found, and what it did.
+template <class State>
+struct outcome {
+    State best;
+    statistics stats;
+};
+
+/// Expands waiting states from the cheapest on. A successor waits if it is new and its cost lies below alpha times the
+/// yardstick (at most, with plateau moves); it is dropped when it is taken out and by then lies above alpha times the
+/// best. The yardstick is that of the moment when the expansion of its parent began. Of equal costs the state that was
+/// found first goes first, which keeps symmetric choices in step (docs/decisions/0005-ties.md).
+/// *Requires* alpha >= 1. *Complexity* O(log w) a successor for w waiting states, beside the problem's own work.
+/// *Source* Jia et al., "Optimizing DNN computation with relaxed graph substitutions", SysML 2019, algorithm 1.
+template <problem P, class Observer = silent_observer>
+[[nodiscard]] auto backtracking(P& p, typename P::state start, options const& o, Observer&& watch = {})
+    -> outcome<typename P::state> {
+    GSUB_ASSERT(o.alpha >= 1, "backtracking needs alpha >= 1");
+    using state = typename P::state;
+    using key_type = std::remove_cvref_t<decltype(p.key(start))>;
+    using clock = std::chrono::steady_clock;
+    struct entry {
+        double cost;
+        std::uint32_t move; // in `moves`: how it was reached; counts up, so that of equal costs the first goes first
+        state what;
+    };
+    struct move {
+        std::uint32_t parent;
+        std::string label;
+        double cost;
+    };
+    constexpr std::uint32_t root = 0xffffffffu;
+    auto const later = [](entry const& a, entry const& b) {
+        return a.cost != b.cost ? a.cost > b.cost : a.move > b.move;
+    };
+    auto const size_of = [&](state const& s) -> std::uint64_t {
+        if constexpr (sized_problem<P>)
+            return p.bytes(s);
+        else
+            return sizeof(entry);
+    };
+
+    auto const begin = clock::now();
+    auto const timed = o.budget.time != std::chrono::nanoseconds::max();
+    outcome<state> out{start, {}};
+    auto& stats = out.stats;
+    std::vector<move> moves;
+    std::set<key_type> seen;
+    std::vector<entry> waiting; // a heap, the cheapest on top
+    std::uint64_t waiting_bytes = size_of(start);
+    auto best_move = root;
+    stats.start_cost = stats.best_cost = p.cost(start);
+    stats.history.push_back({0, stats.best_cost});
+    seen.insert(p.key(start));
+    waiting.push_back({stats.best_cost, root, std::move(start)});
+
+    stats.why = [&] {
+        while (!waiting.empty()) {
+            if (stats.best_cost <= o.target) return stop_reason::target;
+            if (o.stop.stop_requested()) return stop_reason::cancelled;
+            if (stats.expanded >= o.budget.steps) return stop_reason::steps;
+            if (clock::now() - begin >= o.budget.time) return stop_reason::time;
+            if (waiting_bytes > o.budget.bytes) return stop_reason::memory;
+            std::pop_heap(waiting.begin(), waiting.end(), later);
+            auto const current = std::move(waiting.back());
+            waiting.pop_back();
+            waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
+            if (o.admit == admission::best && current.cost > o.alpha * stats.best_cost) continue;
+            watch.on_expand(stats.expanded, current.cost);
+            auto const bound = o.alpha * (o.admit == admission::best ? stats.best_cost : current.cost);
+            // Successors count once all are there: an expansion that is cut short leaves no trace, so that the same
+            // search stopped by the number of steps told is the same.
+            std::vector<state> successors;
+            auto interrupted = std::optional<stop_reason>{};
+            p.expand(current.what, [&](state next) {
+                successors.push_back(std::move(next));
+                if (o.stop.stop_requested())
+                    interrupted = stop_reason::cancelled;
+                else if (timed && clock::now() - begin >= o.budget.time)
+                    interrupted = stop_reason::time;
+                return !interrupted;
+            });
+            if (interrupted) return *interrupted;
+            ++stats.expanded;
+            auto improved = false;
+            for (auto& next : successors) {
+                ++stats.generated;
+                auto const cost = static_cast<double>(p.cost(next));
+                auto key = p.key(next);
+                if (seen.contains(key)) {
+                    ++stats.duplicates;
+                    continue;
+                }
+                // A state refused now may be admitted later, from a parent that costs more; so only states that wait
+                // are remembered where the bound depends on the parent.
+                auto const admitted = o.plateau ? cost <= bound : cost < bound;
+                if (admitted || o.admit == admission::best) seen.insert(std::move(key));
+                if (!admitted) {
+                    ++stats.refused;
+                    if constexpr (!std::is_same_v<std::remove_cvref_t<Observer>, silent_observer>)
+                        watch.on_refuse(cost, p.label(next));
+                    continue;
+                }
+                moves.push_back({current.move, p.label(next), cost});
+                watch.on_admit(cost, moves.back().label);
+                auto const reached = static_cast<std::uint32_t>(moves.size() - 1);
+                if (cost < stats.best_cost) {
+                    stats.best_cost = cost;
+                    best_move = reached;
+                    out.best = next;
+                    improved = true;
+                }
+                waiting_bytes += size_of(next);
+                waiting.push_back({cost, reached, std::move(next)});
+                std::push_heap(waiting.begin(), waiting.end(), later);
+            }
+            if (improved) {
+                stats.history.push_back({stats.expanded, stats.best_cost});
+                watch.on_improvement(stats.expanded, stats.best_cost);
+            }
+        }
+        return stats.best_cost <= o.target ? stop_reason::target : stop_reason::exhausted;
+    }();
+    stats.distinct = seen.size();
+    stats.seconds = std::chrono::duration<double>(clock::now() - begin).count();
+    for (auto m = best_move; m != root; m = moves[m].parent) stats.path.push_back({moves[m].label, moves[m].cost});
+    std::reverse(stats.path.begin(), stats.path.end());
+    watch.on_stop(stats.why);
+    return out;
+}
+
+namespace detail {
+
+/// A problem made of two functions.
+template <class State, class Moves, class Value>
+struct function_problem {
+    using state = State;
+    Moves const& moves;
+    Value const& value;
+    double cost(State const& s) const { return static_cast<double>(value(s)); }
+    State const& key(State const& s) const { return s; }
+    std::string label(State const&) const { return {}; }
+    template <class Emit>
+    void expand(State const& s, Emit&& emit) const {
+        for (auto&& next : moves(s))
+            if (!emit(static_cast<State>(next))) return;
+    }
+};
+
+} // namespace detail
+
+/// The same on states that are their own keys: `backtracking(7, moves, value, {.alpha = 8})`. `moves(s)` gives a range
+/// of states, `value(s)` a number >= 0. The result's `best` is the best state. *Example* `examples/06_search.cpp`
+template <std::totally_ordered State, class Moves, class Value>
+requires requires(Moves const& moves, Value const& value, State const& s) {
+    moves(s).begin();
+    { value(s) } -> std::convertible_to<double>;
+}
+[[nodiscard]] outcome<State> backtracking(State start, Moves const& moves, Value const& value, options const& o = {}) {
+    detail::function_problem<State, Moves, Value> p{moves, value};
+    return backtracking(p, std::move(start), o);
+}
+
+} // namespace gsub::search

@@ -1,0 +1,3 @@
+#include <gsub/cost.hpp>
+#include <gsub/cost/impl/analytic.ipp>
+#include <gsub/cost/impl/measured.ipp>

@@ -1,0 +1,3 @@
+#include <gsub/driver.hpp>
+#include <gsub/driver/impl/optimize.ipp>
+#include <gsub/driver/impl/substitution.ipp>

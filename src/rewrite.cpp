@@ -1,0 +1,12 @@
+#include <gsub/rewrite.hpp>
+#include <gsub/rewrite/impl/matcher.ipp>
+#include <gsub/rewrite/impl/normal_form.ipp>
+#include <gsub/rewrite/impl/rewrite.ipp>
+#include <gsub/rewrite/impl/rules.ipp>
+#include <gsub/rewrite/impl/rules_conv.ipp>
+#include <gsub/rewrite/impl/rules_matmul.ipp>
+#include <gsub/rewrite/impl/rules_tensor.ipp>
+#include <gsub/rewrite/impl/sample.ipp>
+#include <gsub/rewrite/impl/verifier.ipp>
+
+template struct gsub::detail::table_storage<gsub::sample_row, gsub::standard_ops>;

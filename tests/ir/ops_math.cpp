@@ -1,0 +1,153 @@
+#include "catch.hpp"
+#include "ir/infer_once.hpp"
+#include <gsub/core/random.hpp>
+#include <gsub/ir/ops_math.hpp>
+
+namespace ops_math_test {
+
+using namespace gsub;
+using infer_once::infers;
+
+static_assert(op_info::of<ops::add>().commutative && op_info::of<ops::mul>().commutative);
+static_assert(!op_info::of<ops::sub>().commutative && !op_info::of<ops::div>().commutative);
+static_assert(op_info::of<ops::sum>().composite && !op_info::of<ops::relu>().composite);
+static_assert(op_info::of<ops::conv>().needs == scalar_needs::ring, "convolutions can be proved in the field");
+static_assert(op_info::of<ops::div>().needs == scalar_needs::field);
+static_assert(op_info::of<ops::cast>().needs == scalar_needs::ordered, "rounding is no polynomial");
+
+template <class Op>
+void check_same_as_operand() {
+    CAPTURE(op_traits<Op>::name);
+    for (auto const* t : {"f32[2,3]", "f64[]", "f16[n,?]", "f32[*]", "?[*]", "bf16[0]"}) CHECK(infers<Op>({t}) == t);
+}
+
+TEST_CASE("elementwise operators of one operand have its type") {
+    check_same_as_operand<ops::relu>();
+    check_same_as_operand<ops::clip>();
+    check_same_as_operand<ops::sigmoid>();
+    check_same_as_operand<ops::tanh>();
+    check_same_as_operand<ops::sqrt>();
+    check_same_as_operand<ops::sum>();
+    check_same_as_operand<ops::hard_sigmoid>();
+    check_same_as_operand<ops::hard_swish>();
+    CHECK(infers<ops::relu>({"i32[4]"}) == "i32[4]");
+}
+
+template <class Op>
+void check_binary() {
+    CAPTURE(op_traits<Op>::name);
+    CHECK(infers<Op>({"f32[2,1,4]", "f32[3,1]"}) == "f32[2,3,4]");
+    CHECK(infers<Op>({"f32[n]", "f32[1]"}) == "f32[n]");
+    CHECK(infers<Op>({"?[2]", "f32[2]"}) == "f32[2]");
+    CHECK(infers<Op>({"f32[2]", "f32[*]"}) == "f32[*]");
+    CHECK(infers<Op>({"f32[2]", "f64[2]"}) == "error: operands of element types f32 and f64; they must be equal");
+    CHECK(infers<Op>({"i64[2]", "i64[3]"}) == "error: i64[2] and i64[3] do not broadcast");
+}
+
+TEST_CASE("elementwise operators of two operands broadcast them") {
+    check_binary<ops::add>();
+    check_binary<ops::sub>();
+    check_binary<ops::mul>();
+    check_binary<ops::div>();
+    check_binary<ops::sum>();
+    CHECK(infers<ops::sum>({"f32[2,1]", "f32[3]", "f32[4,1,1]"}) == "f32[4,2,3]");
+}
+
+TEST_CASE("a clip's bounds are scalars of the operand's element type") {
+    CHECK(infers<ops::clip>({.min = 0, .max = 6}, {"f32[2]"}) == "f32[2]");
+    CHECK(infers<ops::clip>({}, {"f32[2]", "f32[]", "f32[]"}) == "f32[2]");
+    CHECK(infers<ops::clip>({}, {"f32[2]", "_", "f32[]"}) == "f32[2]");
+    CHECK(infers<ops::clip>({}, {"f32[2]", "i64[]"}) ==
+          "error: bound i64[] of operand f32[2]; element types must be equal");
+    CHECK(infers<ops::clip>({}, {"f32[2]", "f32[]", "f64[]"}) ==
+          "error: bound f64[] of operand f32[2]; element types must be equal");
+}
+
+TEST_CASE("operators that are defined on real numbers only refuse integers") {
+    CHECK(infers<ops::hard_sigmoid>({"i32[2]"}) == "error: element type i32; it takes floating types");
+    CHECK(infers<ops::hard_swish>({"bool[2]"}) == "error: element type bool; it takes floating types");
+}
+
+TEST_CASE("small integer tensors are followed through arithmetic") {
+    CHECK(infers<ops::add>({"i64[2]{3,n}", "i64[2]{4,1}"}) == "i64[2]{7,?}");
+    CHECK(infers<ops::sub>({"i64[]{3}", "i64[]{5}"}) == "i64[]{-2}");
+    CHECK(infers<ops::mul>({"i64[3]{1,2,3}", "i64[1]{-2}"}) == "i64[3]{-2,-4,-6}");
+    CHECK(infers<ops::div>({"i64[4]{7,-7,1,0}", "i64[]{2}"}) == "i64[4]{3,-3,0,0}");
+    CHECK(infers<ops::add>({"i64[2]{3,4}", "i64[2]"}) == "i64[2]");
+    // Over a division by zero and a sum that does not fit nothing is claimed.
+    CHECK(infers<ops::div>({"i64[1]{7}", "i64[1]{0}"}) == "i64[1]{?}");
+    CHECK(infers<ops::add>({"i64[1]{9223372036854775807}", "i64[1]{1}"}) == "i64[1]{?}");
+    CHECK(infers<ops::mul>({"i64[1]{4611686018427387904}", "i64[1]{2}"}) == "i64[1]{?}");
+    CHECK(infers<ops::sub>({"i64[1]{-9223372036854775808}", "i64[1]{1}"}) == "i64[1]{?}");
+    CHECK(infers<ops::div>({"i64[1]{-9223372036854775808}", "i64[1]{-1}"}) == "i64[1]{?}");
+    CHECK(infers<ops::add>({"i32[1]{2147483647}", "i32[1]{1}"}) == "i32[1]{?}");
+    CHECK(infers<ops::mul>({"i8[1]{100}", "i8[1]{2}"}) == "i8[1]{?}");
+    CHECK(infers<ops::sub>({"u8[1]{1}", "u8[1]{2}"}) == "u8[1]{?}");
+    CHECK(infers<ops::add>({"i32[1]{2147483646}", "i32[1]{1}"}) == "i32[1]{2147483647}");
+}
+
+TEST_CASE("a cast changes the element type and keeps what is known where it fits") {
+    for (auto const* to : {"f64", "f16", "i8", "bool", "bf16"})
+        CHECK(infers<ops::cast>({.to = dtype_named(to).value()}, {"f32[2,n]"}) == message({to, "[2,n]"}));
+    CHECK(infers<ops::cast>({.to = dtype::i32}, {"i64[3]{3,n,?}"}) == "i32[3]{3,n,?}");
+    CHECK(infers<ops::cast>({.to = dtype::i8}, {"i64[2]{300,-128}"}) == "i8[2]{?,-128}");
+    CHECK(infers<ops::cast>({.to = dtype::f32}, {"i64[1]{3}"}) == "f32[1]");
+    CHECK(infers<ops::cast>({.to = dtype::i64}, {"f32[*]"}) == "i64[*]");
+}
+
+TEST_CASE("matrix products follow numpy's matmul") {
+    CHECK(infers<ops::mat_mul>({"f32[2,3]", "f32[3,4]"}) == "f32[2,4]");
+    CHECK(infers<ops::mat_mul>({"f32[3]", "f32[3]"}) == "f32[]");
+    CHECK(infers<ops::mat_mul>({"f32[3]", "f32[3,4]"}) == "f32[4]");
+    CHECK(infers<ops::mat_mul>({"f32[2,3]", "f32[3]"}) == "f32[2]");
+    CHECK(infers<ops::mat_mul>({"f32[7,1,2,3]", "f32[5,3,4]"}) == "f32[7,5,2,4]");
+    CHECK(infers<ops::mat_mul>({"f32[3]", "f32[7,3,4]"}) == "f32[7,4]");
+    CHECK(infers<ops::mat_mul>({"f32[n,2,k]", "f32[k,m]"}) == "f32[n,2,m]");
+    CHECK(infers<ops::mat_mul>({"f32[2,0]", "f32[0,4]"}) == "f32[2,4]");
+    CHECK(infers<ops::mat_mul>({"f32[*]", "f32[3,4]"}) == "f32[*]");
+    CHECK(infers<ops::mat_mul>({"?[2,3]", "i32[3,4]"}) == "i32[2,4]");
+    CHECK(infers<ops::mat_mul>({"f32[2,3]", "f32[4,5]"}) ==
+          "error: inner dimensions 3 and 4 of f32[2,3] and f32[4,5] differ");
+    CHECK(infers<ops::mat_mul>({"f32[2,2,3]", "f32[5,3,4]"}) ==
+          "error: batch dimensions of f32[2,2,3] and f32[5,3,4] do not broadcast");
+    CHECK(infers<ops::mat_mul>({"f32[]", "f32[3,4]"}) ==
+          "error: a scalar operand; it takes vectors, matrices and stacks of them");
+    CHECK(infers<ops::mat_mul>({"f32[2,3]", "f64[3,4]"}) ==
+          "error: operands f32[2,3] and f64[3,4]; element types must be equal");
+}
+
+TEST_CASE("a gemm's result follows from the transpositions of its operands") {
+    random_stream r{1};
+    for (int i = 0; i < 200; ++i) {
+        auto const m = r.below(9), k = r.below(9), n = r.below(9);
+        bool const ta = r.below(2), tb = r.below(2);
+        CAPTURE(m, k, n, ta, tb);
+        auto const a = ta ? message({"f32[", k, ",", m, "]"}) : message({"f32[", m, ",", k, "]"});
+        auto const b = tb ? message({"f32[", n, ",", k, "]"}) : message({"f32[", k, ",", n, "]"});
+        auto const y = message({"f32[", m, ",", n, "]"});
+        attributes_of<ops::gemm> const flags{.transpose_a = ta, .transpose_b = tb};
+        CHECK(infers<ops::gemm>(flags, {a, b}) == y);
+        for (auto const& c : {y, message({"f32[", n, "]"}), message({"f32[", m, ",1]"}), std::string{"f32[]"},
+                              std::string{"f32[1,1]"}, std::string{"f32[*]"}, std::string{"_"}})
+            CHECK(infers<ops::gemm>(flags, {a, b, c}) == y);
+    }
+    CHECK(infers<ops::gemm>({"f32[n,k]", "f32[k,5]"}) == "f32[n,5]");
+    CHECK(infers<ops::gemm>({"f32[*]", "f32[3,5]"}) == "f32[?,5]");
+}
+
+TEST_CASE("a gemm names what does not fit") {
+    CHECK(infers<ops::gemm>({"f32[2,3,4]", "f32[4,5]"}) ==
+          "error: operands f32[2,3,4] and f32[4,5]; both must be matrices");
+    CHECK(infers<ops::gemm>({"f32[2,3]", "f32[4,5]"}) == "error: inner dimensions 3 and 4 differ");
+    CHECK(infers<ops::gemm>({"f32[2,3]", "i32[3,5]"}) ==
+          "error: operands f32[2,3] and i32[3,5]; element types must be equal");
+    for (auto const* c : {"f32[2]", "f32[3,5]", "f32[1,2,5]", "f32[5,1]"})
+        CHECK(infers<ops::gemm>({"f32[2,3]", "f32[3,5]", c}) ==
+              message({"error: addend ", c, " does not broadcast to [2,5]"}));
+    CHECK(infers<ops::gemm>({"f32[1,3]", "f32[3,5]", "f32[2,5]"}) ==
+          "error: addend f32[2,5] does not broadcast to [1,5]");
+    CHECK(infers<ops::gemm>({"f32[2,3]", "f32[3,5]", "i64[5]"}) ==
+          "error: addend i64[5] of operands f32[2,3] and f32[3,5]; element types must be equal");
+}
+
+} // namespace ops_math_test
