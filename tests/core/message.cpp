@@ -83,14 +83,14 @@ TEST_CASE("numbers look the same in every locale") {
 }
 
 TEST_CASE("quoted text shows what would break a line or a string") {
-    CHECK(quoted("plain") == "\"plain\"");
-    CHECK(quoted("a\"b\\c") == R"("a\"b\\c")");
-    CHECK(quoted("tab\tline\nbell\x07") == R"("tab\x09line\x0abell\x07")");
-    CHECK(quoted(std::string_view{"\0\x7f", 2}) == R"("\x00\x7f")");
-    CHECK(quoted("\xc3\xbc") == "\"\xc3\xbc\""); // UTF-8 passes
+    CHECK(in_quotes("plain") == "\"plain\"");
+    CHECK(in_quotes("a\"b\\c") == R"("a\"b\\c")");
+    CHECK(in_quotes("tab\tline\nbell\x07") == R"("tab\x09line\x0abell\x07")");
+    CHECK(in_quotes(std::string_view{"\0\x7f", 2}) == R"("\x00\x7f")");
+    CHECK(in_quotes("\xc3\xbc") == "\"\xc3\xbc\""); // UTF-8 passes
     for (int c = 0; c < 256; ++c) {
         auto const byte = static_cast<char>(c);
-        for (auto shown : quoted({&byte, 1})) CHECK_FALSE((static_cast<unsigned char>(shown) < 32 || shown == 127));
+        for (auto shown : in_quotes({&byte, 1})) CHECK_FALSE((static_cast<unsigned char>(shown) < 32 || shown == 127));
     }
 }
 

@@ -31,7 +31,8 @@ result<std::vector<tensor>> all(attributes_of<Op> const& attributes, std::vector
                 values.push_back(b.constant(t));
             } else {
                 auto const type = t.type();
-                values.push_back(b.input(type.element, type.dims, {}));
+                // Elements of the field stand for those of a float.
+                values.push_back(b.input(type.element == dtype::field61 ? dtype::f32 : type.element, type.dims, {}));
                 inputs.push_back(t);
             }
         }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <charconv>
-#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -16,10 +15,14 @@ public:
     message_piece(char const* text) noexcept : text_(text) {}
     message_piece(std::string_view text) noexcept : text_(text) {}
     message_piece(std::string const& text) noexcept : text_(text) {}
-    message_piece(std::integral auto number) noexcept : text_(digits_, print(number)) {}
-    message_piece(std::floating_point auto number) noexcept
-        : text_(digits_,
-                static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
+    // One constructor a type, none a template: choosing among templates for every piece would cost each includer a second.
+    message_piece(int number) noexcept : message_piece(static_cast<long long>(number)) {}
+    message_piece(unsigned number) noexcept : message_piece(static_cast<unsigned long long>(number)) {}
+    message_piece(long number) noexcept : message_piece(static_cast<long long>(number)) {}
+    message_piece(unsigned long number) noexcept : message_piece(static_cast<unsigned long long>(number)) {}
+    message_piece(long long number) noexcept;
+    message_piece(unsigned long long number) noexcept;
+    message_piece(double number) noexcept;
     message_piece(message_piece const&) = delete; // text_ may point into digits_
     message_piece& operator=(message_piece const&) = delete;
     ~message_piece() = default;
@@ -27,12 +30,16 @@ public:
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
 
 private:
-    std::size_t print(std::integral auto number) noexcept {
-        return static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_);
-    }
     char digits_[32];
     std::string_view text_;
 };
+
+inline message_piece::message_piece(long long number) noexcept
+    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
+inline message_piece::message_piece(unsigned long long number) noexcept
+    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
+inline message_piece::message_piece(double number) noexcept
+    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
 
 /// The pieces one after the other: `message({"axis ", axis, " for operand ", to_string(x)})`.
 [[nodiscard]] inline std::string message(std::initializer_list<message_piece> pieces) {
@@ -45,7 +52,7 @@ private:
 }
 
 /// The text between double quotes, with quotes, backslashes and control characters escaped.
-[[nodiscard]] inline std::string quoted(std::string_view text) {
+[[nodiscard]] inline std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (char c : text) {
         auto const code = static_cast<unsigned char>(c);

@@ -50,10 +50,10 @@ struct verification_report {
     std::size_t rewrites_checked = 0; ///< rewrites whose region was compared in the prime field with its boundary free
     std::size_t rewrites_skipped = 0; ///< regions too large for that, or with operators that cannot be computed
     bool whole_in_field = false;      ///< the whole graph was compared in the field
-    std::vector<std::int64_t> reduced_sizes; ///< the spatial size at which, empty: the model's own
-    bool on_numbers = false;                 ///< both graphs were run on random inputs
-    double max_relative_error = 0;  ///< largest over outputs of max |a - b| / max |b|, against double precision
-    std::vector<std::string> notes; ///< what could not be checked, and why; differences found
+    std::string reduced_to;           ///< the types of the inputs then, empty: the model's own
+    bool on_numbers = false;          ///< both graphs were run on random inputs
+    double max_relative_error = 0;    ///< largest over outputs of max |a - b| / max |b|, against double precision
+    std::vector<std::string> notes;   ///< what could not be checked, and why; differences found
 };
 
 /// What happened.

@@ -26,7 +26,8 @@ struct evaluate<ops::clip> {
             return k.has(operand) && !k.in(operand).empty() ? k.in(operand)[0] : math::constant<T>(attribute);
         };
         // A NaN is no bound, as no number is beyond it; an infinite bound of integers is the end of their range.
-        auto const low = bound(1, a.min != a.min ? -infinity : a.min), high = bound(2, a.max != a.max ? infinity : a.max);
+        auto const low = bound(1, a.min != a.min ? -infinity : a.min),
+                   high = bound(2, a.max != a.max ? infinity : a.max);
         // As min(max(x, low), high): where low > high everything is high.
         detail::map_unary(k, [&](T x) {
             auto const raised = x < low ? low : x;

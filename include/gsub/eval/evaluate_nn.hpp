@@ -151,11 +151,13 @@ struct evaluate<ops::max_pool> {
             do {
                 window.clear();
                 std::int64_t best = -1;
-                detail::for_each_tap(a, a.kernel_shape, spatial_in, at.position(),
-                                     [&](std::int64_t, std::int64_t from) {
-                                         window.push_back(input[from]);
-                                         if (best < 0 || input[from] > input[best]) best = from;
-                                     });
+                detail::for_each_tap(
+                    a, a.kernel_shape, spatial_in, at.position(), [&](std::int64_t, std::int64_t from) {
+                        window.push_back(input[from]);
+                        // The first NaN is the maximum, as for `math::maximum`.
+                        auto const beats = [](T one, T other) { return one > other || (one != one && other == other); };
+                        if (best < 0 || beats(input[from], input[best])) best = from;
+                    });
                 auto const to = static_cast<std::size_t>(plane * area_out + p);
                 // A window wholly inside of the pads sees minus infinity.
                 y[to] = window.empty() ? lowest<T>() : math::maximum<T>(window);

@@ -35,10 +35,10 @@ template <class T>
     if constexpr (std::same_as<T, field61>)
         return field61::from_real(value);
     else if constexpr (std::is_integral_v<T>)
-        return value != value                                                      ? T{0}
-               : value <= static_cast<double>(std::numeric_limits<T>::min())       ? std::numeric_limits<T>::min()
-               : value >= std::ldexp(1.0, std::numeric_limits<T>::digits) ? std::numeric_limits<T>::max()
-                                                                                   : static_cast<T>(value);
+        return value != value                                                ? T{0}
+               : value <= static_cast<double>(std::numeric_limits<T>::min()) ? std::numeric_limits<T>::min()
+               : value >= std::ldexp(1.0, std::numeric_limits<T>::digits)    ? std::numeric_limits<T>::max()
+                                                                             : static_cast<T>(value);
     else
         return static_cast<T>(value);
 }

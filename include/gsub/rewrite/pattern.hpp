@@ -8,10 +8,11 @@
 
 #include <concepts>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 
 namespace gsub::pattern {
+
+// Terms are types without contents: a pattern is its type, and lowering it needs no object.
 
 // ---- terms: what patterns and replacements are made of
 // ---------------------------------------------------------------------
@@ -21,40 +22,27 @@ struct no_attribute_function {};
 
 /// An application of an operator. `Label` names the node; the empty string does not.
 template <class Op, fixed_string Label, class AttributeFunction, class... Operands>
-struct term {
-    std::tuple<Operands...> operands;
-};
+struct term {};
 /// An application of any operator of a category with this many operands.
 template <op_category Category, fixed_string Label, class... Operands>
-struct category_term {
-    std::tuple<Operands...> operands;
-};
+struct category_term {};
 /// All operands of a variadic operator. Variables and labels inside are bound once an operand.
 template <class Term>
-struct each_term {
-    Term inner;
-};
+struct each_term {};
 /// All operands of a variadic operator: the parts of one split, each once, in any order.
 template <class Split>
-struct all_parts_term {
-    Split split;
-};
+struct all_parts_term {};
 /// Inside of `every_part`: the part at hand.
 struct part_term {};
 /// What reads the parts of a split, part by part.
 template <class Split, class Reader>
-struct every_part_term {
-    Split split;
-    Reader reader;
-};
+struct every_part_term {};
 /// A value that a function makes: `value_id(rewrite&)`.
 template <class F>
 struct computed_term {};
 /// A root that must be there and stays as it is.
 template <class Term>
-struct context_term {
-    Term inner;
-};
+struct context_term {};
 
 namespace detail {
 template <class T>
@@ -107,14 +95,14 @@ struct operator_word {
     requires std::is_empty_v<F>
     constexpr auto with(F) const noexcept { return operator_word<Op, Label, F>{}; }
     template <pattern_term... Operands>
-    constexpr auto operator()(Operands... operands) const noexcept {
+    constexpr auto operator()(Operands...) const noexcept {
         constexpr auto given = static_cast<int>(sizeof...(Operands));
         constexpr bool spread = (false || ... || detail::is_each<Operands>);
         static_assert(spread || given >= op_traits<Op>::min_inputs,
                       "an operator in the rule has fewer operands than it takes");
         static_assert(spread || op_traits<Op>::max_inputs == variadic || given <= op_traits<Op>::max_inputs,
                       "an operator in the rule has more operands than it takes");
-        return term<Op, Label, AttributeFunction, Operands...>{{operands...}};
+        return term<Op, Label, AttributeFunction, Operands...>{};
     }
 };
 
@@ -126,10 +114,10 @@ struct elementwise_word {
         return elementwise_word<Arity, L>{};
     }
     template <pattern_term... Operands>
-    constexpr auto operator()(Operands... operands) const noexcept {
+    constexpr auto operator()(Operands...) const noexcept {
         static_assert(sizeof...(Operands) == Arity,
                       "an elementwise operator in the rule has another number of operands");
-        return category_term<op_category::elementwise, Label, Operands...>{{operands...}};
+        return category_term<op_category::elementwise, Label, Operands...>{};
     }
 };
 
@@ -159,20 +147,20 @@ inline constexpr elementwise_word<2> binary{};
 
 /// All operands of a variadic operator: `concat[k](each(relu(x)))`.
 template <pattern_term Term>
-constexpr auto each(Term inner) noexcept {
-    return each_term<Term>{inner};
+constexpr auto each(Term) noexcept {
+    return each_term<Term>{};
 }
 /// The operands of a variadic operator are the parts of one split in any order: `concat[k](all_parts(split[s](x)))`.
 template <pattern_term Split>
-constexpr auto all_parts(Split s) noexcept {
-    return all_parts_term<Split>{s};
+constexpr auto all_parts(Split) noexcept {
+    return all_parts_term<Split>{};
 }
 /// The part at hand, inside of `every_part`.
 inline constexpr part_term part{};
 /// The readers of all parts of a split, one reader a part: `every_part(split[s](x), relu[r](part))`.
 template <pattern_term Split, pattern_term Reader>
-constexpr auto every_part(Split s, Reader r) noexcept {
-    return every_part_term<Split, Reader>{s, r};
+constexpr auto every_part(Split, Reader) noexcept {
+    return every_part_term<Split, Reader>{};
 }
 /// A value made by a captureless function `value_id(rewrite&)`.
 template <class F>
@@ -182,23 +170,21 @@ constexpr auto computed(F) noexcept {
 }
 /// A root of the pattern that is looked for and not replaced.
 template <pattern_term Term>
-constexpr auto context(Term inner) noexcept {
-    return context_term<Term>{inner};
+constexpr auto context(Term) noexcept {
+    return context_term<Term>{};
 }
 
 /// Several roots that are matched, and replaced, together.
 template <class... Terms>
-struct root_list {
-    std::tuple<Terms...> terms;
-};
+struct root_list {};
 template <pattern_term... Terms>
-constexpr auto roots(Terms... terms) noexcept {
-    return root_list<Terms...>{{terms...}};
+constexpr auto roots(Terms...) noexcept {
+    return root_list<Terms...>{};
 }
 /// Replacements of several roots, in their order.
 template <pattern_term... Terms>
-constexpr auto results(Terms... terms) noexcept {
-    return root_list<Terms...>{{terms...}};
+constexpr auto results(Terms...) noexcept {
+    return root_list<Terms...>{};
 }
 
 /// A replacement written as a captureless function `void(rewrite&)`, which calls `replace_root` for each replaced root.

@@ -8,9 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
-#include <tuple>
-#include <utility>
-#include <vector>
+#include <type_traits>
 
 namespace gsub {
 
@@ -63,161 +61,116 @@ struct name_list {
 template <fixed_string L>
 inline constexpr name_hash label_hash = L.view().empty() ? 0 : hash_name(L.view());
 
+/// What a lowered term is written to. The arrays are as large as the term's counts say.
+struct flat_writer {
+    node* nodes;
+    std::uint16_t* links;
+    std::uint16_t node_count = 0, link_count = 0;
+
+    /// Lowers the children, then appends the node; gives its number.
+    template <class... Kids>
+    constexpr std::uint16_t append(node n) {
+        n.links = sizeof...(Kids);
+        n.first_link = link_count;
+        link_count = static_cast<std::uint16_t>(link_count + sizeof...(Kids));
+        [[maybe_unused]] auto at = n.first_link;
+        ((links[at++] = Kids::lower(*this)), ...);
+        nodes[node_count] = n;
+        return node_count++;
+    }
+};
+
 /// Size, names and lowering of each kind of term.
 template <class T>
 struct info;
 
 template <class... Kids>
 struct kids_info {
-    static constexpr std::size_t nodes = (std::size_t{0} + ... + info<Kids>::nodes);
+    static constexpr std::size_t nodes = (std::size_t{1} + ... + info<Kids>::nodes);
     static constexpr std::size_t links = (sizeof...(Kids) + ... + info<Kids>::links);
     static constexpr void names(name_list& out) { (info<Kids>::names(out), ...); }
+    static constexpr std::uint16_t append(flat_writer& f, node n) { return f.append<info<Kids>...>(n); }
 };
 
-/// The flat form under construction.
-template <std::size_t Nodes, std::size_t Links>
-struct flat {
-    std::array<node, Nodes> nodes{};
-    std::array<std::uint16_t, Links> links{};
-    std::uint16_t node_count = 0, link_count = 0;
-
-    /// Lowers the children, then appends the node; gives its number.
-    template <class... Kids>
-    constexpr std::uint16_t append(node n, std::tuple<Kids...> const& kids) {
-        n.links = sizeof...(Kids);
-        n.first_link = link_count;
-        link_count = static_cast<std::uint16_t>(link_count + sizeof...(Kids));
-        auto at = n.first_link;
-        std::apply(
-            [&](auto const&... kid) {
-                ((links[at++] = info<std::remove_cvref_t<decltype(kid)>>::lower(*this, kid)), ...);
-            },
-            kids);
-        nodes[node_count] = n;
-        return node_count++;
-    }
-};
+constexpr node named(node_kind kind, name_hash name, std::string_view text) {
+    node n;
+    n.kind = kind;
+    n.name = name;
+    n.text = text;
+    return n;
+}
 
 template <fixed_string N>
 struct info<var_t<N>> : kids_info<> {
-    static constexpr std::size_t nodes = 1;
     static constexpr void names(name_list& out) { out.add(var_t<N>::name); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, var_t<N> const&) {
-        node n;
-        n.kind = node_kind::variable;
-        n.name = var_t<N>::name;
-        n.text = N.view();
-        return f.append(n, std::tuple{});
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        return append(f, named(node_kind::variable, var_t<N>::name, N.view()));
     }
 };
 template <fixed_string N>
 struct info<optional_t<N>> : kids_info<> {
-    static constexpr std::size_t nodes = 1;
     static constexpr void names(name_list& out) { out.add(optional_t<N>::name); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, optional_t<N> const&) {
-        node n;
-        n.kind = node_kind::optional;
-        n.name = optional_t<N>::name;
-        n.text = N.view();
-        return f.append(n, std::tuple{});
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        return append(f, named(node_kind::optional, optional_t<N>::name, N.view()));
     }
 };
 template <class Op, fixed_string L, class A, class... Kids>
-struct info<term<Op, L, A, Kids...>> {
-    static constexpr std::size_t nodes = 1 + kids_info<Kids...>::nodes, links = kids_info<Kids...>::links;
+struct info<term<Op, L, A, Kids...>> : kids_info<Kids...> {
     static constexpr void names(name_list& out) { out.add(label_hash<L>), kids_info<Kids...>::names(out); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, term<Op, L, A, Kids...> const& t) {
-        node n;
-        n.kind = node_kind::operation;
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        node n = named(node_kind::operation, label_hash<L>, L.view());
         n.op = id_of<Op>;
-        n.name = label_hash<L>;
-        n.text = L.view();
         n.category = op_traits<Op>::category;
         if constexpr (requires { op_traits<Op>::commutative; })
             n.commutative = op_traits<Op>::commutative && sizeof...(Kids) == 2;
         if constexpr (!std::is_same_v<A, no_attribute_function>)
             n.attributes = [](match const& m) { return intern<Op>(A{}(m)); };
-        return f.append(n, t.operands);
+        return kids_info<Kids...>::append(f, n);
     }
 };
 template <op_category C, fixed_string L, class... Kids>
-struct info<category_term<C, L, Kids...>> {
-    static constexpr std::size_t nodes = 1 + kids_info<Kids...>::nodes, links = kids_info<Kids...>::links;
+struct info<category_term<C, L, Kids...>> : kids_info<Kids...> {
     static constexpr void names(name_list& out) { out.add(label_hash<L>), kids_info<Kids...>::names(out); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, category_term<C, L, Kids...> const& t) {
-        node n;
-        n.kind = node_kind::category;
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        node n = named(node_kind::category, label_hash<L>, L.view());
         n.category = C;
-        n.name = label_hash<L>;
-        n.text = L.view();
-        return f.append(n, t.operands);
+        return kids_info<Kids...>::append(f, n);
     }
 };
 template <class T>
-struct info<each_term<T>> {
-    static constexpr std::size_t nodes = 1 + info<T>::nodes, links = 1 + info<T>::links;
-    static constexpr void names(name_list& out) { info<T>::names(out); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, each_term<T> const& t) {
-        node n;
-        n.kind = node_kind::each;
-        return f.append(n, std::tuple{t.inner});
+struct info<each_term<T>> : kids_info<T> {
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        return kids_info<T>::append(f, named(node_kind::each, 0, {}));
     }
 };
 template <class T>
-struct info<all_parts_term<T>> {
-    static constexpr std::size_t nodes = 1 + info<T>::nodes, links = 1 + info<T>::links;
-    static constexpr void names(name_list& out) { info<T>::names(out); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, all_parts_term<T> const& t) {
-        node n;
-        n.kind = node_kind::all_parts;
-        return f.append(n, std::tuple{t.split});
+struct info<all_parts_term<T>> : kids_info<T> {
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        return kids_info<T>::append(f, named(node_kind::all_parts, 0, {}));
     }
 };
 template <>
 struct info<part_term> : kids_info<> {
-    static constexpr std::size_t nodes = 1;
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, part_term const&) {
-        node n;
-        n.kind = node_kind::part;
-        return f.append(n, std::tuple{});
-    }
+    static constexpr std::uint16_t lower(flat_writer& f) { return append(f, named(node_kind::part, 0, {})); }
 };
 template <class S, class R>
-struct info<every_part_term<S, R>> {
-    static constexpr std::size_t nodes = 1 + kids_info<S, R>::nodes, links = kids_info<S, R>::links;
-    static constexpr void names(name_list& out) { kids_info<S, R>::names(out); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, every_part_term<S, R> const& t) {
-        node n;
-        n.kind = node_kind::every_part;
-        return f.append(n, std::tuple{t.split, t.reader});
+struct info<every_part_term<S, R>> : kids_info<S, R> {
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        return kids_info<S, R>::append(f, named(node_kind::every_part, 0, {}));
     }
 };
 template <class F>
 struct info<computed_term<F>> : kids_info<> {
-    static constexpr std::size_t nodes = 1;
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, computed_term<F> const&) {
-        node n;
-        n.kind = node_kind::computed;
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        node n = named(node_kind::computed, 0, {});
         n.compute = [](rewrite& r) { return F{}(r); };
-        return f.append(n, std::tuple{});
+        return append(f, n);
     }
 };
 template <class T>
-struct info<context_term<T>> {
-    static constexpr std::size_t nodes = info<T>::nodes, links = info<T>::links;
-    static constexpr void names(name_list& out) { info<T>::names(out); }
-    template <class Flat>
-    static constexpr std::uint16_t lower(Flat& f, context_term<T> const& t) {
-        auto const n = info<T>::lower(f, t.inner);
+struct info<context_term<T>> : info<T> {
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        auto const n = info<T>::lower(f);
         f.nodes[n].context = true;
         return n;
     }
@@ -228,38 +181,36 @@ inline constexpr bool is_context = false;
 template <class T>
 inline constexpr bool is_context<context_term<T>> = true;
 
-/// A list of roots, or a single root as a list of one.
+/// What is known of a list of roots; a single root is a list of one.
 template <class T>
-struct as_list {
-    using type = root_list<T>;
-    static constexpr type make(T const& t) { return {{t}}; }
-};
+struct list_info : list_info<root_list<T>> {};
 template <class... T>
-struct as_list<root_list<T...>> {
-    using type = root_list<T...>;
-    static constexpr type make(type const& t) { return t; }
-};
-
-template <class List>
-struct list_info;
-template <class... T>
-struct list_info<root_list<T...>> : kids_info<T...> {
+struct list_info<root_list<T...>> {
     static constexpr std::size_t size = sizeof...(T);
     static constexpr std::size_t replaced = (std::size_t{0} + ... + (is_context<T> ? 0 : 1));
-    static consteval name_list all_names() {
-        name_list out;
-        kids_info<T...>::names(out);
-        return out;
+    static constexpr std::size_t nodes = (std::size_t{0} + ... + info<T>::nodes);
+    static constexpr std::size_t links = (std::size_t{0} + ... + info<T>::links);
+    static constexpr void names(name_list& out) { (info<T>::names(out), ...); }
+    static constexpr void lower([[maybe_unused]] flat_writer f, [[maybe_unused]] std::uint16_t* numbers) {
+        ((*numbers++ = info<T>::lower(f)), ...);
     }
 };
+/// A replacement that is a function has no terms.
+template <class F>
+struct list_info<build_function<F>> : list_info<root_list<>> {};
+
+template <class T>
+inline constexpr void (*function_of)(rewrite&) = nullptr;
+template <class F>
+inline constexpr void (*function_of<build_function<F>>)(rewrite&) = [](rewrite& r) { F{}(r); };
 
 template <class Match, class Replacement>
 consteval bool all_bound() {
-    if constexpr (requires { list_info<Replacement>::size; }) {
-        constexpr auto bound = list_info<Match>::all_names(), used = list_info<Replacement>::all_names();
-        for (std::size_t i = 0; i < used.size; ++i)
-            if (!bound.contains(used.names[i])) return false;
-    }
+    name_list bound, used;
+    list_info<Match>::names(bound);
+    list_info<Replacement>::names(used);
+    for (std::size_t i = 0; i < used.size; ++i)
+        if (!bound.contains(used.names[i])) return false;
     return true;
 }
 
@@ -270,32 +221,23 @@ consteval bool all_bound() {
 /// A rule in its lowered form. Made by `rule<"name">(...)`; keep it in a constexpr variable at namespace scope.
 template <std::size_t MatchNodes, std::size_t MatchLinks, std::size_t Roots, std::size_t BuildNodes,
           std::size_t BuildLinks, std::size_t Outputs, std::size_t Where, std::size_t Prefer>
-class lowered_rule {
-public:
+struct lowered_rule {
     std::string_view name, source;
     rule_kind kind = rule_kind::atomic;
-    pattern::detail::flat<MatchNodes, MatchLinks> match_flat;
-    std::array<std::uint16_t, Roots> root_nodes{};
-    pattern::detail::flat<BuildNodes, BuildLinks> build_flat;
-    std::array<std::uint16_t, Outputs> output_nodes{};
+    std::array<pattern::node, MatchNodes> match_nodes{};
+    std::array<std::uint16_t, MatchLinks> match_links{};
+    std::array<std::uint16_t, Roots> roots{};
+    std::array<pattern::node, BuildNodes> build_nodes{};
+    std::array<std::uint16_t, BuildLinks> build_links{};
+    std::array<std::uint16_t, Outputs> outputs{};
     void (*build)(rewrite&) = nullptr;
     std::array<rule_condition, Where> where{};
     std::array<rule_condition, Prefer> prefer{};
 
     /// The rule as the engines take it; points into this object.
     [[nodiscard]] constexpr rule_program program() const noexcept {
-        return {name,
-                source,
-                kind,
-                match_flat.nodes,
-                match_flat.links,
-                root_nodes,
-                build_flat.nodes,
-                build_flat.links,
-                output_nodes,
-                build,
-                where,
-                prefer};
+        return {name,        source,      kind,    match_nodes, match_links, roots,
+                build_nodes, build_links, outputs, build,       where,       prefer};
     }
     /// The same law as a rule of another kind.
     [[nodiscard]] constexpr lowered_rule as(rule_kind k) const noexcept {
@@ -307,45 +249,21 @@ public:
 
 namespace detail {
 
-template <class List, class Flat, std::size_t N>
-constexpr void lower_roots(List const& list, Flat& f, std::array<std::uint16_t, N>& numbers) {
-    std::size_t i = 0;
-    std::apply(
-        [&](auto const&... t) {
-            ((numbers[i++] = pattern::detail::info<std::remove_cvref_t<decltype(t)>>::lower(f, t)), ...);
-        },
-        list.terms);
-}
-
 template <fixed_string Name, class Match, class Replacement, std::size_t W, std::size_t P>
-constexpr auto make_rule(Match const& matched, Replacement const& replacement, std::array<rule_condition, W> where,
-                         std::array<rule_condition, P> prefer, std::string_view source) {
-    using match_list = typename pattern::detail::as_list<Match>::type;
-    using match_info = pattern::detail::list_info<match_list>;
-    constexpr bool by_function = requires {
-        []<class F>(pattern::build_function<F>) {}(Replacement{});
-    };
-    if constexpr (by_function) {
-        lowered_rule<match_info::nodes, match_info::links, match_info::size, 0, 0, 0, W, P> r;
-        r.build = []<class F>(pattern::build_function<F>) { return +[](rewrite& x) { F{}(x); }; }(replacement);
-        r.name = Name.view(), r.source = source, r.where = where, r.prefer = prefer;
-        lower_roots(pattern::detail::as_list<Match>::make(matched), r.match_flat, r.root_nodes);
-        return r;
-    } else {
-        using build_list = typename pattern::detail::as_list<Replacement>::type;
-        using build_info = pattern::detail::list_info<build_list>;
-        static_assert(pattern::detail::all_bound<match_list, build_list>(),
-                      "the replacement uses a variable or label which the match does not bind");
-        static_assert(build_info::size == match_info::replaced,
-                      "the replacement has another number of results than the match has roots");
-        lowered_rule<match_info::nodes, match_info::links, match_info::size, build_info::nodes, build_info::links,
-                     build_info::size, W, P>
-            r;
-        r.name = Name.view(), r.source = source, r.where = where, r.prefer = prefer;
-        lower_roots(pattern::detail::as_list<Match>::make(matched), r.match_flat, r.root_nodes);
-        lower_roots(pattern::detail::as_list<Replacement>::make(replacement), r.build_flat, r.output_nodes);
-        return r;
-    }
+constexpr auto make_rule(std::array<rule_condition, W> where, std::array<rule_condition, P> prefer,
+                         std::string_view source) {
+    using matched = pattern::detail::list_info<Match>;
+    using built = pattern::detail::list_info<Replacement>;
+    constexpr auto function = pattern::detail::function_of<Replacement>;
+    static_assert(pattern::detail::all_bound<Match, Replacement>(),
+                  "the replacement uses a variable or label which the match does not bind");
+    static_assert(function || built::size == matched::replaced,
+                  "the replacement has another number of results than the match has roots");
+    lowered_rule<matched::nodes, matched::links, matched::size, built::nodes, built::links, built::size, W, P> r;
+    r.name = Name.view(), r.source = source, r.where = where, r.prefer = prefer, r.build = function;
+    matched::lower({r.match_nodes.data(), r.match_links.data()}, r.roots.data());
+    built::lower({r.build_nodes.data(), r.build_links.data()}, r.outputs.data());
+    return r;
 }
 
 } // namespace detail
@@ -354,22 +272,21 @@ constexpr auto make_rule(Match const& matched, Replacement const& replacement, s
 /// The compiler refuses a replacement that uses what the match does not bind, and operators with a wrong number of
 /// operands. *Example* `examples/03_rule.cpp`
 template <fixed_string Name, class Match, class Replacement>
-constexpr auto rule(Match match, Replacement replacement, provenance source) {
-    return detail::make_rule<Name>(match, replacement, std::array<rule_condition, 0>{}, std::array<rule_condition, 0>{},
-                                   source.text);
+constexpr auto rule(Match, Replacement, provenance source) {
+    return detail::make_rule<Name, Match, Replacement>(std::array<rule_condition, 0>{}, std::array<rule_condition, 0>{},
+                                                       source.text);
 }
 template <fixed_string Name, class Match, class Replacement, std::size_t W>
-constexpr auto rule(Match match, Replacement replacement, pattern::where_list<W> w, provenance source) {
-    return detail::make_rule<Name>(match, replacement, w.conditions, std::array<rule_condition, 0>{}, source.text);
+constexpr auto rule(Match, Replacement, pattern::where_list<W> w, provenance source) {
+    return detail::make_rule<Name, Match, Replacement>(w.conditions, std::array<rule_condition, 0>{}, source.text);
 }
 template <fixed_string Name, class Match, class Replacement, std::size_t P>
-constexpr auto rule(Match match, Replacement replacement, pattern::prefer_list<P> p, provenance source) {
-    return detail::make_rule<Name>(match, replacement, std::array<rule_condition, 0>{}, p.conditions, source.text);
+constexpr auto rule(Match, Replacement, pattern::prefer_list<P> p, provenance source) {
+    return detail::make_rule<Name, Match, Replacement>(std::array<rule_condition, 0>{}, p.conditions, source.text);
 }
 template <fixed_string Name, class Match, class Replacement, std::size_t W, std::size_t P>
-constexpr auto rule(Match match, Replacement replacement, pattern::where_list<W> w, pattern::prefer_list<P> p,
-                    provenance source) {
-    return detail::make_rule<Name>(match, replacement, w.conditions, p.conditions, source.text);
+constexpr auto rule(Match, Replacement, pattern::where_list<W> w, pattern::prefer_list<P> p, provenance source) {
+    return detail::make_rule<Name, Match, Replacement>(w.conditions, p.conditions, source.text);
 }
 
 /// Programs of several rules, e.g. to hand to a matcher: `rule_list(fuse_conv_bn, my_rule)`.

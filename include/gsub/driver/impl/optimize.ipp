@@ -78,7 +78,7 @@ GSUB_INLINE std::optional<any_graph> retyped(any_graph const& g, std::span<tenso
 
 // Both graphs at the largest of a few spatial sizes at which field arithmetic is affordable.
 GSUB_INLINE std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const& a, any_graph const& b,
-                                                                   std::vector<std::int64_t>& size) {
+                                                                   std::string& inputs_text) {
     for (std::int64_t const side : {128, 96, 80, 64, 48, 32, 16, 8}) {
         std::vector<tensor_type> inputs;
         bool smaller = false;
@@ -95,7 +95,8 @@ GSUB_INLINE std::optional<std::pair<any_graph, any_graph>> reduced(any_graph con
         if (!smaller) continue;
         auto p = retyped(a, inputs), q = retyped(b, inputs);
         if (!p || !q || operations(*p) > max_field_operations || operations(*q) > max_field_operations) continue;
-        size = {side};
+        inputs_text.clear();
+        for (auto const& t : inputs) inputs_text += message({inputs_text.empty() ? "" : ", ", to_string(t)});
         return std::pair{std::move(*p), std::move(*q)};
     }
     return std::nullopt;
@@ -109,7 +110,7 @@ GSUB_INLINE void check_in_field(verification_report& report, any_graph const& or
     });
     auto const *a = &original, *b = &rewritten;
     if (!fixed || std::max(operations(original), operations(rewritten)) > max_field_operations) {
-        small = reduced(original, rewritten, report.reduced_sizes);
+        small = reduced(original, rewritten, report.reduced_to);
         if (!small) {
             report.notes.push_back("the whole graph is too large to be compared in the field, at reduced sizes too");
             return;

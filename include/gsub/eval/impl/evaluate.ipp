@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <utility>
 
 namespace gsub {
 
@@ -104,18 +105,24 @@ public:
     }
 
 private:
-    tensor const& checked_input(node_id n, std::span<tensor const> inputs) const {
+    tensor const& checked_input(node_id n, std::span<tensor const> inputs) {
         auto const& t = inputs[g_.input_position(n)];
         auto const& declared = g_.type({n, 0});
         auto type = t.type();
         if (type.element == storage_type(declared.element, options_.compute)) type.element = declared.element;
+        auto const refuse = [&](std::string reason) {
+            throw error{problem{error_code::usage, g_.display_name(n), "input", std::move(reason), {}}};
+        };
         if (!compatible(type, declared))
-            throw error{problem{error_code::usage,
-                                g_.display_name(n),
-                                "input",
-                                message({"a tensor of type ", to_string(t.type()), " was given; the graph takes ",
-                                         to_string(declared)}),
-                                {}}};
+            refuse(message(
+                {"a tensor of type ", to_string(t.type()), " was given; the graph takes ", to_string(declared)}));
+        for (std::size_t i = 0; i < declared.dims.size(); ++i) {
+            if (!declared.dims[i].named()) continue;
+            auto const name = declared.dims[i].name().text();
+            if (auto const size = named_sizes_.try_emplace(name, t.dims()[i]).first->second; size != t.dims()[i])
+                refuse(message({"dimension ", name, " is ", t.dims()[i], " here and ", size,
+                                " in an input before; equal names are equal sizes"}));
+        }
         return t;
     }
 
@@ -156,7 +163,7 @@ private:
                          threads_};
         try {
             evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
-        } catch (error const& e) { throw e.within(message({"node \"", g_.display_name(n)})); }
+        } catch (error const& e) { throw e.within(message({"node \"", g_.display_name(n), "\""})); }
         for (std::uint32_t port = 0; port < types.size(); ++port)
             if (g_.type({n, port}).element == dtype::undefined) found_types_[{n, port}] = types[port].element;
         for (auto v : operands)
@@ -174,10 +181,17 @@ private:
     std::vector<tensor_type> result_types(node_id n, std::span<tensor const* const> tensors,
                                           std::span<dtype const> declared) const {
         std::vector<tensor_type> types;
+        // Where the graph knows every size and no operand is a list of numbers that sizes may follow from, the types
+        // are those that inference gave. All others are inferred again from what is there: a declared size is no proof.
         bool fixed = true;
         for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
             types.push_back(g_.type({n, port}));
             fixed = fixed && types.back().is_static();
+        }
+        for (auto v : g_.operands(n)) {
+            if (!v.valid()) continue;
+            auto const& t = g_.type(v);
+            fixed = fixed && t.is_static() && !(is_integer(t.element) && t.rank() < 2);
         }
         if (fixed) return types;
         small_vector<type_id, 8> operand_types;
@@ -193,9 +207,13 @@ private:
         infer(g_.operators(), g_.row(n), cx);
         if (cx.failed()) throw fault(n, error_code::invalid_input, cx.reason());
         for (std::size_t port = 0; port < types.size(); ++port) {
-            types[port] = cx.result_type(port);
+            auto const declared_type = std::exchange(types[port], cx.result_type(port));
             if (!types[port].is_static())
                 throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
+            if (!compatible(types[port], declared_type))
+                throw fault(n, error_code::invalid_input,
+                            message({"its result is ", to_string(types[port]), ", the graph declares ",
+                                     to_string(declared_type)}));
         }
         return types;
     }
@@ -221,11 +239,13 @@ private:
     evaluate_options const& options_;
     std::vector<std::vector<tensor>> values_; // by node
     std::vector<std::size_t> uses_left_;
-    std::map<value_id, dtype> found_types_; // of values whose type the graph does not know
+    std::map<std::string_view, std::int64_t> named_sizes_; // of the inputs seen so far
+    std::map<value_id, dtype> found_types_;                // of values whose type the graph does not know
     executor* threads_ = nullptr;
 };
 
-// A composite operator: its parts, as a graph of their own.
+// A composite operator: its parts, as a graph of their own. It is one operator, so 16-bit floats are rounded at its end
+// only, not after each part.
 GSUB_INLINE void run_by_decomposition(dialect const& d, std::span<eval_row const> table, std::uint16_t row,
                                       kernel_args& args, evaluate_options const& options) {
     any_graph parts{d};
@@ -236,8 +256,11 @@ GSUB_INLINE void run_by_decomposition(dialect const& d, std::span<eval_row const
             operands.push_back({});
             continue;
         }
-        operands.push_back(parts.add_input(tensor_type{args.declared[i], args.operands[i]->dims()}, {}));
-        inputs.push_back(*args.operands[i]);
+        auto const declared = args.declared[i];
+        auto const narrow = declared == dtype::f16 || declared == dtype::bf16;
+        auto const computed = narrow && options.compute == precision::native ? dtype::f32 : declared;
+        operands.push_back(parts.add_input(tensor_type{computed, args.operands[i]->dims()}, {}));
+        inputs.push_back(computed == declared ? *args.operands[i] : args.operands[i]->converted_to(computed));
     }
     auto const out = d.infer[row].build(parts, args.attributes, operands);
     parts.set_outputs({&out, 1});
@@ -245,7 +268,9 @@ GSUB_INLINE void run_by_decomposition(dialect const& d, std::span<eval_row const
     inner.on_node = nullptr;
     inner.round_outputs = false;
     inner.threads = args.threads;
-    args.results[0] = evaluate_graph(parts, table, inputs, inner).value()[0];
+    auto result = std::move(evaluate_graph(parts, table, inputs, inner).value()[0]);
+    auto const stored = args.results[0].element();
+    args.results[0] = result.element() == stored ? std::move(result) : result.converted_to(stored);
 }
 
 } // namespace detail

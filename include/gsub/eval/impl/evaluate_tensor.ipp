@@ -83,7 +83,7 @@ GSUB_INLINE void set_all(tensor& t, double real, std::int64_t integer) {
         else if constexpr (std::is_integral_v<T>)
             value = static_cast<T>(integer);
         else
-            value = static_cast<T>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(real));
+            value = tensor::scalar(real).converted_to(dtype_of<T>).template data<T>()[0];
         for (auto& x : t.mutable_data<T>()) x = value;
     });
 }
@@ -160,7 +160,7 @@ GSUB_INLINE void evaluate<ops::pad>::move(kernel_args& args) {
             auto const value = args.operands[2]->reshaped(ints{args.operands[2]->elements()});
             detail::gather_elements(value, out, [](box_index const&) { return 0; });
         } else {
-            detail::set_all(out, a.value, static_cast<std::int64_t>(a.value));
+            detail::set_all(out, a.value, math::constant<std::int64_t>(a.value));
         }
     }
     auto const strides = detail::row_major_strides(in.dims());

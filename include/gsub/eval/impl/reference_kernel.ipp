@@ -35,15 +35,18 @@ void blocked_product(T const* a, std::int64_t a_row, T const* b, std::int64_t b_
         matrix_in<T>{a, m, k, Eigen::OuterStride<>{a_row}} * matrix_in<T>{b, k, n, Eigen::OuterStride<>{b_row}};
 }
 
-// Runs `body(begin, end)` over pieces of [0, count), one a thread and more where pieces are large.
+// Runs `body(begin, end)` over pieces of [0, count), one a thread and more where pieces are large. Pieces begin at
+// multiples of `step`.
 template <class F>
-void parallel_pieces(executor& threads, std::int64_t count, std::int64_t least, F&& body) {
+void parallel_pieces(executor& threads, std::int64_t count, std::int64_t least, std::int64_t step, F&& body) {
     auto const pieces = std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1,
                                                  4 * static_cast<std::int64_t>(threads.concurrency()));
     if (pieces == 1 || threads.concurrency() == 1) return body(std::int64_t{0}, count);
     threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t i) {
         auto const p = static_cast<std::int64_t>(i);
-        body(count * p / pieces, count * (p + 1) / pieces);
+        auto const begin = count * p / pieces / step * step;
+        auto const end = p + 1 == pieces ? count : count * (p + 1) / pieces / step * step;
+        if (begin < end) body(begin, end);
     });
 }
 
@@ -99,7 +102,7 @@ void depthwise_2d(kernel<T>& k, attributes_of<ops::conv> const& a) {
     auto const per_group = y[1] / a.group;
     auto const *in = k.in(0).data(), *weights = k.in(1).data(), *bias = k.has(2) ? k.in(2).data() : nullptr;
     auto* const out = k.out().data();
-    parallel_pieces(k.threads(), y[0] * y[1], 8, [&](std::int64_t begin, std::int64_t end) {
+    parallel_pieces(k.threads(), y[0] * y[1], 8, 1, [&](std::int64_t begin, std::int64_t end) {
         for (auto plane = begin; plane < end; ++plane) {
             auto const n = plane / y[1], o = plane % y[1];
             auto const* const input = in + (n * x[1] + o / per_group) * x[2] * x[3];
@@ -187,13 +190,16 @@ void reference_kernel<ops::mat_mul>::run(kernel<T>& k) {
         auto const inner = b[0], n = b[1], m = inner == 0 ? product(a.first(a.size() - 1)) : product(a) / inner;
         auto const *pa = k.in(0).data(), *pb = k.in(1).data();
         auto* const out = k.out().data();
-        // Rows are split between threads; where there are few, columns.
+        // Rows are split between threads; where there are few, columns. Eigen sums the rows that are left over by its
+        // vectors in another order, so pieces hold whole vectors of any width: the result is the same for any number of
+        // threads.
+        constexpr std::int64_t whole_vectors = 96;
         if (m >= n)
-            detail::parallel_pieces(k.threads(), m, 32, [&](std::int64_t begin, std::int64_t end) {
+            detail::parallel_pieces(k.threads(), m, 32, whole_vectors, [&](std::int64_t begin, std::int64_t end) {
                 detail::blocked_product(pa + begin * inner, inner, pb, n, out + begin * n, n, end - begin, inner, n);
             });
         else
-            detail::parallel_pieces(k.threads(), n, 64, [&](std::int64_t begin, std::int64_t end) {
+            detail::parallel_pieces(k.threads(), n, 64, whole_vectors, [&](std::int64_t begin, std::int64_t end) {
                 detail::blocked_product(pa, inner, pb + begin, n, out + begin, n, m, inner, end - begin);
             });
         return;

@@ -72,7 +72,7 @@ private:
         auto& file = found->second;
         if (t.external_offset > file.data.size() || needed > file.data.size() - t.external_offset)
             malformed(message({"external data at ", t.external_offset, " with ", needed, " bytes in ",
-                               quoted(t.location), ", which has ", file.data.size()}));
+                               in_quotes(t.location), ", which has ", file.data.size()}));
         if (options_.map && needed > 0 && element != dtype::boolean) {
             if (!file.mapped) file.mapped = file.data.map();
             auto const* const at = file.mapped->data() + t.external_offset;
@@ -241,7 +241,7 @@ private:
                 if (name.empty()) continue;
                 if (inputs.contains(name) || initializers_.contains(name) || !producers_.emplace(name, i).second)
                     wrong(error_code::invalid_input, label(i), g.nodes[i].op_type,
-                          message({"value ", quoted(name), " is made more than once"}));
+                          message({"value ", in_quotes(name), " is made more than once"}));
             }
         // Inputs with an initializer are weights with a default; the default stands.
         for (auto const& v : g.inputs)
@@ -270,7 +270,7 @@ private:
                     captured.push_back(name);
                 else
                     wrong(error_code::invalid_input, label(i), n.op_type,
-                          message({"a subgraph reads value ", quoted(name), ", which does not exist"}));
+                          message({"a subgraph reads value ", in_quotes(name), ", which does not exist"}));
             }
         }
         names.insert(names.end(), captured.begin(), captured.end());
@@ -311,12 +311,12 @@ private:
                 if (made == producers_.end()) {
                     if (!exists(name))
                         wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
-                              message({"input ", quoted(name), " does not exist"}));
+                              message({"input ", in_quotes(name), " does not exist"}));
                     continue;
                 }
                 if (marks[made->second] == mark::open) {
                     wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
-                          message({"input ", quoted(name), " depends on the node itself"}));
+                          message({"input ", in_quotes(name), " depends on the node itself"}));
                     for (auto const& f : stack) marks[f.node] = mark::done; // one report a cycle
                     return stack.clear();
                 }
@@ -380,7 +380,7 @@ private:
         } catch (error const& e) {
             for (auto const& p : e.problems())
                 wrong(p.code, name, "initializer",
-                      p.node.empty() ? p.reason : message({quoted(p.node), ": ", p.reason}), p.hint);
+                      p.node.empty() ? p.reason : message({in_quotes(p.node), ": ", p.reason}), p.hint);
             made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
         }
         return values_[name] = made;
@@ -471,7 +471,7 @@ private:
         auto const before = graph_.capacity();
         auto const made = table_[*row].import(cx);
         if (auto const extra = cx.unread_attribute()) {
-            why.reason = message({"attribute ", quoted(*extra), " is not supported"});
+            why.reason = message({"attribute ", in_quotes(*extra), " is not supported"});
             why.hint = {};
             reason = std::move(why);
             if (made.node.index >= before) graph_.erase_unused(made.node);
@@ -528,7 +528,7 @@ private:
             if (!made.valid()) continue; // already a problem
             auto const declared = type_of(v);
             if (!compatible(graph_.type(made), declared))
-                note(message({"output ", quoted(v.name), " is declared as ", to_string(declared), " and is ",
+                note(message({"output ", in_quotes(v.name), " is declared as ", to_string(declared), " and is ",
                               to_string(graph_.type(made))}));
             outputs.push_back(made);
             names.emplace_back(v.name);

@@ -77,7 +77,7 @@ GSUB_INLINE std::string to_string(attribute_value const& value) {
     case attribute_kind::real:
         return detail::real_text(value.real());
     case attribute_kind::text:
-        return quoted(value.text());
+        return in_quotes(value.text());
     case attribute_kind::integer_list:
         return list(value.integer_list(), [](std::int64_t x) { return message({x}); });
     case attribute_kind::real_list:

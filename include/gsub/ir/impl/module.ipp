@@ -41,14 +41,14 @@ GSUB_INLINE std::vector<function const*> callees_first(module const& m, std::spa
             throw error{problem{error_code::invalid_input,
                                 std::string{caller},
                                 "call",
-                                message({"function ", quoted(name), " does not exist"}),
+                                message({"function ", in_quotes(name), " does not exist"}),
                                 {}}};
         if (auto const known = marks.find(f->name); known != marks.end()) {
             if (known->second == mark::open)
                 throw error{problem{error_code::invalid_input,
                                     std::string{caller},
                                     "call",
-                                    message({"function ", quoted(name), " calls itself"}),
+                                    message({"function ", in_quotes(name), " calls itself"}),
                                     {}}};
             return;
         }
@@ -192,13 +192,13 @@ GSUB_INLINE node_id add_call(any_graph& g, module const& m, std::string_view cal
         throw error{problem{error_code::invalid_input, {}, "call", std::move(reason), {}}};
     };
     auto const* f = m.find(callee);
-    if (!f) fail(message({"function ", quoted(callee), " does not exist"}));
+    if (!f) fail(message({"function ", in_quotes(callee), " does not exist"}));
     auto const inputs = f->body.inputs();
     if (inputs.size() != operands.size())
-        fail(message({operands.size(), " operands for ", inputs.size(), " inputs of ", quoted(callee)}));
+        fail(message({operands.size(), " operands for ", inputs.size(), " inputs of ", in_quotes(callee)}));
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (!compatible(g.type(operands[i]), f->body.type({inputs[i], 0})))
-            fail(message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ", quoted(callee), " takes ",
+            fail(message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ", in_quotes(callee), " takes ",
                           to_string(f->body.type({inputs[i], 0}))}));
     std::vector<type_id> types;
     for (std::size_t i = 0; i < f->body.output_count(); ++i) types.push_back(f->body.type_of(f->body.output(i)));

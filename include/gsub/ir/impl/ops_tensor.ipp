@@ -199,7 +199,7 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
     auto const& a = cx.attributes<ops::pad>();
     auto const& x = cx.type(0);
     if (a.mode != "constant" && a.mode != "edge" && a.mode != "reflect")
-        return cx.fail(message({"mode ", quoted(a.mode), "; constant, edge and reflect are supported"}));
+        return cx.fail(message({"mode ", in_quotes(a.mode), "; constant, edge and reflect are supported"}));
     if (!x.ranked) return cx.result(0, x);
     auto const rank = x.rank();
     ints every_axis;

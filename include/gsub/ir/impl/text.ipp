@@ -18,7 +18,7 @@ namespace detail {
 GSUB_INLINE std::string type_text(tensor_type const& t) {
     std::string text = std::string{to_string(t.element)} + (t.ranked ? "[" : "[*");
     for (std::size_t i = 0; i < t.dims.size(); ++i)
-        text += t.dims[i].named() ? message({i ? ",'" : "'", quoted(t.dims[i].name().text())})
+        text += t.dims[i].named() ? message({i ? ",'" : "'", in_quotes(t.dims[i].name().text())})
                                   : message({i ? "," : "", to_string(t.dims[i])});
     return text + (t.arrangement.empty() ? "]" : message({"]:", t.arrangement.text()}));
 }
@@ -36,13 +36,13 @@ GSUB_INLINE void print_graph(std::string& out, any_graph const& g, text_options 
             auto const number = numbers.size();
             numbers[{n, port}] = number;
             emit({port ? ", " : "", "%", number});
-            if (auto const name = g.name({n, port}); !name.empty()) emit({" ", quoted(name)});
+            if (auto const name = g.name({n, port}); !name.empty()) emit({" ", in_quotes(name)});
             emit({": ", type_text(g.type({n, port}))});
         }
         emit({g.result_count(n) ? " " : "", "= "});
         auto const& op = g.op(n);
         if (!op.domain.empty() && op.category != op_category::structural && !g.is<ops::opaque>(n))
-            emit({quoted(op.domain), "."});
+            emit({in_quotes(op.domain), "."});
         emit({op.name});
         if (g.operand_count(n) > 0 || op.category != op_category::structural) {
             emit({"("});
@@ -74,26 +74,26 @@ GSUB_INLINE void print_graph(std::string& out, any_graph const& g, text_options 
         }
         if (auto const sources = g.sources(n); !sources.empty()) {
             emit({" from"});
-            for (std::size_t i = 0; i < sources.size(); ++i) emit({i ? "," : "", " ", quoted(sources[i])});
+            for (std::size_t i = 0; i < sources.size(); ++i) emit({i ? "," : "", " ", in_quotes(sources[i])});
         }
         emit({"\n"});
     }
     emit({"  return"});
     for (std::size_t i = 0; i < g.output_count(); ++i) {
         emit({i ? "," : "", " ", reference(g.output(i))});
-        if (i < g.info().output_names.size()) emit({" ", quoted(g.info().output_names[i])});
+        if (i < g.info().output_names.size()) emit({" ", in_quotes(g.info().output_names[i])});
     }
     emit({"\n"});
 }
 
 GSUB_INLINE void print_info(std::string& out, graph_info const& info) {
     for (auto const& [domain, version] : info.domains)
-        out += message({"  domain ", quoted(domain), " ", version, "\n"});
+        out += message({"  domain ", in_quotes(domain), " ", version, "\n"});
     for (auto const& [key, value] : info.metadata)
-        out += message({"  metadata ", quoted(key), " ", quoted(value), "\n"});
-    for (auto const& f : info.functions) out += message({"  function ", quoted(f), "\n"});
+        out += message({"  metadata ", in_quotes(key), " ", in_quotes(value), "\n"});
+    for (auto const& f : info.functions) out += message({"  function ", in_quotes(f), "\n"});
     for (auto const& [name, type] : info.foreign_types)
-        out += message({"  foreign ", quoted(name), " ", quoted(type), "\n"});
+        out += message({"  foreign ", in_quotes(name), " ", in_quotes(type), "\n"});
 }
 
 // ---- parsing
@@ -110,7 +110,7 @@ public:
                             {},
                             {},
                             message({"line ", line_, ": expected ", expected, ", found ",
-                                     at_ < text_.size() ? quoted(rest) : "the end"}),
+                                     at_ < text_.size() ? in_quotes(rest) : "the end"}),
                             {}}};
     }
     [[nodiscard]] bool done() { return skip_space(), at_ == text_.size(); }
@@ -124,7 +124,7 @@ public:
         return true;
     }
     void expect(std::string_view token) {
-        if (!accept(token)) fail(quoted(token));
+        if (!accept(token)) fail(in_quotes(token));
     }
     std::string_view word() {
         skip_space();
@@ -222,7 +222,7 @@ GSUB_INLINE tensor_type parse_type(text_reader& in) {
     if (!in.accept("?")) {
         auto const name = in.word();
         auto const element = dtype_named(name);
-        if (!element || *element == dtype::field61) in.fail(message({"an element type instead of ", quoted(name)}));
+        if (!element || *element == dtype::field61) in.fail(message({"an element type instead of ", in_quotes(name)}));
         t.element = *element;
     }
     in.expect("[");
@@ -346,7 +346,7 @@ GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits 
                 auto const key = in.word();
                 std::size_t i = 0;
                 while (i < infos.size() && infos[i].name != key) ++i;
-                if (i == infos.size()) in.fail(message({"an attribute of ", op.name, " instead of ", quoted(key)}));
+                if (i == infos.size()) in.fail(message({"an attribute of ", op.name, " instead of ", in_quotes(key)}));
                 in.expect("=");
                 attributes[i] = parse_attribute(in, infos[i].kind);
             }
@@ -419,7 +419,7 @@ GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits 
 } // namespace detail
 
 GSUB_INLINE std::string to_text(any_graph const& g, text_options const& options) {
-    auto out = message({"graph ", quoted(g.info().name), " {\n"});
+    auto out = message({"graph ", in_quotes(g.info().name), " {\n"});
     detail::print_info(out, g.info());
     detail::print_graph(out, g, options);
     return out + "}\n";
@@ -427,13 +427,13 @@ GSUB_INLINE std::string to_text(any_graph const& g, text_options const& options)
 
 GSUB_INLINE std::string to_text(module const& m, text_options const& options) {
     std::string out = "module {\n";
-    for (auto const& entry : m.entry_points()) out += message({"entry ", quoted(entry), "\n"});
+    for (auto const& entry : m.entry_points()) out += message({"entry ", in_quotes(entry), "\n"});
     for (auto const& f : m.functions()) {
-        out += message({"function ", quoted(f.name)});
+        out += message({"function ", in_quotes(f.name)});
         if (f.attributes.primitive) out += " primitive";
-        if (!f.attributes.composite_name.empty()) out += message({" composite ", quoted(f.attributes.composite_name)});
-        if (!f.attributes.compiler.empty()) out += message({" compiler ", quoted(f.attributes.compiler)});
-        if (!f.attributes.symbol.empty()) out += message({" symbol ", quoted(f.attributes.symbol)});
+        if (!f.attributes.composite_name.empty()) out += message({" composite ", in_quotes(f.attributes.composite_name)});
+        if (!f.attributes.compiler.empty()) out += message({" compiler ", in_quotes(f.attributes.compiler)});
+        if (!f.attributes.symbol.empty()) out += message({" symbol ", in_quotes(f.attributes.symbol)});
         out += message({"\n", to_text(f.body, options)});
     }
     return out + "}\n";

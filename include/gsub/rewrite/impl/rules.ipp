@@ -45,7 +45,7 @@ GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_progra
             return error{problem{error_code::usage,
                                  {},
                                  {},
-                                 message({"there is no rule ", quoted(name)}),
+                                 message({"there is no rule ", in_quotes(name)}),
                                  "gsub verify-rules lists the rules"}};
         chosen[static_cast<std::size_t>(found - from.begin())] = !without;
     }

@@ -1,0 +1,8 @@
+// Umbrella of layer report: tables, summaries, JSON, DOT, progress.
+#pragma once
+
+#include <gsub/report/dot.hpp>
+#include <gsub/report/progress.hpp>
+#include <gsub/report/summary.hpp>
+#include <gsub/report/table.hpp>
+#include <gsub/report/units.hpp>

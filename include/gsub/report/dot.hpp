@@ -1,0 +1,18 @@
+// Graphs as pictures, for Graphviz.
+#pragma once
+
+#include <gsub/ir/graph.hpp>
+
+#include <string>
+
+namespace gsub::report {
+
+/// The graph in the DOT language: a box an operator with its type, constants left out, weight arithmetic dashed. Names
+/// from the model are escaped; node identifiers are made here.
+[[nodiscard]] std::string to_dot(any_graph const& g);
+
+} // namespace gsub::report
+
+#ifndef GSUB_COMPILED
+#include <gsub/report/impl/dot.ipp>
+#endif

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <gsub/core/config.hpp>
+#include <gsub/report/json.hpp>
+
+namespace gsub::report {
+
+GSUB_INLINE io::json to_json(graph_summary const& s) {
+    auto const values = [](auto const& list) {
+        auto out = io::json::array();
+        for (auto const& entry : list) out.push_back({{"name", entry.first}, {"type", entry.second}});
+        return out;
+    };
+    io::json operators = io::json::object();
+    for (auto const& entry : s.operators) operators[entry.first] = entry.second;
+    return {
+        {"inputs", values(s.inputs)}, {"outputs", values(s.outputs)},   {"nodes", s.nodes}, {"constants", s.constants},
+        {"parameters", s.parameters}, {"weight_bytes", s.weight_bytes}, {"flop", s.flop},   {"bytes_moved", s.bytes},
+        {"peak_bytes", s.peak_bytes}, {"operators", operators}};
+}
+
+GSUB_INLINE io::json to_json(optimize_report const& r) {
+    auto const price = [&](double value) { return io::json{{"value", value}, {"unit", r.unit}}; };
+    auto applied = io::json::array();
+    for (auto const& a : r.applied)
+        applied.push_back({{"rule", a.rule}, {"site", a.site}, {"cost_after", a.cost_after}});
+    auto history = io::json::array();
+    for (auto const& h : r.search.history) history.push_back({{"graphs_explored", h.steps}, {"cost", h.cost}});
+    io::json out{
+        {"cost_before", price(r.cost_before)},
+        {"cost_after", price(r.cost_after)},
+        {"cost_start", price(r.cost_start)},
+        {"kernels_before", r.nodes_before},
+        {"kernels_after", r.nodes_after},
+        {"graphs_explored", r.search.expanded},
+        {"graphs_generated", r.search.generated},
+        {"graphs_distinct", r.search.distinct},
+        {"matches_not_applicable", r.inapplicable},
+        {"seconds", r.search.seconds},
+        {"stop_reason", search::to_string(r.search.why)},
+        {"cleaned", {{"simplified", r.cleaned.simplified}, {"shared", r.cleaned.shared}, {"erased", r.cleaned.erased}}},
+        {"applied", applied},
+        {"history", history}};
+    if (r.verification.attempted) {
+        auto const& v = r.verification;
+        out["verification"] = {{"equal", v.equal},
+                               {"whole_graph_in_field", v.whole_in_field},
+                               {"inputs_reduced_to", v.reduced_to},
+                               {"rewrites_checked", v.rewrites_checked},
+                               {"rewrites_skipped", v.rewrites_skipped},
+                               {"on_numbers", v.on_numbers},
+                               {"max_relative_error", v.max_relative_error},
+                               {"notes", v.notes}};
+    }
+    return out;
+}
+
+} // namespace gsub::report

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gsub/core/config.hpp>
+#include <gsub/core/message.hpp>
+#include <gsub/report/progress.hpp>
+#include <gsub/report/units.hpp>
+
+#include <unistd.h>
+
+namespace gsub::report {
+
+GSUB_INLINE progress_reporter::progress_reporter(std::FILE* to, bool quiet)
+    : to_(to), terminal_(::isatty(::fileno(to)) == 1), quiet_(quiet) {}
+
+GSUB_INLINE void progress_reporter::on_progress(progress const& p) {
+    if (quiet_) return;
+    auto const now = clock::now();
+    auto const fresh = phase_ != p.phase;
+    if (fresh) {
+        finish();
+        phase_ = p.phase;
+        phase_begin_ = now;
+    } else if (now - last_ < (terminal_ ? std::chrono::milliseconds{100} : std::chrono::milliseconds{5000})) {
+        return;
+    }
+    last_ = now;
+    auto line = message({p.phase});
+    if (p.total > 0)
+        line += message({" ", p.done, "/", p.total});
+    else if (p.done > 0)
+        line += message({" ", p.done});
+    if (!p.detail.empty()) line += message({", ", p.detail});
+    line += message({", ", fixed(std::chrono::duration<double>(now - phase_begin_).count(), 1), " s"});
+    if (terminal_)
+        std::fprintf(to_, "\r\033[K%s", line.c_str());
+    else
+        std::fprintf(to_, "%s\n", line.c_str());
+    std::fflush(to_);
+    open_ = terminal_;
+}
+
+GSUB_INLINE void progress_reporter::on_note(std::string_view text) {
+    finish();
+    std::fprintf(to_, "note: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+GSUB_INLINE void progress_reporter::finish() {
+    if (open_) std::fputs("\r\033[K", to_);
+    open_ = false;
+    phase_.clear();
+}
+
+} // namespace gsub::report

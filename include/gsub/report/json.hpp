@@ -1,0 +1,22 @@
+// What a graph is and what an optimization did, as JSON. Includes the JSON library; not part of the umbrella.
+#pragma once
+
+#include <gsub/driver/optimize.hpp>
+#include <gsub/io/json.hpp>
+#include <gsub/report/summary.hpp>
+
+namespace gsub::report {
+
+/// Keys `inputs`, `outputs` (name and type), `nodes`, `constants`, `parameters`, `weight_bytes`, `flop`, `bytes_moved`,
+/// `peak_bytes`, `operators`.
+[[nodiscard]] io::json to_json(graph_summary const& s);
+/// `cost_before` and `cost_after` as `{value, unit}`, `graphs_explored` (expanded), `seconds`, `stop_reason`, `applied`
+/// as
+/// `{rule, site, cost_after}`, `history`, and `verification` where there was one.
+[[nodiscard]] io::json to_json(optimize_report const& r);
+
+} // namespace gsub::report
+
+#ifndef GSUB_COMPILED
+#include <gsub/report/impl/json.ipp>
+#endif

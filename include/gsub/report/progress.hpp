@@ -1,0 +1,38 @@
+// Progress and notes on a stream: one moving line on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <gsub/core/observer.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace gsub::report {
+
+/// Writes what a call tells to a C stream, usually stderr. On a terminal progress is one line that is overwritten;
+/// elsewhere each phase is a line, with a further line every few seconds. Call `finish` before other output.
+class progress_reporter : public observer {
+public:
+    /// `quiet` leaves notes alone.
+    explicit progress_reporter(std::FILE* to, bool quiet = false);
+    ~progress_reporter() override { finish(); }
+
+    void on_progress(progress const& p) override;
+    void on_note(std::string_view text) override;
+    /// Ends a line that is under way.
+    void finish();
+
+private:
+    using clock = std::chrono::steady_clock;
+    std::FILE* to_;
+    bool terminal_, quiet_, open_ = false;
+    std::string phase_;
+    clock::time_point phase_begin_, last_;
+};
+
+} // namespace gsub::report
+
+#ifndef GSUB_COMPILED
+#include <gsub/report/impl/progress.ipp>
+#endif

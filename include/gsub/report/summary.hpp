@@ -1,0 +1,34 @@
+// What a graph is and what an optimization did, for people and for programs.
+#pragma once
+
+#include <gsub/driver/optimize.hpp>
+#include <gsub/ir/graph.hpp>
+
+#include <map>
+#include <string>
+
+namespace gsub::report {
+
+/// Figures of a graph.
+struct graph_summary {
+    std::map<std::string, std::size_t> operators; ///< nodes of each operator, constants and inputs left out
+    std::size_t nodes = 0, constants = 0;
+    std::int64_t parameters = 0; ///< elements of all constants
+    double weight_bytes = 0;
+    double flop = 0, bytes = 0;                                       ///< of one run, as the cost models count them
+    double peak_bytes = 0;                                            ///< of intermediate results
+    std::vector<std::pair<std::string, std::string>> inputs, outputs; ///< name and type
+};
+[[nodiscard]] graph_summary summarize(any_graph const& g);
+[[nodiscard]] std::string to_text(graph_summary const& s);
+
+/// Costs before and after, applied rules with their sites, why the search stopped, what verification showed.
+[[nodiscard]] std::string to_text(optimize_report const& r);
+/// The verification alone, a few lines.
+[[nodiscard]] std::string to_text(verification_report const& v);
+
+} // namespace gsub::report
+
+#ifndef GSUB_COMPILED
+#include <gsub/report/impl/summary.ipp>
+#endif

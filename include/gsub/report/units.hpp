@@ -1,0 +1,22 @@
+// Quantities as people read them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace gsub::report {
+
+/// A quantity with three significant digits and a prefix: `1.50 ms`, `4.09 GFLOP`, `102 MB`. Bytes count in powers of
+/// ten.
+[[nodiscard]] std::string human(double amount, std::string_view unit);
+/// A number with a fixed number of decimals, whatever the locale.
+[[nodiscard]] std::string fixed(double number, int decimals);
+/// `12.3 %`
+[[nodiscard]] std::string percent(double share);
+
+} // namespace gsub::report
+
+#ifndef GSUB_COMPILED
+#include <gsub/report/impl/units.ipp>
+#endif

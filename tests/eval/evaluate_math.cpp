@@ -1,0 +1,264 @@
+#include "catch.hpp"
+#include "eval/compute.hpp"
+#include <gsub/eval/evaluate_math.hpp>
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+namespace evaluate_math_test {
+
+using namespace gsub;
+using compute::f32;
+using compute::failure;
+using compute::near;
+using compute::normal;
+using compute::one;
+using compute::same;
+
+inline constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr auto inf = std::numeric_limits<float>::infinity();
+
+static_assert(detail::has_evaluate<ops::relu> && detail::has_evaluate<ops::cast> && detail::has_evaluate<ops::gemm>);
+static_assert(!detail::has_evaluate<ops::hard_swish>, "a composite operator follows from its decomposition");
+static_assert(detail::elementwise_unary<ops::sigmoid, double> && detail::elementwise_binary<ops::add, field61>);
+static_assert(detail::instantiable<ops::add, field61>() && !detail::instantiable<ops::relu, field61>());
+static_assert(detail::instantiable<ops::relu, std::int8_t>() && !detail::instantiable<ops::tanh, std::int8_t>());
+
+// Element by element, by a function of doubles.
+tensor mapped(tensor const& x, std::function<double(double)> const& f) {
+    auto y = x.converted_to(dtype::f64);
+    for (auto& v : y.mutable_data<double>()) v = f(v);
+    return y;
+}
+
+template <class Op>
+void check_unary(attributes_of<Op> const& a, std::function<double(double)> const& f) {
+    CAPTURE(op_traits<Op>::name);
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        auto const x = normal({3, 17}, seed);
+        CHECK(near(one<Op>(a, {x}), mapped(x, f), 1e-6));
+        CHECK(near(one<Op>(a, {x.converted_to(dtype::f64)}), mapped(x, f), 1e-14));
+        auto const half = x.converted_to(dtype::f16), brain = x.converted_to(dtype::bf16);
+        // 16-bit floats are computed in float and rounded once.
+        CHECK(same(one<Op>(a, {half}), one<Op>(a, {half.converted_to(dtype::f32)}).converted_to(dtype::f16)));
+        CHECK(same(one<Op>(a, {brain}), one<Op>(a, {brain.converted_to(dtype::f32)}).converted_to(dtype::bf16)));
+    }
+    CHECK(one<Op>(a, {tensor::zeros(dtype::f32, ints{2, 0})}).elements() == 0);
+    CHECK(one<Op>(a, {tensor::scalar(0.5f)}).rank() == 0);
+}
+
+TEST_CASE("elementwise operators of one operand compute their formula, in every precision") {
+    auto const hard = [](double alpha, double beta) {
+        return [=](double x) { return std::min(std::max(alpha * x + beta, 0.0), 1.0); };
+    };
+    check_unary<ops::relu>({}, [](double x) { return std::max(x, 0.0); });
+    check_unary<ops::clip>({.min = -0.5, .max = 0.25}, [](double x) { return std::min(std::max(x, -0.5), 0.25); });
+    check_unary<ops::sigmoid>({}, [](double x) { return 1 / (1 + std::exp(-x)); });
+    check_unary<ops::tanh>({}, [](double x) { return std::tanh(x); });
+    check_unary<ops::sqrt>({}, [](double x) { return std::sqrt(x); });
+    check_unary<ops::hard_sigmoid>({}, hard(0.2, 0.5));
+    check_unary<ops::hard_sigmoid>({.alpha = 0.7, .beta = -0.1}, hard(0.7, -0.1));
+    check_unary<ops::hard_swish>({}, [&](double x) { return x * hard(1.0 / 6, 0.5)(x); });
+    check_unary<ops::sum>({}, [](double x) { return x; });
+}
+
+TEST_CASE("NaN and infinities pass as IEEE 754 and ONNX Runtime have them") {
+    auto const x = f32({5}, {nan, inf, -inf, -0.0f, -1});
+    CHECK(near(one<ops::relu>({x}), f32({5}, {nan, inf, 0, 0, 0})));
+    CHECK(near(one<ops::clip>({.min = -2, .max = 3}, {x}), f32({5}, {nan, 3, -2, 0, -1})));
+    CHECK(near(one<ops::clip>({}, {x}), x)); // no bound
+    CHECK(near(one<ops::sigmoid>({x}), f32({5}, {nan, 1, 0, 0.5f, 0.26894143f})));
+    CHECK(near(one<ops::tanh>({x}), f32({5}, {nan, 1, -1, 0, -0.76159416f})));
+    CHECK(near(one<ops::sqrt>({x}), f32({5}, {nan, inf, nan, 0, nan})));
+    CHECK(near(one<ops::mul>({x, f32({1}, {0})}), f32({5}, {nan, nan, nan, 0, 0}))); // x * 0 is not 0
+    CHECK(near(one<ops::sub>({x, x}), f32({5}, {nan, nan, nan, 0, 0})));             // x - x neither
+    CHECK(near(one<ops::div>({f32({3}, {1, -1, 0}), f32({1}, {0})}), f32({3}, {inf, -inf, nan})));
+    auto const huge = f32({2}, {1000, -1000});
+    CHECK(near(one<ops::sigmoid>({huge}), f32({2}, {1, 0})));
+    // Denormal numbers are numbers.
+    auto const least = std::numeric_limits<float>::denorm_min();
+    CHECK(one<ops::add>({tensor::scalar(least), tensor::scalar(least)}).data<float>()[0] == 2 * least);
+}
+
+TEST_CASE("clip is min(max(x, low), high), also where the bounds are crossed or operands") {
+    auto const x = f32({4}, {-3, -1, 1, 3});
+    CHECK(same(one<ops::clip>({.min = 2, .max = -2}, {x}), f32({4}, {-2, -2, -2, -2})));
+    CHECK(same(one<ops::clip>({}, {x, tensor::scalar(-2.0f), tensor::scalar(2.0f)}), f32({4}, {-2, -1, 1, 2})));
+    CHECK(same(one<ops::clip>({}, {x, {}, tensor::scalar(0.0f)}), f32({4}, {-3, -1, 0, 0})));
+    CHECK(same(one<ops::clip>({}, {x, tensor::scalar(0.0f)}), f32({4}, {0, 0, 1, 3})));
+    // Bounds of integers: infinite ones are none, real ones are truncated, NaN bounds nothing.
+    auto const i = tensor::from<std::int32_t>({3}, {std::numeric_limits<std::int32_t>::min(), 0, 7});
+    CHECK(same(one<ops::clip>({}, {i}), i));
+    CHECK(same(one<ops::clip>({.min = nan, .max = nan}, {i}), i));
+    CHECK(same(one<ops::clip>({.min = nan, .max = nan}, {x}), x));
+    CHECK(same(one<ops::clip>({.min = -1e300, .max = 6.5}, {i}),
+               tensor::from<std::int32_t>({3}, {std::numeric_limits<std::int32_t>::min(), 0, 6})));
+    CHECK(same(one<ops::clip>({.min = 5}, {tensor::from<std::uint8_t>({2}, {0, 255})}),
+               tensor::from<std::uint8_t>({2}, {5, 255})));
+    CHECK(failure<ops::clip>({}, {x, tensor::scalar(std::int64_t{0})}).find("element types must be equal") !=
+          std::string::npos);
+}
+
+TEST_CASE("integers add, subtract, multiply and divide modulo two to the number of bits") {
+    auto const a = tensor::from<std::int8_t>({4}, {127, -128, -128, 7}),
+               b = tensor::from<std::int8_t>({4}, {1, -1, 0, -2});
+    CHECK(same(one<ops::add>({a, b}), tensor::from<std::int8_t>({4}, {-128, 127, -128, 5})));
+    CHECK(same(one<ops::sub>({a, b}), tensor::from<std::int8_t>({4}, {126, -127, -128, 9})));
+    CHECK(same(one<ops::mul>({a, b}), tensor::from<std::int8_t>({4}, {127, -128, 0, -14})));
+    CHECK(same(one<ops::div>({a, b}), tensor::from<std::int8_t>({4}, {127, -128, 0, -3})));
+    CHECK(same(one<ops::sum>({}, {a, b, a}), tensor::from<std::int8_t>({4}, {-1, -1, 0, 12})));
+    auto const wide = compute::i64({std::numeric_limits<std::int64_t>::min(), 5});
+    CHECK(same(one<ops::div>({wide, compute::i64({-1, 0})}),
+               compute::i64({std::numeric_limits<std::int64_t>::min(), 0})));
+    CHECK(same(one<ops::sub>({tensor::from<std::uint8_t>({1}, {1}), tensor::from<std::uint8_t>({1}, {2})}),
+               tensor::from<std::uint8_t>({1}, {255})));
+    CHECK(same(one<ops::relu>({tensor::from<std::int16_t>({2}, {-5, 5})}), tensor::from<std::int16_t>({2}, {0, 5})));
+}
+
+TEST_CASE("what is defined on real numbers only refuses integers, and truth values are no numbers") {
+    auto const i = tensor::from<std::int32_t>({1}, {1});
+    CHECK(failure<ops::sigmoid>({}, {i}).find("not supported: Sigmoid: element type i32 is not supported") !=
+          std::string::npos);
+    CHECK(failure<ops::tanh>({}, {i}).find("element type i32 is not supported") != std::string::npos);
+    CHECK(failure<ops::hard_swish>({}, {i}).find("it takes floating types") != std::string::npos);
+    CHECK(failure<ops::add>({}, {tensor::scalar(true), tensor::scalar(true)}).find("element type bool") !=
+          std::string::npos);
+}
+
+TEST_CASE("addition and multiplication commute, and distribute up to rounding") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto const a = normal({2, 3, 4}, 3 * seed), b = normal({3, 1}, 3 * seed + 1), c = normal({4}, 3 * seed + 2);
+        CHECK(same(one<ops::add>({a, b}), one<ops::add>({b, a})));
+        CHECK(same(one<ops::mul>({a, b}), one<ops::mul>({b, a})));
+        CHECK(near(one<ops::mul>({a, one<ops::add>({b, c})}),
+                   one<ops::add>({one<ops::mul>({a, b}), one<ops::mul>({a, c})})));
+        CHECK(near(one<ops::mul>({one<ops::div>({a, b}), b}), one<ops::add>({a, one<ops::sub>({b, b})})));
+        CHECK(near(one<ops::sum>({}, {a, b, c}), one<ops::add>({one<ops::add>({a, b}), c})));
+        CHECK(same(one<ops::sum>({}, {a}), a));
+    }
+}
+
+TEST_CASE("a cast rounds, truncates and saturates as a conversion of the tensor does") {
+    auto const x = f32({6}, {1.5f, -1.5f, 300, -1e10f, nan, 0});
+    for (auto to : {dtype::f64, dtype::f16, dtype::bf16, dtype::i64, dtype::i32, dtype::i8, dtype::u8, dtype::boolean})
+        CHECK(same(one<ops::cast>({.to = to}, {x}), x.converted_to(to)));
+    CHECK(same(one<ops::cast>({.to = dtype::i32}, {f32({3}, {2.9f, -2.9f, inf})}),
+               tensor::from<std::int32_t>({3}, {2, -2, std::numeric_limits<std::int32_t>::max()})));
+    CHECK(same(one<ops::cast>({.to = dtype::f32}, {tensor::from<bool>({2}, {true, false})}), f32({2}, {1, 0})));
+}
+
+// numpy's matmul on stacks of matrices, by its definition.
+tensor naive_product(tensor const& a, tensor const& b) {
+    auto const x = a.converted_to(dtype::f64), y = b.converted_to(dtype::f64);
+    auto const m = a.dims()[a.rank() - 2], k = a.dims()[a.rank() - 1], n = b.dims()[b.rank() - 1];
+    auto const batch =
+        broadcast(shape(a.dims().begin(), a.dims().end() - 2), shape(b.dims().begin(), b.dims().end() - 2));
+    REQUIRE(batch);
+    ints dims;
+    for (auto d : *batch) dims.push_back(d.size());
+    auto const stacks = dims;
+    dims.push_back(m), dims.push_back(n);
+    auto z = tensor::zeros(dtype::f64, dims);
+    if (z.elements() == 0) return z;
+    auto const start = [&](tensor const& t, box_index const& at) {
+        std::int64_t offset = 0;
+        auto const own = t.dims().first(t.rank() - 2);
+        for (std::size_t i = 0; i < own.size(); ++i)
+            offset = offset * own[i] + (own[i] == 1 ? 0 : at[stacks.size() - own.size() + i]);
+        return offset * t.dims()[t.rank() - 2] * t.dims()[t.rank() - 1];
+    };
+    box_index at{stacks};
+    auto* out = z.mutable_data<double>().data();
+    do
+        for (std::int64_t i = 0; i < m; ++i)
+            for (std::int64_t j = 0; j < n; ++j, ++out)
+                for (std::int64_t p = 0; p < k; ++p)
+                    *out += x.data<double>()[static_cast<std::size_t>(start(a, at) + i * k + p)] *
+                            y.data<double>()[static_cast<std::size_t>(start(b, at) + p * n + j)];
+    while (at.next());
+    return z;
+}
+
+TEST_CASE("matrix products of broadcast stacks are those of the definition") {
+    random_stream r{5};
+    for (std::uint64_t seed = 0; seed < 150; ++seed) {
+        auto const draw = [&] { return static_cast<std::int64_t>(r.below(6)); };
+        auto const m = draw(), k = draw(), n = draw();
+        ints a{m, k}, b{k, n};
+        for (auto rank = r.below(3); rank-- > 0;) {
+            auto const d = static_cast<std::int64_t>(1 + r.below(3));
+            a.insert(0, r.below(3) ? d : 1);
+            if (r.below(4)) b.insert(0, r.below(3) ? d : 1);
+            if (b.size() < a.size() && r.below(2) && b.size() > 2) b.erase(0);
+        }
+        if (b.size() < a.size() && b.size() > 2) b = {k, n};
+        auto const x = normal(a, 2 * seed), y = normal(b, 2 * seed + 1);
+        CAPTURE(to_string(x.type()), to_string(y.type()));
+        auto const expected = naive_product(x, y);
+        CHECK(near(one<ops::mat_mul>({}, {x, y}, {.fast_kernels = false}), expected));
+        CHECK(near(one<ops::mat_mul>({}, {x, y}), expected));
+        // Vectors on either side lose their dimension.
+        if (m == 1 && x.rank() == 2)
+            CHECK(near(one<ops::mat_mul>({x.reshaped(ints{k}), y}), expected.reshaped([&] {
+                ints d(expected.dims().begin(), expected.dims().end());
+                d.erase(d.size() - 2);
+                return d;
+            }())));
+        if (n == 1 && y.rank() == 2)
+            CHECK(near(one<ops::mat_mul>({x, y.reshaped(ints{k})}),
+                       expected.reshaped(expected.dims().first(expected.rank() - 1))));
+    }
+    auto const v = f32({3}, {1, 2, 3});
+    CHECK(same(one<ops::mat_mul>({v, v}), tensor::scalar(14.0f)));
+    auto const a = tensor::from<std::int32_t>({1, 2}, {3, 4}), b = tensor::from<std::int32_t>({2, 1}, {5, 6});
+    CHECK(same(one<ops::mat_mul>({a, b}), tensor::from<std::int32_t>({1, 1}, {39})));
+}
+
+TEST_CASE("a gemm is alpha times a product plus beta times the addend, transposed as its flags say") {
+    random_stream r{6};
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        auto const m = static_cast<std::int64_t>(r.below(5)), k = static_cast<std::int64_t>(r.below(5)),
+                   n = static_cast<std::int64_t>(r.below(5));
+        bool const ta = r.below(2), tb = r.below(2);
+        auto const a = normal({m, k}, 3 * seed), b = normal({k, n}, 3 * seed + 1);
+        auto const flip = [](tensor const& t) { return one<ops::transpose>({.perm = {1, 0}}, {t}); };
+        attributes_of<ops::gemm> const flags{.alpha = 0.5, .beta = -2, .transpose_a = ta, .transpose_b = tb};
+        auto const x = ta ? flip(a) : a, y = tb ? flip(b) : b;
+        CAPTURE(m, k, n, ta, tb);
+        auto const half = one<ops::mul>({one<ops::mat_mul>({a, b}), tensor::scalar(0.5f)});
+        for (bool fast : {false, true}) {
+            evaluate_options const how{.fast_kernels = fast};
+            CHECK(near(one<ops::gemm>(flags, {x, y}, how), half));
+            for (auto const& dims : {ints{m, n}, ints{n}, ints{m, 1}, ints{1, n}, ints{}, ints{1}}) {
+                auto const c = normal(dims, 3 * seed + 2);
+                auto const expected = one<ops::sub>({half, one<ops::mul>({c, tensor::scalar(2.0f)})});
+                CHECK(near(one<ops::gemm>(flags, {x, y, c}, how), expected));
+            }
+        }
+    }
+    auto const i = tensor::from<std::int32_t>({1, 1}, {7});
+    CHECK(same(one<ops::gemm>({.beta = 1e300}, {i, i, tensor::from<std::int32_t>({1}, {0})}),
+               tensor::from<std::int32_t>({1, 1}, {49})));
+}
+
+TEST_CASE("in the prime field sums, products and quotients are exact") {
+    evaluate_options const field{.compute = precision::field};
+    auto const a = normal({2, 3}, 1), b = normal({3}, 2), c = normal({2, 1}, 3);
+    auto const run = [&]<class Op>(std::type_identity<Op>, tensor const& x, tensor const& y) {
+        return one<Op>({}, {x, y}, field);
+    };
+    auto const add = [&](tensor const& x, tensor const& y) { return run(std::type_identity<ops::add>{}, x, y); };
+    auto const mul = [&](tensor const& x, tensor const& y) { return run(std::type_identity<ops::mul>{}, x, y); };
+    auto const div = [&](tensor const& x, tensor const& y) { return run(std::type_identity<ops::div>{}, x, y); };
+    auto const in_field = to_precision(a, precision::field);
+    CHECK(in_field.element() == dtype::field61);
+    CHECK(same(mul(a, add(b, c)), add(mul(a, b), mul(a, c))));
+    CHECK(same(mul(div(a, b), b), in_field));
+    CHECK(same(one<ops::relu>({}, {a}, field), one<ops::relu>({}, {a}, field)));
+    CHECK_FALSE(same(one<ops::relu>({}, {a}, field), in_field));
+    CHECK(same(one<ops::mat_mul>({}, {a, one<ops::transpose>({.perm = {1, 0}}, {a}, {})}, field),
+               one<ops::gemm>({.transpose_b = true}, {a, a}, field)));
+}
+
+} // namespace evaluate_math_test
