@@ -33,11 +33,12 @@ max_pool pool(window_attributes w, ints kernel, bool ceil_mode = false) {
     return a;
 }
 
-// Windows counted one by one. In ceil mode the last one may hang over the end if it starts before the trailing pad.
+// Windows counted one by one. In ceil mode the last one, the only one too, may hang over the end by less than a stride
+// if it starts before the trailing pad.
 std::int64_t counted(std::int64_t size, std::int64_t extent, std::int64_t stride, std::int64_t begin, std::int64_t end,
                      bool ceil_mode) {
     auto const padded = begin + size + end;
-    if (extent > padded) return -1;
+    if (extent > padded) return ceil_mode && extent - padded < stride ? std::int64_t{begin + size > 0} : -1;
     std::int64_t n = 0;
     for (std::int64_t at = 0;; at += stride, ++n) {
         if (at + extent <= padded) continue;

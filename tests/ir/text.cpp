@@ -258,8 +258,6 @@ TEST_CASE("texts are the same in every locale") {
 
 TEST_CASE("a text that ends early is refused at every byte") {
     auto g = random_graph::make(7, 14);
-    random_stream r{7};
-    std::vector<value_id> outputs;
     g.set_source(g.output(0).node, "quote \" and\nline");
     auto text = to_text(g);
     while (text.back() == '\n') text.pop_back();

@@ -94,6 +94,7 @@ GSUB_INLINE void evaluate<ops::concat>::move(kernel_args& args) {
     auto& whole = args.results[0];
     auto const axis = detail::positive_axis(detail::typed_attributes<ops::concat>(args).axis, whole.rank());
     detail::axis_rows const rows{whole, axis};
+    if (whole.elements() == 0) return; // without memory there are no places to step between
     auto* const to = whole.mutable_raw().data();
     std::int64_t begin = 0;
     for (auto const* part : args.operands) {
@@ -107,6 +108,7 @@ GSUB_INLINE void evaluate<ops::split>::move(kernel_args& args) {
     auto const& whole = *args.operands[0];
     auto const axis = detail::positive_axis(detail::typed_attributes<ops::split>(args).axis, whole.rank());
     detail::axis_rows const rows{whole, axis};
+    if (whole.elements() == 0) return;
     std::int64_t begin = 0;
     for (auto& part : args.results) {
         auto const length = part.dims()[axis] * rows.inner;

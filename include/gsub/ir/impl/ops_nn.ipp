@@ -46,13 +46,13 @@ GSUB_INLINE std::optional<dim> windows(infer_context& cx, dim input, std::int64_
     }
     // No term is larger than 2^62, and two at most are as large, hence no overflow.
     auto const room = input.size() + begin + end - window_extent(kernel, w.dilations[i]);
-    // In ceil mode a window may overhang by less than a stride, the only one too.
+    // In ceil mode a window may overhang by less than a stride, the only one too, if it starts before the trailing pad.
     if (room < 0 && !(ceil_mode && -room < w.strides[i])) {
         cx.fail(message({"a window of extent ", window_extent(kernel, w.dilations[i]), " does not fit dimension ", i,
                          " of size ", input.size(), " with pads ", begin, " and ", end}));
         return std::nullopt;
     }
-    auto count = room < 0 ? 1 : room / w.strides[i] + 1;
+    auto count = room < 0 ? std::int64_t{input.size() + begin > 0} : room / w.strides[i] + 1;
     if (ceil_mode && room > 0 && room % w.strides[i] != 0 && count * w.strides[i] < input.size() + begin) ++count;
     return dim{count};
 }

@@ -65,7 +65,8 @@ GSUB_INLINE std::string short_real(double value) {
 
 GSUB_INLINE tensor tensor::uninitialized(dtype element, std::span<std::int64_t const> dims) {
     auto const count = checked_product(dims);
-    GSUB_ASSERT(count.has_value() && *count <= (std::int64_t{1} << 62) / std::max<std::int64_t>(byte_size(element), 1),
+    GSUB_ASSERT(count && static_cast<std::uint64_t>(*count) <=
+                             (std::uint64_t{1} << 62) / std::max<std::size_t>(byte_size(element), 1),
                 "a tensor needs dimensions >= 0 and at most 2^62 bytes");
     tensor t;
     t.element_ = element;
