@@ -95,4 +95,9 @@ TEST_CASE("quoted text shows what would break a line or a string") {
     }
 }
 
+TEST_CASE("names from a model cannot steer a terminal") {
+    CHECK(printable("a\033[2Jb\r\x7f") == "a\\x1b[2Jb\\x0d\\x7f");
+    CHECK(printable("two\nlines, \"quoted\" \\ and \xc3\xa9") == "two\nlines, \"quoted\" \\ and \xc3\xa9");
+}
+
 } // namespace message_test

@@ -303,6 +303,43 @@ TEST_CASE("softmax sums to one along its axis and does not see a constant added 
     CHECK(one<ops::softmax>({.axis = 0}, {tensor::zeros(dtype::f32, ints{0, 3})}).elements() == 0);
 }
 
+TEST_CASE("normalisation in training uses the batch's own statistics and moves the running ones") {
+    auto const x = compute::normal({3, 2, 4, 5}, 71);
+    auto const scale = compute::normal({2}, 72), shift = compute::normal({2}, 73);
+    auto const mean = compute::normal({2}, 74), variance = compute::normal({2}, 75);
+    auto const r = compute::all<ops::batch_norm_training>({.epsilon = 0.25, .momentum = 0.75},
+                                                          {x, scale, shift, mean, variance}, 3)
+                       .value();
+    REQUIRE(r.size() == 3);
+    auto own_mean = compute::normal({2}, 0), own_variance = own_mean;
+    for (std::size_t c = 0; c < 2; ++c) {
+        double sum = 0, squares = 0;
+        auto const each = [&](auto&& f) {
+            for (std::size_t n = 0; n < 3; ++n)
+                for (std::size_t i = 0; i < 20; ++i) f(static_cast<double>(x.data<float>()[(n * 2 + c) * 20 + i]));
+        };
+        each([&](double v) { sum += v; });
+        each([&](double v) { squares += (v - sum / 60) * (v - sum / 60); });
+        own_mean.mutable_data<float>()[c] = static_cast<float>(sum / 60);
+        own_variance.mutable_data<float>()[c] = static_cast<float>(squares / 60);
+        CHECK(r[1].data<float>()[c] == Approx(0.75 * static_cast<double>(mean.data<float>()[c]) + 0.25 * sum / 60));
+        CHECK(r[2].data<float>()[c] ==
+              Approx(0.75 * static_cast<double>(variance.data<float>()[c]) + 0.25 * squares / 60));
+    }
+    // With these statistics it is the form for inference.
+    auto const y = one<ops::batch_norm>({.epsilon = 0.25}, {x, scale, shift, own_mean, own_variance});
+    CHECK(compare(r[0], y).value().max_relative < 1e-5);
+}
+
+TEST_CASE("dropout whose mode is an operand does nothing unless it would be random") {
+    auto const x = compute::normal({2, 3}, 1);
+    auto const ratio = [](float v) { return tensor::scalar(v); };
+    auto const mode = [](bool v) { return tensor::scalar(v); };
+    CHECK(same(one<ops::dropout>({}, {x, ratio(0.5f), mode(false)}), x));
+    CHECK(same(one<ops::dropout>({}, {x, ratio(0), mode(true)}), x));
+    CHECK(compute::failure<ops::dropout>({}, {x, ratio(0.5f), mode(true)}).find("random") != std::string::npos);
+}
+
 TEST_CASE("dropout does nothing, and its mask keeps everything") {
     auto const x = normal({2, 3}, 1);
     auto const r = compute::all<ops::dropout>({}, {x}, 2).value();

@@ -15,7 +15,8 @@ public:
     message_piece(char const* text) noexcept : text_(text) {}
     message_piece(std::string_view text) noexcept : text_(text) {}
     message_piece(std::string const& text) noexcept : text_(text) {}
-    // One constructor a type, none a template: choosing among templates for every piece would cost each includer a second.
+    // One constructor a type, none a template: choosing among templates for every piece would cost each includer a
+    // second.
     message_piece(int number) noexcept : message_piece(static_cast<long long>(number)) {}
     message_piece(unsigned number) noexcept : message_piece(static_cast<unsigned long long>(number)) {}
     message_piece(long number) noexcept : message_piece(static_cast<long long>(number)) {}
@@ -35,11 +36,14 @@ private:
 };
 
 inline message_piece::message_piece(long long number) noexcept
-    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
+    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {
+}
 inline message_piece::message_piece(unsigned long long number) noexcept
-    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
+    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {
+}
 inline message_piece::message_piece(double number) noexcept
-    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {}
+    : text_(digits_, static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, number).ptr - digits_)) {
+}
 
 /// The pieces one after the other: `message({"axis ", axis, " for operand ", to_string(x)})`.
 [[nodiscard]] inline std::string message(std::initializer_list<message_piece> pieces) {
@@ -51,19 +55,39 @@ inline message_piece::message_piece(double number) noexcept
     return out;
 }
 
+namespace detail {
+
+inline void append_printable(std::string& out, char c) {
+    auto const code = static_cast<unsigned char>(c);
+    if (code < 32 || code == 127)
+        out += {'\\', 'x', "0123456789abcdef"[code >> 4], "0123456789abcdef"[code & 15]};
+    else
+        out += c;
+}
+
+} // namespace detail
+
 /// The text between double quotes, with quotes, backslashes and control characters escaped.
 [[nodiscard]] inline std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (char c : text) {
-        auto const code = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\')
-            out += '\\', out += c;
-        else if (code < 32 || code == 127)
-            out += {'\\', 'x', "0123456789abcdef"[code >> 4], "0123456789abcdef"[code & 15]};
-        else
-            out += c;
+        if (c == '"' || c == '\\') out += '\\';
+        detail::append_printable(out, c);
     }
     return out + '"';
+}
+
+/// The text as it may go to a terminal: control characters other than the end of a line are escaped, for names come
+/// from models.
+[[nodiscard]] inline std::string printable(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (char c : text)
+        if (c == '\n')
+            out += c;
+        else
+            detail::append_printable(out, c);
+    return out;
 }
 
 } // namespace gsub

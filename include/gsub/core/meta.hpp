@@ -30,6 +30,12 @@ constexpr void for_each_type(type_list<Ts...>, F&& f) {
     (f.template operator()<Ts>(), ...);
 }
 
+/// A trait of which there is a definition for its arguments.
+template <class Trait>
+concept specialised = requires {
+    sizeof(Trait);
+};
+
 /// A set of function objects as one, to visit a variant.
 template <class... Fs>
 struct overloaded : Fs... {

@@ -36,7 +36,6 @@ struct any_cost {
 };
 
 template <class C>
-requires cost_model<C>
 [[nodiscard]] any_cost erase(C const& model) {
     static_assert(cost_model<C>, "a cost model has a member type `unit` and operator()(graph) that returns it");
     any_cost out;

@@ -46,7 +46,7 @@ struct applied_rule {
 /// What comparing the result with the original has shown.
 struct verification_report {
     bool attempted = false;
-    bool equal = false;               ///< every check that was made succeeded, and at least one was
+    bool equal = false; ///< every check succeeded; where the whole graph cannot be computed, every rewrite was checked
     std::size_t rewrites_checked = 0; ///< rewrites whose region was compared in the prime field with its boundary free
     std::size_t rewrites_skipped = 0; ///< regions too large for that, or with operators that cannot be computed
     bool whole_in_field = false;      ///< the whole graph was compared in the field
@@ -70,7 +70,8 @@ struct optimize_report {
     verification_report verification;
 };
 
-/// Optimizes a graph under a cost model given as functions. *Errors* `usage` for alpha < 1; `unsupported` where folding
+/// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, clean-ups included, the
+/// graph as given comes back. *Errors* `usage` for alpha < 1; `unsupported` where folding
 /// exceeds its limit; `internal` where a cost is negative or NaN, naming node and model.
 [[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g, cost::any_cost const& model,
                                                                      std::span<eval_row const> meaning,
@@ -86,7 +87,6 @@ struct optimized : basic_graph<OpSet> {
 /// Optimizes a graph: `optimize(g, cost::roofline{}, {.alpha = 1.05, .budget = 30s})`. The result computes what `g`
 /// does. *Errors* as above. *Example* `examples/01_optimize.cpp`
 template <class OpSet, class Cost>
-requires cost_model<Cost, any_graph>
 [[nodiscard]] result<optimized<OpSet>> optimize(basic_graph<OpSet> const& g, Cost const& model,
                                                 optimize_options const& options = {}) {
     auto done = optimize(g, cost::erase(model), table_of<eval_row, OpSet>(), options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/executor.hpp>
+#include <gsub/core/meta.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
@@ -177,6 +178,9 @@ constexpr eval_row eval_row::of() noexcept {
         row.move = &evaluate<Op>::move;
     else if constexpr (detail::has_evaluate<Op>)
         row.run = &detail::run_by_scalar<Op>;
+    else
+        static_assert(!specialised<evaluate<Op>>,
+                      "evaluate<Op> has no scalar(x), run(kernel<T>&) or move(kernel_args&) that can be called");
     if constexpr (requires(kernel<float> & k) { reference_kernel<Op>::template run<float>(k); })
         row.fast = [](kernel_args& args) {
             kernel<float> single{args};

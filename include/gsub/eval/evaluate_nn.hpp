@@ -132,6 +132,39 @@ struct evaluate<ops::batch_norm> {
 };
 
 template <>
+struct evaluate<ops::batch_norm_training> {
+    template <class T>
+    static void run(kernel<T>& k) {
+        auto const& a = k.template attributes<ops::batch_norm_training>();
+        auto const dims = k.result_dims();
+        auto const channels = static_cast<std::size_t>(dims[1]);
+        auto const area = static_cast<std::size_t>(product(dims.subspan(2)));
+        auto const x = k.in(0);
+        auto const y = k.out();
+        auto const each = [&](std::size_t c, auto&& f) {
+            for (std::size_t n = 0; n < static_cast<std::size_t>(dims[0]); ++n)
+                for (auto i = (n * channels + c) * area, end = i + area; i < end; ++i) f(i);
+        };
+        auto const count = math::constant<T>(static_cast<double>(dims[0]) * static_cast<double>(area));
+        auto const running = [&](std::size_t i, std::size_t c, T now) {
+            if (k.results() == 3)
+                k.out(i - 2)[c] = k.in(i)[c] * math::constant<T>(a.momentum) + now * math::constant<T>(1 - a.momentum);
+        };
+        for (std::size_t c = 0; c < channels; ++c) {
+            T sum{}, squares{};
+            each(c, [&](std::size_t i) { sum += x[i]; });
+            auto const mean = sum / count;
+            each(c, [&](std::size_t i) { squares += (x[i] - mean) * (x[i] - mean); });
+            auto const variance = squares / count;
+            auto const factor = k.in(1)[c] / math::sqrt(variance + math::constant<T>(a.epsilon));
+            each(c, [&](std::size_t i) { y[i] = (x[i] - mean) * factor + k.in(2)[c]; });
+            running(3, c, mean);
+            running(4, c, variance);
+        }
+    }
+};
+
+template <>
 struct evaluate<ops::max_pool> {
     static constexpr bool integers = true, any_scalar = true;
     template <class T>
@@ -303,6 +336,12 @@ struct evaluate<ops::softmax> {
 template <>
 struct evaluate<ops::dropout> {
     static void move(kernel_args& args) {
+        auto const number = [&](std::size_t i, double otherwise) {
+            auto const* t = i < args.operands.size() ? args.operands[i] : nullptr;
+            return t && t->elements() == 1 ? t->converted_to(dtype::f64).data<double>()[0] : otherwise;
+        };
+        if (number(2, 0) != 0 && number(1, 0.5) != 0)
+            throw error{problem{error_code::unsupported, {}, "Dropout", "training mode, whose result is random", {}}};
         args.results[0] = *args.operands[0];
         if (args.results.size() == 2)
             for (auto& kept : args.results[1].mutable_data<bool>()) kept = true;

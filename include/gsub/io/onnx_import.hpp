@@ -17,7 +17,7 @@ namespace gsub::io {
 
 /// How a model is read.
 struct load_options {
-    onnx_limits limits;
+    onnx_limits limits{};
     /// Map external data instead of reading it: faster, for files that nobody changes while the graph lives.
     bool map = false;
     observer* watch = nullptr; ///< hears notes, e.g. of operators that stay opaque

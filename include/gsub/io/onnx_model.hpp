@@ -119,8 +119,9 @@ struct onnx_model {
 [[nodiscard]] onnx_graph parse_onnx_graph(std::string_view message);
 
 /// Names that the subgraphs of a node read from the graphs around them, in order of first mention.
-/// *Errors* throws `error` (`unsupported`) beyond `max_depth` nested graphs.
-[[nodiscard]] std::vector<std::string_view> captured_names(onnx_node const& node, std::size_t max_depth);
+/// *Errors* throws `error`: `invalid_input` for malformed data, `unsupported` beyond `max_depth` nested graphs or
+/// `max_nodes` nodes in them.
+[[nodiscard]] std::vector<std::string_view> captured_names(onnx_node const& node, onnx_limits const& limits = {});
 
 } // namespace gsub::io
 

@@ -88,6 +88,11 @@ struct onnx_traits<ops::batch_norm> {
     static value_id import(onnx_import_context& cx);
 };
 template <>
+struct onnx_traits<ops::batch_norm_training> {
+    static constexpr std::int64_t since = 14; // of BatchNormalization, whose attribute makes it this
+    static void write(onnx_export_context& cx);
+};
+template <>
 struct onnx_traits<ops::max_pool> {
     static constexpr std::int64_t since = 1;
     static value_id import(onnx_import_context& cx);

@@ -1,6 +1,7 @@
 // How an operator stands in ONNX files: the trait that importer and exporter read.
 #pragma once
 
+#include <gsub/core/meta.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/ir/builder.hpp>
@@ -16,8 +17,8 @@
 
 namespace gsub::io {
 
-/// The newest version of ONNX's own operator set whose definitions gsub has been compared with.
-inline constexpr std::int64_t newest_opset = 21;
+/// The versions of ONNX's own operator set whose definitions gsub has been compared with.
+inline constexpr std::int64_t oldest_opset = 7, newest_opset = 21;
 
 /// An operator in ONNX files. A specialisation has `since`, the first version of its domain's operator set with a
 /// definition that the importer reads, and may have
@@ -32,7 +33,7 @@ class onnx_import_context {
 public:
     onnx_import_context(graph_builder& builder, onnx_node const& node, std::int64_t opset,
                         std::vector<value_id> operands, std::size_t results,
-                        std::function<tensor(std::string_view)> read_tensor);
+                        std::function<tensor(std::string_view)> read_tensor, std::function<bool(std::size_t)> is_read);
 
     [[nodiscard]] graph_builder& builder() const noexcept { return *builder_; }
     /// Version of the operator's domain in this model.
@@ -43,13 +44,20 @@ public:
         return i < operands_.size() ? operands_[i] : value_id{};
     }
     [[nodiscard]] std::span<value_id const> all_operands() const noexcept { return operands_; }
-    [[nodiscard]] tensor_type const& type(std::size_t i) const { return *builder_->type_of(operands_[i]); }
+    /// Type of an operand; nothing is known of one that is left out.
+    [[nodiscard]] tensor_type const& type(std::size_t i) const {
+        return has(i) ? *builder_->type_of(operands_[i]) : *type_id{};
+    }
     /// Elements of an integer operand where they are known.
     [[nodiscard]] std::optional<ints> known_ints(std::size_t i) const;
     /// The one element of a constant operand, or nothing.
     [[nodiscard]] std::optional<double> known_number(std::size_t i) const;
     /// Number of results that the node gives names to.
     [[nodiscard]] std::size_t results() const noexcept { return results_; }
+    /// Whether a node, or the outside, reads a result.
+    [[nodiscard]] bool result_is_read(std::size_t i) const { return is_read_(i); }
+    /// Leaves out the results from `count` on, which nothing may read.
+    void keep_results(std::size_t count) noexcept { results_ = std::min(results_, count); }
 
     // Attributes. Asking for one marks it as understood; one that nobody asked for makes the node opaque.
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name);
@@ -87,6 +95,7 @@ private:
     std::vector<value_id> operands_;
     std::size_t results_;
     std::function<tensor(std::string_view)> read_tensor_;
+    std::function<bool(std::size_t)> is_read_;
     std::set<std::string_view> read_;
 };
 
@@ -164,8 +173,8 @@ void read_field(onnx_import_context& cx, attributes_of<Op>& a, field<attributes_
     };
     if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>)
         assign(cx.integer(f.name));
-    else if constexpr (std::is_same_v<T, double>)
-        assign(cx.real(f.name));
+    else if constexpr (std::is_same_v<T, double>) // defaults are floats too: ONNX has no wider attributes
+        a.*(f.member) = cx.real(f.name).value_or(static_cast<double>(static_cast<float>(a.*(f.member))));
     else if constexpr (std::is_same_v<T, std::string>)
         assign(cx.text(f.name));
     else if constexpr (std::is_same_v<T, ints>)
@@ -234,6 +243,9 @@ struct onnx_row {
                 row.needed_opset = [](any_graph const& g, node_id n) {
                     return onnx_traits<Op>::needed_opset(g.attributes<Op>(n));
                 };
+        } else {
+            static_assert(!specialised<onnx_traits<Op>>,
+                          "onnx_traits<Op> has no `since`, the first version of the operator set that it reads");
         }
         return row;
     }

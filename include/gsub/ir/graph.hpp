@@ -166,9 +166,11 @@ public:
     /// What has changed since `start_journal`.
     struct journal {
         std::vector<node_id> added, erased, rewired;
+        std::vector<node_id> released; ///< lost a reader that was erased; may be erased too
     };
     void start_journal() {
-        journal_.added.clear(), journal_.erased.clear(), journal_.rewired.clear(), journalling_ = true;
+        journal_.added.clear(), journal_.erased.clear(), journal_.rewired.clear(), journal_.released.clear();
+        journalling_ = true;
     }
     [[nodiscard]] journal const& changes() const noexcept { return journal_; }
 

@@ -1,6 +1,7 @@
 // Type inference: one trait an operator, local, and able to follow shape arithmetic element by element.
 #pragma once
 
+#include <gsub/core/meta.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/core/strong.hpp>
 #include <gsub/ir/op.hpp>
@@ -102,7 +103,10 @@ struct infer_row {
     template <operation Op>
     static constexpr infer_row of() noexcept {
         infer_row row;
-        if constexpr (requires(infer_context & cx) { infer_shape<Op>::infer(cx); }) row.infer = &infer_shape<Op>::infer;
+        if constexpr (requires(infer_context & cx) { infer_shape<Op>::infer(cx); })
+            row.infer = &infer_shape<Op>::infer;
+        else
+            static_assert(!specialised<infer_shape<Op>>, "infer_shape<Op> has no `static void infer(infer_context&)`");
         if constexpr (decomposable<Op>)
             row.build = [](node_sink& sink, attributes_id a, std::span<value_id const> operands) {
                 static attributes_of<Op> const defaults{};

@@ -27,6 +27,11 @@ enum class op_category : std::uint8_t {
     contraction, ///< sums of products: convolution, matrix product
     opaque,      ///< not known to gsub: kept, never touched
 };
+[[nodiscard]] constexpr std::string_view to_string(op_category c) noexcept {
+    constexpr std::string_view names[] = {"structural", "source",      "elementwise", "injective",
+                                          "reduction",  "contraction", "opaque"};
+    return names[static_cast<std::size_t>(c)];
+}
 
 /// What an operator asks of the scalar that it computes with. A scalar that cannot give it (a prime field has no order)
 /// sees the operator as an uninterpreted function.
@@ -181,8 +186,10 @@ struct op_traits<ops::opaque> : op_traits<ops::results> {
     static constexpr int results = variadic;
     struct attributes {
         std::string domain{}, op_type{}; ///< as in the file; the node itself is a blob of the constant pool
+        std::string reason{};            ///< why gsub does not compute it
         static constexpr auto fields =
-            std::tuple{field{"domain", &attributes::domain}, field{"op_type", &attributes::op_type}};
+            std::tuple{field{"domain", &attributes::domain}, field{"op_type", &attributes::op_type},
+                       field{"reason", &attributes::reason}};
     };
 };
 template <>

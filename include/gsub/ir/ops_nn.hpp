@@ -7,12 +7,14 @@
 namespace gsub::ops {
 struct conv {};                ///< cross-correlation [n,c,*] x [o,c/g,*] (+ [o]) -> [n,o,*], with a fused activation
 struct batch_norm {};          ///< (x - mean) / sqrt(variance + epsilon) * scale + shift, per channel, inference form
+struct batch_norm_training {}; ///< normalisation by the statistics of the batch itself; optionally the running ones
 struct max_pool {};            ///< maximum over windows; optionally the flat index of each maximum
 struct average_pool {};        ///< mean over windows
 struct global_average_pool {}; ///< mean over all spatial positions
 struct lrn {};                 ///< local response normalisation across channels
 struct softmax {};             ///< exp(x - max) / sum, along one axis or over all axes from one on
-struct dropout {};             ///< the identity at inference; optionally the all-true mask
+struct dropout {};             ///< the identity at inference; optionally the all-true mask. Ratio and mode may be
+                               ///< operands; what the mode asks for at run time beyond the identity is refused
 } // namespace gsub::ops
 
 namespace gsub {
@@ -52,6 +54,19 @@ struct op_traits<ops::batch_norm> {
     struct attributes {
         double epsilon = 1e-5;
         static constexpr auto fields = std::tuple{field{"epsilon", &attributes::epsilon}};
+    };
+};
+template <>
+struct op_traits<ops::batch_norm_training> {
+    static constexpr std::string_view name = "BatchNormTraining", domain = "gsub"; // ONNX: an attribute of the other
+    static constexpr int min_inputs = 5, max_inputs = 5, results = variadic; ///< 1, or with running mean and variance 3
+    static constexpr auto category = op_category::reduction;
+    static constexpr auto needs = scalar_needs::field;
+    struct attributes {
+        double epsilon = 1e-5;
+        double momentum = 0.9; ///< weight of the running statistics so far
+        static constexpr auto fields =
+            std::tuple{field{"epsilon", &attributes::epsilon}, field{"momentum", &attributes::momentum}};
     };
 };
 template <>
@@ -124,7 +139,7 @@ struct op_traits<ops::softmax> {
 template <>
 struct op_traits<ops::dropout> {
     static constexpr std::string_view name = "Dropout";
-    static constexpr int min_inputs = 1, max_inputs = 1, results = variadic;
+    static constexpr int min_inputs = 1, max_inputs = 3, results = variadic; ///< x, ratio, training mode
     static constexpr auto category = op_category::elementwise;
     static constexpr auto needs = scalar_needs::nothing;
     static constexpr bool free_view = true;
@@ -136,6 +151,10 @@ struct infer_shape<ops::conv> {
 };
 template <>
 struct infer_shape<ops::batch_norm> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::batch_norm_training> {
     static void infer(infer_context& cx);
 };
 template <>

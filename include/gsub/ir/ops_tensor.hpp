@@ -4,6 +4,9 @@
 #include <gsub/ir/infer.hpp>
 #include <gsub/ir/op.hpp>
 
+#include <algorithm>
+#include <utility>
+
 namespace gsub::ops {
 struct identity {}; ///< x
 struct concat {};   ///< operands one after the other along an axis
@@ -101,6 +104,11 @@ struct op_traits<ops::reshape> : detail::view_traits {
         bool allow_zero = false; ///< 0 means size zero
         static constexpr auto fields =
             std::tuple{field{"shape", &attributes::shape}, field{"allowzero", &attributes::allow_zero}};
+        /// To these sizes as they are, where some may be 0.
+        [[nodiscard]] static attributes to(ints sizes) {
+            auto const zero = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+            return {std::move(sizes), zero};
+        }
     };
 };
 template <>

@@ -20,7 +20,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
     /// With two spaces between columns.
     [[nodiscard]] std::string text() const;
-    /// A Markdown table; `|` in entries is escaped.
+    /// A Markdown table; `|` and backslashes in entries are escaped.
     [[nodiscard]] std::string markdown() const;
 
 private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/meta.hpp>
+#include <gsub/core/strong.hpp>
 #include <gsub/ir/op.hpp>
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // A rewrite under construction: a patch that knows the match it is made for.
 #pragma once
 
+#include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_tensor.hpp>
 #include <gsub/ir/patch.hpp>
 #include <gsub/rewrite/match.hpp>
 
@@ -49,7 +51,7 @@ public:
 
     // Weight arithmetic that many rules need; all results are ordinary nodes.
     value_id reshaped(value_id v, ints dims) {
-        return add<ops::reshape>({.shape = std::move(dims), .allow_zero = true}, {v});
+        return add<ops::reshape>(attributes_of<ops::reshape>::to(std::move(dims)), {v});
     }
     value_id filled(dtype element, ints dims, double value) {
         return add<ops::fill>({.shape = std::move(dims), .element = element, .value = value}, {});

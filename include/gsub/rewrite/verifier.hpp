@@ -16,13 +16,12 @@ namespace gsub {
 
 /// What a proof attempt came to.
 enum class verdict {
-    proved,             ///< equal on the whole box and all samples
-    refuted,            ///< a legal instance on which the two sides differ
-    proved_where_typed, ///< equal wherever the replacement is well-typed, which is not everywhere
-    unverified,         ///< no legal instance was found
+    proved,     ///< equal on the whole box and all samples
+    refuted,    ///< a legal instance on which the two sides differ
+    unverified, ///< no legal instance was found
 };
 [[nodiscard]] constexpr std::string_view to_string(verdict v) noexcept {
-    constexpr std::string_view names[] = {"proved", "refuted", "proved where typed", "unverified"};
+    constexpr std::string_view names[] = {"proved", "refuted", "unverified"};
     return names[static_cast<std::size_t>(v)];
 }
 
@@ -33,7 +32,7 @@ struct verify_options {
     std::uint64_t attempts = 20; ///< draws for each sample: most random draws are not legal
     std::uint64_t seed = 1;
     /// Number of a `where` condition to leave out, to see whether the rule needs it.
-    std::optional<std::size_t> without;
+    std::optional<std::size_t> without{};
 };
 
 /// A verdict with its evidence.

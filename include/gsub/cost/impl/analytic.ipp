@@ -75,30 +75,37 @@ GSUB_INLINE double bytes_moved(any_graph const& g, node_id n) {
 }
 
 GSUB_INLINE peak_memory::unit peak_memory::operator()(any_graph const& g) const {
-    // A view lives in its operand's memory, which therefore lives as long as any view of it.
-    std::vector<value_id> owner(g.capacity());
-    std::vector<std::size_t> readers(g.capacity(), 0);
-    auto const home = [&](value_id v) { return owner[v.node.index].valid() ? owner[v.node.index].node : v.node; };
-    for (auto n : g.order()) {
-        if (detail::is_view(g, n, split_cost::free) && g.operand_count(n) > 0 && !g.constant(n))
-            owner[n.index] = {home(g.operand(n, 0)), 0};
-        for (auto v : g.operands(n))
-            if (v.valid()) ++readers[home(v).index];
-    }
-    auto const held = [&](node_id n) {
-        double total = 0;
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port) total += detail::size_bytes(g, {n, port});
-        return g.constant(n) || owner[n.index].valid() ? 0 : total;
+    // One record a value. A view lives in its operand's memory, which therefore lives as long as any view of it.
+    struct memory {
+        std::uint32_t home, readers;
+        double size;
     };
-    double alive = 0, peak = 0;
-    for (auto n : g.inputs()) alive += held(n);
+    std::vector<memory> values;
+    std::vector<std::uint32_t> first(g.capacity()); // record of each node's result 0
+    auto const record = [&](value_id v) { return first[v.node.index] + v.port; };
+    auto const home = [&](value_id v) -> memory& { return values[values[record(v)].home]; };
     for (auto n : g.order()) {
-        if (!g.is<ops::input>(n)) alive += held(n);
+        first[n.index] = static_cast<std::uint32_t>(values.size());
+        auto const view = detail::is_view(g, n, split_cost::free) && g.operand_count(n) > 0;
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
+            auto const own = static_cast<std::uint32_t>(values.size());
+            values.push_back({view ? values[record(g.operand(n, 0))].home : own, 0,
+                              view || g.constant(n) ? 0 : detail::size_bytes(g, {n, port})});
+        }
+        for (auto v : g.operands(n))
+            if (v.valid()) ++home(v).readers;
+    }
+    double alive = 0, peak = 0;
+    for (auto n : g.inputs()) alive += values[record({n, 0})].size;
+    for (auto n : g.order()) {
+        for (std::uint32_t port = 0; port < g.result_count(n) && !g.is<ops::input>(n); ++port)
+            alive += values[record({n, port})].size;
         peak = std::max(peak, alive);
         for (auto v : g.operands(n))
-            if (v.valid() && --readers[home(v).index] == 0) alive -= held(home(v));
-        if (readers[home({n, 0}).index] == 0 && n != g.results_node() && !owner[n.index].valid())
-            alive -= held(n); // nobody reads it
+            if (v.valid() && --home(v).readers == 0) alive -= home(v).size;
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+            if (auto const& own = values[record({n, port})]; own.home == record({n, port}) && own.readers == 0)
+                alive -= own.size; // nobody reads it
     }
     return {peak};
 }

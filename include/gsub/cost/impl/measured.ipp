@@ -3,12 +3,15 @@
 #include <gsub/core/message.hpp>
 #include <gsub/core/target.hpp>
 #include <gsub/cost/measured.hpp>
+#include <gsub/io/file.hpp>
 #include <gsub/io/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace gsub::cost {
 
@@ -16,7 +19,9 @@ GSUB_INLINE result<profile> profile::open(std::string path) {
     return capture([&] {
         profile p;
         p.path_ = std::move(path);
-        std::ifstream in(p.path_);
+        std::error_code ignored;
+        if (std::filesystem::status(p.path_, ignored).type() == std::filesystem::file_type::not_found) return p;
+        std::istringstream in(io::read_file(p.path_).value());
         for (std::string line; std::getline(in, line);) {
             if (line.empty()) continue;
             // A record may come from anywhere: whatever is not one is passed over.
@@ -50,8 +55,11 @@ GSUB_INLINE void profile::add(std::string const& key, std::string_view op, std::
     if (path_.empty()) return;
     io::json const record{
         {"op", op}, {"signature", signature}, {"machine", machine}, {"seconds", seconds}, {"runs", runs}};
-    // One write a record: lines of several processes do not mix.
-    std::ofstream(path_, std::ios::app) << record.dump(-1, ' ', false, io::json::error_handler_t::replace) + '\n';
+    // One write a record: lines of several processes do not mix. A last line that was cut off stays one line.
+    char last = '\n';
+    if (std::ifstream before(path_, std::ios::binary); before.seekg(-1, std::ios::end)) before.get(last);
+    std::ofstream(path_, std::ios::app) << message(
+        {last == '\n' ? "" : "\n", record.dump(-1, ' ', false, io::json::error_handler_t::replace), "\n"});
 }
 
 GSUB_INLINE std::string signature(any_graph const& g, node_id n) {

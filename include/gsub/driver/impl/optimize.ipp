@@ -229,6 +229,17 @@ GSUB_INLINE verification_report verify_equal(any_graph const& original, any_grap
                                              std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
     verification_report report;
     report.attempted = report.equal = true;
+    auto const types = [](any_graph const& g, bool inputs) {
+        std::vector<type_id> out;
+        for (std::size_t i = 0; i < (inputs ? g.inputs().size() : g.output_count()); ++i)
+            out.push_back(g.type_of(inputs ? value_id{g.inputs()[i], 0} : g.output(i)));
+        return out;
+    };
+    if (types(original, true) != types(rewritten, true) || types(original, false) != types(rewritten, false)) {
+        report.equal = false;
+        report.notes.push_back("the graphs have different signatures");
+        return report;
+    }
     if (auto const missing = not_computable(original, meaning); !missing.empty()) {
         report.notes.push_back(
             message({missing.size(), " nodes cannot be computed, so the whole graph cannot be compared; the first is ",
@@ -255,8 +266,9 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         report.cost_before = detail::checked_price(model.of_graph(original), original, {}, model.unit);
         report.nodes_before = detail::kernel_count(original);
         auto start = original;
-        report.cleaned = normalize(start);
         start.order_canonically(); // the result must not depend on the order in which the graph was built
+        report.cleaned = normalize(start);
+        start.order_canonically();
         start.compact();
         rule_index const rules{chosen};
         substitution_problem problem{start, model, rules};
@@ -281,34 +293,48 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         for (auto& h : report.search.history) h.cost = problem.in_units(h.cost);
         report.search.start_cost = problem.in_units(report.search.start_cost);
         report.search.best_cost = problem.in_units(report.search.best_cost);
-        auto best = problem.open(found.best)->graph;
-        if (options.verify) {
-            if (options.watch) options.watch->on_progress({"verify", 0, 0, {}});
-            report.verification = verify_equal(original, best, meaning, options.seed, options.threads);
-            auto& v = report.verification;
-            // Each rewrite by itself: the part that it replaced against the part that it put there.
-            auto const whole = v.whole_in_field || v.on_numbers;
-            v.equal = v.equal || !whole;
-            for (auto const* s = &found.best; s->move; s = s->before.get())
-                detail::check_rewrite(v, s->parent->graph, *s->move, meaning, options.seed, options.threads);
-            v.equal = v.equal && (whole || v.rewrites_skipped == 0);
-        }
-        if (options.fold) {
-            if (options.watch) options.watch->on_progress({"fold", 0, 0, {}});
-            fold_constants(best, meaning, {.max_weight_bytes = options.max_weight_bytes, .threads = options.threads})
-                .value();
-            normalize(best);
-            if (options.verify && report.verification.on_numbers) {
-                // Folding rounds; the numbers that users get are those of the folded graph.
-                verification_report folded;
-                folded.equal = true;
-                detail::check_on_numbers(folded, original, best, meaning, options.seed, options.threads);
-                report.verification.max_relative_error = folded.max_relative_error;
-                report.verification.equal = report.verification.equal && folded.equal;
+        auto const* last = &found.best;
+        auto best = problem.open(*last)->graph;
+        // Verified, folded and priced; `clean`: may be brought into normal form after folding.
+        auto const finish = [&](bool clean) {
+            if (options.verify) {
+                if (options.watch) options.watch->on_progress({"verify", 0, 0, {}});
+                report.verification = verify_equal(original, best, meaning, options.seed, options.threads);
+                auto& v = report.verification;
+                // Each rewrite by itself: the part that it replaced against the part that it put there.
+                auto const whole = v.whole_in_field || v.on_numbers;
+                v.equal = v.equal || !whole;
+                for (auto const* s = last; s && s->move; s = s->before.get())
+                    detail::check_rewrite(v, s->parent->graph, *s->move, meaning, options.seed, options.threads);
+                v.equal = v.equal && (whole || v.rewrites_skipped == 0);
             }
+            if (options.fold) {
+                if (options.watch) options.watch->on_progress({"fold", 0, 0, {}});
+                fold_constants(best, meaning,
+                               {.max_weight_bytes = options.max_weight_bytes, .threads = options.threads})
+                    .value();
+                if (clean) normalize(best);
+                if (options.verify && report.verification.on_numbers) {
+                    // Folding rounds; the numbers that users get are those of the folded graph.
+                    verification_report folded;
+                    folded.equal = true;
+                    detail::check_on_numbers(folded, original, best, meaning, options.seed, options.threads);
+                    report.verification.max_relative_error = folded.max_relative_error;
+                    report.verification.equal = report.verification.equal && folded.equal;
+                }
+            }
+            best.compact();
+            report.cost_after = detail::checked_price(model.of_graph(best), best, {}, model.unit);
+        };
+        finish(true);
+        if (report.cost_after > report.cost_before * (1 + 1e-9)) {
+            // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer.
+            last = nullptr;
+            best = original;
+            report.applied.clear();
+            report.cleaned = {};
+            finish(false);
         }
-        best.compact();
-        report.cost_after = detail::checked_price(model.of_graph(best), best, {}, model.unit);
         report.nodes_after = detail::kernel_count(best);
         return {std::move(best), std::move(report)};
     });

@@ -329,13 +329,24 @@ GSUB_INLINE void evaluate_node(dialect const& d, std::span<eval_row const> table
 GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table) {
     std::vector<problem> found;
     for (auto n : g.order()) {
-        if (g.is<ops::input>(n) || g.is<ops::constant>(n) || n == g.results_node()) continue;
+        if (g.is<ops::constant>(n) || n == g.results_node()) continue;
         auto const row = g.row(n);
-        if (g.is<ops::opaque>(n)) {
+        if (g.is<ops::input>(n)) {
+            for (auto const& foreign : g.info().foreign_types)
+                if (foreign.first == g.name({n, 0}))
+                    found.push_back({error_code::unsupported,
+                                     foreign.first,
+                                     {},
+                                     "an input that is no tensor of a type that gsub computes with",
+                                     {}});
+        } else if (g.is<ops::opaque>(n)) {
             auto const& a = g.attributes<ops::opaque>(n);
-            found.push_back({error_code::unsupported, g.display_name(n),
-                             a.domain.empty() ? a.op_type : message({a.domain, ".", a.op_type}),
-                             "gsub does not know this operator", "gsub ops lists the operators"});
+            auto op = a.domain.empty() ? a.op_type : message({a.domain, ".", a.op_type});
+            for (auto const& [domain, opset] : g.info().domains)
+                if (domain == a.domain) op += message({"-", opset});
+            found.push_back({error_code::unsupported, g.display_name(n), std::move(op),
+                             a.reason.empty() ? "gsub does not know this operator" : a.reason,
+                             "gsub ops lists the operators"});
         } else if (!table[row].move && !table[row].run && !g.operators().infer[row].build) {
             found.push_back({error_code::unsupported,
                              g.display_name(n),

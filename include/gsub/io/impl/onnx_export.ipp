@@ -32,21 +32,25 @@ class onnx_exporter {
 public:
     onnx_exporter(any_graph const& g, std::span<onnx_row const> table, save_options const& options,
                   std::string data_name)
-        : g_(g), table_(table), options_(options), data_name_(std::move(data_name)) {}
+        : g_(g), table_(table), options_(options), data_name_(std::move(data_name)) {
+        for (auto const& [name, type] : g.info().foreign_types) foreign_types_.emplace(name, type);
+    }
 
     void collect() {
         choose_opset();
         name_values();
         for (auto n : g_.order()) {
-            if (g_.is<ops::input>(n) || n == g_.results_node()) continue;
+            if (n == g_.results_node()) continue;
             if (g_.is<ops::constant>(n))
                 add_initializer(name_of({n, 0}), g_.blob(n));
             else if (g_.is<ops::opaque>(n))
                 write_opaque(n);
-            else
+            else if (!g_.is<ops::input>(n))
                 write_known(n);
+            // Subgraphs of later nodes may read the copies.
+            if (auto const found = copies_.find(n); found != copies_.end())
+                for (auto const& [from, to] : found->second) write_identity(from, to);
         }
-        for (auto const& [from, to] : copies_) write_identity(from, to);
         place_externally();
     }
 
@@ -62,12 +66,13 @@ public:
         wire_writer values{graph_tail};
         for (auto n : g_.inputs()) values.bytes(11, value_info(name_of({n, 0}), g_.type({n, 0})));
         for (std::size_t i = 0; i < g_.output_count(); ++i)
-            values.bytes(12, value_info(output_name(i), g_.type(g_.output(i))));
+            values.bytes(12, value_info(output_names_[i], g_.type(g_.output(i))));
         // What the file said of an unknown operator's results; for all others inference finds it again.
         for (auto n : g_.order())
             for (std::uint32_t port = 0; g_.is<ops::opaque>(n) && port < g_.result_count(n); ++port)
-                if (g_.used(value_id{n, port}) && g_.type({n, port}).element != dtype::undefined)
-                    values.bytes(13, value_info(name_of({n, port}), g_.type({n, port})));
+                if (value_id const v{n, port};
+                    is_written(v) && (g_.type(v).element != dtype::undefined || foreign_types_.contains(name_of(v))))
+                    values.bytes(13, value_info(name_of(v), g_.type(v)));
         std::uint64_t length = graph_head.size() + graph_tail.size();
         for (auto const& n : nodes_) length += wire_writer::header_size(1, n.size()) + n.size();
         for (auto const& t : initializers_) length += wire_writer::header_size(5, tensor_size(t)) + tensor_size(t);
@@ -119,18 +124,27 @@ private:
         std::int64_t needed = 1, imported = 0;
         for (auto const& [domain, version] : g_.info().domains)
             if (domain.empty()) imported = version;
-        bool bound = false; // to the imported version
+        bool bound = !g_.info().functions.empty(); // to the imported version
         for (auto n : g_.order()) {
             if (g_.is<ops::opaque>(n)) {
-                bound |= g_.attributes<ops::opaque>(n).domain.empty();
-            } else if (auto const& row = table_[g_.row(n)]; row.since != 0 && g_.op(n).domain.empty()) {
+                bound |= g_.attributes<ops::opaque>(n).domain.empty() || has_subgraph(n);
+            } else if (auto const& row = table_[g_.row(n)];
+                       row.since != 0 && (g_.op(n).domain.empty() || g_.op(n).domain == "gsub")) {
                 needed = std::max(needed, row.needed_opset ? std::max(row.since, row.needed_opset(g_, n)) : row.since);
             }
         }
-        bound |= !g_.info().functions.empty();
+        bound &= imported > 0;
         opset_ = options_.opset != 0 ? options_.opset
                  : bound             ? imported
                                      : std::max({needed, imported, std::int64_t{13}});
+        if (bound && opset_ != imported)
+            throw error{problem{error_code::unsupported,
+                                {},
+                                {},
+                                message({"operator set ", opset_,
+                                         " is asked for, but the model's unknown operators and "
+                                         "functions are written in ",
+                                         imported})}};
         if (opset_ < needed)
             throw error{problem{error_code::unsupported,
                                 {},
@@ -151,24 +165,24 @@ private:
                 domains_.emplace_back(op.domain, table_[g_.row(n)].since);
     }
 
-    [[nodiscard]] std::string output_name(std::size_t i) const {
-        auto const& names = g_.info().output_names;
-        return i < names.size() && !names[i].empty() ? names[i] : message({"output_", i});
-    }
-
     // Inputs, outputs and captured names are fixed; the rest keeps its name where that is free.
     void name_values() {
-        for (auto n : g_.inputs()) {
-            auto const name = g_.name({n, 0});
-            fix({n, 0}, name.empty() ? message({"input_", g_.input_position(n)}) : std::string{name});
-        }
-        for (std::size_t i = 0; i < g_.output_count(); ++i) fix(g_.output(i), output_name(i));
+        for (auto n : g_.inputs())
+            if (auto const name = g_.name({n, 0}); !name.empty()) fix({n, 0}, std::string{name});
+        output_names_ = g_.info().output_names;
+        output_names_.resize(g_.output_count());
+        for (std::size_t i = 0; i < g_.output_count(); ++i)
+            if (!output_names_[i].empty()) fix(g_.output(i), output_names_[i]);
         for (auto n : g_.order()) {
             if (!g_.is<ops::opaque>(n)) continue;
             auto const captured = captures(n);
             auto const first = g_.operand_count(n) - captured.size();
             for (std::size_t i = 0; i < captured.size(); ++i) fix(g_.operand(n, first + i), std::string{captured[i]});
         }
+        for (auto n : g_.inputs())
+            if (g_.name({n, 0}).empty()) fix({n, 0}, vacant(message({"input_", g_.input_position(n)})));
+        for (std::size_t i = 0; i < g_.output_count(); ++i)
+            if (output_names_[i].empty()) fix(g_.output(i), output_names_[i] = vacant(message({"output_", i})));
         for (auto n : g_.order())
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
                 value_id const v{n, port};
@@ -183,10 +197,24 @@ private:
             taken_.insert(name);
             names_.emplace(v, std::move(name));
         } else if (known == names_.end() || known->second != name) {
-            if (taken_.insert(name).second) copies_.emplace_back(v, std::move(name));
+            auto& copies = copies_[v.node];
+            if (std::find(copies.begin(), copies.end(), std::pair{v, name}) != copies.end()) return;
+            if (!taken_.insert(name).second)
+                throw error{
+                    problem{error_code::unsupported,
+                            std::move(name),
+                            {},
+                            "two values must have this name: inputs, outputs and values that subgraphs read keep "
+                            "theirs",
+                            "give the outputs other names"}};
+            copies.emplace_back(v, std::move(name));
         }
     }
 
+    [[nodiscard]] std::string vacant(std::string name) const {
+        while (taken_.contains(name)) name += '_';
+        return name;
+    }
     std::string fresh(std::string_view stem) {
         std::string name{stem};
         for (auto& number = counters_[name]; !taken_.insert(name).second || name.empty();)
@@ -242,20 +270,31 @@ private:
         return parse_onnx_node({reinterpret_cast<char const*>(raw.data()), raw.size()}).inputs;
     }
 
+    // Whether a result of an unknown operator has a name in the file.
+    [[nodiscard]] bool is_written(value_id v) const { return g_.used(v) || !g_.name(v).empty(); }
+
+    [[nodiscard]] bool has_subgraph(node_id n) const {
+        auto const raw = g_.constant_data(n).raw();
+        auto const node = parse_onnx_node({reinterpret_cast<char const*>(raw.data()), raw.size()});
+        return std::any_of(node.attributes.begin(), node.attributes.end(), [](onnx_attribute const& a) {
+            return a.type == onnx_attribute_type::graph || a.type == onnx_attribute_type::graphs;
+        });
+    }
+
     void write_opaque(node_id n) {
         auto const raw = g_.constant_data(n).raw();
         std::string_view const blob{reinterpret_cast<char const*>(raw.data()), raw.size()};
         std::string node;
         wire_writer w{node};
         std::vector<std::string> inputs;
-        for (std::size_t i = 0; i + captures(n).size() < g_.operand_count(n); ++i) {
+        auto const captured = captures(n).size();
+        for (std::size_t i = 0; i + captured < g_.operand_count(n); ++i) {
             auto const v = g_.operand(n, i);
             inputs.push_back(v.valid() ? assigned_name(v) : std::string{});
         }
-        while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
         for (auto const& name : inputs) w.bytes(1, name);
         for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
-            w.bytes(2, g_.used(value_id{n, port}) ? assigned_name({n, port}) : std::string{});
+            w.bytes(2, is_written({n, port}) ? assigned_name({n, port}) : std::string{});
         w.bytes(3, fresh_node_name(g_.display_name(n)));
         for (wire_reader r{blob}; r.next();)
             if (r.is_bytes() && r.field() != 1) {
@@ -272,8 +311,6 @@ private:
             .bytes(2, to)
             .bytes(3, fresh_node_name("identity"))
             .bytes(4, "Identity");
-        // A subgraph may read the copy, so it stands right behind its source: the nodes are sorted once more by the
-        // reader.
         nodes_.push_back(std::move(node));
     }
 
@@ -302,9 +339,11 @@ private:
         std::string out;
         wire_writer w{out};
         w.bytes(1, name);
-        for (auto const& [foreign, type] : g_.info().foreign_types)
-            if (foreign == name) return w.bytes(2, type), out;
-        if (t.element == dtype::undefined) return out;
+        if (t.element == dtype::undefined) {
+            if (auto const foreign = foreign_types_.find(name); foreign != foreign_types_.end())
+                w.bytes(2, foreign->second);
+            return out;
+        }
         w.message(2, [&](wire_writer& type) {
             type.message(1, [&](wire_writer& tensor) {
                 tensor.integer(1, info(t.element).onnx);
@@ -330,9 +369,11 @@ private:
     std::int64_t opset_ = 0, lowest_ir_ = 4;
     std::vector<std::pair<std::string, std::int64_t>> domains_;
     std::map<value_id, std::string> names_;
+    std::vector<std::string> output_names_;
     std::unordered_set<std::string> taken_;
     std::unordered_map<std::string, std::size_t> counters_;
-    std::vector<std::pair<value_id, std::string>> copies_;
+    std::map<node_id, std::vector<std::pair<value_id, std::string>>> copies_; // by the source's node
+    std::map<std::string_view, std::string_view> foreign_types_;
     std::unordered_map<hash128, std::string> small_;
     std::vector<std::string> nodes_;
     std::vector<initializer> initializers_;

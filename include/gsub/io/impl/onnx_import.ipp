@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace gsub::io {
 
@@ -168,21 +169,22 @@ public:
         make_outputs();
         give_up_if_wrong();
         graph_.erase_dead();
+        graph_.order_canonically(); // what the file had as Constant nodes or as initializers comes out the same
         graph_.compact();
         report_notes();
         return std::move(graph_);
     }
 
 private:
-    static constexpr std::uint32_t none = 0xffffffffu;
+    static constexpr std::int64_t max_size = std::int64_t{1} << 62; // of a dimension
 
     void wrong(error_code code, std::string_view node, std::string_view op, std::string reason, std::string hint = {}) {
         ++problem_count_;
-        if (problems_.size() < options_.limits.max_problems)
+        if (problems_.empty() || problems_.size() < options_.limits.max_problems)
             problems_.push_back({code, std::string{node}, std::string{op}, std::move(reason), std::move(hint)});
     }
     void give_up_if_wrong() {
-        if (problems_.empty()) return;
+        if (problem_count_ == 0) return;
         if (problem_count_ > problems_.size())
             problems_.push_back({problems_.back().code,
                                  {},
@@ -197,12 +199,18 @@ private:
 
     // Version of an operator's domain, or 0.
     [[nodiscard]] std::int64_t opset(std::string_view domain) const {
-        for (auto const& [name, version] : model_.opsets)
-            if (name == domain) return version;
-        return 0;
+        auto const found = opsets_.find(domain);
+        return found == opsets_.end() ? 0 : found->second;
     }
 
     void read_opsets() {
+        graph_info info;
+        for (auto const& [domain, v] : model_.opsets)
+            if (auto const [found, added] = opsets_.emplace(domain, v); added)
+                info.domains.emplace_back(domain, v);
+            else if (found->second != v)
+                wrong(error_code::invalid_input, {}, {},
+                      message({"versions ", found->second, " and ", v, " of operator set ", in_quotes(domain)}));
         auto const version = opset({});
         if (version > newest_opset)
             wrong(error_code::unsupported, {}, {},
@@ -216,9 +224,7 @@ private:
         if (model_.graph.has_sparse_initializers)
             wrong(error_code::unsupported, {}, {}, "sparse initializers", "store the weights densely");
         if (model_.has_training) note("the training graph of the model is left out");
-        graph_info info;
         info.name = model_.graph.name;
-        for (auto const& [domain, v] : model_.opsets) info.domains.emplace_back(domain, v);
         for (auto const& [key, value] : model_.metadata) info.metadata.emplace_back(key, value);
         for (auto const& f : model_.functions) info.functions.emplace_back(f);
         graph_.set_info(std::move(info));
@@ -230,8 +236,12 @@ private:
         for (std::uint32_t i = 0; i < g.initializers.size(); ++i)
             if (!initializers_.emplace(g.initializers[i].name, i).second)
                 wrong(error_code::invalid_input, g.initializers[i].name, {}, "two initializers have this name");
-        for (auto const& v : g.values) declared_.emplace(v.name, &v);
-        for (auto const& v : g.outputs) declared_.emplace(v.name, &v);
+        for (auto const* list : {&g.outputs, &g.values})
+            for (auto const& v : *list)
+                if (!v.type.empty()) declared_.emplace(v.name, &v);
+        for (auto const* list : {&g.inputs, &g.outputs})
+            for (auto const& v : *list)
+                if (v.name.empty()) wrong(error_code::invalid_input, {}, {}, "an input or output has no name");
         std::set<std::string_view> inputs;
         for (auto const& v : g.inputs)
             if (!inputs.insert(v.name).second)
@@ -255,24 +265,28 @@ private:
         return n.name;
     }
 
-    // Values that a node reads: its inputs, then what its subgraphs capture.
+    // Values that a node reads: its inputs, then what its subgraphs capture. Asked once a node.
     std::vector<std::string_view> reads(std::uint32_t i) {
         auto const& n = model_.graph.nodes[i];
         auto names = n.inputs;
         bool has_graphs = false;
         for (auto const& a : n.attributes)
             has_graphs |= a.type == onnx_attribute_type::graph || a.type == onnx_attribute_type::graphs;
+        read_.insert(names.begin(), names.end());
         if (!has_graphs) return names;
         auto& captured = captures_[i];
-        if (captured.empty()) {
-            for (auto name : captured_names(n, options_.limits.max_depth)) {
+        try {
+            for (auto name : captured_names(n, options_.limits)) {
                 if (exists(name))
                     captured.push_back(name);
                 else
                     wrong(error_code::invalid_input, label(i), n.op_type,
                           message({"a subgraph reads value ", in_quotes(name), ", which does not exist"}));
             }
+        } catch (error const& e) {
+            for (auto const& p : e.problems()) wrong(p.code, label(i), n.op_type, p.reason, p.hint);
         }
+        read_.insert(captured.begin(), captured.end());
         names.insert(names.end(), captured.begin(), captured.end());
         return names;
     }
@@ -284,6 +298,7 @@ private:
     // Every node is visited, so that faults are found in dead ones too; those come last and are dropped.
     void sort_nodes() {
         auto const& g = model_.graph;
+        for (auto const& v : g.outputs) read_.insert(v.name);
         enum class mark : std::uint8_t { fresh, open, done };
         std::vector<mark> marks(g.nodes.size(), mark::fresh);
         struct frame {
@@ -344,25 +359,34 @@ private:
         t.element = dtype_of_onnx(v.data_type).value_or(dtype::undefined);
         t.ranked = v.has_shape;
         for (auto const& d : v.dims)
-            t.dims.push_back(d.size >= 0 ? dim{d.size} : d.name.empty() ? dim{} : dim{symbol{d.name}});
+            t.dims.push_back(d.size >= 0 && d.size <= max_size ? dim{d.size}
+                             : d.name.empty()                  ? dim{}
+                                                               : dim{symbol{d.name}});
         return t;
     }
 
     void make_inputs() {
-        auto info = graph_.info();
         for (auto const* v : signature_) {
             auto const type = type_of(*v);
             for (auto const& d : v->dims)
-                if (d.size < -1)
+                if (d.size < -1 || d.size > max_size)
                     wrong(error_code::invalid_input, v->name, "input", message({"a dimension of ", d.size}));
             if (!type.elements() && type.is_static())
                 wrong(error_code::unsupported, v->name, "input", "more than 2^62 elements");
             values_[v->name] = graph_.add_input(type, v->name);
-            if (type.element == dtype::undefined) info.foreign_types.emplace_back(v->name, v->type);
+            remember_if_foreign(*v);
         }
-        for (auto const& v : model_.graph.outputs)
-            if (!v.is_tensor || !dtype_of_onnx(v.data_type)) info.foreign_types.emplace_back(v.name, v.type);
-        graph_.set_info(std::move(info));
+        for (auto const& v : model_.graph.outputs) remember_if_foreign(v);
+    }
+    // What the file says of a result of an unknown operator.
+    type_id declared_type(std::string_view name) {
+        auto const found = declared_.find(name);
+        if (found == declared_.end()) return {};
+        remember_if_foreign(*found->second);
+        return type_of(*found->second);
+    }
+    void remember_if_foreign(onnx_value const& v) {
+        if (!v.type.empty() && !dtype_of_onnx(v.data_type)) foreign_.emplace(v.name, v.type);
     }
 
     // The value of a name, made on first use where it is an initializer. Invalid where making it failed.
@@ -374,9 +398,9 @@ private:
         value_id made;
         try {
             made = builder_.constant(tensors_.read(t), name);
-        } catch (not_supported const&) {
+        } catch (not_supported const& e) {
             // Kept as an opaque Constant node, which holds the whole tensor.
-            made = opaque_constant(t, name);
+            made = opaque_constant(t, name, e.what.reason);
         } catch (error const& e) {
             for (auto const& p : e.problems())
                 wrong(p.code, name, "initializer",
@@ -386,20 +410,27 @@ private:
         return values_[name] = made;
     }
 
-    value_id opaque_constant(onnx_tensor const& t, std::string_view name) {
-        if (t.external || t.length > 0) {
+    value_id opaque_constant(onnx_tensor const& t, std::string_view name, std::string const& reason) {
+        std::string whole{t.message};
+        if (t.length > 0 && t.length <= std::min<std::uint64_t>(options_.limits.max_tensor_bytes, 1 << 30)) {
+            std::string raw(t.length, '\0');
+            model_.file->read(t.offset, std::as_writable_bytes(std::span{raw}));
+            wire_writer{whole}.bytes(9, raw);
+        } else if (t.external || t.length > 0) {
             wrong(error_code::unsupported, name, "initializer",
-                  message({"element type number ", t.data_type, " with elements outside of the model's structure"}));
+                  message(
+                      {"element type number ", t.data_type, " with elements in a file of their own or beyond 1 GiB"}));
             return graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
         }
         std::string node;
         wire_writer w{node};
         w.bytes(4, "Constant");
         w.message(5, [&](wire_writer& a) {
-            a.bytes(1, "value").bytes(5, t.message).integer(20, static_cast<std::int64_t>(onnx_attribute_type::tensor));
+            a.bytes(1, "value").bytes(5, whole).integer(20, static_cast<std::int64_t>(onnx_attribute_type::tensor));
         });
-        type_id const type{};
-        auto const n = graph_.add_opaque({.domain = "", .op_type = "Constant"}, blob_of(node), {}, {&type, 1});
+        auto const type = declared_type(name);
+        auto const n =
+            graph_.add_opaque({.domain = "", .op_type = "Constant", .reason = reason}, blob_of(node), {}, {&type, 1});
         graph_.set_name({n, 0}, name);
         return {n, 0};
     }
@@ -438,6 +469,7 @@ private:
         }
         for (std::uint32_t port = 0; port < outputs.size(); ++port) {
             if (outputs[port].empty()) continue;
+            if (port >= graph_.result_count(made.node)) break; // results that nothing reads
             value_id const v{made.node, port};
             values_[outputs[port]] = v;
             if (made.node.index >= first_new) graph_.set_name(v, outputs[port]);
@@ -466,15 +498,18 @@ private:
             return {};
         }
         onnx_import_context cx{
-            builder_, n,       version,
-            operands, results, [this](std::string_view text) { return tensors_.read(parse_onnx_tensor(text)); }};
-        auto const before = graph_.capacity();
+            builder_,
+            n,
+            version,
+            operands,
+            results,
+            [this](std::string_view text) { return tensors_.read(parse_onnx_tensor(text)); },
+            [this, &n](std::size_t i) { return i < n.outputs.size() && read_.contains(n.outputs[i]); }};
         auto const made = table_[*row].import(cx);
         if (auto const extra = cx.unread_attribute()) {
             why.reason = message({"attribute ", in_quotes(*extra), " is not supported"});
             why.hint = {};
             reason = std::move(why);
-            if (made.node.index >= before) graph_.erase_unused(made.node);
             return {};
         }
         return made;
@@ -511,13 +546,11 @@ private:
                 w.bytes(field, r.bytes());
             }
         std::vector<type_id> types;
-        for (auto name : outputs) {
-            auto const found = declared_.find(name);
-            types.push_back(found == declared_.end() ? type_id{} : type_id{type_of(*found->second)});
-        }
+        for (auto name : outputs) types.push_back(declared_type(name));
         opaque_[message({n.domain, n.domain.empty() ? "" : ".", n.op_type})].push_back(reason.reason);
-        return graph_.add_opaque({.domain = std::string{n.domain}, .op_type = std::string{n.op_type}}, blob_of(blob),
-                                 operands, types);
+        return graph_.add_opaque(
+            {.domain = std::string{n.domain}, .op_type = std::string{n.op_type}, .reason = reason.reason},
+            blob_of(blob), operands, types);
     }
 
     void make_outputs() {
@@ -533,6 +566,9 @@ private:
             outputs.push_back(made);
             names.emplace_back(v.name);
         }
+        auto info = graph_.info();
+        for (auto const& [name, type] : foreign_) info.foreign_types.emplace_back(name, type);
+        graph_.set_info(std::move(info));
         graph_.set_outputs(outputs, names);
     }
 
@@ -554,6 +590,9 @@ private:
     std::unordered_map<std::string_view, std::uint32_t> initializers_, producers_;
     std::unordered_map<std::string_view, onnx_value const*> declared_;
     std::unordered_map<std::string_view, value_id> values_;
+    std::map<std::string_view, std::int64_t> opsets_;
+    std::unordered_set<std::string_view> read_;            // values that a node or the outside reads
+    std::map<std::string_view, std::string_view> foreign_; // types that gsub does not compute with
     std::vector<onnx_value const*> signature_;
     std::set<std::string_view> outside_; // names of the signature
     std::unordered_map<std::uint32_t, std::vector<std::string_view>> captures_;

@@ -16,22 +16,27 @@ namespace detail {
 /// Where the bytes of a model come from: memory, which is viewed, or a file, of which pieces are read.
 class byte_source {
 public:
-    explicit byte_source(std::span<std::byte const> data) : data_(data), size_(data.size()) {}
-    explicit byte_source(input_file const& file, std::deque<std::string>& memory, std::uint64_t max_kept)
+    byte_source(std::span<std::byte const> data, std::uint64_t max_kept)
+        : data_(data), max_kept_(max_kept), size_(data.size()) {}
+    byte_source(input_file const& file, std::deque<std::string>& memory, std::uint64_t max_kept)
         : file_(&file), memory_(&memory), max_kept_(max_kept), size_(file.size()) {}
 
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
     [[nodiscard]] bool in_memory() const noexcept { return !file_; }
     /// Bytes that stay valid.
     std::string_view view(std::uint64_t offset, std::uint64_t length) {
+        count(length);
         if (!file_) return {reinterpret_cast<char const*>(data_.data()) + offset, length};
-        kept_ += length;
-        if (kept_ > max_kept_)
-            throw error{error_code::unsupported,
-                        message({"the structure of the model takes more than ", max_kept_, " bytes"})};
         auto& piece = memory_->emplace_back(length, '\0');
         copy(offset, piece.data(), length);
         return piece;
+    }
+    /// Counts bytes of the model's structure.
+    void count(std::uint64_t bytes) {
+        kept_ += bytes;
+        if (kept_ > max_kept_)
+            throw error{error_code::unsupported,
+                        message({"the structure of the model takes more than ", max_kept_, " bytes"})};
     }
     /// A home for a text that was put together from pieces. *Requires* a file.
     std::string_view keep(std::string text) { return memory_->emplace_back(std::move(text)); }
@@ -247,7 +252,8 @@ GSUB_INLINE void read_graph_field(onnx_graph& g, std::uint32_t number, std::stri
 GSUB_INLINE onnx_tensor read_initializer(byte_source& source, wire_field const& at) {
     onnx_tensor t;
     if (source.in_memory()) {
-        read_tensor_fields(t, source.view(at.offset, at.length));
+        read_tensor_fields(t, source.peek(at.offset, static_cast<std::size_t>(at.length)));
+        source.count(at.length - t.raw.size());
         return t;
     }
     // Everything but large raw bytes is kept; it may stand on both sides of them.
@@ -394,7 +400,7 @@ GSUB_INLINE onnx_graph parse_onnx_graph(std::string_view text) {
 
 GSUB_INLINE result<onnx_model> parse_onnx(std::span<std::byte const> data, onnx_limits const& limits) {
     return capture([&] {
-        detail::byte_source source{data};
+        detail::byte_source source{data, limits.max_structure_bytes};
         return detail::parse_model(source, limits);
     });
 }
@@ -413,7 +419,7 @@ GSUB_INLINE result<onnx_model> parse_onnx_file(std::string const& path, onnx_lim
     return parsed;
 }
 
-GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, std::size_t max_depth) {
+GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, onnx_limits const& limits) {
     struct scope { // a subgraph that is being read: what it defines, and the subgraph around it
         std::set<std::string_view> names;
         std::shared_ptr<scope const> around;
@@ -433,6 +439,7 @@ GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, 
     };
     std::vector<std::string_view> captured;
     std::set<std::string_view> seen;
+    std::size_t nodes = 0;
     enter(node, nullptr);
     while (!open.empty()) {
         auto const next = std::move(open.back());
@@ -440,8 +447,12 @@ GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, 
         auto s = std::make_shared<scope>();
         s->around = next.around;
         s->depth = next.around ? next.around->depth + 1 : 1;
-        if (s->depth > max_depth)
-            throw error{error_code::unsupported, message({"subgraphs are nested more than ", max_depth, " deep"})};
+        if (s->depth > limits.max_depth)
+            throw error{error_code::unsupported,
+                        message({"subgraphs are nested more than ", limits.max_depth, " deep"})};
+        for (wire_reader r{next.graph}; r.next();)
+            if (r.field() == 1 && ++nodes > limits.max_nodes)
+                throw error{error_code::unsupported, message({"more than ", limits.max_nodes, " nodes in subgraphs"})};
         auto const g = parse_onnx_graph(next.graph);
         for (auto const& v : g.inputs) s->names.insert(v.name);
         for (auto const& t : g.initializers) s->names.insert(t.name);

@@ -74,6 +74,19 @@ GSUB_INLINE std::optional<ints> attribute_or_operand(onnx_import_context& cx, st
     return cx.known_ints(operand);
 }
 
+// A constant operand as a number, if it has the element type of the first operand: so it goes back into a file.
+GSUB_INLINE std::optional<double> known_setting(onnx_import_context const& cx, std::size_t i) {
+    if (cx.type(0).element == dtype::undefined || cx.type(i).element != cx.type(0).element) return std::nullopt;
+    return cx.known_number(i);
+}
+
+// A number as an operand of the node's element type.
+GSUB_INLINE std::string scalar_operand(onnx_export_context& cx, double value) {
+    auto const element = cx.graph().type({cx.node(), 0}).element;
+    if (element == dtype::undefined) cx.unsupported("an operand of unknown element type");
+    return cx.initializer(tensor::scalar(value).converted_to(element));
+}
+
 } // namespace detail
 
 // ---- neural networks
@@ -117,12 +130,10 @@ GSUB_INLINE void onnx_traits<ops::conv>::write(onnx_export_context& cx) {
     std::vector<std::string> inputs{name};
     auto const output = cx.result();
     if (a.act == activation::clip) {
-        auto const element = cx.graph().type({cx.node(), 0}).element;
         if (cx.opset() < 11)
             return cx.write("Clip", inputs, {&output, 1},
                             [&](onnx_attribute_writer& w) { w.real("min", a.act_min), w.real("max", a.act_max); });
-        for (auto bound : {a.act_min, a.act_max})
-            inputs.push_back(cx.initializer(tensor::scalar(bound).converted_to(element)));
+        for (auto bound : {a.act_min, a.act_max}) inputs.push_back(detail::scalar_operand(cx, bound));
     }
     constexpr std::string_view names[] = {"", "Relu", "Clip", "Sigmoid", "Tanh"};
     cx.write(names[static_cast<std::size_t>(a.act)], inputs, {&output, 1});
@@ -131,11 +142,21 @@ GSUB_INLINE void onnx_traits<ops::conv>::write(onnx_export_context& cx) {
 GSUB_INLINE value_id onnx_traits<ops::batch_norm>::import(onnx_import_context& cx) {
     attributes_of<ops::batch_norm> a;
     a.epsilon = cx.real("epsilon").value_or(static_cast<double>(1e-5f));
-    cx.ignore("momentum");
+    auto const momentum = cx.real("momentum").value_or(static_cast<double>(0.9f));
     if (cx.integer("spatial").value_or(1) != 1) cx.unsupported("spatial = 0, statistics for every position");
-    if (cx.integer("training_mode").value_or(0) != 0 || cx.results() > 1)
-        cx.unsupported("training mode", "export the model for inference");
+    if (cx.integer("training_mode").value_or(0) != 0)
+        return cx.add<ops::batch_norm_training>({.epsilon = a.epsilon, .momentum = momentum}, cx.all_operands());
+    if (cx.results() > 1) cx.unsupported("training mode", "export the model for inference");
     return cx.add<ops::batch_norm>(a, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::batch_norm_training>::write(onnx_export_context& cx) {
+    cx.write("BatchNormalization", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        auto const& a = cx.attributes<ops::batch_norm_training>();
+        w.real("epsilon", a.epsilon);
+        w.real("momentum", a.momentum);
+        w.integer("training_mode", 1);
+    });
 }
 
 GSUB_INLINE value_id onnx_traits<ops::max_pool>::import(onnx_import_context& cx) {
@@ -225,15 +246,20 @@ GSUB_INLINE void onnx_traits<ops::softmax>::write(onnx_export_context& cx) {
 GSUB_INLINE value_id onnx_traits<ops::dropout>::import(onnx_import_context& cx) {
     cx.ignore("ratio");
     cx.ignore("seed");
-    if (cx.has(2) && cx.known_number(2) != 0.0 && cx.known_number(1).value_or(0.5) != 0.0)
-        cx.unsupported("training mode", "export the model for inference");
-    if (cx.opset() < 10 && cx.results() > 1) cx.unsupported("the mask of operator set 7, which is no boolean tensor");
-    return cx.add<ops::dropout>({}, {cx.operand(0)});
+    if (cx.opset() < 10 && cx.results() > 1) {
+        if (cx.result_is_read(1)) cx.unsupported("the mask of operator set 7, which is no boolean tensor");
+        cx.keep_results(1);
+    }
+    auto const ratio = cx.has(1) ? cx.known_number(1) : 0.5, training = cx.has(2) ? cx.known_number(2) : 0.0;
+    if (training == 0.0 || ratio == 0.0) return cx.add<ops::dropout>({}, {cx.operand(0)});
+    if (training && ratio) cx.unsupported("training mode, whose result is random", "export the model for inference");
+    return cx.add<ops::dropout>({}, cx.all_operands());
 }
 
 GSUB_INLINE void onnx_traits<ops::dropout>::write(onnx_export_context& cx) {
-    std::vector<std::string> const input{cx.operand(0)};
-    cx.write("Dropout", input, cx.results());
+    auto const inputs = cx.operands();
+    if (inputs.size() > 1 && cx.opset() < 12) cx.unsupported("ratio and mode as operands need operator set 12");
+    cx.write("Dropout", inputs, cx.results());
 }
 
 // ---- elementwise
@@ -242,11 +268,12 @@ GSUB_INLINE void onnx_traits<ops::dropout>::write(onnx_export_context& cx) {
 GSUB_INLINE value_id onnx_traits<ops::clip>::import(onnx_import_context& cx) {
     attributes_of<ops::clip> a;
     if (cx.opset() < 11) {
+        if (cx.type(0).element == dtype::undefined) cx.unsupported("an operand of unknown element type");
         a.min = cx.real("min").value_or(a.min);
         a.max = cx.real("max").value_or(a.max);
         return cx.add<ops::clip>(a, {cx.operand(0)});
     }
-    auto const low = cx.known_number(1), high = cx.known_number(2);
+    auto const low = detail::known_setting(cx, 1), high = detail::known_setting(cx, 2);
     if ((cx.has(1) && !low) || (cx.has(2) && !high)) return cx.add<ops::clip>(a, cx.all_operands());
     a.min = low.value_or(a.min);
     a.max = high.value_or(a.max);
@@ -254,21 +281,21 @@ GSUB_INLINE value_id onnx_traits<ops::clip>::import(onnx_import_context& cx) {
 }
 
 GSUB_INLINE void onnx_traits<ops::clip>::write(onnx_export_context& cx) {
+    constexpr auto infinity = std::numeric_limits<double>::infinity();
     auto const& a = cx.attributes<ops::clip>();
     auto inputs = cx.operands();
     auto const output = cx.result();
     if (cx.opset() < 11) {
         if (inputs.size() > 1) cx.unsupported("bounds as operands need operator set 11");
         return cx.write("Clip", inputs, {&output, 1}, [&](onnx_attribute_writer& w) {
-            if (std::isfinite(a.min)) w.real("min", a.min);
-            if (std::isfinite(a.max)) w.real("max", a.max);
+            if (a.min != -infinity) w.real("min", a.min);
+            if (a.max != infinity) w.real("max", a.max);
         });
     }
     if (inputs.size() == 1) {
-        auto const element = cx.graph().type({cx.node(), 0}).element;
         for (auto bound : {a.min, a.max})
-            inputs.push_back(std::isinf(bound) ? std::string{}
-                                               : cx.initializer(tensor::scalar(bound).converted_to(element)));
+            inputs.push_back(bound == (inputs.size() == 1 ? -infinity : infinity) ? std::string{}
+                                                                                  : detail::scalar_operand(cx, bound));
     }
     cx.write("Clip", inputs, {&output, 1});
 }
@@ -319,6 +346,7 @@ GSUB_INLINE value_id onnx_traits<ops::split>::import(onnx_import_context& cx) {
     auto const& x = cx.type(0);
     auto const axis = x.ranked ? normalized_axis(a.axis, x.rank()) : std::nullopt;
     if (x.ranked && !axis) cx.invalid(message({"axis ", a.axis, " for operand ", to_string(x)}));
+    if (parts == 0) cx.invalid("no results");
     if (!axis || !x.dims[*axis].fixed()) cx.unsupported("equal parts of a dimension of unknown size");
     auto const size = x.dims[*axis].size(), part = (size + parts - 1) / parts;
     if (size % parts != 0 && cx.opset() < 18)
@@ -375,14 +403,16 @@ GSUB_INLINE value_id onnx_traits<ops::pad>::import(onnx_import_context& cx) {
     if (cx.opset() < 11) {
         auto const pads = cx.integer_list("pads");
         if (!pads) cx.invalid("no pads");
+        if (cx.type(0).element == dtype::undefined) cx.unsupported("an operand of unknown element type");
         a.pads = *pads;
         a.value = cx.real("value").value_or(0);
         return cx.add<ops::pad>(a, {cx.operand(0)});
     }
     auto const pads = cx.known_ints(1);
-    auto const value = cx.has(2) ? cx.known_number(2) : std::optional{0.0};
+    auto const value = cx.has(2) ? detail::known_setting(cx, 2) : std::optional{0.0};
     auto const& x = cx.type(0);
-    if (!pads || !value || !x.ranked || (cx.has(3) && !cx.known_ints(3))) return cx.add<ops::pad>(a, cx.all_operands());
+    if (!pads || !value || !x.ranked || x.element == dtype::undefined || (cx.has(3) && !cx.known_ints(3)))
+        return cx.add<ops::pad>(a, cx.all_operands());
     a.value = *value;
     a.pads = *pads;
     if (cx.has(3)) { // pads of some axes become pads of all
@@ -410,9 +440,7 @@ GSUB_INLINE void onnx_traits<ops::pad>::write(onnx_export_context& cx) {
     }
     if (inputs.size() == 1) {
         inputs.push_back(cx.initializer(a.pads));
-        if (a.mode == "constant")
-            inputs.push_back(
-                cx.initializer(tensor::scalar(a.value).converted_to(cx.graph().type({cx.node(), 0}).element)));
+        if (a.mode == "constant") inputs.push_back(detail::scalar_operand(cx, a.value));
     }
     cx.write("Pad", inputs, cx.results(), [&](onnx_attribute_writer& w) { w.text("mode", a.mode); });
 }
@@ -472,24 +500,25 @@ GSUB_INLINE value_id onnx_traits<ops::unsqueeze>::import(onnx_import_context& cx
 
 namespace detail {
 
-// Axes as an attribute before operator set 13, as an operand from then on.
-GSUB_INLINE void write_with_axes(onnx_export_context& cx, std::string_view op_type, ints const& axes) {
+// Axes as an attribute before operator set 13, as an operand from then on. None may mean to leave them out.
+GSUB_INLINE void write_with_axes(onnx_export_context& cx, std::string_view op_type, ints const& axes, bool required) {
     auto inputs = cx.operands();
     auto const as_attribute = cx.opset() < 13;
     if (as_attribute && inputs.size() > 1) cx.unsupported("axes as an operand need operator set 13");
-    if (!as_attribute && inputs.size() == 1 && !axes.empty()) inputs.push_back(cx.initializer(axes));
+    auto const given = inputs.size() == 1 && (required || !axes.empty());
+    if (!as_attribute && given) inputs.push_back(cx.initializer(axes));
     cx.write(op_type, inputs, cx.results(), [&](onnx_attribute_writer& w) {
-        if (as_attribute && !axes.empty()) w.integer_list("axes", axes);
+        if (as_attribute && given) w.integer_list("axes", axes);
     });
 }
 
 } // namespace detail
 
 GSUB_INLINE void onnx_traits<ops::squeeze>::write(onnx_export_context& cx) {
-    detail::write_with_axes(cx, "Squeeze", cx.attributes<ops::squeeze>().axes);
+    detail::write_with_axes(cx, "Squeeze", cx.attributes<ops::squeeze>().axes, false);
 }
 GSUB_INLINE void onnx_traits<ops::unsqueeze>::write(onnx_export_context& cx) {
-    detail::write_with_axes(cx, "Unsqueeze", cx.attributes<ops::unsqueeze>().axes);
+    detail::write_with_axes(cx, "Unsqueeze", cx.attributes<ops::unsqueeze>().axes, true);
 }
 
 GSUB_INLINE void onnx_traits<ops::shape>::write(onnx_export_context& cx) {

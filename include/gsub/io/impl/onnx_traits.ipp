@@ -17,13 +17,15 @@ struct not_supported {
 
 GSUB_INLINE onnx_import_context::onnx_import_context(graph_builder& builder, onnx_node const& node, std::int64_t opset,
                                                      std::vector<value_id> operands, std::size_t results,
-                                                     std::function<tensor(std::string_view)> read_tensor)
+                                                     std::function<tensor(std::string_view)> read_tensor,
+                                                     std::function<bool(std::size_t)> is_read)
     : builder_(&builder),
       node_(&node),
       opset_(opset),
       operands_(std::move(operands)),
       results_(results),
-      read_tensor_(std::move(read_tensor)) {}
+      read_tensor_(std::move(read_tensor)),
+      is_read_(std::move(is_read)) {}
 
 GSUB_INLINE std::optional<ints> onnx_import_context::known_ints(std::size_t i) const {
     if (!has(i)) return std::nullopt;

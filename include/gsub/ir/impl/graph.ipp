@@ -307,7 +307,9 @@ GSUB_INLINE void any_graph::erase_unused(node_id first) {
         for (std::uint32_t i = 0; i < n.operands; ++i) {
             auto const source = slots_[n.first_slot + i].value.node;
             unlink(n.first_slot + i);
-            if (source.valid()) open.push_back(source);
+            if (!source.valid()) continue;
+            open.push_back(source);
+            if (journalling_) journal_.released.push_back(source);
         }
         n.flags |= erased;
         any = true;
@@ -323,7 +325,11 @@ GSUB_INLINE void any_graph::erase_dead() {
         auto const id = order_[i];
         auto& n = record(id);
         if (id == results_node() || n.row == 0 || used(id)) continue;
-        for (std::uint32_t k = 0; k < n.operands; ++k) unlink(n.first_slot + k);
+        for (std::uint32_t k = 0; k < n.operands; ++k) {
+            if (auto const source = slots_[n.first_slot + k].value.node; journalling_ && source.valid())
+                journal_.released.push_back(source);
+            unlink(n.first_slot + k);
+        }
         n.flags |= erased;
         hashed_ = false;
         if (journalling_) journal_.erased.push_back(id);

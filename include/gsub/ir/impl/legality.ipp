@@ -26,13 +26,14 @@ GSUB_INLINE std::span<legality_rule const> legality_table() noexcept {
         legality_rule{unsigned(stage::imported), "no operator is internal",
                       [](any_graph const& g, node_id n) {
                           return g.op(n).domain != "gsub" || g.op(n).category == op_category::structural ||
-                                 g.is<ops::opaque>(n);
+                                 g.is<ops::opaque>(n) || g.is<ops::batch_norm_training>(n);
                       }},
         legality_rule{from_canonical, "no node is the identity",
                       [](any_graph const& g, node_id n) { return !g.is<ops::identity>(n); }},
         legality_rule{from_canonical, "no dropout whose mask is not read",
                       [](any_graph const& g, node_id n) {
-                          return !g.is<ops::dropout>(n) || (g.result_count(n) == 2 && g.used(value_id{n, 1}));
+                          return !g.is<ops::dropout>(n) || g.operands(n).size() > 1 ||
+                                 (g.result_count(n) == 2 && g.used(value_id{n, 1}));
                       }},
         legality_rule{from_canonical, "no sum of fewer than three operands",
                       [](any_graph const& g, node_id n) { return !g.is<ops::sum>(n) || g.operand_count(n) > 2; }},

@@ -198,8 +198,8 @@ GSUB_INLINE node_id add_call(any_graph& g, module const& m, std::string_view cal
         fail(message({operands.size(), " operands for ", inputs.size(), " inputs of ", in_quotes(callee)}));
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (!compatible(g.type(operands[i]), f->body.type({inputs[i], 0})))
-            fail(message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ", in_quotes(callee), " takes ",
-                          to_string(f->body.type({inputs[i], 0}))}));
+            fail(message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ", in_quotes(callee),
+                          " takes ", to_string(f->body.type({inputs[i], 0}))}));
     std::vector<type_id> types;
     for (std::size_t i = 0; i < f->body.output_count(); ++i) types.push_back(f->body.type_of(f->body.output(i)));
     return g.append_node(4, intern<ops::call>({.callee = std::string{callee}}), 0, operands, types);

@@ -118,7 +118,9 @@ GSUB_INLINE void infer_shape<ops::conv>::infer(infer_context& cx) {
     cx.result(0, out);
 }
 
-GSUB_INLINE void infer_shape<ops::batch_norm>::infer(infer_context& cx) {
+namespace detail {
+
+GSUB_INLINE void infer_normalisation(infer_context& cx) {
     auto const& x = cx.type(0);
     if (x.ranked && x.rank() < 2) return cx.fail(message({"operand ", to_string(x), "; it takes rank 2 and more"}));
     auto const channels = x.ranked ? x.dims[1] : dim{};
@@ -131,6 +133,19 @@ GSUB_INLINE void infer_shape<ops::batch_norm>::infer(infer_context& cx) {
                                     " channels; it takes vectors of one entry a channel"}));
     }
     cx.result(0, x);
+}
+
+} // namespace detail
+
+GSUB_INLINE void infer_shape<ops::batch_norm>::infer(infer_context& cx) {
+    detail::infer_normalisation(cx);
+}
+
+GSUB_INLINE void infer_shape<ops::batch_norm_training>::infer(infer_context& cx) {
+    if (cx.results() != 1 && cx.results() != 3)
+        return cx.fail(message({cx.results(), " results asked for, it has 1 or 3"}));
+    detail::infer_normalisation(cx);
+    for (std::size_t i = 1; i < cx.results(); ++i) cx.result(i, cx.type(i + 2));
 }
 
 GSUB_INLINE void infer_shape<ops::max_pool>::infer(infer_context& cx) {

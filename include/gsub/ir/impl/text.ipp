@@ -431,7 +431,8 @@ GSUB_INLINE std::string to_text(module const& m, text_options const& options) {
     for (auto const& f : m.functions()) {
         out += message({"function ", in_quotes(f.name)});
         if (f.attributes.primitive) out += " primitive";
-        if (!f.attributes.composite_name.empty()) out += message({" composite ", in_quotes(f.attributes.composite_name)});
+        if (!f.attributes.composite_name.empty())
+            out += message({" composite ", in_quotes(f.attributes.composite_name)});
         if (!f.attributes.compiler.empty()) out += message({" compiler ", in_quotes(f.attributes.compiler)});
         if (!f.attributes.symbol.empty()) out += message({" symbol ", in_quotes(f.attributes.symbol)});
         out += message({"\n", to_text(f.body, options)});

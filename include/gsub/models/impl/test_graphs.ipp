@@ -108,9 +108,11 @@ GSUB_INLINE graph concat_norm(std::uint64_t seed) {
     auto const both = m.named(m.builder().add<ops::concat>({.axis = 1}, {left, right}), "concat");
     auto const norm = m.weights().batch_norm("norm", 128);
     auto const statistic = [&](tensor const& t, std::string_view name) { return m.builder().constant(t, name); };
+    // The usual epsilon as a file holds it, in single precision.
     auto const normal = m.named(m.builder().add<ops::batch_norm>(
-                                    {}, {both, statistic(norm.scale, "norm.scale"), statistic(norm.shift, "norm.shift"),
-                                         statistic(norm.mean, "norm.mean"), statistic(norm.variance, "norm.variance")}),
+                                    {.epsilon = static_cast<double>(1e-5f)},
+                                    {both, statistic(norm.scale, "norm.scale"), statistic(norm.shift, "norm.shift"),
+                                     statistic(norm.mean, "norm.mean"), statistic(norm.variance, "norm.variance")}),
                                 "norm");
     return m.finish("concat_norm", {m.apply<ops::relu>("relu", normal)});
 }

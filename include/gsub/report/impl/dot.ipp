@@ -7,15 +7,37 @@ namespace gsub::report {
 
 namespace detail {
 
-// Text inside of a quoted DOT string, cut to a readable length.
+// Bytes of the UTF-8 character that a text begins with, 0 where it begins with none.
+GSUB_INLINE std::size_t utf8_length(std::string_view text) {
+    auto const lead = static_cast<unsigned char>(text[0]);
+    std::size_t const length = lead < 0x80   ? 1
+                               : lead < 0xc2 ? 0
+                               : lead < 0xe0 ? 2
+                               : lead < 0xf0 ? 3
+                               : lead < 0xf5 ? 4
+                                             : 0;
+    if (length > text.size()) return 0;
+    for (std::size_t i = 1; i < length; ++i)
+        if ((static_cast<unsigned char>(text[i]) & 0xc0u) != 0x80u) return 0;
+    return length;
+}
+
+// Text inside of a quoted DOT string, cut to a readable length. What is no character becomes `?`.
 GSUB_INLINE std::string dot_text(std::string_view text) {
     std::string out;
-    for (char c : text.substr(0, 60)) {
-        auto const code = static_cast<unsigned char>(c);
+    std::size_t at = 0;
+    while (at < text.size() && at < 60) {
+        auto const length = utf8_length(text.substr(at));
+        auto const c = static_cast<unsigned char>(text[at]);
+        if (length == 0 || c < 32 || c == 127) {
+            out += '?', ++at;
+            continue;
+        }
         if (c == '"' || c == '\\') out += '\\';
-        out += code < 32 || code == 127 ? '?' : c;
+        out += text.substr(at, length);
+        at += length;
     }
-    return text.size() > 60 ? out + "..." : out;
+    return at < text.size() ? out + "..." : out;
 }
 
 } // namespace detail
@@ -26,12 +48,13 @@ GSUB_INLINE std::string to_dot(any_graph const& g) {
     for (auto n : g.order()) {
         if (g.is<ops::constant>(n)) continue;
         auto const results = n == g.results_node();
-        auto const name = g.is<ops::opaque>(n) ? g.attributes<ops::opaque>(n).op_type
+        auto const name = g.is<ops::opaque>(n) ? detail::dot_text(g.attributes<ops::opaque>(n).op_type)
                           : results            ? std::string{"outputs"}
                                                : std::string{g.op(n).name};
-        auto const label = results ? name
-                                   : message({name, "\\n", detail::dot_text(g.display_name(n)), "\\n",
-                                              g.result_count(n) > 0 ? to_string(g.type({n, 0})) : ""});
+        auto const label = results
+                               ? name
+                               : message({name, "\\n", detail::dot_text(g.display_name(n)), "\\n",
+                                          g.result_count(n) > 0 ? detail::dot_text(to_string(g.type({n, 0}))) : ""});
         out += message({"  n", n.index, " [label=\"", label, "\"",
                         g.constant(n)                    ? ", style=dashed"
                         : g.is<ops::input>(n) || results ? ", style=rounded"

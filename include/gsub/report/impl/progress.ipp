@@ -31,17 +31,14 @@ GSUB_INLINE void progress_reporter::on_progress(progress const& p) {
         line += message({" ", p.done});
     if (!p.detail.empty()) line += message({", ", p.detail});
     line += message({", ", fixed(std::chrono::duration<double>(now - phase_begin_).count(), 1), " s"});
-    if (terminal_)
-        std::fprintf(to_, "\r\033[K%s", line.c_str());
-    else
-        std::fprintf(to_, "%s\n", line.c_str());
+    std::fprintf(to_, terminal_ ? "\r\033[K%s" : "%s\n", printable(line).c_str());
     std::fflush(to_);
     open_ = terminal_;
 }
 
 GSUB_INLINE void progress_reporter::on_note(std::string_view text) {
     finish();
-    std::fprintf(to_, "note: %.*s\n", static_cast<int>(text.size()), text.data());
+    std::fprintf(to_, "note: %s\n", printable(text).c_str());
 }
 
 GSUB_INLINE void progress_reporter::finish() {

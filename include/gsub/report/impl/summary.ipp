@@ -60,7 +60,7 @@ GSUB_INLINE std::string to_text(verification_report const& v) {
     if (v.rewrites_checked + v.rewrites_skipped > 0)
         out += message(
             {", ", v.rewrites_checked, " of ", v.rewrites_checked + v.rewrites_skipped, " rewrites one by one"});
-    if (v.on_numbers) out += message({", numbers within ", v.max_relative_error, " of double precision"});
+    if (v.on_numbers) out += message({", numbers within ", brief(v.max_relative_error), " of double precision"});
     out += '\n';
     for (auto const& n : v.notes) out += message({"  ", n, "\n"});
     return out;

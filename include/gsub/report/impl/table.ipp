@@ -54,7 +54,7 @@ GSUB_INLINE std::string table::markdown() const {
         for (auto const& entry : row) {
             out += ' ';
             for (char c : entry) {
-                if (c == '|') out += '\\';
+                if (c == '|' || c == '\\') out += '\\';
                 out += c == '\n' ? ' ' : c;
             }
             out += " |";

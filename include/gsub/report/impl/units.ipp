@@ -10,9 +10,17 @@
 namespace gsub::report {
 
 GSUB_INLINE std::string fixed(double number, int decimals) {
-    char digits[64];
-    auto const end = std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, decimals).ptr;
-    return {digits, end};
+    // The largest double has 309 digits in front of the point.
+    std::string text(static_cast<std::size_t>(320 + decimals), '\0');
+    auto* const begin = text.data();
+    auto* const end = std::to_chars(begin, begin + text.size(), number, std::chars_format::fixed, decimals).ptr;
+    text.resize(static_cast<std::size_t>(end - begin));
+    return text;
+}
+
+GSUB_INLINE std::string brief(double number) {
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::scientific, 1).ptr};
 }
 
 GSUB_INLINE std::string human(double amount, std::string_view unit) {

@@ -84,9 +84,22 @@ private:
             g_.for_each_use(part_, [&](use u) { reader = u.user; });
             if (reader == g_.results_node() || g_.result_count(reader) != 1) return false;
             m_.add_root({reader, 0});
-            if (!match_value(kid(n, 1), {reader, 0}, port)) return false;
+            if (!match_in_some_order(kid(n, 1), {reader, 0}, port)) return false;
         }
         return true;
+    }
+
+    // One of many that match one term: each may have its commutative operands in another order. The order of the whole
+    // match goes first, then the others.
+    bool match_in_some_order(std::uint16_t number, value_id v, std::uint32_t index) {
+        auto const mark = m_.position();
+        auto matched = false;
+        for (flips_ = 0; !matched && flips_ < 1u << commutative_; ++flips_) {
+            m_.rewind(mark);
+            matched = match_value(number, v, index);
+        }
+        flips_ = 0;
+        return matched;
     }
 
     bool match_value(std::uint16_t number, value_id v, std::uint32_t index) {
@@ -126,11 +139,11 @@ private:
         if (n.links == 1 && at(kid(n, 0)).kind == node_kind::each) {
             auto const inner = kid(at(kid(n, 0)), 0);
             for (std::uint32_t i = 0; i < count; ++i)
-                if (!match_value(inner, g_.operand(v.node, i), i)) return false;
+                if (!match_in_some_order(inner, g_.operand(v.node, i), i)) return false;
             return true;
         }
         if (count > n.links) return false;
-        auto const swapped = n.commutative && (swaps_ >> swap_bit(number) & 1u);
+        auto const swapped = n.commutative && ((swaps_ ^ flips_) >> swap_bit(number) & 1u);
         for (std::size_t i = 0; i < n.links; ++i)
             if (!match_value(kid(n, i), g_.operand(v.node, swapped ? 1 - i : i), index)) return false;
         return true;
@@ -168,7 +181,7 @@ private:
     rule_program const& rule_;
     function_ref<void(match const&)> found_;
     match m_;
-    unsigned commutative_ = 0, swaps_ = 0;
+    unsigned commutative_ = 0, swaps_ = 0, flips_ = 0;
     value_id part_;
     bool context_ = false;
     std::vector<match> reported_;

@@ -38,8 +38,8 @@ GSUB_INLINE bool drop_identity(any_graph& g, node_id n) {
 }
 
 GSUB_INLINE bool drop_dropout(any_graph& g, node_id n) {
-    return g.is<ops::dropout>(n) && !(g.result_count(n) == 2 && g.used(value_id{n, 1})) && g.used(value_id{n, 0}) &&
-           becomes(g, n, g.operand(n, 0));
+    return g.is<ops::dropout>(n) && g.operands(n).size() == 1 && !(g.result_count(n) == 2 && g.used(value_id{n, 1})) &&
+           g.used(value_id{n, 0}) && becomes(g, n, g.operand(n, 0));
 }
 
 GSUB_INLINE bool drop_cast(any_graph& g, node_id n) {
@@ -63,7 +63,7 @@ GSUB_INLINE bool compose_reshapes(any_graph& g, node_id n) {
     auto const inner = g.operand(n, 0).node;
     if (!is_view(inner) || !g.type(g.operand(inner, 0)).is_static()) return false;
     return becomes_new(
-        g, n, g.add<ops::reshape>({.shape = g.type({n, 0}).sizes(), .allow_zero = true}, {g.operand(inner, 0)}));
+        g, n, g.add<ops::reshape>(attributes_of<ops::reshape>::to(g.type({n, 0}).sizes()), {g.operand(inner, 0)}));
 }
 
 GSUB_INLINE bool drop_transpose(any_graph& g, node_id n) {
@@ -235,6 +235,7 @@ public:
         };
         for (auto n : journal.rewired) interesting(n);
         for (auto n : journal.added) interesting(n);
+        reopen_released();
         drain();
         return count_;
     }
@@ -252,12 +253,14 @@ private:
                 continue;
             }
             auto const first_new = static_cast<std::uint32_t>(g_.capacity());
+            auto const readers = incremental_ ? readers_of(n) : std::vector<node_id>{};
             if (simplify(n)) {
                 ++count_.simplified;
+                open_.insert(open_.end(), readers.begin(), readers.end());
                 // Existing values that take over stand in front of the node; new ones must be put into their place.
                 if (incremental_ && g_.capacity() > first_new)
                     GSUB_ASSERT(g_.restore_order(first_new), "clean-ups cannot close a cycle");
-                reopen_readers(n, first_new);
+                reopen_neighbours(n, first_new);
                 erase(n);
             } else if (incremental_) {
                 share_one(n);
@@ -271,13 +274,28 @@ private:
         return std::any_of(table.begin(), table.end(), [&](cleanup const& c) { return c.apply(g_, n); });
     }
 
-    // New nodes, and everything that now reads something else.
-    void reopen_readers(node_id n, std::size_t first_new) {
+    // New nodes, and what stands beside the simplified one. Over a whole graph, readers are still to come, and the next
+    // round sees the rest: looking around at once would take quadratic time where many nodes read one value.
+    void reopen_neighbours(node_id n, std::size_t first_new) {
+        for (auto i = static_cast<std::uint32_t>(first_new); i < g_.capacity(); ++i) open_.push_back({i});
+        if (!incremental_) return;
         for (auto v : g_.operands(n))
             if (v.valid()) reopen_users(v.node);
-        for (auto i = static_cast<std::uint32_t>(first_new); i < g_.capacity(); ++i) {
-            open_.push_back({i});
-            reopen_users({i});
+        for (auto i = static_cast<std::uint32_t>(first_new); i < g_.capacity(); ++i) reopen_users({i});
+    }
+    [[nodiscard]] std::vector<node_id> readers_of(node_id n) const {
+        std::vector<node_id> out;
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+            g_.for_each_use({n, port}, [&](use u) { out.push_back(u.user); });
+        return out;
+    }
+    // Splits and dropouts some of whose readers are gone: both are simpler with fewer.
+    void reopen_released() {
+        for (auto const& released = g_.changes().released; released_seen_ < released.size(); ++released_seen_) {
+            auto const n = released[released_seen_];
+            if (!g_.live(n)) continue;
+            if (g_.is<ops::dropout>(n)) open_.push_back(n);
+            if (g_.is<ops::split>(n)) reopen_users(n);
         }
     }
     void reopen_users(node_id n) {
@@ -291,6 +309,7 @@ private:
         auto const before = g_.size();
         g_.erase_unused(n);
         count_.erased += before - g_.size();
+        reopen_released();
     }
 
     [[nodiscard]] bool shareable(node_id n) const {
@@ -361,6 +380,7 @@ private:
     std::vector<node_id> open_;
     cleanup_count count_;
     bool incremental_ = false;
+    std::size_t released_seen_ = 0;
 };
 
 } // namespace detail

@@ -4,6 +4,8 @@
 #include <gsub/ir/ops_tensor.hpp>
 #include <gsub/rewrite/rewrite.hpp>
 
+#include <algorithm>
+
 namespace gsub {
 
 GSUB_INLINE rewrite::rewrite(match const& m) : graph_patch(m.graph(), m.rule().name, m.site()), match_(&m) {
@@ -42,7 +44,7 @@ public:
         switch (n.kind) {
         case pattern::node_kind::variable:
         case pattern::node_kind::optional:
-            return r_.matched().value(n.name, index);
+            return bound(n.name, index);
         case pattern::node_kind::computed:
             return n.compute(r_);
         case pattern::node_kind::operation:
@@ -55,11 +57,11 @@ public:
                     continue;
                 }
                 auto const inner = rule_.build_links[child.first_link];
-                for (std::uint32_t k = 0; k < count_of(inner); ++k) operands.push_back(build(inner, k));
+                for (std::uint32_t k = 0; k < std::max(1u, count_of(inner)); ++k) operands.push_back(build(inner, k));
             }
             while (!operands.empty() && !operands.back().valid()) operands.pop_back();
             auto const& g = r_.graph();
-            auto const labelled = n.name ? r_.matched().value(n.name, index).node : node_id{};
+            auto const labelled = n.name ? bound(n.name, index).node : node_id{};
             if (n.kind == pattern::node_kind::category) return r_.like(labelled, operands);
             auto const row = find_row(r_.operators().ops, n.op);
             if (!row) return r_.fail("the graph's set of operators lacks one that the rule makes"), value_id{};
@@ -76,12 +78,30 @@ public:
     }
 
 private:
-    // How many bindings the first variable under a node has.
+    // What a name stands for in copy `index` of an `each`: one bound outside of all spreading terms is the same in all.
+    value_id bound(pattern::name_hash name, std::uint32_t index) const {
+        auto const v = r_.matched().value(name, index);
+        return v.valid() || index == match::any_index || is_spread(name) ? v : r_.matched().value(name);
+    }
+    bool is_spread(pattern::name_hash name) const {
+        for (auto const& n : rule_.match_nodes)
+            if (n.kind == pattern::node_kind::each || n.kind == pattern::node_kind::every_part)
+                if (contains(rule_.match_links[n.first_link + n.links - 1u], name)) return true; // the last child
+        return false;
+    }
+    bool contains(std::uint16_t number, pattern::name_hash name) const {
+        auto const& n = rule_.match_nodes[number];
+        if (n.name == name) return true;
+        for (std::size_t i = 0; i < n.links; ++i)
+            if (contains(rule_.match_links[n.first_link + i], name)) return true;
+        return false;
+    }
+    // How many bindings the first name under a node has that is bound once an operand.
     std::uint32_t count_of(std::uint16_t number) const {
         auto const& n = rule_.build_nodes[number];
-        if (n.name)
-            if (auto const bound = r_.matched().values(n.name).size(); bound > 0)
-                return static_cast<std::uint32_t>(bound);
+        if (n.name && is_spread(n.name))
+            if (auto const count = r_.matched().values(n.name).size(); count > 0)
+                return static_cast<std::uint32_t>(count);
         for (std::size_t i = 0; i < n.links; ++i)
             if (auto const below = count_of(rule_.build_links[n.first_link + i]); below > 0) return below;
         return 0;

@@ -143,9 +143,9 @@ GSUB_INLINE no_attributes sample<ops::add>::draw(sample_context& cx) {
         auto const& other = cx.type(1 - i);
         if (cx.like) { // a part's addend: of the shape of the addends before, cut like the part
             auto t = *cx.like;
-            auto const offset = other.rank() >= t.rank() ? other.rank() - t.rank() : 0;
-            for (std::size_t d = 0; d < t.rank(); ++d)
-                if (!(t.dims[d] == dim{1})) t.dims[d] = other.dims[d + offset];
+            for (std::size_t d = 0; d < t.rank(); ++d) // dimensions are aligned at the last
+                if (!(t.dims[d] == dim{1}) && d + other.rank() >= t.rank())
+                    t.dims[d] = other.dims[d + other.rank() - t.rank()];
             cx.set_type(i, t);
             continue;
         }
@@ -436,6 +436,12 @@ private:
         drawn_[g_.operators().ops[row].id] = attributes;
         for (std::size_t i = 0; i < slots.size(); ++i) {
             if (operands[i].valid() || cx.absent(i)) continue;
+            // A variable that the term has twice is one value.
+            operands[i] = out_.bindings.value(at(slots[i].number).name, slots[i].index);
+            if (operands[i].valid()) {
+                if (!(g_.type(operands[i]) == cx.type(i))) throw give_up{};
+                continue;
+            }
             operands[i] = g_.add_input(cx.type(i), at(slots[i].number).text);
             out_.bindings.bind(at(slots[i].number).name, operands[i], slots[i].index);
         }

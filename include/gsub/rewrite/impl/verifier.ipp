@@ -52,8 +52,7 @@ public:
             chooser draw{root.split(i)};
             result_.sampled_instances += check(draw);
         }
-        if (!refuted() && result_.box_instances + result_.sampled_instances > 0)
-            result_.outcome = ill_typed_ > 0 ? verdict::proved_where_typed : verdict::proved;
+        if (!refuted() && result_.box_instances + result_.sampled_instances > 0) result_.outcome = verdict::proved;
         return std::move(result_);
     }
 
@@ -95,7 +94,7 @@ private:
     std::span<sample_row const> sampling_;
     verify_options const& options_;
     verification result_;
-    std::uint64_t checked_ = 0, ill_typed_ = 0;
+    std::uint64_t checked_ = 0;
 };
 
 } // namespace detail

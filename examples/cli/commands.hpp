@@ -1,0 +1,98 @@
+// The commands of `gsub`: each takes its request, and gives what is printed, what goes into the JSON file, and whether
+// the answer is yes. Errors are thrown as `gsub::error`, whose code is the exit code.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/core/observer.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/io/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cli {
+
+/// What every command has at hand.
+struct session {
+    gsub::observer* watch;   ///< hears progress and notes
+    gsub::executor* threads; ///< for computing
+};
+
+/// A command's answer. `positive` is false where models differ or a rule is refuted.
+struct answer {
+    std::string text;
+    gsub::io::json data = gsub::io::json::object();
+    bool positive = true;
+};
+
+struct optimize_request {
+    std::string model, output;
+    double alpha = 1.05;
+    std::string admit = "best";
+    bool plateau = false;
+    std::string cost = "roofline";
+    std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the library's
+    std::string split_cost = "free";
+    std::string profile; ///< file of measured times, empty: none
+    std::uint64_t budget = 1000;
+    std::optional<double> seconds;
+    std::uint64_t seed = 1;
+    std::string rules = "all";
+    bool verify = false;
+    std::string dot;
+};
+answer optimize(optimize_request const& r, session const& s);
+
+struct run_request {
+    std::string model;
+    std::vector<std::string> inputs; ///< `NAME=FILE.npy`
+    std::string output_dir;
+    std::optional<std::uint64_t> fill;
+    std::size_t repeat = 1;
+    std::string backend = "reference";
+};
+answer run(run_request const& r, session const& s);
+
+struct compare_request {
+    std::string a, b;
+    double relative = 1e-3, absolute = 1e-6;
+    std::uint64_t seed = 1;
+};
+answer compare(compare_request const& r, session const& s);
+
+struct convert_request {
+    std::string model, output;
+    std::int64_t opset = 0; ///< 0: as `gsub::io::save_options` says
+};
+answer convert(convert_request const& r, session const& s);
+
+struct verify_request {
+    std::string rules = "all";
+    std::uint64_t seed = 1;
+};
+answer verify_rules(verify_request const& r, session const& s);
+
+struct inspect_request {
+    std::string model, dot;
+    bool text = false;
+};
+answer inspect(inspect_request const& r, session const& s);
+
+struct models_request {
+    std::string name, output;
+    std::uint64_t seed = 1;
+};
+answer models(models_request const& r, session const& s);
+
+struct ops_request {
+    bool markdown = false;
+};
+answer ops(ops_request const& r, session const& s);
+
+/// The rules that `--rules` chooses from.
+answer rules();
+
+} // namespace cli

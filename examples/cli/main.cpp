@@ -1,0 +1,164 @@
+// The command line: parses, runs one command, prints its answer. Results on stdout, talk on stderr.
+#include "commands.hpp"
+#include <gsub/io/file.hpp>
+#include <gsub/report/progress.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <functional>
+#include <new>
+#include <thread>
+
+namespace {
+
+constexpr auto exit_codes = "Exit codes: 0 done, 1 negative result (differs, refuted), 2 usage, 3 not supported, "
+                            "4 invalid input file,\n5 environment, 6 internal error.";
+
+gsub::io::json describe(gsub::error const& e) {
+    auto problems = gsub::io::json::array();
+    for (auto const& p : e.problems())
+        problems.push_back({{"code", static_cast<int>(p.code)},
+                            {"kind", to_string(p.code)},
+                            {"node", p.node},
+                            {"op", p.op},
+                            {"reason", p.reason},
+                            {"hint", p.hint}});
+    return {{"error", {{"code", static_cast<int>(e.code())}, {"problems", problems}, {"context", e.context()}}}};
+}
+
+// Names in a file need not be UTF-8; JSON must be.
+std::string to_text(gsub::io::json const& data) {
+    return data.dump(2, ' ', false, gsub::io::json::error_handler_t::replace) + "\n";
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"gsub: makes the graph of a trained model cheaper, and proves it equal", "gsub"};
+    app.footer(exit_codes);
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.option_defaults()->always_capture_default();
+
+    bool quiet = false;
+    std::string json;
+    std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
+    app.add_flag("--quiet,-q", quiet, "no progress on stderr");
+    app.add_option("--json", json, "write the answer as JSON to this file too")->type_name("FILE");
+    app.add_option("--threads", threads, "threads that compute")->check(CLI::Range(1, 4096));
+
+    std::function<cli::answer(cli::session const&)> command;
+    auto const declare = [&](char const* name, char const* help, auto const& request, auto run) {
+        auto* sub = app.add_subcommand(name, help);
+        sub->footer(exit_codes);
+        sub->option_defaults()->always_capture_default();
+        sub->callback([&command, &request, run] {
+            command = [&request, run](cli::session const& s) { return run(request, s); };
+        });
+        return sub;
+    };
+
+    cli::optimize_request o;
+    auto* optimize = declare("optimize", "find a cheaper graph by relaxed substitution", o, &cli::optimize);
+    optimize->add_option("model", o.model, "ONNX model to optimize")->required()->type_name("IN.onnx");
+    optimize->add_option("-o,--output", o.output, "where the result is written; without: nowhere")
+        ->type_name("OUT.onnx");
+    optimize->add_option("--alpha", o.alpha, "how far the search may climb above the best cost, at least 1");
+    optimize->add_option("--admit", o.admit, "what alpha is held against: the best cost, or that of the parent")
+        ->check(CLI::IsMember({"best", "parent"}));
+    optimize->add_flag("--plateau", o.plateau, "moves of equal cost too");
+    optimize->add_option("--cost", o.cost, "cost model")
+        ->check(CLI::IsMember({"flops", "bytes", "roofline", "peak_memory", "measured"}));
+    optimize->add_option("--roofline", o.roofline, "seconds a launch, FLOP/s, bytes/s (5e-6,1e13,5e11)")
+        ->delimiter(',')
+        ->expected(3)
+        ->type_name("LAUNCH_S,FLOP_PER_S,BYTE_PER_S");
+    optimize->add_option("--split-cost", o.split_cost, "whether the parts of a split are views or copies")
+        ->check(CLI::IsMember({"free", "copy"}));
+    optimize->add_option("--profile", o.profile, "measured times are read from and added to this file")
+        ->type_name("FILE");
+    optimize->add_option("--budget", o.budget, "graphs expanded at most");
+    optimize->add_option("--time", o.seconds, "seconds of search at most")->type_name("S");
+    optimize->add_option("--seed", o.seed, "seed of the inputs that --verify uses");
+    optimize->add_option("--rules", o.rules, "rules: a,b (these), -a (all but), atomic, all; see `gsub rules`")
+        ->type_name("LIST");
+    optimize->add_flag("--verify", o.verify, "compare the result with the original; nothing is written if they differ");
+    optimize->add_option("--dot", o.dot, "draw the result for Graphviz")->type_name("FILE");
+
+    cli::run_request r;
+    auto* run = declare("run", "compute a model's outputs", r, &cli::run);
+    run->add_option("model", r.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    run->add_option("--input", r.inputs, "value of an input, several times")
+        ->type_name("NAME=FILE.npy")
+        ->expected(1)
+        ->take_all();
+    run->add_option("--output-dir", r.output_dir, "outputs are written here as output_<i>.npy")->type_name("DIR");
+    run->add_option("--fill", r.fill, "make the inputs that are not given")->type_name("SEED");
+    run->add_option("--repeat", r.repeat, "run so often, and tell the median time")->check(CLI::PositiveNumber);
+    run->add_option("--backend", r.backend, "what computes")->check(CLI::IsMember({"reference"}));
+
+    cli::compare_request c;
+    auto* compare = declare("compare", "run two models on the same random inputs", c, &cli::compare);
+    compare->add_option("a", c.a, "ONNX model")->required()->type_name("A.onnx");
+    compare->add_option("b", c.b, "ONNX model that should compute the same")->required()->type_name("B.onnx");
+    compare->add_option("--rtol", c.relative, "bound of max |a-b| / max |b| of an output");
+    compare->add_option("--atol", c.absolute, "outputs closer than this are equal whatever their size");
+    compare->add_option("--seed", c.seed, "seed of the inputs");
+
+    cli::convert_request x;
+    auto* convert = declare("convert", "read a model and write it again, unchanged", x, &cli::convert);
+    convert->add_option("model", x.model, "ONNX model")->required()->type_name("IN.onnx");
+    convert->add_option("-o,--output", x.output, "where to")->required()->type_name("OUT.onnx");
+    convert->add_option("--opset", x.opset, "operator set to write; 0: the oldest from 13 on that can express it")
+        ->check(CLI::IsMember({0, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21}));
+
+    cli::verify_request v;
+    auto* verify = declare("verify-rules", "prove every rule over a prime field", v, &cli::verify_rules);
+    verify->add_option("--rules", v.rules, "a choice among them, as in `gsub optimize`")->type_name("LIST");
+    verify->add_option("--seed", v.seed, "seed of the random instances");
+
+    int nothing = 0;
+    declare("rules", "list the rules with their conditions and sources", nothing,
+            [](int, cli::session const&) { return cli::rules(); });
+
+    cli::inspect_request i;
+    auto* inspect = declare("inspect", "tell what is in a model", i, &cli::inspect);
+    inspect->add_option("model", i.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    inspect->add_flag("--text", i.text, "print the graph in the textual form");
+    inspect->add_option("--dot", i.dot, "draw it for Graphviz")->type_name("FILE");
+
+    cli::models_request m;
+    auto* models = declare("models", "list the built-in models, or write one", m, &cli::models);
+    models->add_option("name", m.name, "the model to write; without: list them");
+    models->add_option("-o,--output", m.output, "where to")->type_name("FILE.onnx");
+    models->add_option("--seed", m.seed, "seed of the weights");
+
+    cli::ops_request p;
+    auto* ops = declare("ops", "list the operators that are read, written and computed", p, &cli::ops);
+    ops->add_flag("--markdown", p.markdown, "as docs/operators.md");
+
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::ParseError const& e) { return app.exit(e) == 0 ? 0 : static_cast<int>(gsub::error_code::usage); }
+
+    gsub::report::progress_reporter progress{stderr, quiet};
+    gsub::fork_join_executor workers{threads};
+    auto const fail = [&](gsub::error const& e) {
+        progress.finish();
+        std::fprintf(stderr, "gsub: %s\n", gsub::printable(e.message()).c_str());
+        if (!json.empty()) static_cast<void>(gsub::io::write_file(json, to_text(describe(e))).has_value());
+        return static_cast<int>(e.code());
+    };
+    try {
+        auto const a = command({&progress, &workers});
+        progress.finish();
+        auto const text = gsub::printable(a.text);
+        if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+            throw gsub::error{gsub::error_code::environment, "stdout cannot be written"};
+        if (!json.empty()) gsub::io::write_file(json, to_text(a.data)).value();
+        return a.positive ? 0 : static_cast<int>(gsub::error_code::negative);
+    } catch (gsub::error const& e) { return fail(e); } catch (std::bad_alloc const&) {
+        return fail({gsub::error_code::environment, "out of memory"});
+    } catch (std::exception const& e) { return fail({gsub::error_code::internal, e.what()}); }
+}

@@ -1,0 +1,118 @@
+// gsub models, gsub inspect and gsub ops: what there is.
+#include "commands.hpp"
+#include <gsub/eval.hpp>
+#include <gsub/io.hpp>
+#include <gsub/ir.hpp>
+#include <gsub/models.hpp>
+#include <gsub/report.hpp>
+#include <gsub/report/json.hpp>
+
+#include <algorithm>
+
+namespace cli {
+
+using gsub::error;
+using gsub::error_code;
+using gsub::message;
+using gsub::to_string;
+
+answer models(models_request const& r, session const& s) {
+    answer a;
+    if (r.name.empty()) {
+        gsub::report::table t{{"model", ""}};
+        a.data["models"] = gsub::io::json::array();
+        for (auto const& entry : gsub::models::catalogue()) {
+            t.add({std::string{entry.name}, std::string{entry.summary}});
+            a.data["models"].push_back({{"name", entry.name}, {"summary", entry.summary}});
+        }
+        a.text = t.text();
+        return a;
+    }
+    auto const* entry = gsub::models::find_model(r.name);
+    if (!entry) throw error{error_code::usage, message({"no model is called ", r.name, "; `gsub models` lists them"})};
+    if (r.output.empty()) throw error{error_code::usage, "where to? give -o FILE.onnx"};
+    s.watch->on_progress({"build", 0, 0, r.name});
+    auto const g = entry->build(r.seed);
+    gsub::io::save_onnx(g, r.output).value();
+    auto const summary = gsub::report::summarize(g);
+    a.text = message({to_text(summary), "\nwritten  ", r.output, "\n"});
+    a.data = to_json(summary);
+    a.data["output"] = r.output;
+    return a;
+}
+
+answer inspect(inspect_request const& r, session const& s) {
+    auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    auto const summary = gsub::report::summarize(g);
+    answer a{to_text(summary), to_json(summary)};
+    auto missing = gsub::io::json::array();
+    std::string lines;
+    for (auto const& p : gsub::not_computable(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>())) {
+        lines += message({"  ", to_string(p), "\n"});
+        missing.push_back({{"node", p.node}, {"op", p.op}, {"reason", p.reason}});
+    }
+    if (!missing.empty()) a.text += message({"\n", missing.size(), " nodes cannot be run:\n", lines});
+    a.data["not_computable"] = std::move(missing);
+    auto ill = gsub::io::json::array();
+    for (auto const& p : gsub::check(g, gsub::stage::imported)) ill.push_back(to_string(p));
+    if (!ill.empty()) a.positive = false;
+    for (auto const& p : ill) a.text += message({"ill-formed: ", p.get<std::string>(), "\n"});
+    a.data["ill_formed"] = std::move(ill);
+    if (r.text) a.text += message({"\n", gsub::to_text(g)});
+    if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(g)).value();
+    return a;
+}
+
+namespace {
+
+std::string count_of(int least, int most) {
+    if (most == gsub::variadic) return message({least, " or more"});
+    return least == most ? message({least}) : message({least, " to ", most});
+}
+
+} // namespace
+
+answer ops(ops_request const& r, session const&) {
+    auto const operators = gsub::table_of<gsub::op_info, gsub::standard_ops>();
+    auto const files = gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>();
+    struct entry {
+        std::string name, opsets, category, operands, attributes;
+    };
+    auto const oldest = [](std::int64_t since) { return std::max<std::int64_t>(since, gsub::io::oldest_opset); };
+    // Constants are nodes of the graph itself, not operators of the table.
+    std::vector<entry> entries{
+        {"Constant", message({oldest(1), " to ", gsub::io::newest_opset}), "source", "0", "value"}};
+    for (std::size_t row = gsub::structural_rows; row < operators.size(); ++row) {
+        auto const& op = operators[row];
+        if (files[row].since == 0 || op.domain == "gsub") continue; // internal, or a form of another
+        std::string attributes;
+        for (auto const& field : op.attributes()) attributes += message({attributes.empty() ? "" : ", ", field.name});
+        entries.push_back({std::string{op.name}, message({oldest(files[row].since), " to ", gsub::io::newest_opset}),
+                           message({to_string(op.category), op.composite ? ", composite" : ""}),
+                           count_of(op.min_inputs, op.max_inputs), std::move(attributes)});
+    }
+    std::sort(entries.begin(), entries.end(), [](entry const& a, entry const& b) { return a.name < b.name; });
+
+    answer a;
+    gsub::report::table t{{"operator", "opsets", "kind", "operands", "attributes"}};
+    a.data["operators"] = gsub::io::json::array();
+    for (auto const& e : entries) {
+        t.add({e.name, e.opsets, e.category, e.operands, e.attributes});
+        a.data["operators"].push_back({{"name", e.name},
+                                       {"opsets", e.opsets},
+                                       {"kind", e.category},
+                                       {"operands", e.operands},
+                                       {"attributes", e.attributes}});
+    }
+    a.text = r.markdown
+                 ? message({"# Operators\n\nMade by `gsub ops --markdown` from the tables that the library uses; a "
+                            "test compares.\n"
+                            "All of them are read, written and computed, with attributes as gsub holds them. Forms "
+                            "that it does\nnot know (strings, random results) and other operators stay opaque: "
+                            "they survive a round trip, but\n`gsub run` refuses them by name.\n\n",
+                            t.markdown()})
+                 : t.text();
+    return a;
+}
+
+} // namespace cli

@@ -1,0 +1,171 @@
+// gsub run and gsub compare: models on numbers.
+#include "commands.hpp"
+#include <gsub/eval.hpp>
+#include <gsub/io.hpp>
+#include <gsub/report.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+namespace cli {
+
+namespace {
+
+using gsub::error;
+using gsub::error_code;
+using gsub::message;
+using gsub::tensor;
+
+std::string input_list(gsub::any_graph const& g) {
+    std::string names;
+    for (auto n : g.inputs()) names += message({names.empty() ? "" : ", ", gsub::in_quotes(g.name({n, 0}))});
+    return names;
+}
+
+// Operators that are missing come before wrong inputs: no input makes such a model run.
+void require_computable(gsub::graph const& g, std::string const& file) {
+    auto missing = gsub::not_computable(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>());
+    if (!missing.empty()) throw error{std::move(missing)}.within(file);
+}
+
+std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
+    auto const nodes = g.inputs();
+    std::vector<std::optional<tensor>> given(nodes.size());
+    for (auto const& assignment : r.inputs) {
+        // A name may contain '=', a file's seldom does; the name decides.
+        std::optional<std::size_t> which;
+        std::string file;
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            auto const name = g.name({nodes[i], 0});
+            if (assignment.starts_with(message({name, "="}))) which = i, file = assignment.substr(name.size() + 1);
+        }
+        if (!which)
+            throw error{error_code::usage,
+                        message({"--input ", assignment, " names no input; there are ", input_list(g)})};
+        auto value = gsub::io::load_npy(file).value();
+        // NumPy has no bf16; such inputs come as f32, as such outputs go.
+        if (g.type({nodes[*which], 0}).element == gsub::dtype::bf16 && value.element() == gsub::dtype::f32)
+            value = value.converted_to(gsub::dtype::bf16);
+        given[*which] = std::move(value);
+    }
+    auto filled = r.fill ? gsub::random_inputs(g, *r.fill) : std::vector<tensor>{};
+    std::vector<tensor> out;
+    std::string missing;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (given[i])
+            out.push_back(std::move(*given[i]));
+        else if (r.fill)
+            out.push_back(std::move(filled[i]));
+        else
+            missing += message({missing.empty() ? "" : ", ", gsub::in_quotes(g.name({nodes[i], 0})), " ",
+                                to_string(g.type({nodes[i], 0}))});
+    }
+    if (!missing.empty())
+        throw error{error_code::usage,
+                    message({"no value for ", missing, "; give --input NAME=FILE.npy, or --fill SEED"})};
+    return out;
+}
+
+} // namespace
+
+answer run(run_request const& r, session const& s) {
+    using clock = std::chrono::steady_clock;
+    s.watch->on_progress({"load", 0, 0, r.model});
+    auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    require_computable(g, r.model);
+    auto const inputs = inputs_of(r, g);
+    std::vector<tensor> outputs;
+    std::vector<double> seconds;
+    for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
+        s.watch->on_progress({"run", i, r.repeat, {}});
+        auto const begin = clock::now();
+        outputs = gsub::evaluate_graph(g, inputs, {.threads = s.threads}).value();
+        seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count());
+    }
+    auto const middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+
+    answer a;
+    a.data["outputs"] = gsub::io::json::array();
+    if (!r.output_dir.empty()) {
+        std::error_code failed;
+        std::filesystem::create_directories(r.output_dir, failed);
+        if (failed) throw error{error_code::environment, message({r.output_dir, ": ", failed.message()})};
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        auto const name = g.info().output_names[i];
+        gsub::io::json entry{{"name", name}, {"value", to_string(outputs[i])}};
+        a.text += message({name, "  ", to_string(outputs[i]), "\n"});
+        if (!r.output_dir.empty()) {
+            auto const file = (std::filesystem::path{r.output_dir} / message({"output_", i, ".npy"})).string();
+            gsub::io::save_npy(file, outputs[i]).value();
+            entry["file"] = file;
+        }
+        a.data["outputs"].push_back(std::move(entry));
+    }
+    a.text += message({gsub::report::human(*middle, "s"), r.repeat > 1 ? " a run, median\n" : "\n"});
+    a.data["seconds"] = *middle;
+    a.data["backend"] = r.backend;
+    return a;
+}
+
+answer compare(compare_request const& r, session const& s) {
+    s.watch->on_progress({"load", 0, 2, r.a});
+    auto const a = gsub::io::load_onnx(r.a, {.watch = s.watch}).value();
+    s.watch->on_progress({"load", 1, 2, r.b});
+    auto const b = gsub::io::load_onnx(r.b, {.watch = s.watch}).value();
+    require_computable(a, r.a);
+    require_computable(b, r.b);
+    // Inputs are matched by name: they may stand in another order.
+    auto const inputs = gsub::random_inputs(a, r.seed);
+    if (a.inputs().size() != b.inputs().size())
+        throw error{error_code::negative,
+                    message({"the models have ", a.inputs().size(), " and ", b.inputs().size(), " inputs"})};
+    std::vector<tensor> for_b;
+    for (auto n : b.inputs()) {
+        auto const name = b.name({n, 0});
+        auto const nodes = a.inputs();
+        auto const at = std::find_if(nodes.begin(), nodes.end(), [&](auto m) { return a.name({m, 0}) == name; });
+        if (at == nodes.end())
+            throw error{error_code::negative, message({"the second model's input ", gsub::in_quotes(name),
+                                                       " is none of the first's: ", input_list(a)})};
+        for_b.push_back(inputs[static_cast<std::size_t>(at - nodes.begin())]);
+    }
+    if (a.info().output_names.size() != b.info().output_names.size())
+        throw error{error_code::negative, message({"the models have ", a.info().output_names.size(), " and ",
+                                                   b.info().output_names.size(), " outputs"})};
+    s.watch->on_progress({"run", 0, 2, r.a});
+    auto const of_a = gsub::evaluate_graph(a, inputs, {.threads = s.threads}).value();
+    s.watch->on_progress({"run", 1, 2, r.b});
+    auto const of_b = gsub::evaluate_graph(b, for_b, {.threads = s.threads}).value();
+
+    answer out;
+    gsub::report::table t{{"output", "max |a-b| / max |b|", "max |a-b|", "mean |a-b|", ""}};
+    out.data["outputs"] = gsub::io::json::array();
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+        auto const name = a.info().output_names[i];
+        auto const d = gsub::compare(of_a[i], of_b[i], r.relative, r.absolute);
+        if (!d) {
+            out.positive = false;
+            t.add({name, "", "", "", d.error().message()});
+            out.data["outputs"].push_back({{"name", name}, {"equal", false}, {"reason", d.error().message()}});
+            continue;
+        }
+        auto const equal = d->same_specials && (d->max_relative <= r.relative || d->max_absolute <= r.absolute);
+        out.positive = out.positive && equal;
+        t.add({name, gsub::report::brief(d->max_relative), gsub::report::brief(d->max_absolute),
+               gsub::report::brief(d->mean_absolute), equal ? "equal" : "DIFFERS"});
+        out.data["outputs"].push_back({{"name", name},
+                                       {"equal", equal},
+                                       {"max_relative", d->max_relative},
+                                       {"max_absolute", d->max_absolute},
+                                       {"mean_absolute", d->mean_absolute}});
+    }
+    out.text = t.text() + (out.positive ? "equal\n" : "different\n");
+    out.data["equal"] = out.positive;
+    return out;
+}
+
+} // namespace cli

@@ -1,0 +1,197 @@
+"""The command line as its users meet it: cli.py GSUB. Exit codes, what goes where, keys of the JSON, files written."""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GSUB = pathlib.Path(sys.argv.pop(1)).resolve()
+DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits"
+
+
+def field(number, value):
+    """A protobuf field: an integer as varint, anything else as bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value):
+    out = b""
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def model(*nodes):
+    """An ONNX model of f32[4] `x` to `y`; nodes are (op type, name, inputs, outputs)."""
+    shape = field(2, field(1, field(1, 4)))
+    kind = field(1, field(1, 1) + shape)
+    graph = b"".join(
+        field(1, b"".join(field(1, i) for i in ins) + b"".join(field(2, o) for o in outs) + field(3, name) + field(4, op))
+        for op, name, ins, outs in nodes)
+    graph += field(2, "g") + field(11, field(1, "x") + field(2, kind)) + field(12, field(1, "y") + field(2, kind))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
+
+
+def npy(*values):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    header += " " * (118 - len(header) - 1) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values)
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.at = pathlib.Path(self.folder.name)
+        self.addCleanup(self.folder.cleanup)
+
+    def gsub(self, *arguments, exit=0):
+        done = subprocess.run([GSUB, *map(str, arguments)], capture_output=True, text=True, cwd=self.at, timeout=300)
+        self.assertEqual(done.returncode, exit, f"{arguments}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def file(self, name, data):
+        (self.at / name).write_bytes(data)
+        return name
+
+    def test_help_is_there_for_every_command(self):
+        out = self.gsub("--help").stdout
+        for command in ("optimize", "run", "compare", "convert", "verify-rules", "rules", "inspect", "models", "ops"):
+            self.assertIn(command, out)
+            self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
+
+    def test_usage_errors_exit_2(self):
+        for arguments in ([], ["fly"], ["optimize"], ["optimize", "a.onnx", "--cost", "love"], ["models", "nonesuch", "-o", "x"],
+                          ["optimize", DIGITS / "digits.onnx", "--alpha", "0.5"], ["optimize", DIGITS / "digits.onnx", "--rules", "nonesuch"],
+                          ["optimize", DIGITS / "digits.onnx", "--roofline", "1,2"], ["optimize", DIGITS / "digits.onnx", "--roofline", "0,0,0"],
+                          ["run", DIGITS / "digits.onnx"], ["run", DIGITS / "digits.onnx", "--input", "nonesuch=x.npy"]):
+            done = self.gsub(*arguments, exit=2)
+            self.assertTrue(done.stderr)
+            self.assertFalse(done.stdout)
+
+    def test_optimize_tells_what_it_did(self):
+        done = self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--verify", "--json", "report.json", "--dot", "out.dot")
+        self.assertIn("verified: equal", done.stdout)
+        report = json.loads((self.at / "report.json").read_text())
+        for key in ("cost_before", "cost_after"):
+            self.assertEqual(set(report[key]), {"value", "unit"})
+        self.assertLess(report["cost_after"]["value"], report["cost_before"]["value"])
+        self.assertEqual(report["cost_after"]["unit"], "s")
+        self.assertGreater(report["graphs_explored"], 1)
+        self.assertGreaterEqual(report["seconds"], 0)
+        self.assertEqual(report["stop_reason"], "exhausted")
+        self.assertTrue(report["applied"])
+        for entry in report["applied"]:
+            self.assertEqual(set(entry), {"rule", "site", "cost_after"})
+        self.assertTrue((self.at / "out.dot").read_text().startswith("digraph"))
+        self.assertIn("equal", self.gsub("compare", DIGITS / "digits.onnx", "out.onnx").stdout)
+
+    def test_the_same_call_gives_the_same_bytes(self):
+        for out in ("a.onnx", "b.onnx"):
+            self.gsub("optimize", DIGITS / "digits.onnx", "-o", out, "--budget", 10)
+        self.assertEqual((self.at / "a.onnx").read_bytes(), (self.at / "b.onnx").read_bytes())
+
+    def test_every_cost_and_choice_is_taken(self):
+        for extra in (["--cost", "flops"], ["--cost", "bytes", "--split-cost", "copy"], ["--cost", "peak_memory"], ["--cost", "measured", "--profile", "p.jsonl"],
+                      ["--admit", "parent", "--plateau", "--alpha", "1"], ["--rules", "-fuse_conv_bn"], ["--rules", "fuse_conv_bn,fuse_conv_relu"],
+                      ["--time", "0.5"], ["--roofline", "1e-6,1e12,1e11"]):
+            self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 5, *extra)
+        self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 0)
+        self.assertTrue((self.at / "p.jsonl").read_text())
+
+    def test_a_rule_that_is_switched_off_is_not_applied(self):
+        self.gsub("optimize", DIGITS / "digits.onnx", "--rules", "-fuse_conv_bn", "--json", "r.json")
+        rules = {a["rule"] for a in json.loads((self.at / "r.json").read_text())["applied"]}
+        self.assertTrue(rules)
+        self.assertNotIn("fuse_conv_bn", rules)
+
+    def test_run_writes_outputs_in_order(self):
+        self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))
+        self.file("x.npy", npy(-1, 2, -3, 4))
+        self.gsub("run", "m.onnx", "--input", "x=x.npy", "--output-dir", "new/folder")
+        self.assertEqual((self.at / "new/folder/output_0.npy").read_bytes()[-16:], struct.pack("<4f", 0, 2, 0, 4))
+
+    def test_run_fills_inputs_from_a_seed(self):
+        self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))
+        outs = [self.gsub("--json", "j", "run", "m.onnx", "--fill", seed).stdout.splitlines()[0] for seed in (1, 1, 2)]
+        self.assertEqual(outs[0], outs[1])
+        self.assertNotEqual(outs[0], outs[2])
+
+    def test_inputs_that_do_not_fit_are_told(self):
+        self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))
+        self.file("short.npy", npy(1, 2))
+        self.assertIn('"x"', self.gsub("run", "m.onnx", "--input", "x=short.npy", exit=2).stderr)
+        self.file("bad.npy", b"no npy")
+        self.gsub("run", "m.onnx", "--input", "x=bad.npy", exit=4)
+        self.gsub("run", "m.onnx", "--input", "x=none.npy", exit=5)
+
+    def test_unknown_operators_are_all_named(self):
+        self.file("m.onnx", model(("Wobble", "w", ["x"], ["a"]), ("Flip", "f", ["a"], ["y"])))
+        done = self.gsub("run", "m.onnx", "--fill", 1, "--json", "j", exit=3)
+        self.assertIn("Wobble", done.stderr)
+        self.assertIn("Flip", done.stderr)
+        problems = json.loads((self.at / "j").read_text())["error"]["problems"]
+        self.assertEqual([p["node"] for p in problems], ["w", "f"])
+        self.assertIn("Wobble", self.gsub("optimize", "m.onnx", "-o", "out.onnx").stderr)
+        self.assertIn("Wobble", self.gsub("inspect", "out.onnx").stdout)
+
+    def test_broken_files_exit_4_and_missing_ones_5(self):
+        self.file("bad.onnx", b"\x0a\xff\xff")
+        for command in (["run", "bad.onnx", "--fill", 1], ["optimize", "bad.onnx", "-o", "out.onnx"], ["inspect", "bad.onnx"], ["compare", "bad.onnx", "bad.onnx"]):
+            self.assertIn("bad.onnx", self.gsub(*command, exit=4).stderr)
+        self.file("ill.onnx", model(("Relu", "r", ["nowhere"], ["y"])))
+        self.assertIn("nowhere", self.gsub("optimize", "ill.onnx", "-o", "out.onnx", exit=4).stderr)
+        self.gsub("inspect", "none.onnx", exit=5)
+        self.assertFalse((self.at / "out.onnx").exists())
+
+    def test_where_a_file_cannot_be_written_nothing_is_left(self):
+        self.gsub("models", "t9", "-o", "no/such/folder/m.onnx", exit=5)
+        (self.at / "taken").mkdir()
+        self.gsub("models", "t9", "-o", "taken", exit=5)
+        self.assertEqual(sorted(p.name for p in self.at.rglob("*")), ["taken"])
+
+    def test_models_that_differ_exit_1(self):
+        self.file("a.onnx", model(("Relu", "r", ["x"], ["y"])))
+        self.file("b.onnx", model(("Sigmoid", "r", ["x"], ["y"])))
+        done = self.gsub("compare", "a.onnx", "b.onnx", "--json", "j", exit=1)
+        self.assertIn("DIFFERS", done.stdout)
+        report = json.loads((self.at / "j").read_text())
+        self.assertFalse(report["equal"])
+        self.assertEqual(report["outputs"][0]["name"], "y")
+        self.gsub("compare", "a.onnx", "b.onnx", "--rtol", 1e9)
+
+    def test_every_rule_is_proved(self):
+        out = self.gsub("verify-rules", "--quiet", "--json", "j").stdout
+        count = len(json.loads((self.at / "j").read_text())["rules"])
+        self.assertEqual(out.splitlines()[-1], f"{count} rules: {count} proved, 0 refuted")
+        self.assertGreater(count, 40)
+
+    def test_models_are_listed_written_and_read_back(self):
+        self.assertIn("resnet50", self.gsub("models").stdout)
+        for name in ("resnet_module", "t2", "t12"):
+            self.gsub("models", name, "-o", f"{name}.onnx", "--seed", 7)
+            self.assertIn("parameters", self.gsub("inspect", f"{name}.onnx", "--text").stdout)
+            self.assertIn("same graph", self.gsub("convert", f"{name}.onnx", "-o", "again.onnx").stdout)
+
+    def test_results_go_to_stdout_and_talk_to_stderr(self):
+        loud = self.gsub("optimize", DIGITS / "digits.onnx")
+        quiet = self.gsub("--quiet", "optimize", DIGITS / "digits.onnx")
+        self.assertIn("search", loud.stderr)
+        self.assertNotIn("\r", loud.stderr)  # no moving line where there is no terminal
+        self.assertEqual(quiet.stderr, "")
+        self.assertTrue(quiet.stdout)
+
+    def test_names_from_a_model_cannot_steer_the_terminal(self):
+        self.file("m.onnx", model(("Wob\x1b[2Jble", "n\x1b]0;x", ["x"], ["y"])))
+        done = self.gsub("run", "m.onnx", "--fill", 1, exit=3)
+        self.assertNotIn("\x1b", done.stderr + self.gsub("inspect", "m.onnx", "--text").stdout)
+
+    def test_operators_are_listed(self):
+        self.assertIn("BatchNormalization", self.gsub("ops").stdout)
+
+
+unittest.main(verbosity=1)

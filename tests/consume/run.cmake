@@ -1,0 +1,55 @@
+# Uses gsub as a stranger does: cmake -DMODE=find_package|add_subdirectory -DBUILD=<build tree> -P run.cmake
+# MODE find_package brings the library up to date and installs it into a new prefix first. Compiler, flags and generator
+# are those of the tree. Everything else is written below <build tree>/consume/<mode>.
+cmake_minimum_required(VERSION 3.25)
+
+if(NOT MODE MATCHES "^(find_package|add_subdirectory)$" OR NOT EXISTS "${BUILD}/CMakeCache.txt")
+  message(FATAL_ERROR "usage: cmake -DMODE=find_package|add_subdirectory -DBUILD=<build tree> -P run.cmake")
+endif()
+get_filename_component(source "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+get_filename_component(BUILD "${BUILD}" ABSOLUTE)
+set(place "${BUILD}/consume/${MODE}")
+file(REMOVE_RECURSE "${place}")
+file(MAKE_DIRECTORY "${place}")
+
+function(cached name out)
+  file(STRINGS "${BUILD}/CMakeCache.txt" line REGEX "^${name}:" LIMIT_COUNT 1)
+  string(REGEX REPLACE "^[^=]*=" "" line "${line}")
+  set(${out} "${line}" PARENT_SCOPE)
+endfunction()
+cached(CMAKE_GENERATOR generator)
+cached(CMAKE_CXX_COMPILER compiler)
+cached(CMAKE_CXX_FLAGS flags)
+
+function(run)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${place}" RESULT_VARIABLE failed
+                  OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(failed)
+    string(JOIN " " command ${ARGN})
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+endfunction()
+
+if(MODE STREQUAL "find_package")
+  run("${CMAKE_COMMAND}" --build "${BUILD}" --target gsub_compiled)
+  run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${place}/prefix")
+  set(where "-DCMAKE_PREFIX_PATH=${place}/prefix")
+  set(programs consumer consumer_header_only)
+else()
+  set(where "-DGSUB_SOURCE=${source}")
+  set(programs consumer_header_only)
+endif()
+# Without optimisation: what is tested is that it builds and runs.
+run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/${MODE}" -B "${place}/build" -G "${generator}"
+    "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_FLAGS=${flags}" "${where}")
+if(MODE STREQUAL "find_package")
+  file(READ "${place}/build/compile_commands.json" commands)
+  string(FIND "${commands}" "${source}/include" leak)
+  if(NOT leak EQUAL -1)
+    message(FATAL_ERROR "the installed package refers to the source tree ${source}")
+  endif()
+endif()
+run("${CMAKE_COMMAND}" --build "${place}/build" --parallel 2)
+foreach(program IN LISTS programs)
+  run("${place}/build/${program}")
+endforeach()

@@ -1,0 +1,10 @@
+// expect: an operator in the rule has more operands than it takes
+#include <gsub/rewrite/rule.hpp>
+
+using namespace gsub;
+using namespace gsub::pattern;
+inline constexpr auto x = var<"x">;
+inline constexpr auto y = var<"y">;
+inline constexpr auto c = label<"c">;
+
+constexpr auto wrong = rule<"wrong">(relu(x, y), x, provenance{"relu has one operand"});

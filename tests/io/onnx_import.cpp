@@ -1,0 +1,642 @@
+#include "io/model_checks.hpp"
+#include "io/scratch_folder.hpp"
+#include "io/small_stack.hpp"
+#include <gsub/models/catalogue.hpp>
+
+#include <ctime>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace {
+
+namespace w = onnx_writer;
+namespace fs = std::filesystem;
+using namespace gsub;
+using model_checks::loaded;
+using model_checks::says;
+using model_checks::verdict_of;
+
+template <class T>
+void shuffle(std::vector<T>& list, random_stream& r) {
+    for (auto i = list.size(); i > 1; --i) std::swap(list[i - 1], list[r.below(i)]);
+}
+
+// x -> relu -> add(w) -> conv, with a second branch, an unknown operator and a subgraph: a bit of everything.
+w::model mixed() {
+    w::model branch;
+    branch.add("Add", {"relu", "w"}, {"inner"}).out("inner");
+    w::model m;
+    m.domains = {{"com.example", 2}};
+    return m.in("x", {2, 3})
+        .in("flag", {}, w::boolean)
+        .weight(w::floats("w", {3}, {1, 2, 3}))
+        .weight(w::integers("to", {3, 2}))
+        .add("Relu", {"x"}, {"relu"}, {}, "first")
+        .add("Add", {"relu", "w"}, {"sum"}, {}, "second")
+        .add("Sigmoid", {"x"}, {"gate"})
+        .add("Mul", {"sum", "gate"}, {"gated"})
+        .add("If", {"flag"}, {"either"},
+             {w::graph("then_branch", branch.graph()), w::graph("else_branch", branch.graph())})
+        .add("Special", {"gated", "", "either"}, {"special"},
+             {w::integer("k", 3), w::word("s", "text"), w::real_list("f", {1, 2})}, "own", "com.example")
+        .add("Reshape", {"gated", "to"}, {"y"})
+        .out("y")
+        .out("special");
+}
+
+w::model one_output(w::texts const& nodes) {
+    w::model m;
+    m.in("x", {2, 3}).out("y");
+    m.nodes = nodes;
+    return m;
+}
+
+// A relu of a tensor whose elements lie in another file.
+w::model external_model(std::vector<std::pair<std::string, std::string>> const& entries, w::list const& dims = {4}) {
+    w::model m;
+    return m.weight(w::external_tensor("w", w::f32, dims, entries)).add("Relu", {"w"}, {"y"}).out("y");
+}
+
+// Processor time of this process: other processes have no part in it.
+double seconds_of(std::function<void()> const& f) {
+    auto const start = std::clock();
+    f();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+std::string name(char letter, std::size_t i) {
+    return message({std::string_view{&letter, 1}, i});
+}
+
+w::model chain(std::size_t length) {
+    w::model m;
+    m.in("v0", {2});
+    for (std::size_t i = 0; i < length; ++i) m.add("Relu", {name('v', i)}, {name('v', i + 1)});
+    return m.out(name('v', length));
+}
+w::model reversed(w::model m) {
+    std::reverse(m.nodes.begin(), m.nodes.end());
+    return m;
+}
+w::model side_by_side(std::size_t width) {
+    w::model m;
+    m.in("x", {2});
+    for (std::size_t i = 0; i < width; ++i) m.add("Relu", {"x"}, {name('v', i)}).out(name('v', i));
+    return m;
+}
+w::model joined(std::size_t width) {
+    w::model m;
+    m.in("x", {2});
+    w::texts all;
+    for (std::size_t i = 0; i < width; ++i) {
+        m.weight(w::floats(name('w', i), {2}, {1, 2})).add("Add", {"x", name('w', i)}, {name('v', i)});
+        all.push_back(name('v', i));
+    }
+    return m.add("Sum", all, {"y"}).out("y");
+}
+
+} // namespace
+
+// ---- what is accepted ----------------------------------------------------------------------------------------------
+
+TEST_CASE("weights mean the same raw, typed, packed or in another file") {
+    scratch_folder const scratch;
+    std::vector<float> const values{1, -2.5f, 1e-40f, std::numeric_limits<float>::infinity()};
+    scratch.file("data.bin", "1234" + w::raw(values));
+    auto const with = [](std::string const& proto) {
+        w::model m;
+        return m.weight(proto).add("Relu", {"w"}, {"y"}).out("y");
+    };
+    auto const head = w::tensor_head("w", w::f32, {4});
+    auto const raw = loaded(with(w::floats("w", {4}, values)));
+    CHECK(loaded(with(head + w::made([&](w::pbf_writer& p) { p.add_packed_float(4, values.begin(), values.end()); })))
+              .hash() == raw.hash());
+    CHECK(loaded(with(head + w::made([&](w::pbf_writer& p) {
+                          for (auto v : values) p.add_float(4, v);
+                      })))
+              .hash() == raw.hash());
+    auto const path = scratch.file("m.onnx", external_model({{"location", "data.bin"}, {"offset", "4"}}).text());
+    for (bool map : {false, true}) CHECK(io::load_onnx<>(path, {.map = map}).value().hash() == raw.hash());
+}
+
+TEST_CASE("typed weights of every element type are read from the field that the schema names") {
+    struct typed {
+        int type;
+        int field;
+        dtype element;
+    };
+    for (auto const& c :
+         {typed{w::i64, 7, dtype::i64}, typed{w::i32, 5, dtype::i32}, typed{w::i16, 5, dtype::i16},
+          typed{w::i8, 5, dtype::i8}, typed{w::u8, 5, dtype::u8}, typed{w::boolean, 5, dtype::boolean}}) {
+        w::model m;
+        m.weight(w::tensor_head("w", c.type, {3}) + w::made([&](w::pbf_writer& p) {
+                     for (int v : {0, 1, 100}) p.add_int64(static_cast<unsigned>(c.field), v);
+                 }));
+        auto const g = loaded(m.out("w"));
+        auto const& t = g.constant_data(g.output(0).node);
+        CHECK(t.element() == c.element);
+        CHECK(t.to_ints() == ints{0, 1, c.element == dtype::boolean ? 1 : 100});
+    }
+    w::model halves; // 16-bit floats are stored as their bits
+    halves.weight(w::tensor_head("h", w::f16, {1}) + w::made([](w::pbf_writer& p) { p.add_int32(5, 0x3c00); }))
+        .weight(w::tensor_head("b", w::bf16, {1}) + w::made([](w::pbf_writer& p) { p.add_int32(5, 0x3f80); }))
+        .weight(w::tensor_head("d", w::f64, {1}) + w::made([](w::pbf_writer& p) { p.add_double(10, 1.0); }));
+    auto const g = loaded(halves.out("h").out("b").out("d"));
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(g.constant_data(g.output(i).node).converted_to(dtype::f32).data<float>()[0] == 1.0f);
+}
+
+TEST_CASE("an initializer that is also an input is a weight") {
+    w::model m;
+    m.in("w", {3}).in("x", {2, 3}).weight(w::floats("w", {3}, {1, 2, 3})).add("Add", {"x", "w"}, {"y"}).out("y");
+    auto const g = loaded(m);
+    CHECK(g.inputs().size() == 1);
+    m.inputs.erase(m.inputs.begin());
+    CHECK(loaded(m).hash() == g.hash());
+}
+
+TEST_CASE("operands that are left out stay so, at the end and in between") {
+    w::model m;
+    m.in("x", {2, 3}).weight(w::floats("high", {}, {1}));
+    m.add("Clip", {"x", "", "high"}, {"y"}).add("Clip", {"y", "", ""}, {"z"}).out("z");
+    auto const g = loaded(m);
+    CHECK(model_checks::count<ops::clip>(g) == 2);
+    CHECK(model_checks::outputs_of(g)[0].dims().size() == 2);
+}
+
+TEST_CASE("the order of nodes and initializers in the file does not matter") {
+    auto m = mixed();
+    auto const g = loaded(m);
+    auto const text = model_checks::written(g);
+    random_stream r{1};
+    for (int i = 0; i < 30; ++i) {
+        shuffle(m.nodes, r), shuffle(m.initializers, r);
+        auto const other = loaded(m);
+        CHECK(other.hash() == g.hash());
+        CHECK(model_checks::written(other) == text);
+    }
+}
+
+TEST_CASE("an imported graph keeps the names of inputs, outputs, values and nodes") {
+    auto const g = loaded(mixed());
+    CHECK(g.name({g.inputs()[0], 0}) == "x");
+    CHECK(g.info().output_names == std::vector<std::string>{"y", "special"});
+    std::vector<std::string> sources;
+    for (auto n : g.order())
+        for (auto const& s : g.sources(n)) sources.push_back(s);
+    for (auto const* s : {"first", "second", "gate", "own"})
+        CHECK(std::find(sources.begin(), sources.end(), s) != sources.end());
+}
+
+TEST_CASE("unknown operators stay opaque, are noted by name and keep their attributes byte for byte") {
+    model_checks::note_taker notes;
+    auto const g = loaded(mixed(), {.watch = &notes});
+    CHECK(model_checks::count<ops::opaque>(g) == 2);
+    CHECK(notes.heard("com.example.Special"));
+    CHECK(notes.heard("If"));
+    auto const again = model_checks::written(loaded(model_checks::written(g)));
+    auto const attributes_of_node = [](std::string const& text, std::string_view op) {
+        auto const m = io::parse_onnx(model_checks::bytes_of(text)).value();
+        std::vector<std::string> out;
+        for (auto const& n : m.graph.nodes)
+            if (n.op_type == op)
+                for (auto const& a : n.attributes) out.emplace_back(a.message);
+        return out;
+    };
+    for (auto const* op : {"Special", "If"}) {
+        auto const before = attributes_of_node(mixed().text(), op);
+        CHECK_FALSE(before.empty());
+        CHECK(attributes_of_node(again, op) == before);
+    }
+}
+
+TEST_CASE(
+    "weights of element types that gsub does not compute with are kept, small and large, in memory and on the disk") {
+    scratch_folder const scratch;
+    for (std::int64_t size : {1, 5000}) {
+        w::model m;
+        m.weight(w::raw_tensor("w", 12, {size}, std::string(static_cast<std::size_t>(size) * 4, 'u'))) // u32
+            .add("Unheard", {"w"}, {"y"})
+            .out("y");
+        for (auto const& g : {loaded(m), io::load_onnx<>(scratch.file("m.onnx", m.text())).value()}) {
+            CHECK(model_checks::count<ops::opaque>(g) == 2);
+            auto const text = model_checks::written(g);
+            CHECK(text.find(std::string(static_cast<std::size_t>(size) * 4, 'u')) != std::string::npos);
+            CHECK(loaded(text).hash() == g.hash());
+        }
+    }
+}
+
+TEST_CASE("values that subgraphs capture are operands of their node and keep their names") {
+    auto const g = loaded(mixed());
+    for (auto n : g.order()) {
+        if (!g.is<ops::opaque>(n) || g.attributes<ops::opaque>(n).op_type != "If") continue;
+        REQUIRE(g.operand_count(n) == 3);
+        CHECK(g.name(g.operand(n, 1)) == "relu");
+        CHECK(g.name(g.operand(n, 2)) == "w");
+    }
+    auto m = mixed();
+    m.nodes.erase(m.nodes.begin());
+    auto const v = verdict_of(model_checks::read(m));
+    CHECK(v.message.find("a subgraph reads value \"relu\", which does not exist") != std::string::npos);
+}
+
+TEST_CASE("nodes that lead to no output are left out and noted") {
+    auto m = mixed();
+    m.add("Relu", {"x"}, {"unused"}).add("Unheard", {"unused"}, {"of"});
+    model_checks::note_taker notes;
+    CHECK(loaded(m, {.watch = &notes}).hash() == loaded(mixed()).hash());
+    CHECK(notes.heard("2 nodes lead to no output"));
+}
+
+TEST_CASE("tensors without elements and of rank 0 are right") {
+    w::model m;
+    m.in("x", {0, 3})
+        .weight(w::floats("none", {0, 3}, {}))
+        .weight(w::tensor_head("typed_none", w::f32, {2, 0}))
+        .weight(w::floats("one", {}, {5}))
+        .add("Concat", {"x", "none"}, {"c"}, {w::integer("axis", 0)})
+        .add("Add", {"c", "one"}, {"y"})
+        .out("y")
+        .out("typed_none")
+        .out("one");
+    auto const results = model_checks::outputs_of(loaded(m));
+    CHECK(to_string(results[0].type()) == "f32[0,3]");
+    CHECK(to_string(results[1].type()) == "f32[2,0]");
+    CHECK(to_string(results[2]) == "f32[] {5}");
+}
+
+TEST_CASE("NaN, infinities, denormals and negative zero pass through as they are") {
+    std::vector<float> const odd{std::numeric_limits<float>::quiet_NaN(), -0.0f,
+                                 std::numeric_limits<float>::denorm_min(), -std::numeric_limits<float>::infinity()};
+    w::model m;
+    auto const g = loaded(m.weight(w::floats("w", {4}, odd)).out("w"));
+    auto const again = loaded(model_checks::written(g));
+    CHECK(std::string(reinterpret_cast<char const*>(again.constant_data(again.output(0).node).raw().data()), 16) ==
+          w::raw(odd));
+}
+
+// ---- what is refused -----------------------------------------------------------------------------------------------
+
+TEST_CASE("all problems of a model are reported at once, each with node, operator, reason and hint") {
+    w::model m;
+    m.in("x", {2, 3})
+        .add("Softmax", {"x"}, {"a"}, {w::integer("axis", 7)}, "first_bad")
+        .add("Transpose", {"x"}, {"b"}, {w::integer_list("perm", {0, 0})}, "second_bad")
+        .add("Relu", {"x"}, {"c"}, {}, "good")
+        .out("a")
+        .out("b")
+        .out("c");
+    auto const g = model_checks::read(m);
+    REQUIRE_FALSE(g);
+    CHECK(g.error().code() == error_code::invalid_input);
+    REQUIRE(g.error().problems().size() == 2);
+    auto const& message = g.error().message();
+    for (auto const* words : {"first_bad", "Softmax-13", "axis 7", "second_bad", "Transpose-13", "axis 0"})
+        CHECK(message.find(words) != std::string::npos);
+    CHECK(message.find("good") == std::string::npos);
+}
+
+TEST_CASE("no more problems are listed than the limit, and the rest are counted") {
+    w::model m;
+    m.in("x", {2});
+    for (std::size_t i = 0; i < 50; ++i) m.add("Relu", {name('u', i)}, {name('v', i)}).out(name('v', i));
+    for (std::size_t limit : {0u, 1u, 7u}) {
+        auto const g = model_checks::read(m, {.limits = {.max_problems = limit}});
+        REQUIRE_FALSE(g);
+        auto const listed = std::max<std::size_t>(limit, 1);
+        CHECK(g.error().problems().size() == listed + 1);
+        CHECK(g.error().message().find(message({50 - listed, " more problems"})) != std::string::npos);
+    }
+}
+
+TEST_CASE("faults in the graph's structure are refused and the value is named") {
+    auto const bad = error_code::invalid_input;
+    CHECK(says(one_output({w::node("Add", {"x", "y"}, {"y"})}), bad, "\"y\" depends on the node itself"));
+    CHECK(says(one_output({w::node("Add", {"x", "b"}, {"y"}), w::node("Relu", {"y"}, {"b"})}), bad, "depends on"));
+    CHECK(says(
+        one_output({w::node("Relu", {"x"}, {"y"}), w::node("Add", {"p", "x"}, {"q"}), w::node("Relu", {"q"}, {"p"})}),
+        bad, "depends on")); // a cycle that no output needs
+    CHECK(says(one_output({w::node("Relu", {"absent"}, {"y"})}), bad, "input \"absent\" does not exist"));
+    CHECK(says(one_output({w::node("Relu", {"x"}, {"z"})}), bad, "output does not exist"));
+    CHECK(says(one_output({w::node("Relu", {"x"}, {"y"}), w::node("Tanh", {"x"}, {"y"})}), bad,
+               "\"y\" is made more than"));
+    CHECK(says(one_output({w::node("Relu", {"x"}, {"x"}), w::node("Relu", {"x"}, {"y"})}), bad,
+               "\"x\" is made more than"));
+    CHECK(says(w::model{}.in("", {1}).add("Relu", {""}, {"y"}).out("y"), bad, "has no name"));
+    CHECK(says(one_output({w::node("Split", {"x"}, {"y", "y"}, {w::integer("axis", 0)})}), bad, "made more than"));
+    auto twice = one_output({w::node("Relu", {"x"}, {"y"})});
+    CHECK(says(w::model{twice}.in("x", {1}), bad, "two inputs have this name"));
+    CHECK(says(w::model{twice}.weight(w::floats("w", {1}, {1})).weight(w::floats("w", {1}, {1})), bad,
+               "two initializers have this name"));
+    CHECK(says(w::model{twice}.weight(w::floats("y", {1}, {1})), bad, "made more than once"));
+    w::model self;
+    w::model branch;
+    branch.add("Relu", {"y"}, {"t"}).out("t");
+    self.in("c", {}, w::boolean).add("If", {"c"}, {"y"}, {w::graph("then_branch", branch.graph())}).out("y");
+    CHECK(says(self, bad, "depends on the node itself"));
+}
+
+TEST_CASE("faults of weights are refused and the weight is named") {
+    auto const with = [](std::string const& proto) {
+        w::model m;
+        m.weight(proto).add("Relu", {"w"}, {"y"}).out("y");
+        return m;
+    };
+    auto const bad = error_code::invalid_input, beyond = error_code::unsupported;
+    auto const largest = std::numeric_limits<std::int64_t>::max();
+    auto const one_float = [](unsigned field) { return w::made([&](w::pbf_writer& p) { p.add_float(field, 1); }); };
+    CHECK(says(with(w::floats("w", {3}, {1, 2})), bad, "8 bytes of elements"));
+    CHECK(says(with(w::floats("w", {1}, {1, 2})), bad, "4 are needed"));
+    CHECK(says(with(w::raw_tensor("w", w::f32, {1}, "123")), bad, "3 bytes"));
+    CHECK(says(with(w::floats("w", {-1}, {1})), bad, "negative dimension"));
+    CHECK(says(with(w::floats("w", {std::int64_t{1} << 40, std::int64_t{1} << 40}, {1})), beyond, "exceeds the limit"));
+    CHECK(says(with(w::floats("w", {largest}, {1})), beyond, "exceeds the limit"));
+    CHECK(says(with(w::floats("w", {largest, largest, 0}, {1})), beyond, "exceeds the limit"));
+    CHECK(says(with(w::tensor_head("w", w::f32, {std::int64_t{1} << 30})), bad, "0 elements"));
+    CHECK(says(with(w::floats("w", {1}, {1}) + one_float(4)), bad, "more than one way"));
+    CHECK(says(with(w::tensor_head("w", w::i32, {1}) + one_float(4)), bad, "in field 4"));
+    CHECK(says(with(w::tensor_head("w", w::f32, {2}) + one_float(4)), bad, "1 elements"));
+    CHECK(says(with(w::tensor_head("w", w::f32, {1}) + w::made([](w::pbf_writer& p) { p.add_int64(7, 1); })), bad,
+               "in field 7"));
+}
+
+TEST_CASE("operator sets beyond what gsub reads, missing or contradictory ones are refused") {
+    auto m = one_output({w::node("Relu", {"x"}, {"y"})});
+    m.opset = io::newest_opset + 1;
+    CHECK(says(m, error_code::unsupported, "newer than"));
+    m.opset = std::numeric_limits<std::int64_t>::max();
+    CHECK(says(m, error_code::unsupported, "newer than"));
+    m.opset = 0;
+    CHECK(says(m, error_code::invalid_input, "does not say which operator set"));
+    m.opset = 13, m.domains = {{"ai.onnx", 14}};
+    CHECK(says(m, error_code::invalid_input, "versions 13 and 14"));
+    m.domains = {{"ai.onnx", 13}};
+    CHECK(model_checks::read(m));
+    m.domains = {};
+    m.opset = 5;
+    CHECK(model_checks::count<ops::opaque>(loaded(m)) == 1);
+}
+
+TEST_CASE("sizes of inputs that no tensor can have are refused") {
+    auto const largest = std::numeric_limits<std::int64_t>::max();
+    auto const input = [](std::vector<w::size> const& dims) {
+        w::model m;
+        return m.in("big", dims).add("Relu", {"big"}, {"y"}).out("y");
+    };
+    CHECK(says(input({-2}), error_code::invalid_input, "a dimension of -2"));
+    CHECK(says(input({largest}), error_code::invalid_input, "a dimension of"));
+    CHECK(says(input({"n", largest}), error_code::invalid_input, "a dimension of"));
+    CHECK(says(input({std::int64_t{1} << 40, std::int64_t{1} << 40}), error_code::unsupported, "2^62 elements"));
+    CHECK(model_checks::read(input({0, largest >> 1})));
+}
+
+TEST_CASE("a declared type that contradicts inference is noted, and inference stands") {
+    auto m = one_output({w::node("Relu", {"x"}, {"y"})});
+    m.outputs = {w::value("y", w::i64, {7})};
+    model_checks::note_taker notes;
+    auto const g = loaded(m, {.watch = &notes});
+    CHECK(to_string(g.type(g.output(0))) == "f32[2,3]");
+    CHECK(notes.heard("is declared as i64[7]"));
+}
+
+TEST_CASE("sizes that double at every node do not blow up") {
+    for (auto const* op : {"Concat", "Add"}) {
+        w::model m;
+        m.in("v0", {2});
+        for (std::size_t i = 0; i < 60; ++i)
+            m.add(op, {name('v', i), name('v', i)}, {name('v', i + 1)},
+                  op == std::string{"Concat"} ? w::texts{w::integer("axis", 0)} : w::texts{});
+        m.out("v60");
+        auto const g = loaded(m);
+        CHECK(loaded(model_checks::written(g)).hash() == g.hash());
+        m.add("Concat", {"v60", "v60"}, {"v61"}, {w::integer("axis", 0)})
+            .add("Concat", {"v61", "v61"}, {"v62"}, {w::integer("axis", 0)});
+        static_cast<void>(model_checks::read(m));
+    }
+}
+
+TEST_CASE("names that would poison a shell, a source file or a report are carried as they are") {
+    for (std::string const& poison :
+         {std::string{"$(touch PWNED)"}, std::string{"a\"; */ #include <x>\n\\"}, std::string{"../../etc/passwd"},
+          std::string(70'000, 'n'), std::string("nul\0inside", 10), std::string{"\xff\xfe"}, std::string{"int"}}) {
+        w::model m;
+        m.in(poison, {2}).add("Relu", {poison}, {poison + "2"}, {}, poison).out(poison + "2");
+        auto const g = loaded(m);
+        auto const again = loaded(model_checks::written(g));
+        CHECK(again.hash() == g.hash());
+        CHECK(again.name({again.inputs()[0], 0}) == poison);
+        CHECK(again.info().output_names == std::vector<std::string>{poison + "2"});
+    }
+}
+
+// ---- damaged files -------------------------------------------------------------------------------------------------
+
+TEST_CASE("a model cut off at any byte is an error or a legal graph") {
+    auto const whole = mixed().text();
+    for (std::size_t size = 0; size < whole.size(); ++size)
+        if (auto const g = model_checks::read(std::string_view{whole}.substr(0, size)))
+            CHECK(check(*g, stage::imported).empty());
+}
+
+TEST_CASE("a mutated model is an error or a legal graph that survives a round trip, in memory and on the disk alike") {
+    scratch_folder const scratch;
+    w::texts seeds{mixed().text(), model_checks::written(models::residual_conv(1, false)), joined(5).text(),
+                   side_by_side(4).text()};
+    std::size_t accepted = 0;
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+        INFO(seed);
+        random_stream r{seed};
+        auto text = seeds[r.below(seeds.size())];
+        if (text.size() > 2000) text = seeds[0];
+        for (auto n = 1 + r.below(3); n-- > 0;) {
+            auto const at = r.below(text.size()), length = std::min<std::size_t>(r.below(20), text.size() - at);
+            switch (r.below(5)) {
+            case 0:
+                text[at] = static_cast<char>(text[at] ^ 1 << r.below(8));
+                break;
+            case 1:
+                text[at] = static_cast<char>(r());
+                break;
+            case 2:
+                text.erase(at, length);
+                break;
+            case 3:
+                text.insert(r.below(text.size()), text.substr(at, length));
+                break;
+            default:
+                std::copy_n(seeds[0].begin() + static_cast<std::ptrdiff_t>(r.below(seeds[0].size() - length)), length,
+                            text.begin() + static_cast<std::ptrdiff_t>(at));
+            }
+            if (text.empty()) text.push_back('x');
+        }
+        auto const g = model_checks::read(text);
+        if (seed % 4 == 0) CHECK(io::load_onnx<>(scratch.file("m.onnx", text)).has_value() == g.has_value());
+        if (!g) continue;
+        ++accepted;
+        CHECK(check(*g, stage::imported).empty());
+        if (auto const out = io::to_onnx(*g)) CHECK(model_checks::read(*out));
+    }
+    CHECK(accepted > 100);
+}
+
+// ---- external data -------------------------------------------------------------------------------------------------
+
+TEST_CASE("external data comes from plain files below the model's folder and from nowhere else") {
+    scratch_folder const scratch;
+    auto const canary = scratch.file("canary", std::string(16, 's'));
+    auto const data = scratch.file("m/data.bin", std::string(16, 'd'));
+    fs::create_symlink(canary, scratch / "m/link");
+    fs::create_directory_symlink(scratch.path(), scratch / "m/up");
+    fs::create_hard_link(canary, scratch / "m/hard");
+    REQUIRE(::mkfifo((scratch / "m/fifo").c_str(), 0600) == 0);
+    for (auto const& location :
+         {std::string{"../canary"}, std::string{"sub/../../canary"}, canary, std::string{"link"},
+          std::string{"up/canary"}, std::string{"hard"}, std::string{"fifo"}, std::string{"/dev/zero"},
+          std::string{"absent"}, std::string{}, std::string("data.bin\0x", 10)}) {
+        auto const path = scratch.file("m/m.onnx", external_model({{"location", location}}).text());
+        for (bool map : {false, true}) {
+            auto const v = verdict_of(io::load_onnx<>(path, {.map = map}));
+            INFO(location << ": " << v.message);
+            CHECK(v.code == static_cast<int>(error_code::invalid_input));
+            CHECK(v.message.find("m.onnx") != std::string::npos);
+            CHECK(v.message.find("initializer") != std::string::npos);
+        }
+    }
+    auto const good = external_model({{"location", "data.bin"}});
+    CHECK(io::load_onnx<>(scratch.file("m/m.onnx", good.text())));
+    CHECK(says(good, error_code::invalid_input, "load the file by its path"));
+}
+
+TEST_CASE("external data beyond its file or of another length than the tensor is refused") {
+    scratch_folder const scratch;
+    scratch.file("data.bin", std::string(32, 'd'));
+    auto const verdict = [&](std::string const& offset, std::string const& length) {
+        std::vector<std::pair<std::string, std::string>> entries{{"location", "data.bin"}};
+        if (!offset.empty()) entries.emplace_back("offset", offset);
+        if (!length.empty()) entries.emplace_back("length", length);
+        auto const path = scratch.file("m.onnx", external_model(entries).text());
+        auto const read = verdict_of(io::load_onnx<>(path)), mapped = verdict_of(io::load_onnx<>(path, {.map = true}));
+        CHECK(read.code == mapped.code);
+        return read.code;
+    };
+    auto const bad = static_cast<int>(error_code::invalid_input);
+    for (auto const* offset : {"", "0", "1", "7", "16"}) CHECK(verdict(offset, "") == 0);
+    CHECK(verdict("16", "16") == 0);
+    for (auto const* offset : {"17", "32", "33", "18446744073709551615", "9223372036854775807", "-1", "x"})
+        CHECK(verdict(offset, "") == bad);
+    for (auto const* length : {"0", "15", "17", "18446744073709551615", "-16"}) CHECK(verdict("0", length) == bad);
+}
+
+TEST_CASE("a sparse file of external data beyond 2 GiB is loaded mapped") {
+    scratch_folder const scratch;
+    auto const offset = (std::int64_t{5} << 30) + 64;
+    auto const path = scratch / "data.bin";
+    {
+        auto const fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        REQUIRE(fd >= 0);
+        float const values[4] = {1, 2, 3, -4};
+        auto const made = ::ftruncate(fd, offset + 16) == 0 && ::pwrite(fd, values, 16, offset) == 16;
+        ::close(fd);
+        if (!made) {
+            WARN("the disk refuses a sparse file of 5 GiB");
+            return;
+        }
+    }
+    auto const huge = std::int64_t{1} << 30; // elements, 4 GiB
+    w::model m;
+    m.weight(w::external_tensor("w", w::f32, {4}, {{"location", "data.bin"}, {"offset", std::to_string(offset)}}))
+        .weight(w::external_tensor("zeros", w::f32, {huge}, {{"location", "data.bin"}, {"offset", "64"}}))
+        .add("Relu", {"w"}, {"y"})
+        .out("y")
+        .out("zeros");
+    auto const g = io::load_onnx<>(scratch.file("m.onnx", m.text()), {.map = true}).value();
+    CHECK(g.constant_data(g.output(1).node).elements() == huge);
+    CHECK(to_string(g.constant_data(g.operand(g.output(0).node, 0).node)) == "f32[4] {1, 2, 3, -4}");
+}
+
+// ---- size ----------------------------------------------------------------------------------------------------------
+
+// Sanitizers take an order of magnitude more time.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t node_count = 20'000;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr std::size_t node_count = 20'000;
+#else
+constexpr std::size_t node_count = 100'000;
+#endif
+#else
+constexpr std::size_t node_count = 100'000;
+#endif
+
+TEST_CASE("100,000 nodes in a chain or side by side go in and out in near-linear time on a small stack") {
+    struct shape {
+        char const* name;
+        w::model (*make)(std::size_t);
+    };
+    for (auto const& s :
+         {shape{"chain", chain}, shape{"reversed chain", [](std::size_t n) { return reversed(chain(n)); }},
+          shape{"side by side", side_by_side}, shape{"weights", joined}}) {
+        auto const time = [&](std::size_t n) {
+            auto const text = s.make(n).text();
+            return seconds_of([&] {
+                small_stack::run([&] {
+                    auto const g = loaded(text);
+                    auto const out = model_checks::written(g);
+                    CHECK(loaded(out).hash() == g.hash());
+                });
+            });
+        };
+        auto const small = std::min({time(node_count / 4), time(node_count / 4), time(node_count / 4)}),
+                   large = std::min(time(node_count), time(node_count));
+        INFO(s.name << ": " << small << " s and " << large << " s");
+        CHECK(large / small < 8);
+    }
+}
+
+TEST_CASE("hostile numbers of small things take time in proportion") {
+    // Operator sets, unknown operators with many operands, foreign types: nothing is searched for once a node.
+    auto const many_domains = [](std::size_t n) {
+        w::model m = chain(n);
+        for (std::size_t i = 0; i < n; ++i) m.domains.emplace_back(name('d', i), 1);
+        return m;
+    };
+    auto const wide_unknown = [](std::size_t n) {
+        w::model m;
+        w::texts all;
+        for (std::size_t i = 0; i < n; ++i) m.in(name('x', i), {2}, w::text), all.push_back(name('x', i));
+        return m.add("Unheard", all, {"y"}, {w::word("padding", std::string(n, 'p'))}).out("y");
+    };
+    auto const many_attributes = [](std::size_t n) {
+        w::texts attributes;
+        for (std::size_t i = 0; i < n; ++i) attributes.push_back(w::integer(name('a', i), 1));
+        w::model m;
+        return m.in("x", {2}).add("Unheard", {"x"}, {"y"}, attributes).out("y");
+    };
+    auto const check_time = [](auto const& make) {
+        auto const time = [&](std::size_t n) {
+            auto const text = make(n).text();
+            return seconds_of([&] { static_cast<void>(model_checks::written(loaded(text))); });
+        };
+        auto const small = std::min(time(5'000), time(5'000)), large = time(40'000);
+        INFO(small << " s and " << large << " s");
+        CHECK(large < 0.05 + 24 * small);
+    };
+    check_time(many_domains);
+    check_time(wide_unknown);
+    check_time(many_attributes);
+}
+
+TEST_CASE("20,000 nested subgraphs are refused on a small stack") {
+    w::model m;
+    m.in("c", {}, w::boolean)
+        .add("If", {"c"}, {"y"}, {w::graph("then_branch", w::nested(20'000, w::model{}.out("z").graph()))}, "deep")
+        .out("y");
+    small_stack::run([&] {
+        auto const v = verdict_of(model_checks::read(m));
+        CHECK(says(v, error_code::unsupported, "nested more than 64 deep"));
+        CHECK(v.message.find("deep") != std::string::npos);
+    });
+}

@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""Proves the laws of the tree: what may include what, headers that stand alone, tests that mirror headers, layout.
+
+Usage: layering.py includes | mirror | blanks | format CLANG_FORMAT | alone COMPILER [FLAG...]
+Prints every breach and exits with 1 where there is one, with 77 where the check cannot be made.
+"""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+INCLUDE = os.path.join(ROOT, "include")
+SKIPPED = 77
+
+# The edge table of the design, section 4: what a layer may include besides itself and core. Layers to come stand here
+# too, so that their first header is held to it.
+EDGES = {
+    "core": "",
+    "search": "",
+    "ir": "",
+    "eval": "ir",
+    "io": "ir",
+    "models": "ir",
+    "rewrite": "ir eval io",
+    "loop": "ir",
+    "passes": "ir eval rewrite search",
+    "codegen": "ir loop machine",
+    "runtime": "ir io eval loop codegen",
+    "machine": "ir loop",
+    "cost": "ir io eval passes loop codegen runtime machine",
+    "tune": "ir io loop codegen runtime machine cost search",
+    "report": "ir io search cost passes driver",  # driver: docs/decisions, 0006
+    "registry": "ir io tune",
+    "driver": "search ir eval io models rewrite loop passes codegen runtime machine cost tune",
+}
+
+# Which headers may include a library of others, by the first part of the name included.
+CONFINED = {
+    "Eigen": ["gsub/eval/impl/reference_kernel.ipp", "gsub/cost/impl/fitting.ipp"],
+    "nlohmann": ["gsub/io/json.hpp"],
+    "protozero": ["gsub/io/protobuf.hpp"],
+    # Not in headers at all: the library prints nothing, and these are slow to compile.
+    "fmt": [],
+    "iostream": [],
+    "regex": [],
+    "ranges": [],
+}
+
+# Public headers without a test file of their own name, and why.
+UNTESTED = {
+    "gsub/fwd.hpp": "declares names only; compiled on its own by this script",
+}
+# Headers that an umbrella leaves out, and why.
+NOT_IN_UMBRELLA = {
+    "gsub/io/json.hpp": "includes nlohmann/json, which few programs need",
+    "gsub/report/json.hpp": "includes nlohmann/json, which few programs need",
+    "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
+}
+
+
+def headers(*extensions):
+    """Names of the headers as programs include them, sorted."""
+    found = []
+    for folder, _, names in os.walk(INCLUDE):
+        found += [os.path.relpath(os.path.join(folder, n), INCLUDE) for n in names if n.endswith(extensions)]
+    return sorted(found)
+
+
+def text(header):
+    with open(os.path.join(INCLUDE, header), encoding="utf-8") as f:
+        return f.read()
+
+
+def included(header):
+    return re.findall(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', text(header), re.MULTILINE)
+
+
+def layer_of(header):
+    parts = header.split("/")
+    return parts[1] if len(parts) > 2 else None
+
+
+def is_umbrella(header):
+    return header == "gsub/gsub.hpp" or (layer_of(header) is None and header[5:-4] in EDGES)
+
+
+def report(breaches):
+    for b in breaches:
+        print(b)
+    print(f"{len(breaches)} breaches" if breaches else "in order")
+    return 1 if breaches else 0
+
+
+# ---- includes --------------------------------------------------------------------------------------------------------
+
+
+def check_includes():
+    everything = headers(".hpp", ".ipp")
+    known = set(everything)
+    breaches = []
+    for layer in sorted({layer_of(h) for h in everything} - {None}):
+        if layer not in EDGES:
+            breaches.append(f"include/gsub/{layer}: a layer that the edge table does not have")
+    for h in everything:
+        layer = layer_of(h)
+        if "#pragma once" not in text(h):
+            breaches.append(f"{h}: has no #pragma once")
+        for i in included(h):
+            first = i.split("/")[0]
+            if first in CONFINED and h not in CONFINED[first]:
+                where = ", ".join(CONFINED[first]) or "no header"
+                breaches.append(f"{h}: includes {i}; {where} may")
+            if first != "gsub":
+                continue
+            if i not in known:
+                breaches.append(f"{h}: includes {i}, which is not there")
+            target = layer_of(i)
+            if layer is None and not is_umbrella(h):
+                breaches.append(f"{h}: includes {i}; it stands outside of all layers")
+            elif layer is not None and target is None:
+                breaches.append(f"{h}: includes the umbrella {i}; headers include what they use")
+            elif layer is not None and target not in {layer, "core", *EDGES.get(layer, "").split()}:
+                breaches.append(f"{h}: layer {layer} may not include layer {target} ({i})")
+            if i.endswith(".ipp") and not i.startswith(f"gsub/{layer}/impl/"):
+                breaches.append(f"{h}: includes definitions of another layer, {i}")
+    breaches += umbrella_breaches(everything) + definition_breaches(everything) + cycles()
+    return report(breaches)
+
+
+def umbrella_breaches(everything):
+    """Umbrellas hold includes alone, and all headers of their layer; gsub.hpp all umbrellas."""
+    out = []
+    layers = sorted({layer_of(h) for h in everything} - {None})
+    for layer in layers:
+        umbrella = f"gsub/{layer}.hpp"
+        if umbrella not in everything:
+            out.append(f"include/gsub/{layer}: has no umbrella {umbrella}")
+            continue
+        inside = set(included(umbrella))
+        for h in everything:
+            if layer_of(h) == layer and h.endswith(".hpp") and (h in inside) == (h in NOT_IN_UMBRELLA):
+                out.append(f"{umbrella}: {'has' if h in inside else 'lacks'} {h}")
+        out += [f"{umbrella}: includes {i} of another layer" for i in sorted(inside) if layer_of(i) != layer]
+        if umbrella not in included("gsub/gsub.hpp"):
+            out.append(f"gsub/gsub.hpp: lacks {umbrella}")
+    for h in everything:
+        if is_umbrella(h):
+            for line in text(h).splitlines():
+                if line.strip() and not line.startswith(("//", "#include <gsub/", "#pragma once")):
+                    out.append(f"{h}: an umbrella holds includes alone, not: {line}")
+    return out
+
+
+def definition_breaches(everything):
+    """Each file of definitions is included by a header of its layer, and compiled into gsub::compiled."""
+    out = []
+    sources = "".join(open(os.path.join(ROOT, "src", s), encoding="utf-8").read()
+                      for s in sorted(os.listdir(os.path.join(ROOT, "src"))) if s.endswith(".cpp"))
+    for d in everything:
+        if not d.endswith(".ipp"):
+            continue
+        if not any(d in included(h) for h in everything if h.endswith(".hpp") and layer_of(h) == layer_of(d)):
+            out.append(f"{d}: no header of its layer includes it")
+        if f"<{d}>" not in sources:
+            out.append(f"{d}: no file of src/ compiles it")
+    return out
+
+
+def cycles():
+    """Headers that include each other; definitions at a header's end may include that header."""
+    graph = {h: [i for i in included(h) if i.endswith(".hpp") and i.startswith("gsub/")] for h in headers(".hpp")}
+    state, out = {}, []
+
+    def visit(h, path):
+        state[h] = "open"
+        for i in graph.get(h, []):
+            if state.get(i) == "open":
+                out.append("includes go round: " + " -> ".join(path[path.index(i):] + [i]))
+            elif i not in state:
+                visit(i, path + [i])
+        state[h] = "done"
+
+    for h in graph:
+        if h not in state:
+            visit(h, [h])
+    return out
+
+
+# ---- tests mirror headers --------------------------------------------------------------------------------------------
+
+
+def check_mirror():
+    breaches, untested = [], dict(UNTESTED)
+    for h in headers(".hpp"):
+        test = os.path.join("tests", os.path.splitext(h[5:])[0] + ".cpp")
+        if is_umbrella(h):
+            continue
+        if h in untested:
+            del untested[h]
+            if os.path.exists(os.path.join(ROOT, test)):
+                breaches.append(f"{h}: is listed as untested, but there is {test}")
+        elif not os.path.exists(os.path.join(ROOT, test)):
+            breaches.append(f"{h}: has no test {test}")
+    breaches += [f"{h}: is listed as untested, but is not there" for h in untested]
+    return report(breaches)
+
+
+# ---- layout ----------------------------------------------------------------------------------------------------------
+
+
+def sources(*extensions):
+    """Tracked and new files of the repository; without git, all files but those of builds."""
+    try:
+        listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                                capture_output=True, check=True).stdout.decode().split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        listed = []
+    if not any(listed):
+        for folder, inner, names in os.walk(ROOT):
+            inner[:] = [i for i in inner if i not in ("build", "out", "__pycache__") and not i.startswith(".")]
+            listed += [os.path.relpath(os.path.join(folder, n), ROOT) for n in names]
+    return sorted({s for s in listed if s.endswith(extensions) and os.path.isfile(os.path.join(ROOT, s))})
+
+
+def check_blanks():
+    breaches = []
+    for s in sources(".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".txt", ".json", ".in", ".yml", ".md"):
+        with open(os.path.join(ROOT, s), "rb") as f:
+            content = f.read()
+        if content and not content.endswith(b"\n"):
+            breaches.append(f"{s}: does not end with a newline")
+        if content.endswith(b"\n\n"):
+            breaches.append(f"{s}: ends with an empty line")
+        for number, line in enumerate(content.split(b"\n"), 1):
+            if b"\t" in line or b"\r" in line:
+                breaches.append(f"{s}:{number}: has a tab or carriage return")
+            elif line.endswith(b" "):
+                breaches.append(f"{s}:{number}: ends with a blank")
+    return report(breaches)
+
+
+def check_format(clang_format):
+    try:
+        version = subprocess.run([clang_format, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        print("skipped: there is no clang-format (apt-get install clang-format-14)")
+        return SKIPPED
+    if not re.search(r"version 14\.", version):
+        print(f"skipped: layout is that of clang-format 14, here is {version.strip()}")
+        return SKIPPED
+    files = sources(".hpp", ".ipp", ".cpp")
+    run = subprocess.run([clang_format, "--dry-run", "-Werror", *files], cwd=ROOT, capture_output=True, text=True)
+    places = [line for line in run.stderr.splitlines() if "error:" in line]
+    return report(places or ([run.stderr] if run.returncode else []))
+
+
+# ---- headers stand alone ---------------------------------------------------------------------------------------------
+
+
+def chains():
+    """Few lists of headers in which each header includes, directly or not, all that stand before it.
+
+    A header stands alone if it compiles as the first of a file. It then also compiles behind headers that it includes
+    itself, and fails there if it failed alone: what went before adds nothing that it does not ask for. So one file for
+    a chain proves all its headers. A least number of chains comes from a greatest matching (Dilworth, Fulkerson).
+    """
+    public = headers(".hpp")
+    direct = {h: [i for i in included(h) if i.startswith("gsub/")] for h in headers(".hpp", ".ipp")}
+
+    def reach(h):
+        seen, open_ = set(), [h]
+        while open_:
+            for i in direct.get(open_.pop(), []):
+                if i not in seen:
+                    seen.add(i)
+                    open_.append(i)
+        return seen - {h}
+
+    below = {h: sorted(i for i in reach(h) if i in public and h not in reach(i)) for h in public}
+    above = {}  # the header that follows in a chain
+
+    def augment(h, tried):
+        for i in below[h]:
+            if i not in tried:
+                tried.add(i)
+                if i not in above or augment(above[i], tried):
+                    above[i] = h
+                    return True
+        return False
+
+    for h in public:
+        augment(h, set())
+    last_of = set(above.values())
+    out = []
+    for h in public:
+        if h in last_of:
+            continue  # not the first of its chain
+        chain = [h]
+        while chain[-1] in above:
+            chain.append(above[chain[-1]])
+        out.append(chain)
+    assert sorted(h for c in out for h in c) == public
+    return out
+
+
+def check_alone(compiler, flags):
+    def compile_chain(chain):
+        with tempfile.TemporaryDirectory(prefix="gsub_alone_") as folder:
+            source = os.path.join(folder, "chain.cpp")
+            with open(source, "w", encoding="utf-8") as f:
+                f.writelines(f"#include <{h}>\n" for h in chain)
+            run = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *flags, source], capture_output=True,
+                                 text=True)
+        if run.returncode == 0:
+            return []
+        errors = [line for line in run.stderr.splitlines() if "error:" in line][:3] or run.stderr.splitlines()[:3]
+        return [f"{' then '.join(chain)}: does not compile alone\n    " + "\n    ".join(errors)]
+
+    all_chains = chains()
+    print(f"{sum(map(len, all_chains))} headers in {len(all_chains)} chains")
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        return report([b for breaches in pool.map(compile_chain, all_chains) for b in breaches])
+
+
+def main(arguments):
+    if arguments == ["includes"]:
+        return check_includes()
+    if arguments == ["mirror"]:
+        return check_mirror()
+    if arguments == ["blanks"]:
+        return check_blanks()
+    if len(arguments) == 2 and arguments[0] == "format":
+        return check_format(arguments[1])
+    if len(arguments) >= 2 and arguments[0] == "alone":
+        return check_alone(arguments[1], arguments[2:])
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,66 @@
+"""A model with operators that gsub does not compute: foreign.py GSUB NAME SCRATCH DATA.
+
+`gsub run` must refuse it and name every such operator at once; `gsub optimize` must keep those nodes, say so, and give a
+model that ONNX Runtime finds equal.
+"""
+import importlib.util
+import pathlib
+import shutil
+import sys
+
+import onnx
+
+from support import TOLERANCE, Gsub, check, distance, random_inputs, session, skip
+
+
+def main(program, name, scratch, data=""):
+    if not data or not pathlib.Path(data, "exports").is_dir():
+        skip("GSUB_TEST_DATA names no folder with exports")
+    gsub = Gsub(program)
+    scratch = pathlib.Path(scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    failures = []
+    try:
+        spec = importlib.util.spec_from_file_location("fill", pathlib.Path(data, "exports", "fill.py"))
+        fill = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(fill)
+        model = onnx.load(pathlib.Path(data, "exports", f"{name}.onnx"))
+        fill.fill(model, 1)
+        original, optimized = scratch / "original.onnx", scratch / "optimized.onnx"
+        onnx.save(model, original)
+        missing = {n.op_type for n in model.graph.node} - gsub.operators()
+
+        refused = gsub.call("run", original, "--fill", 1)
+        told = refused.stderr.decode()
+        unnamed = [op for op in missing if f" {op}-" not in told]
+        print(f"gsub run: exit {refused.returncode}, names {len(missing) - len(unnamed)} of {len(missing)} operators: {sorted(missing)}")
+        if refused.returncode != 3 or unnamed:
+            failures.append(f"gsub run: exit {refused.returncode}, does not name {unnamed}")
+
+        done = gsub.call("optimize", original, "-o", optimized, "--budget", 100)
+        print(done.stdout.decode())
+        kept = done.stderr.decode()
+        unsaid = [op for op in missing if op not in kept]
+        if done.returncode != 0 or unsaid:
+            failures.append(f"gsub optimize: exit {done.returncode}, does not say that it keeps {unsaid}: {kept}")
+        check(optimized)
+        after = onnx.load(optimized)
+        for op in sorted(missing):
+            count = [sum(n.op_type == op for n in m.graph.node) for m in (model, after)]
+            print(f"{op:24} {count[0]:4} -> {count[1]:4}")
+        before = session(original)
+        for seed in (1, 2):
+            inputs = random_inputs(before, seed)
+            far = max(map(distance, session(optimized).run(None, inputs), before.run(None, inputs)))
+            print(f"inputs {seed}: optimized within {far:.2e} of the original in ONNX Runtime")
+            if not far <= TOLERANCE:
+                failures.append(f"the optimized model differs by {far:.3g}")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    for f in failures:
+        print("FAILED:", f)
+    return 1 if failures else 0
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,172 @@
+"""A whole model through gsub and ONNX Runtime: models.py GSUB MODEL SCRATCH [DATA].
+
+MODEL is `digits`, `light/NAME` (a light model of the onnx package) or `exports/NAME` (below the folder DATA). The file
+is converted, optimized and brought to other operator sets; every form must pass onnx's checker and compute what ONNX
+Runtime computes of the file as it was, in ONNX Runtime and in gsub alike.
+"""
+import importlib.util
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import onnx
+from onnx import numpy_helper, version_converter
+
+from support import TOLERANCE, Gsub, check, distance, random_inputs, session, skip
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUDGET = 200  # graphs expanded
+
+
+def fill_light(model, seed=1):
+    """Seeded weights in place of the constant ones, scaled so that activations stay alive."""
+    rng = np.random.default_rng(seed)
+    graph = model.graph
+    shapes = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    readers = {}
+    for n in graph.node:
+        for slot, name in enumerate(n.input):
+            readers.setdefault(name, []).append((n, slot))
+    summed = {name for n in graph.node if n.op_type in ("Sum", "Add") for name in n.input}
+
+    def values(name, shape):
+        node, slot = readers[name][0]
+        while node.op_type == "Unsqueeze":
+            node, slot = readers[node.output[0]][0]
+        if node.op_type == "BatchNormalization":
+            small = node.output[0] in summed and node.output[0] not in readers_of_scales
+            low, high = (0.2, 0.6) if slot == 1 and small else (0.5, 1.5)
+            return rng.uniform(low, high, shape) if slot in (1, 4) else rng.normal(0, 0.1, shape)
+        if node.op_type == "Conv":
+            if slot != 1:
+                return rng.normal(0, 0.05, shape)
+            # Filters of mean zero: behind a ReLU all activations are positive, and their common part would drown the rest.
+            weights = rng.normal(0, np.sqrt(2.0 / np.prod(shape[1:])), shape)
+            return weights - weights.mean(axis=(1, 2, 3), keepdims=True) if np.prod(shape[1:]) > 1 else weights
+        if node.op_type == "Gemm":
+            return rng.normal(0, 1.0 / np.sqrt(shape[-1]), shape) if slot == 1 else rng.normal(0, 0.05, shape)
+        if node.op_type == "Mul":
+            return rng.uniform(0.5, 1.5, shape)
+        return rng.normal(0, 0.1, shape)
+
+    readers_of_scales = {name for n in graph.node if n.op_type == "Mul" for name in n.input}
+    kept = []
+    for n in graph.node:
+        if n.op_type != "ConstantOfShape":
+            kept.append(n)
+            continue
+        shape = [int(d) for d in shapes[n.input[0]]]
+        graph.initializer.append(numpy_helper.from_array(np.asarray(values(n.output[0], shape), np.float32), n.output[0]))
+    used = {name for n in kept for name in n.input}
+    weights = [t for t in graph.initializer if t.name in used]
+    known = {t.name for t in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in known]
+    del graph.node[:], graph.initializer[:], graph.input[:]
+    graph.node.extend(kept)
+    graph.initializer.extend(weights)
+    graph.input.extend(inputs)
+    return model
+
+
+def with_logits(model):
+    """The input of the last Softmax as an output too: probabilities hide differences."""
+    for n in model.graph.node:
+        if n.op_type == "Softmax":
+            model.graph.output.append(onnx.helper.make_tensor_value_info(n.input[0], onnx.TensorProto.FLOAT, None))
+    return model
+
+
+def open_model(name, data):
+    """The model, and the function that gives it weights."""
+    kind, _, stem = name.partition("/")
+    if kind == "digits":
+        return onnx.load(ROOT / "examples/digits/digits.onnx"), lambda m: m
+    if kind == "light":
+        light = pathlib.Path(onnx.__file__).parent / f"backend/test/data/light/light_{stem}.onnx"
+        return with_logits(onnx.load(light)), fill_light
+    if not data or not pathlib.Path(data, "exports").is_dir():
+        skip("GSUB_TEST_DATA names no folder with exports")
+    spec = importlib.util.spec_from_file_location("fill", pathlib.Path(data, "exports", "fill.py"))
+    fill = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fill)
+    return onnx.load(pathlib.Path(data, "exports", f"{stem}.onnx")), lambda m: fill.fill(m, 1) or m
+
+
+class Case:
+    def __init__(self, gsub, original, scratch):
+        self.gsub, self.scratch, self.failures = gsub, scratch, []
+        of = session(original)
+        self.names = [o.name for o in of.get_outputs()]
+        self.inputs = random_inputs(of, 1)
+        self.expected = of.run(None, self.inputs)
+        # A dead network proves nothing: other inputs must give other outputs.
+        others = of.run(None, random_inputs(of, 2))
+        moved = [distance(a, b) for a, b in zip(others, self.expected)]
+        print("outputs", [list(e.shape) for e in self.expected], "deviations", [float(f"{e.std():.3g}") for e in self.expected])
+        # Probabilities of classes may hardly move where logits do.
+        if max(moved) < 0.01:
+            self.failures.append(f"the model is dead: another input moves its outputs by {max(moved):.2g} of their range")
+
+    def equal(self, what, got):
+        far = max(distance(g, e) for g, e in zip(got, self.expected)) if len(got) == len(self.expected) else np.inf
+        print(f"{what:32} within {far:.2e} of ONNX Runtime on the original")
+        if not far <= TOLERANCE:
+            self.failures.append(f"{what}: differs by {far:.3g}")
+
+    def in_runtime(self, what, model):
+        check(model)
+        of = session(model)
+        if [o.name for o in of.get_outputs()] != self.names or {i.name for i in of.get_inputs()} != set(self.inputs):
+            self.failures.append(f"{what}: inputs or outputs have other names")
+        self.equal(f"{what}, ONNX Runtime", of.run(None, self.inputs))
+
+    def in_gsub(self, what, model):
+        self.equal(f"{what}, gsub", self.gsub.run(model, self.inputs, self.scratch / "values"))
+        shutil.rmtree(self.scratch / "values")
+
+
+def main(program, name, scratch, data=""):
+    gsub = Gsub(program)
+    scratch = pathlib.Path(scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    try:
+        bare, fill = open_model(name, data)
+        original, other = scratch / "original.onnx", scratch / "other.onnx"
+        filled = onnx.ModelProto()
+        filled.CopyFrom(bare)
+        onnx.save(fill(filled), original)
+        del filled
+        case = Case(gsub, original, scratch)
+
+        case.in_gsub("original", original)
+        print(gsub.must("convert", original, "-o", other).strip())
+        case.in_runtime("converted", other)
+        report = scratch / "report.json"
+        print(gsub.must("optimize", original, "-o", other, "--budget", BUDGET, "--json", report))
+        case.in_runtime("optimized", other)
+        case.in_gsub("optimized", other)
+        told = json.loads(report.read_text())
+        if not told["cost_after"]["value"] < told["cost_before"]["value"]:
+            case.failures.append("the optimized model is not cheaper")
+
+        for opset in (13, 18, 21):
+            if opset <= bare.opset_import[0].version:
+                continue
+            try:
+                brought = version_converter.convert_version(bare, opset)
+            except Exception as e:  # the converter lacks adapters for some operators
+                print(f"operator set {opset}: onnx's converter refuses: {str(e).splitlines()[0][:150]}")
+                continue
+            onnx.save(fill(brought), original)
+            case.in_gsub(f"operator set {opset}", original)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    for f in case.failures:
+        print("FAILED:", f)
+    return 1 if case.failures else 0
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,358 @@
+#include "catch.hpp"
+#include "rewrite/small_graphs.hpp"
+#include <gsub/rewrite/matcher.hpp>
+#include <gsub/rewrite/rules.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace matcher_test {
+
+using namespace gsub;
+using pattern::node_kind;
+using small_graphs::dense_graph;
+
+// What a match says, as text: roots in order, then what each name stands for.
+std::string told(match const& m) {
+    std::string out;
+    for (auto v : m.roots()) out += message({v.node.index, ".", v.port, " "});
+    std::vector<std::string> bound;
+    for (auto const& n : m.rule().match_nodes)
+        if (n.name != 0)
+            for (auto v : m.values(n.name)) bound.push_back(message({n.text, "=", v.node.index, ".", v.port}));
+    std::sort(bound.begin(), bound.end());
+    bound.erase(std::unique(bound.begin(), bound.end()), bound.end());
+    for (auto const& b : bound) out += b + " ";
+    return out;
+}
+
+// Patterns whose shape is fixed: no `each` and the like.
+bool is_plain(rule_program const& rule) {
+    return std::all_of(rule.match_nodes.begin(), rule.match_nodes.end(), [](pattern::node const& n) {
+        return n.kind == node_kind::variable || n.kind == node_kind::optional || n.kind == node_kind::operation ||
+               n.kind == node_kind::category;
+    });
+}
+
+// All matches by trying every node of the graph for every operator of the pattern, and both orders of operands.
+class exhaustive {
+public:
+    exhaustive(any_graph const& g, rule_program const& rule) : g_(g), rule_(rule), chosen_(rule.match_nodes.size()) {}
+
+    std::vector<std::string> all() {
+        choose(0);
+        std::sort(found_.begin(), found_.end());
+        found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
+        return found_;
+    }
+
+private:
+    bool is_operator(std::size_t i) const {
+        return rule_.match_nodes[i].kind == node_kind::operation || rule_.match_nodes[i].kind == node_kind::category;
+    }
+    bool may_be(std::size_t i, node_id n) const {
+        auto const& p = rule_.match_nodes[i];
+        if (n == g_.results_node() || g_.constant(n) || g_.operand_count(n) > p.links) return false;
+        if (p.kind == node_kind::operation) return g_.op(n).id == p.op;
+        return g_.op(n).category == p.category && !g_.op(n).free_view && g_.op(n).results == 1 &&
+               g_.operand_count(n) == p.links;
+    }
+    void choose(std::size_t i) {
+        if (i == chosen_.size()) return swap(0);
+        if (!is_operator(i)) return choose(i + 1);
+        for (auto n : g_.order()) {
+            if (!may_be(i, n)) continue;
+            chosen_[i] = {n, false};
+            choose(i + 1);
+        }
+    }
+    void swap(std::size_t i) {
+        if (i == chosen_.size()) return check();
+        for (bool swapped : {false, true}) {
+            if (swapped && !rule_.match_nodes[i].commutative) continue;
+            chosen_[i].swapped = swapped;
+            swap(i + 1);
+        }
+    }
+    void check() {
+        std::map<pattern::name_hash, value_id> bound;
+        auto const bind = [&](pattern::name_hash name, value_id v) {
+            return name == 0 || bound.try_emplace(name, v).first->second == v;
+        };
+        for (std::size_t i = 0; i < chosen_.size(); ++i) {
+            if (!is_operator(i)) continue;
+            auto const& p = rule_.match_nodes[i];
+            if (!bind(p.name, {chosen_[i].node, 0})) return;
+            for (std::size_t k = 0; k < p.links; ++k) {
+                auto const child = rule_.match_links[p.first_link + k];
+                auto const operand = g_.operand(chosen_[i].node, chosen_[i].swapped ? 1 - k : k);
+                auto const& c = rule_.match_nodes[child];
+                if (is_operator(child)) {
+                    if (!(operand == value_id{chosen_[child].node, 0})) return;
+                } else if (!operand.valid()) {
+                    if (c.kind != node_kind::optional) return;
+                } else if (!bind(c.name, operand)) {
+                    return;
+                }
+            }
+        }
+        match m{g_, rule_};
+        std::vector<node_id> replaced;
+        for (auto r : rule_.roots) {
+            auto const n = chosen_[r].node;
+            if (std::find(replaced.begin(), replaced.end(), n) != replaced.end()) return;
+            if (rule_.match_nodes[r].context) continue;
+            replaced.push_back(n);
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port) m.add_root({n, port});
+        }
+        for (auto const& [name, v] : bound) m.bind(name, v, 0);
+        found_.push_back(told(m));
+    }
+
+    struct choice {
+        node_id node;
+        bool swapped = false;
+    };
+    any_graph const& g_;
+    rule_program const& rule_;
+    std::vector<choice> chosen_;
+    std::vector<std::string> found_;
+};
+
+std::vector<std::string> found_at_all(any_graph const& g, rule_program const& rule) {
+    std::vector<std::string> out;
+    for (auto n : g.order())
+        if (n != g.results_node()) find_pattern_at(g, rule, n, [&](match const& m) { out.push_back(told(m)); });
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+TEST_CASE("the matcher finds what trying everything finds, each match once") {
+    std::map<std::string_view, std::size_t> seen;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        auto const g = dense_graph(seed, 16);
+        for (auto const& rule : standard_rules()) {
+            if (!is_plain(rule)) continue;
+            CAPTURE(seed, rule.name);
+            auto const expected = exhaustive{g, rule}.all();
+            CHECK(found_at_all(g, rule) == expected);
+            seen[rule.name] += expected.size();
+        }
+    }
+    // The graphs are rich enough to prove something.
+    for (auto const& [name, count] : seen) {
+        CAPTURE(name);
+        CHECK(count > 0);
+    }
+}
+
+using namespace gsub::pattern;
+constexpr auto x = var<"x">;
+constexpr auto y = var<"y">;
+constexpr auto z = var<"z">;
+constexpr auto c = label<"c">;
+constexpr auto d = label<"d">;
+constexpr auto u = label<"u">;
+
+constexpr auto relus_in_concat =
+    rule<"relus_in_concat">(concat[c](each(pattern::relu[u](x))), build([](rewrite&) {}), provenance{"test"});
+constexpr auto relus_of_parts = rule<"relus_of_parts">(every_part(pattern::split[c](x), pattern::relu[u](part)),
+                                                       build([](rewrite&) {}), provenance{"test"});
+constexpr auto parts_in_any_order =
+    rule<"parts_in_any_order">(concat[c](all_parts(pattern::split[d](x))), build([](rewrite&) {}), provenance{"test"});
+
+std::size_t count_of(any_graph const& g, rule_program const& rule) {
+    return found_at_all(g, rule).size();
+}
+
+TEST_CASE("patterns over all operands or parts match where the sentence that they stand for is true") {
+    std::size_t concats = 0, splits = 0, orders = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        CAPTURE(seed);
+        auto const g = dense_graph(seed, 20);
+        for (auto n : g.order()) {
+            if (g.constant(n)) continue;
+            auto const found = [&](rule_program const& rule) {
+                std::size_t matches = 0;
+                find_pattern_at(g, rule, n, [&](match const&) { ++matches; });
+                return matches;
+            };
+            // Every operand is a relu that is no weight.
+            if (g.is<ops::concat>(n)) {
+                bool all = true;
+                for (auto v : g.operands(n)) all = all && g.is<ops::relu>(v.node) && !g.constant(v);
+                CHECK(found(relus_in_concat.program()) == all);
+                concats += all;
+                // The operands are a permutation of the results of one split.
+                auto operands = g.operands(n);
+                std::sort(operands.begin(), operands.end());
+                bool permuted =
+                    g.is<ops::split>(operands[0].node) && g.result_count(operands[0].node) == operands.size();
+                for (std::uint32_t i = 0; permuted && i < operands.size(); ++i)
+                    permuted = operands[i] == value_id{operands[0].node, i};
+                CHECK(found(parts_in_any_order.program()) == permuted);
+                orders += permuted;
+            }
+            // Every part has one reader, a relu.
+            if (g.is<ops::split>(n)) {
+                bool all = true;
+                for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
+                    all = all && g.use_count({n, port}) == 1;
+                    g.for_each_use({n, port}, [&](use r) { all = all && g.is<ops::relu>(r.user); });
+                }
+                CHECK(found(relus_of_parts.program()) == all);
+                splits += all;
+            }
+        }
+    }
+    CHECK(concats > 0);
+    CHECK(splits > 0);
+    CHECK(orders > 0);
+}
+
+constexpr auto sum_then_product =
+    rule<"sum_then_product">(pattern::mul[c](pattern::add[d](x, y), z), build([](rewrite&) {}), provenance{"test"});
+constexpr auto square = rule<"square">(pattern::mul[c](x, x), build([](rewrite&) {}), provenance{"test"});
+constexpr auto difference = rule<"difference">(pattern::sub[c](x, y), build([](rewrite&) {}), provenance{"test"});
+
+TEST_CASE("operands of commutative operators are tried in both orders, those of others in one") {
+    graph g;
+    graph_builder b{g};
+    auto const p = b.input(dtype::f32, {2}, "p"), q = b.input(dtype::f32, {2}, "q");
+    auto const sum = b.add<ops::add>(p, q), twice = b.add<ops::add>(p, p);
+    b.outputs({b.add<ops::mul>(sum, p), b.add<ops::mul>(q, sum), b.add<ops::mul>(sum, sum), b.add<ops::mul>(twice, q),
+               b.add<ops::sub>(p, q)});
+    // sum*p and q*sum: the addends either way. sum*sum: either factor too. twice*q: one way only.
+    CHECK(count_of(g, sum_then_product.program()) == 2 + 2 + 2 + 1);
+    CHECK(count_of(g, square.program()) == 1);
+    CHECK(count_of(g, difference.program()) == 1);
+}
+
+constexpr auto sums_of_parts = rule<"sums_of_parts">(every_part(pattern::split[c](x), pattern::add[u](part, y)),
+                                                     build([](rewrite&) {}), provenance{"test"});
+constexpr auto sums_in_concat = rule<"sums_in_concat">(concat[c](each(pattern::add[u](pattern::relu(x), y))),
+                                                       build([](rewrite&) {}), provenance{"test"});
+
+TEST_CASE("each part and each operand may have its own order") {
+    graph g;
+    graph_builder b{g};
+    auto const p = b.input(dtype::f32, {2}, "p"), q = b.input(dtype::f32, {1}, "q");
+    auto const parts = b.add<ops::split>({.axis = 0, .sizes = {1, 1}}, {p}, 2);
+    b.outputs({b.add<ops::add>(parts, q), b.add<ops::add>(q, value_id{parts.node, 1})});
+    CHECK(count_of(g, sums_of_parts.program()) == 1);
+    graph h;
+    graph_builder to{h};
+    auto const v = to.input(dtype::f32, {2}, "v"), w = to.input(dtype::f32, {2}, "w");
+    to.outputs({to.add<ops::concat>(
+        {.axis = 0}, {to.add<ops::add>(to.add<ops::relu>(v), w), to.add<ops::add>(v, to.add<ops::relu>(w))})});
+    CHECK(count_of(h, sums_in_concat.program()) == 1);
+}
+
+constexpr auto siblings =
+    rule<"siblings">(roots(pattern::relu[c](x), pattern::tanh[d](x)), build([](rewrite&) {}), provenance{"test"});
+constexpr auto twins =
+    rule<"twins">(roots(pattern::relu[c](x), pattern::relu[d](x)), build([](rewrite&) {}), provenance{"test"});
+constexpr auto beside = rule<"beside">(roots(pattern::relu[c](x), context(pattern::tanh[d](x))), build([](rewrite&) {}),
+                                       provenance{"test"});
+
+TEST_CASE("several roots are readers of one value, never one node twice") {
+    graph g;
+    graph_builder b{g};
+    auto const p = b.input(dtype::f32, {2}, "p");
+    b.outputs({b.add<ops::relu>(p), b.add<ops::relu>(p), b.add<ops::tanh>(p), b.add<ops::sigmoid>(p)});
+    CHECK(count_of(g, siblings.program()) == 2);
+    CHECK(count_of(g, twins.program()) == 2); // one pair, each of the two as the anchor
+    find_pattern_at(g, siblings.program(), g.output(0).node, [&](match const& m) {
+        CHECK(m.roots().size() == 2);
+        CHECK(m.covered().size() == 2);
+    });
+    // A root that stays is neither replaced nor covered.
+    find_pattern_at(g, beside.program(), g.output(0).node, [&](match const& m) {
+        CHECK(m.roots().size() == 1);
+        CHECK(m.covered().size() == 1);
+        CHECK(m.node(d) == g.output(2).node);
+    });
+    CHECK(count_of(g, beside.program()) == 2);
+}
+
+TEST_CASE("weights and arithmetic on weights are variables to a pattern, never its operators") {
+    graph g;
+    graph_builder b{g};
+    auto const p = b.input(dtype::f32, {2}, "p");
+    auto const w = b.constant(small_graphs::random_tensor({2}, 1));
+    auto const square_of_w = b.add<ops::mul>(w, w);
+    b.outputs({b.add<ops::sub>(p, square_of_w)});
+    CHECK(count_of(g, square.program()) == 0);
+    CHECK(count_of(g, difference.program()) == 1);
+}
+
+TEST_CASE("an index gives all matches of all rules, in the order of the nodes, with all conditions met") {
+    auto const rules = standard_rules();
+    rule_index const index{rules};
+    CHECK(index.rules().size() == rules.size());
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+        CAPTURE(seed);
+        auto const g = dense_graph(seed, 25);
+        std::vector<std::string> one_by_one, together;
+        for (auto n : g.order())
+            for (auto const& rule : rules)
+                find_matches_at(g, rule, n,
+                                [&](match const& m) { one_by_one.push_back(told(m) + std::string{rule.name}); });
+        find_matches(g, index, [&](match const& m) {
+            together.push_back(told(m) + std::string{m.rule().name});
+            CHECK(first_failure(m) == nullptr);
+        });
+        CHECK(one_by_one == together);
+    }
+}
+
+constexpr auto any_unary = rule<"any_unary">(unary[u](x), x, provenance{"test"});
+constexpr auto some_rules = rule_list(siblings, any_unary, twins, square);
+
+TEST_CASE("rules anchored at an operator come in the order given, those for a whole category among them") {
+    rule_index const index{some_rules};
+    auto const at = [&](auto op) {
+        std::vector<std::string_view> names;
+        for (auto const* r : index.anchored_at(op_info::of<decltype(op)>())) names.push_back(r->name);
+        return names;
+    };
+    using names = std::vector<std::string_view>;
+    CHECK(at(ops::relu{}) == names{"siblings", "any_unary", "twins"});
+    CHECK(at(ops::mul{}) == names{"any_unary", "square"});
+    CHECK(at(ops::sigmoid{}) == names{"any_unary"});
+    rule_index const none{{}};
+    CHECK(none.anchored_at(op_info::of<ops::relu>()).empty());
+}
+
+constexpr auto choosy = rule<"choosy">(
+    pattern::relu(x), x, where(condition("x is a matrix", [](match const& m) { return m.type(x).rank() == 2; })),
+    prefer(condition("x has rows", [](match const& m) { return m.type(x).dims[0] == dim{3}; }),
+           condition("x has columns", [](match const& m) { return m.type(x).dims[1] == dim{4}; })),
+    provenance{"test"});
+
+TEST_CASE("why a rule does not fire is its first condition that fails, soundness first") {
+    auto const why = [](ints const& dims) -> std::string_view {
+        graph g;
+        graph_builder b{g};
+        shape s;
+        for (auto n : dims) s.push_back(dim{n});
+        b.outputs({b.add<ops::relu>(b.input(dtype::f32, s, "x"))});
+        std::string_view out = "no match";
+        auto const anchor = g.output(0).node;
+        find_pattern_at(g, choosy.program(), anchor, [&](match const& m) {
+            auto const* failed = first_failure(m);
+            out = failed ? failed->sentence : "fires";
+            std::size_t fired = 0;
+            find_matches_at(g, choosy.program(), anchor, [&](match const&) { ++fired; });
+            CHECK(fired == (failed ? 0 : 1));
+        });
+        return out;
+    };
+    CHECK(why({5}) == "x is a matrix");
+    CHECK(why({5, 5}) == "x has rows");
+    CHECK(why({3, 5}) == "x has columns");
+    CHECK(why({3, 4}) == "fires");
+}
+
+} // namespace matcher_test

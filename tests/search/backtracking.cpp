@@ -1,0 +1,461 @@
+#include "catch.hpp"
+#include <gsub/core/message.hpp>
+#include <gsub/core/random.hpp>
+#include <gsub/search/backtracking.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace backtracking_test {
+
+using namespace gsub;
+using search::admission;
+using search::backtracking;
+using search::stop_reason;
+
+// A random graph: place 0 is the start, costs are small whole numbers, so that many are equal.
+struct landscape {
+    using state = int;
+    std::vector<double> costs;
+    std::vector<std::vector<int>> moves;
+    std::vector<int> origin; // filled by expand: where a successor was last made
+
+    landscape(std::uint64_t seed, std::size_t places) : costs(places), moves(places), origin(places, -1) {
+        random_stream r{seed};
+        for (auto& c : costs) c = static_cast<double>(1 + r.below(40));
+        for (auto& from : moves)
+            for (auto n = r.below(5); n-- > 0;) from.push_back(static_cast<int>(r.below(places)));
+    }
+    double cost(int s) const { return costs[static_cast<std::size_t>(s)]; }
+    int key(int s) const { return s; }
+    std::string label(int s) const { return message({"to ", s}); }
+    template <class Emit>
+    void expand(int s, Emit&& emit) {
+        for (int next : moves[static_cast<std::size_t>(s)])
+            if (!emit(next)) return;
+    }
+    std::vector<int> reachable() const {
+        std::vector<int> found{0};
+        std::vector<bool> seen(costs.size(), false);
+        seen[0] = true;
+        for (std::size_t i = 0; i < found.size(); ++i)
+            for (int next : moves[static_cast<std::size_t>(found[i])])
+                if (!seen[static_cast<std::size_t>(next)]) {
+                    seen[static_cast<std::size_t>(next)] = true;
+                    found.push_back(next);
+                }
+        return found;
+    }
+};
+
+// Writes down every event.
+struct scribe : search::silent_observer {
+    std::vector<std::string> events;
+    std::uint64_t expanded = 0, admitted = 0, refused = 0, improved = 0, stopped = 0;
+    void on_expand(std::uint64_t number, double cost) {
+        events.push_back(message({"expand ", number, " at ", cost}));
+        ++expanded;
+    }
+    void on_admit(double cost, std::string_view label) {
+        events.push_back(message({"admit ", label, " at ", cost}));
+        ++admitted;
+    }
+    void on_refuse(double cost, std::string_view label) {
+        events.push_back(message({"refuse ", label, " at ", cost}));
+        ++refused;
+    }
+    void on_improvement(std::uint64_t steps, double cost) {
+        events.push_back(message({"improve after ", steps, " to ", cost}));
+        ++improved;
+    }
+    void on_stop(stop_reason why) {
+        events.push_back(std::string{to_string(why)});
+        ++stopped;
+    }
+};
+
+constexpr std::uint64_t endless = std::numeric_limits<std::uint64_t>::max();
+
+// Settings of all kinds, by seed.
+search::options some_options(std::uint64_t seed) {
+    random_stream r{seed};
+    return {.alpha = 1 + 0.25 * static_cast<double>(r.below(5)),
+            .admit = r.below(2) ? admission::best : admission::parent,
+            .plateau = r.below(2) != 0,
+            .budget = endless};
+}
+
+TEST_CASE("without a bound that matters, a search sees all that can be reached and finds the least of it") {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        CAPTURE(seed);
+        landscape p{seed, 40};
+        auto const all = p.reachable();
+        auto least = p.cost(0);
+        for (int s : all) least = std::min(least, p.cost(s));
+        for (auto admit : {admission::best, admission::parent}) {
+            auto const found = backtracking(p, 0, {.alpha = 1000, .admit = admit, .budget = endless});
+            CHECK(found.stats.why == stop_reason::exhausted);
+            CHECK(found.stats.best_cost == least);
+            CHECK(p.cost(found.best) == least);
+            CHECK(found.stats.distinct == all.size());
+            CHECK(found.stats.expanded == all.size());
+            CHECK(found.stats.refused == 0);
+        }
+    }
+}
+
+TEST_CASE("what a search tells of itself fits together, whatever the settings") {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        CAPTURE(seed);
+        landscape p{seed, 60};
+        auto const o = some_options(seed);
+        scribe watch;
+        auto const found = backtracking(p, 0, o, watch);
+        auto const& s = found.stats;
+        CHECK(s.start_cost == p.cost(0));
+        CHECK(s.best_cost == p.cost(found.best));
+        CHECK(s.best_cost <= s.start_cost);
+        CHECK(s.generated == s.duplicates + s.refused + watch.admitted);
+        CHECK(s.distinct == 1 + watch.admitted + (o.admit == admission::best ? s.refused : 0));
+        CHECK(s.expanded == watch.expanded);
+        CHECK(s.refused == watch.refused);
+        CHECK(watch.stopped == 1);
+        CHECK(watch.events.back() == to_string(s.why));
+
+        // The history begins at the start, goes down, and ends at the best.
+        REQUIRE_FALSE(s.history.empty());
+        CHECK(s.history.front() == search::improvement{0, s.start_cost});
+        CHECK(s.history.back().cost == s.best_cost);
+        CHECK(s.history.size() == 1 + watch.improved);
+        for (std::size_t i = 1; i < s.history.size(); ++i) {
+            CHECK(s.history[i].cost < s.history[i - 1].cost);
+            CHECK(s.history[i].steps > s.history[i - 1].steps);
+            CHECK(s.history[i].steps <= s.expanded);
+        }
+
+        // The path leads by moves of the problem from the start to the best, within the bound all the way.
+        int at = 0;
+        auto least = s.start_cost;
+        for (auto const& step : s.path) {
+            auto const& next = p.moves[static_cast<std::size_t>(at)];
+            auto const taken = std::find_if(next.begin(), next.end(), [&](int n) { return p.label(n) == step.label; });
+            REQUIRE(taken != next.end());
+            auto const yardstick = o.admit == admission::best ? least : p.cost(at);
+            at = *taken;
+            CHECK(step.cost == p.cost(at));
+            CHECK((o.plateau ? step.cost <= o.alpha * yardstick : step.cost < o.alpha * yardstick));
+            least = std::min(least, step.cost);
+        }
+        CHECK(at == found.best);
+    }
+}
+
+TEST_CASE("alpha 1 is greedy: every move on the way leads down") {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        CAPTURE(seed);
+        landscape p{seed, 60};
+        for (auto admit : {admission::best, admission::parent}) {
+            auto const found = backtracking(p, 0, {.alpha = 1, .admit = admit, .budget = endless});
+            auto before = found.stats.start_cost;
+            for (auto const& step : found.stats.path) {
+                CHECK(step.cost < before);
+                before = step.cost;
+            }
+            // Nothing below the best was left unseen beside a state on the path.
+            for (int next : p.moves[static_cast<std::size_t>(found.best)]) CHECK(p.cost(next) >= found.stats.best_cost);
+        }
+    }
+}
+
+// A ridge between the start and the valley behind it, as a list of costs.
+struct ridge {
+    using state = std::size_t;
+    std::vector<double> costs;
+    double cost(std::size_t s) const { return costs[s]; }
+    std::size_t key(std::size_t s) const { return s; }
+    std::string label(std::size_t) const { return "on"; }
+    template <class Emit>
+    void expand(std::size_t s, Emit&& emit) const {
+        if (s + 1 < costs.size()) emit(s + 1);
+    }
+};
+
+TEST_CASE("a ridge is climbed where alpha allows it, and no sooner") {
+    ridge p{{100, 125, 50}};
+    CHECK(backtracking(p, 0u, {.alpha = 1.2}).best == 0);
+    CHECK(backtracking(p, 0u, {.alpha = 1.25}).best == 0); // the bound itself is out
+    CHECK(backtracking(p, 0u, {.alpha = 1.25, .plateau = true}).best == 2);
+    CHECK(backtracking(p, 0u, {.alpha = 1.26}).best == 2);
+}
+
+TEST_CASE("held to its parent a search may climb in steps, held to the best it may not") {
+    ridge p{{100, 108, 116, 124, 50}};
+    CHECK(backtracking(p, 0u, {.alpha = 1.1, .admit = admission::best}).best == 0);
+    auto const found = backtracking(p, 0u, {.alpha = 1.1, .admit = admission::parent});
+    CHECK(found.best == 4);
+    CHECK(found.stats.path.size() == 4);
+}
+
+TEST_CASE("a plateau is crossed by plateau moves alone") {
+    ridge p{{7, 7, 7, 3}};
+    CHECK(backtracking(p, 0u, {.alpha = 1}).best == 0);
+    CHECK(backtracking(p, 0u, {.alpha = 1, .plateau = true}).best == 3);
+    // Going round in circles on it ends: no state is looked at twice.
+    auto const around = [](int n) { return std::vector{(n + 1) % 5, (n + 4) % 5}; };
+    auto const round = backtracking(0, around, [](int) { return 1; }, {.alpha = 1, .plateau = true});
+    CHECK(round.stats.why == stop_reason::exhausted);
+    CHECK(round.stats.expanded == 5);
+}
+
+TEST_CASE("states that waited too long are dropped when the best has moved on") {
+    // From 10 to 12 and 11; behind 11 lies 5, after which 12 is beyond 1.5 times the best.
+    std::map<int, std::vector<int>> const moves{{10, {12, 11}}, {11, {5}}, {12, {1}}};
+    auto const next = [&](int n) { return moves.contains(n) ? moves.at(n) : std::vector<int>{}; };
+    auto const found = backtracking(10, next, [](int n) { return n; }, {.alpha = 1.5});
+    CHECK(found.best == 5);
+    CHECK(found.stats.why == stop_reason::exhausted);
+    CHECK(found.stats.expanded == 3);
+    // Held to the parent, it stays and is expanded.
+    CHECK(backtracking(10, next, [](int n) { return n; }, {.alpha = 1.5, .admit = admission::parent}).best == 1);
+}
+
+TEST_CASE("a state refused from one parent may be admitted from another where the parent is the yardstick") {
+    // 30 is refused from 10, then admitted from 28, which is reached over 14 and 20.
+    std::map<int, std::vector<int>> const moves{{10, {30, 14}}, {14, {20}}, {20, {28}}, {28, {30}}, {30, {1}}};
+    auto const next = [&](int n) { return moves.contains(n) ? moves.at(n) : std::vector<int>{}; };
+    auto const found = backtracking(10, next, [](int n) { return n; }, {.alpha = 1.5, .admit = admission::parent});
+    CHECK(found.best == 1);
+    CHECK(found.stats.refused == 1);
+}
+
+TEST_CASE("equal states reached on different ways count once") {
+    // Letters removed in any order: 2^n subsets, n! ways.
+    auto const shorter = [](std::string const& s) {
+        std::vector<std::string> out;
+        for (std::size_t i = 0; i < s.size(); ++i) out.push_back(s.substr(0, i) + s.substr(i + 1));
+        return out;
+    };
+    auto const found = backtracking(std::string{"abcdefgh"}, shorter, [](std::string const& s) { return 1 + s.size(); },
+                                    {.alpha = 100});
+    CHECK(found.best.empty());
+    CHECK(found.stats.distinct == 256);
+    CHECK(found.stats.expanded == 256);
+    CHECK(found.stats.generated == 8 * 128);
+    CHECK(found.stats.duplicates == found.stats.generated - 255);
+}
+
+TEST_CASE("words are sorted by swaps of neighbours, and the way tells how") {
+    auto const swaps = [](std::string const& s) {
+        std::vector<std::string> out;
+        for (std::size_t i = 0; i + 1 < s.size(); ++i) {
+            out.push_back(s);
+            std::swap(out.back()[i], out.back()[i + 1]);
+        }
+        return out;
+    };
+    auto const inversions = [](std::string const& s) {
+        int n = 0;
+        for (std::size_t i = 0; i < s.size(); ++i)
+            for (auto k = i + 1; k < s.size(); ++k) n += s[i] > s[k];
+        return n;
+    };
+    auto const found = backtracking(std::string{"graph"}, swaps, inversions, {.alpha = 1, .target = 0});
+    CHECK(found.best == "aghpr");
+    CHECK(found.stats.why == stop_reason::target);
+    CHECK(found.stats.path.size() == static_cast<std::size_t>(inversions("graph"))); // one inversion a swap
+}
+
+TEST_CASE("numbers: the climb from 7 over 52 down to 1 needs alpha 8") {
+    auto const moves = [](int n) { return n % 2 ? std::vector{3 * n + 1} : std::vector{n / 2, 3 * n + 1}; };
+    auto const value = [](int n) { return double(n); };
+    CHECK(backtracking(7, moves, value, {.alpha = 1.0}).best == 7);
+    auto const relaxed = backtracking(7, moves, value, {.alpha = 8.0, .target = 1});
+    CHECK(relaxed.best == 1);
+    CHECK(
+        std::any_of(relaxed.stats.path.begin(), relaxed.stats.path.end(), [](auto const& s) { return s.cost >= 52; }));
+}
+
+TEST_CASE("of equal costs the state that was found first goes first") {
+    scribe watch;
+    landscape p{0, 6};
+    p.costs = {5, 5, 5, 5, 5, 5};
+    p.moves = {{3, 1}, {5}, {}, {2, 4}, {}, {}};
+    auto const found = backtracking(p, 0, {.alpha = 1, .plateau = true}, watch);
+    CHECK(found.best == 0); // nothing is better than the start
+    CHECK(found.stats.path.empty());
+    std::vector<std::string> admitted;
+    for (auto const& e : watch.events)
+        if (e.starts_with("admit")) admitted.push_back(e.substr(6, 4));
+    CHECK(admitted == std::vector<std::string>{"to 3", "to 1", "to 2", "to 4", "to 5"});
+}
+
+// ---- stopping
+// ------------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a search stopped by steps is the beginning of the one that goes on") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        CAPTURE(seed);
+        landscape p{seed, 50};
+        auto o = some_options(seed);
+        scribe whole;
+        auto const end = backtracking(p, 0, o, whole);
+        for (std::uint64_t steps = 0; steps <= end.stats.expanded + 1; ++steps) {
+            CAPTURE(steps);
+            o.budget = steps;
+            scribe part;
+            auto const found = backtracking(p, 0, o, part);
+            CHECK(found.stats.expanded == std::min(steps, end.stats.expanded));
+            if (steps > end.stats.expanded)
+                CHECK(found.stats.why == end.stats.why);
+            else if (steps < end.stats.expanded)
+                CHECK(found.stats.why == stop_reason::steps);
+            REQUIRE(part.events.size() <= whole.events.size());
+            CHECK(std::equal(part.events.begin(), part.events.end() - 1, whole.events.begin()));
+            REQUIRE(found.stats.history.size() <= end.stats.history.size());
+            CHECK(std::equal(found.stats.history.begin(), found.stats.history.end(), end.stats.history.begin()));
+        }
+        // And the same again is the same.
+        o.budget = endless;
+        scribe again;
+        auto const twin = backtracking(p, 0, o, again);
+        CHECK(again.events == whole.events);
+        CHECK(twin.stats.path == end.stats.path);
+        CHECK(twin.best == end.best);
+    }
+}
+
+// Counts down without end; takes its time where told to.
+struct well {
+    using state = int;
+    std::chrono::nanoseconds pause{0};
+    int expanded = 0;
+    std::stop_source* cancel = nullptr;
+    int cancel_at = -1;
+    std::uint64_t size = 1;
+    double cost(int s) const { return 1e9 - s; }
+    int key(int s) const { return s; }
+    std::string label(int) const { return {}; }
+    std::uint64_t bytes(int) const { return size; }
+    template <class Emit>
+    void expand(int s, Emit&& emit) {
+        ++expanded;
+        if (pause.count() > 0) std::this_thread::sleep_for(pause);
+        if (cancel && s == cancel_at) cancel->request_stop();
+        if (emit(2 * s + 1)) emit(2 * s + 2);
+    }
+};
+
+TEST_CASE("no time, no steps, no memory: the start is the answer, and the reason is told") {
+    well p;
+    auto const stopped = [&](search::options const& o) {
+        auto const found = backtracking(p, 0, o);
+        CHECK(found.best == 0);
+        CHECK(found.stats.expanded == 0);
+        CHECK(found.stats.generated == 0);
+        CHECK(found.stats.distinct == 1);
+        CHECK(found.stats.path.empty());
+        return found.stats.why;
+    };
+    CHECK(stopped({.budget = 0}) == stop_reason::steps);
+    CHECK(stopped({.budget = std::chrono::nanoseconds{0}}) == stop_reason::time);
+    CHECK(stopped({.budget = {1000, std::chrono::nanoseconds::max(), 0}}) == stop_reason::memory);
+    CHECK(stopped({.target = 1e9}) == stop_reason::target);
+    std::stop_source source;
+    source.request_stop();
+    CHECK(stopped({.stop = source.get_token()}) == stop_reason::cancelled);
+    ridge alone{{1}};
+    CHECK(backtracking(alone, 0u, {}).stats.why == stop_reason::exhausted);
+    CHECK(p.expanded == 0);
+}
+
+TEST_CASE("a search stopped by time has a number of steps, with which it is repeated exactly") {
+    using namespace std::chrono_literals;
+    well slow{.pause = 2ms};
+    auto const timed = backtracking(slow, 0, {.budget = 30ms});
+    CHECK(timed.stats.why == stop_reason::time);
+    CHECK(timed.stats.seconds >= 0.03);
+    well quick;
+    auto const again = backtracking(quick, 0, {.budget = timed.stats.expanded});
+    CHECK(again.stats.why == stop_reason::steps);
+    CHECK(again.best == timed.best);
+    CHECK(again.stats.generated == timed.stats.generated);
+    CHECK(again.stats.distinct == timed.stats.distinct);
+    CHECK(again.stats.path == timed.stats.path);
+    CHECK(again.stats.history == timed.stats.history);
+}
+
+TEST_CASE("an expansion that is cut short leaves no trace") {
+    std::stop_source source;
+    well p{.cancel = &source, .cancel_at = 6}; // 0, 2, 6: always the larger of two
+    auto const found = backtracking(p, 0, {.stop = source.get_token()});
+    CHECK(found.stats.why == stop_reason::cancelled);
+    CHECK(p.expanded == 3);
+    CHECK(found.stats.expanded == 2);
+    CHECK(found.stats.generated == 4);
+    CHECK(found.best == 6);
+}
+
+TEST_CASE("waiting states are counted in bytes, and too many of them stop the search") {
+    well p{.size = 100};
+    // Every expansion takes one state out and adds two: after n of them n + 1 states wait.
+    auto const found = backtracking(p, 0, {.budget = {endless, std::chrono::nanoseconds::max(), 1000}});
+    CHECK(found.stats.why == stop_reason::memory);
+    CHECK(found.stats.expanded == 10);
+    // A problem that does not tell sizes is counted by its entries.
+    auto const on = [](int n) { return std::vector{2 * n + 1, 2 * n + 2}; };
+    auto const plain = backtracking(0, on, [](int n) { return 1e9 - n; },
+                                    {.budget = {endless, std::chrono::nanoseconds::max(), 1 << 8}});
+    CHECK(plain.stats.why == stop_reason::memory);
+    CHECK(plain.stats.expanded > 1);
+}
+
+TEST_CASE("a target stops the search as soon as it is met, also by the last state that there is") {
+    well p;
+    auto const found = backtracking(p, 0, {.target = 1e9 - 10});
+    CHECK(found.stats.why == stop_reason::target);
+    CHECK(found.stats.best_cost <= 1e9 - 10);
+    CHECK(found.stats.expanded == 3); // 2, 6, 14
+    ridge r{{3, 2, 1}};
+    auto const last = backtracking(r, 0u, {.target = 1});
+    CHECK(last.stats.why == stop_reason::target);
+    CHECK(last.best == 2);
+}
+
+TEST_CASE("an observer may cancel the search from within") {
+    struct canceller : search::silent_observer {
+        std::stop_source source;
+        void on_expand(std::uint64_t number, double) {
+            if (number == 4) source.request_stop();
+        }
+    } watch;
+    well p;
+    auto const found = backtracking(p, 0, {.stop = watch.source.get_token()}, watch);
+    CHECK(found.stats.why == stop_reason::cancelled);
+    CHECK(found.stats.expanded == 4);
+}
+
+// The key may be anything with an order, and the state need not be comparable.
+struct pairs {
+    using state = std::vector<int>;
+    double cost(state const& s) const { return 1 + s[0] + s[1]; }
+    std::pair<int, int> key(state const& s) const { return {std::min(s[0], s[1]), std::max(s[0], s[1])}; }
+    std::string label(state const&) const { return {}; }
+    template <class Emit>
+    void expand(state const& s, Emit&& emit) const {
+        if (s[0] > 0 && !emit({s[0] - 1, s[1]})) return;
+        if (s[1] > 0) emit({s[0], s[1] - 1});
+    }
+};
+
+TEST_CASE("states with one key are one state") {
+    pairs p;
+    auto const found = backtracking(p, {4, 4}, {.alpha = 100});
+    CHECK(found.stats.best_cost == 1);
+    CHECK(found.stats.distinct == 15); // unordered pairs of 0..4
+}
+
+} // namespace backtracking_test
