@@ -13,6 +13,7 @@
 namespace rules_conv_test {
 
 using namespace gsub;
+using small_graphs::applied;
 using small_graphs::operators_of;
 using small_graphs::random_tensor;
 using small_graphs::same_meaning;
@@ -50,29 +51,6 @@ struct canvas {
     }
 };
 
-// The rule applied where it first fires, in normal form; the graph's meaning is checked in the field and on numbers.
-template <class Rule>
-std::optional<graph> applied(graph const& g, Rule const& rule) {
-    std::optional<graph> out;
-    auto const program = rule.program();
-    for (auto n : g.order()) {
-        if (n == g.results_node() || out) continue;
-        find_matches_at(g, program, n, [&](match const& m) {
-            if (out) return;
-            auto copy = g;
-            if (!prepare(m).apply_to(copy, shared_interior::refuse)) return;
-            normalize(copy);
-            CHECK(same_meaning(g, copy));
-            auto const inputs = random_inputs(g, 3);
-            auto const before = evaluate_graph(g, inputs, {.compute = precision::f64}).value();
-            auto const after = evaluate_graph(copy, inputs, {.compute = precision::f64}).value();
-            for (std::size_t i = 0; i < before.size(); ++i)
-                CHECK(compare(after[i], before[i]).value().max_relative < 1e-9);
-            out = copy;
-        });
-    }
-    return out;
-}
 template <class Rule>
 std::string after(Rule const& rule, std::function<void(canvas&)> const& draw) {
     canvas c;

@@ -12,29 +12,8 @@
 namespace rules_matmul_test {
 
 using namespace gsub;
-using small_graphs::operators_of;
+using small_graphs::operators_after;
 
-// Operators after the rule was applied where it first fires, in normal form.
-template <class Rule>
-std::string after(Rule const& rule, std::function<void(graph_builder&)> const& make) {
-    graph g;
-    graph_builder to{g};
-    make(to);
-    std::optional<std::string> out;
-    auto const program = rule.program();
-    for (auto n : g.order()) {
-        if (n == g.results_node() || out) continue;
-        find_matches_at(g, program, n, [&](match const& m) {
-            if (out) return;
-            auto copy = g;
-            if (!prepare(m).apply_to(copy, shared_interior::refuse)) return;
-            normalize(copy);
-            CHECK(small_graphs::same_meaning(g, copy));
-            out = operators_of(copy);
-        });
-    }
-    return out.value_or("no match");
-}
 value_id in(graph_builder& to, shape dims) {
     return to.input(dtype::f32, std::move(dims), "i");
 }
@@ -50,15 +29,15 @@ TEST_CASE("law 17: products of one left operand are one product, and a split") {
         };
     };
     auto const& rule = rules::matrix::merge_matmul_siblings;
-    CHECK(after(rule, two({2, 3}, {3, 4}, {3, 5})) == "Concat MatMul Split");
-    CHECK(after(rule, two({7, 2, 3}, {3, 4}, {3, 5})) == "Concat MatMul Split");
-    CHECK(after(rule, two({2, 3}, {7, 3, 4}, {7, 3, 5})) == "Concat MatMul Split");
-    CHECK(after(rule, two({2, 3}, {7, 3, 4}, {3, 5})) == "no match"); // another stack
-    CHECK(after(rule, two({2, 3}, {3}, {3})) == "no match");          // vectors have no columns
+    CHECK(operators_after(rule, two({2, 3}, {3, 4}, {3, 5})) == "Concat MatMul Split");
+    CHECK(operators_after(rule, two({7, 2, 3}, {3, 4}, {3, 5})) == "Concat MatMul Split");
+    CHECK(operators_after(rule, two({2, 3}, {7, 3, 4}, {7, 3, 5})) == "Concat MatMul Split");
+    CHECK(operators_after(rule, two({2, 3}, {7, 3, 4}, {3, 5})) == "no match"); // another stack
+    CHECK(operators_after(rule, two({2, 3}, {3}, {3})) == "no match");          // vectors have no columns
 }
 
 TEST_CASE("law 17: query, key and value in one step, weights being constant") {
-    CHECK(after(rules::matrix::merge_three_matmuls, [](graph_builder& to) {
+    CHECK(operators_after(rules::matrix::merge_three_matmuls, [](graph_builder& to) {
               auto const v = in(to, {2, 3});
               to.outputs({to.add<ops::mat_mul>(v, weight(to, {3, 4})), to.add<ops::mat_mul>(v, weight(to, {3, 5})),
                           to.add<ops::mat_mul>(v, weight(to, {3, 6}))});
@@ -77,13 +56,13 @@ TEST_CASE("law 17: with factors, flags and biases that fit") {
         };
     };
     auto const& rule = rules::matrix::merge_gemm_siblings;
-    CHECK(after(rule, two({}, {}, {4})) == "Gemm Split");
-    CHECK(after(rule, two({.alpha = 0.5, .beta = 2, .transpose_b = true},
-                          {.alpha = 0.5, .beta = 2, .transpose_b = true}, {4})) == "Gemm Split");
-    CHECK(after(rule, two({}, {.alpha = 0.5}, {4})) == "no match");
-    CHECK(after(rule, two({}, {.transpose_b = true}, {4})) == "no match");
-    CHECK(after(rule, two({}, {}, {2, 4})) == "no match"); // a bias a row
-    CHECK(after(rule, two({}, {}, {1})) == "no match");
+    CHECK(operators_after(rule, two({}, {}, {4})) == "Gemm Split");
+    CHECK(operators_after(rule, two({.alpha = 0.5, .beta = 2, .transpose_b = true},
+                                    {.alpha = 0.5, .beta = 2, .transpose_b = true}, {4})) == "Gemm Split");
+    CHECK(operators_after(rule, two({}, {.alpha = 0.5}, {4})) == "no match");
+    CHECK(operators_after(rule, two({}, {.transpose_b = true}, {4})) == "no match");
+    CHECK(operators_after(rule, two({}, {}, {2, 4})) == "no match"); // a bias a row
+    CHECK(operators_after(rule, two({}, {}, {1})) == "no match");
 }
 
 TEST_CASE("law 19: a sum of products is a product of what lies side by side") {
@@ -94,24 +73,24 @@ TEST_CASE("law 19: a sum of products is a product of what lies side by side") {
         };
     };
     auto const& rule = rules::matrix::merge_matmul_sum;
-    CHECK(after(rule, sum({2, 3}, {3, 4}, {2, 5}, {5, 4})) == "Concat MatMul");
-    CHECK(after(rule, sum({7, 2, 3}, {3, 4}, {7, 2, 5}, {5, 4})) == "Concat MatMul");
-    CHECK(after(rule, sum({2, 3}, {3, 4}, {1, 5}, {5, 4})) == "no match"); // a row that is broadcast
-    CHECK(after(rule, sum({2, 3}, {3, 4}, {2, 5}, {5, 1})) == "no match"); // a column that is
+    CHECK(operators_after(rule, sum({2, 3}, {3, 4}, {2, 5}, {5, 4})) == "Concat MatMul");
+    CHECK(operators_after(rule, sum({7, 2, 3}, {3, 4}, {7, 2, 5}, {5, 4})) == "Concat MatMul");
+    CHECK(operators_after(rule, sum({2, 3}, {3, 4}, {1, 5}, {5, 4})) == "no match"); // a row that is broadcast
+    CHECK(operators_after(rule, sum({2, 3}, {3, 4}, {2, 5}, {5, 1})) == "no match"); // a column that is
 }
 
 TEST_CASE("law 21: products associate, to the right where that folds weights, to the left anywhere") {
-    CHECK(after(rules::matrix::associate_right, [](graph_builder& to) {
+    CHECK(operators_after(rules::matrix::associate_right, [](graph_builder& to) {
               auto const inner = to.add<ops::mat_mul>(in(to, {2, 3}), weight(to, {3, 4}));
               to.outputs({to.add<ops::mat_mul>(inner, weight(to, {4, 5}))});
           }) == "MatMul");
     auto const right = [](graph_builder& to) {
         to.outputs({to.add<ops::mat_mul>(in(to, {2, 3}), to.add<ops::mat_mul>(in(to, {3, 4}), in(to, {4, 5})))});
     };
-    CHECK(after(rules::matrix::associate_left, right) == "MatMul MatMul");
-    CHECK(after(rules::matrix::associate_right, right) == "no match");
+    CHECK(operators_after(rules::matrix::associate_left, right) == "MatMul MatMul");
+    CHECK(operators_after(rules::matrix::associate_right, right) == "no match");
     // A vector on the left is a row, and on the right a column: neither passes.
-    CHECK(after(rules::matrix::associate_left, [](graph_builder& to) {
+    CHECK(operators_after(rules::matrix::associate_left, [](graph_builder& to) {
               to.outputs({to.add<ops::mat_mul>(in(to, {2, 3}), to.add<ops::mat_mul>(in(to, {3, 4}), in(to, {4})))});
           }) == "no match");
 }
@@ -124,9 +103,9 @@ TEST_CASE("law 22: two transpositions are one, or none") {
         };
     };
     auto const& rule = rules::matrix::compose_transposes;
-    CHECK(after(rule, twice({0, 2, 1}, {0, 2, 1})) == "Relu");
-    CHECK(after(rule, twice({1, 2, 0}, {2, 0, 1})) == "Relu");
-    CHECK(after(rule, twice({1, 2, 0}, {1, 2, 0})) == "Transpose Relu");
+    CHECK(operators_after(rule, twice({0, 2, 1}, {0, 2, 1})) == "Relu");
+    CHECK(operators_after(rule, twice({1, 2, 0}, {2, 0, 1})) == "Relu");
+    CHECK(operators_after(rule, twice({1, 2, 0}, {1, 2, 0})) == "Transpose Relu");
 }
 
 TEST_CASE("law 22: the transpose of a product is the product of the transposes, the other way round") {
@@ -137,10 +116,10 @@ TEST_CASE("law 22: the transpose of a product is the product of the transposes, 
             to.outputs({to.add<ops::transpose>({.perm = perm}, {to.add<ops::mat_mul>(in(to, a), in(to, b))})});
         };
     };
-    CHECK(after(out, turned({1, 0}, {2, 3}, {3, 4})) == "Transpose Transpose MatMul");
-    CHECK(after(out, turned({0, 2, 1}, {7, 2, 3}, {7, 3, 4})) == "Transpose Transpose MatMul");
-    CHECK(after(out, turned({1, 0, 2}, {7, 2, 3}, {7, 3, 4})) == "no match");
-    CHECK(after(back, [](graph_builder& to) {
+    CHECK(operators_after(out, turned({1, 0}, {2, 3}, {3, 4})) == "Transpose Transpose MatMul");
+    CHECK(operators_after(out, turned({0, 2, 1}, {7, 2, 3}, {7, 3, 4})) == "Transpose Transpose MatMul");
+    CHECK(operators_after(out, turned({1, 0, 2}, {7, 2, 3}, {7, 3, 4})) == "no match");
+    CHECK(operators_after(back, [](graph_builder& to) {
               auto const flip = [&](shape s) {
                   return to.add<ops::transpose>({.perm = {1, 0}}, {in(to, std::move(s))});
               };
@@ -152,22 +131,22 @@ TEST_CASE("law 22: a transposed operand becomes a flag, and a flag twice becomes
     auto const flip = [](graph_builder& to, shape s) {
         return to.add<ops::transpose>({.perm = {1, 0}}, {in(to, std::move(s))});
     };
-    CHECK(after(rules::matrix::transposed_left_of_matmul, [&](graph_builder& to) {
+    CHECK(operators_after(rules::matrix::transposed_left_of_matmul, [&](graph_builder& to) {
               to.outputs({to.add<ops::mat_mul>(flip(to, {3, 2}), in(to, {3, 4}))});
           }) == "Gemm");
-    CHECK(after(rules::matrix::transposed_right_of_matmul, [&](graph_builder& to) {
+    CHECK(operators_after(rules::matrix::transposed_right_of_matmul, [&](graph_builder& to) {
               to.outputs({to.add<ops::mat_mul>(in(to, {2, 3}), flip(to, {4, 3}))});
           }) == "Gemm");
     for (bool flag : {false, true}) {
-        CHECK(after(rules::matrix::transposed_left_of_gemm, [&](graph_builder& to) {
+        CHECK(operators_after(rules::matrix::transposed_left_of_gemm, [&](graph_builder& to) {
                   to.outputs({to.add<ops::gemm>({.transpose_a = flag}, {flip(to, {3, 3}), in(to, {3, 4})})});
               }) == "Gemm");
         CHECK(
-            after(rules::matrix::transposed_right_of_gemm, [&](graph_builder& to) {
+            operators_after(rules::matrix::transposed_right_of_gemm, [&](graph_builder& to) {
                 to.outputs({to.add<ops::gemm>({.transpose_b = flag}, {in(to, {2, 3}), flip(to, {3, 3}), in(to, {3})})});
             }) == "Gemm");
     }
-    CHECK(after(rules::matrix::transposed_left_of_matmul, [](graph_builder& to) {
+    CHECK(operators_after(rules::matrix::transposed_left_of_matmul, [](graph_builder& to) {
               auto const stack = to.add<ops::transpose>({.perm = {0, 2, 1}}, {in(to, {7, 3, 2})});
               to.outputs({to.add<ops::mat_mul>(stack, in(to, {3, 4}))});
           }) == "no match");

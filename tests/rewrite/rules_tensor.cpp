@@ -13,30 +13,9 @@
 namespace rules_tensor_test {
 
 using namespace gsub;
-using small_graphs::operators_of;
+using small_graphs::operators_after;
 namespace movement = rules::movement;
 
-// Operators after the rule was applied where it first fires, in normal form.
-template <class Rule>
-std::string after(Rule const& rule, std::function<void(graph_builder&)> const& make) {
-    graph g;
-    graph_builder to{g};
-    make(to);
-    std::optional<std::string> out;
-    auto const program = rule.program();
-    for (auto n : g.order()) {
-        if (n == g.results_node() || out) continue;
-        find_matches_at(g, program, n, [&](match const& m) {
-            if (out) return;
-            auto copy = g;
-            if (!prepare(m).apply_to(copy, shared_interior::refuse)) return;
-            normalize(copy);
-            CHECK(small_graphs::same_meaning(g, copy));
-            out = operators_of(copy);
-        });
-    }
-    return out.value_or("no match");
-}
 value_id in(graph_builder& to, shape dims) {
     return to.input(dtype::f32, std::move(dims), "i");
 }
@@ -55,47 +34,47 @@ value_id part(value_id v, std::uint32_t i) {
 
 TEST_CASE("law 15: an operator of one operand passes through whatever moves elements, both ways") {
     auto const tops = [](graph_builder& to, value_id v) { return to.add<ops::clip>({.min = 0, .max = 6}, {v}); };
-    CHECK(after(movement::unary_into_concat, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_into_concat, [&](graph_builder& to) {
               to.outputs({tops(to, joined(to, {in(to, {2, 3}), in(to, {2, 4}), in(to, {2, 5})}))});
           }) == "Clip Clip Clip Concat");
-    CHECK(after(movement::unary_out_of_concat, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_out_of_concat, [&](graph_builder& to) {
               to.outputs({joined(to, {tops(to, in(to, {2, 3})), tops(to, in(to, {2, 4}))}, -1)});
           }) == "Concat Clip");
-    CHECK(after(movement::unary_before_split, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_before_split, [&](graph_builder& to) {
               auto const p = cut(to, in(to, {2, 6}), {1, 2, 3});
               to.outputs({tops(to, p), tops(to, part(p, 1)), tops(to, part(p, 2))});
           }) == "Clip Split");
-    CHECK(after(movement::unary_after_split, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_after_split, [&](graph_builder& to) {
               auto const p = cut(to, tops(to, in(to, {2, 6})), {2, 4});
               to.outputs({p, part(p, 1)});
           }) == "Split Clip Clip");
-    CHECK(after(movement::unary_into_reshape, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_into_reshape, [&](graph_builder& to) {
               to.outputs({tops(to, to.add<ops::reshape>({.shape = {3, 2}}, {in(to, {2, 3})}))});
           }) == "Clip Reshape");
-    CHECK(after(movement::unary_out_of_reshape, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_out_of_reshape, [&](graph_builder& to) {
               to.outputs({to.add<ops::reshape>({.shape = {-1}}, {tops(to, in(to, {2, 3}))})});
           }) == "Reshape Clip");
-    CHECK(after(movement::unary_into_transpose, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_into_transpose, [&](graph_builder& to) {
               to.outputs({tops(to, to.add<ops::transpose>({.perm = {1, 0}}, {in(to, {2, 3})}))});
           }) == "Clip Transpose");
-    CHECK(after(movement::unary_out_of_transpose, [&](graph_builder& to) {
+    CHECK(operators_after(movement::unary_out_of_transpose, [&](graph_builder& to) {
               to.outputs({to.add<ops::transpose>({.perm = {1, 0}}, {tops(to, in(to, {2, 3}))})});
           }) == "Transpose Clip");
 }
 
 TEST_CASE("law 15: only one and the same operator passes out, and only where every part has one") {
-    CHECK(after(movement::unary_out_of_concat, [](graph_builder& to) {
+    CHECK(operators_after(movement::unary_out_of_concat, [](graph_builder& to) {
               to.outputs({joined(to, {to.add<ops::relu>(in(to, {2, 3})), to.add<ops::tanh>(in(to, {2, 4}))})});
           }) == "no match");
-    CHECK(after(movement::unary_out_of_concat, [](graph_builder& to) {
+    CHECK(operators_after(movement::unary_out_of_concat, [](graph_builder& to) {
               auto const clip = [&](double top) { return to.add<ops::clip>({.min = 0, .max = top}, {in(to, {2, 3})}); };
               to.outputs({joined(to, {clip(1), clip(6)})});
           }) == "no match");
-    CHECK(after(movement::unary_before_split, [](graph_builder& to) {
+    CHECK(operators_after(movement::unary_before_split, [](graph_builder& to) {
               auto const p = cut(to, in(to, {2, 6}), {2, 4});
               to.outputs({to.add<ops::relu>(p), part(p, 1)});
           }) == "no match");
-    CHECK(after(movement::unary_before_split, [](graph_builder& to) {
+    CHECK(operators_after(movement::unary_before_split, [](graph_builder& to) {
               auto const p = cut(to, in(to, {2, 6}), {2, 4});
               to.outputs({to.add<ops::relu>(p), to.add<ops::relu>(part(p, 1)), to.add<ops::tanh>(part(p, 1))});
           }) == "no match");
@@ -108,17 +87,17 @@ TEST_CASE("law 15: operators of two operands, where both sides are cut alike") {
                                          joined(to, {in(to, p), in(to, q)}, other_axis))});
         };
     };
-    CHECK(after(movement::binary_into_concat, both({2, 3}, {2, 4}, 1, -1)) == "Sub Sub Concat");
-    CHECK(after(movement::binary_into_concat, [](graph_builder& to) {
+    CHECK(operators_after(movement::binary_into_concat, both({2, 3}, {2, 4}, 1, -1)) == "Sub Sub Concat");
+    CHECK(operators_after(movement::binary_into_concat, [](graph_builder& to) {
               to.outputs({to.add<ops::mul>(joined(to, {in(to, {2, 3}), in(to, {2, 4})}),
                                            joined(to, {in(to, {2, 4}), in(to, {2, 3})}))});
           }) == "no match");
-    CHECK(after(movement::binary_out_of_concat, [](graph_builder& to) {
+    CHECK(operators_after(movement::binary_out_of_concat, [](graph_builder& to) {
               auto const some = [&](shape s) { return to.add<ops::div>(in(to, s), in(to, s)); };
               to.outputs({joined(to, {some({2, 3}), some({2, 4})})});
           }) == "Concat Concat Div");
     // A column that is broadcast is not as wide as the part.
-    CHECK(after(movement::binary_out_of_concat, [](graph_builder& to) {
+    CHECK(operators_after(movement::binary_out_of_concat, [](graph_builder& to) {
               to.outputs({joined(to, {to.add<ops::div>(in(to, {2, 3}), in(to, {2, 1})),
                                       to.add<ops::div>(in(to, {2, 4}), in(to, {2, 1}))})});
           }) == "no match");
@@ -131,10 +110,10 @@ TEST_CASE("law 15: a constant is cut like the parts, unless it is the same for a
         };
     };
     for (auto const& dims : {ints{2, 7}, ints{7}, ints{1, 7}, ints{2, 1}, ints{1}, ints{}}) {
-        CHECK(after(movement::add_into_concat, with(ops::add{}, dims)) == "Add Add Concat");
-        CHECK(after(movement::mul_into_concat, with(ops::mul{}, dims)) == "Mul Mul Concat");
+        CHECK(operators_after(movement::add_into_concat, with(ops::add{}, dims)) == "Add Add Concat");
+        CHECK(operators_after(movement::mul_into_concat, with(ops::mul{}, dims)) == "Mul Mul Concat");
     }
-    CHECK(after(movement::add_into_concat, with(ops::add{}, {3, 2, 7})) == "no match"); // the sum is larger
+    CHECK(operators_after(movement::add_into_concat, with(ops::add{}, {3, 2, 7})) == "no match"); // the sum is larger
 }
 
 TEST_CASE("law 15: sums and products on all parts of a split become one, in whatever order they are written") {
@@ -142,17 +121,17 @@ TEST_CASE("law 15: sums and products on all parts of a split become one, in what
         auto const p = cut(to, in(to, {2, 6}), {2, 4});
         to.outputs({to.add<ops::add>(p, fixed(to, {2, 2})), to.add<ops::add>(fixed(to, {2, 4}), part(p, 1))});
     };
-    CHECK(after(movement::add_before_split, summed) == "Add Split");
-    CHECK(after(movement::mul_before_split, [](graph_builder& to) {
+    CHECK(operators_after(movement::add_before_split, summed) == "Add Split");
+    CHECK(operators_after(movement::mul_before_split, [](graph_builder& to) {
               auto const p = cut(to, in(to, {2, 6}), {2, 4}), q = cut(to, in(to, {2, 6}), {2, 4});
               to.outputs({to.add<ops::mul>(p, q), to.add<ops::mul>(part(p, 1), part(q, 1))});
           }) == "Mul Split");
     // Factors from elsewhere would have to be copied together; broadcast ones do not fit.
-    CHECK(after(movement::mul_before_split, [](graph_builder& to) {
+    CHECK(operators_after(movement::mul_before_split, [](graph_builder& to) {
               auto const p = cut(to, in(to, {2, 6}), {2, 4});
               to.outputs({to.add<ops::mul>(p, in(to, {2, 2})), to.add<ops::mul>(part(p, 1), in(to, {2, 4}))});
           }) == "no match");
-    CHECK(after(movement::add_before_split, [](graph_builder& to) {
+    CHECK(operators_after(movement::add_before_split, [](graph_builder& to) {
               auto const p = cut(to, in(to, {2, 6}), {2, 4});
               to.outputs({to.add<ops::add>(p, fixed(to, {1})), to.add<ops::add>(part(p, 1), fixed(to, {1}))});
           }) == "no match");
@@ -167,9 +146,9 @@ TEST_CASE("law 15: a normalisation over channels side by side is one for each") 
                 {to.add<ops::batch_norm>({}, {v, fixed(to, {c}), fixed(to, {c}), fixed(to, {c}), fixed(to, {c})})});
         };
     };
-    CHECK(after(movement::bn_into_concat, over(1)) == "BatchNormalization BatchNormalization Concat");
-    CHECK(after(movement::bn_into_concat, over(-2)) == "BatchNormalization BatchNormalization Concat");
-    CHECK(after(movement::bn_into_concat, over(0)) == "no match");
+    CHECK(operators_after(movement::bn_into_concat, over(1)) == "BatchNormalization BatchNormalization Concat");
+    CHECK(operators_after(movement::bn_into_concat, over(-2)) == "BatchNormalization BatchNormalization Concat");
+    CHECK(operators_after(movement::bn_into_concat, over(0)) == "no match");
 }
 
 // All orders of three parts.
@@ -192,25 +171,25 @@ TEST_CASE("law 14: another order of parts is another order in the weight, whiche
     for_orders([&](std::vector<std::uint32_t> const& order) {
         // In order they are the whole: the normal form's business.
         bool const same = std::is_sorted(order.begin(), order.end());
-        CHECK(after(movement::reorder_conv_outputs, [&](graph_builder& to) {
+        CHECK(operators_after(movement::reorder_conv_outputs, [&](graph_builder& to) {
                   auto const y = to.add<ops::conv>(a, {in(to, {2, 4, 3}), fixed(to, {6, 4, 1}), fixed(to, {6})});
                   to.outputs({shuffled(to, y, sizes, order, 1)});
               }) == (same ? "no match" : "Conv"));
-        CHECK(after(movement::reorder_conv_inputs, [&](graph_builder& to) {
+        CHECK(operators_after(movement::reorder_conv_inputs, [&](graph_builder& to) {
                   to.outputs(
                       {to.add<ops::conv>(a, {shuffled(to, in(to, {2, 6, 3}), sizes, order, 1), fixed(to, {2, 6, 1})})});
               }) == (same ? "no match" : "Conv"));
-        CHECK(after(movement::reorder_matmul_columns, [&](graph_builder& to) {
+        CHECK(operators_after(movement::reorder_matmul_columns, [&](graph_builder& to) {
                   to.outputs({shuffled(to, to.add<ops::mat_mul>(in(to, {2, 4}), fixed(to, {4, 6})), sizes, order, 1)});
               }) == (same ? "no match" : "MatMul"));
-        CHECK(after(movement::reorder_matmul_rows, [&](graph_builder& to) {
+        CHECK(operators_after(movement::reorder_matmul_rows, [&](graph_builder& to) {
                   to.outputs({to.add<ops::mat_mul>(shuffled(to, in(to, {2, 6}), sizes, order, -1), fixed(to, {6, 3}))});
               }) == (same ? "no match" : "MatMul"));
     });
 }
 
 TEST_CASE("law 14: rows of a result are no outputs of the weight") {
-    CHECK(after(movement::reorder_matmul_columns, [](graph_builder& to) {
+    CHECK(operators_after(movement::reorder_matmul_columns, [](graph_builder& to) {
               to.outputs(
                   {shuffled(to, to.add<ops::mat_mul>(in(to, {6, 4}), fixed(to, {4, 6})), {1, 2, 3}, {2, 1, 0}, 0)});
           }) == "no match");

@@ -1,14 +1,19 @@
 // Small graphs in which rules find much to do, and what tests of rewriting share.
 #pragma once
 
+#include "catch.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/text.hpp>
+#include <gsub/rewrite/matcher.hpp>
+#include <gsub/rewrite/normal_form.hpp>
+#include <gsub/rewrite/rewrite.hpp>
 #include <gsub/rewrite/rule.hpp>
 #include <gsub/rewrite/sample.hpp>
 #include <gsub/rewrite/verifier.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -231,6 +236,39 @@ std::size_t for_samples(rule_program const& rule, std::size_t count, F&& f, std:
         f(*instance);
     }
     return found;
+}
+
+/// The rule applied where it first fires, in normal form; the graph's meaning is checked in the field and on numbers.
+template <class Rule>
+std::optional<graph> applied(graph const& g, Rule const& rule) {
+    std::optional<graph> out;
+    auto const program = rule.program();
+    for (auto n : g.order()) {
+        if (n == g.results_node() || out) continue;
+        find_matches_at(g, program, n, [&](match const& m) {
+            if (out) return;
+            auto copy = g;
+            if (!prepare(m).apply_to(copy, shared_interior::refuse)) return;
+            normalize(copy);
+            CHECK(same_meaning(g, copy));
+            auto const inputs = random_inputs(g, 3);
+            auto const before = evaluate_graph(g, inputs, {.compute = precision::f64}).value();
+            auto const after = evaluate_graph(copy, inputs, {.compute = precision::f64}).value();
+            for (std::size_t i = 0; i < before.size(); ++i)
+                CHECK(compare(after[i], before[i]).value().max_relative < 1e-9);
+            out = copy;
+        });
+    }
+    return out;
+}
+/// Operators of a graph after the rule was applied where it first fires, or "no match".
+template <class Rule, class Make>
+std::string operators_after(Rule const& rule, Make&& make) {
+    graph g;
+    graph_builder to{g};
+    make(to);
+    auto const done = applied(g, rule);
+    return done ? operators_of(*done) : "no match";
 }
 
 } // namespace small_graphs

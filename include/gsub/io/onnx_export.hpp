@@ -25,7 +25,7 @@ struct save_options {
 /// Writes a graph as an ONNX model, as a whole file or not at all. Names of inputs and outputs are kept, others where
 /// they are unique. A fused activation becomes a node of its own. Equal graphs in equal order give equal bytes.
 /// *Requires* folded weights: no operators internal to gsub. *Errors* `unsupported` naming the node that has no form in
-/// the operator set, `environment`. *Complexity* linear.
+/// the operator set, or the name that two values must have; `environment`. *Complexity* linear.
 result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
                        save_options const& options = {});
 /// The same into memory, with all weights inside. *Errors* as above.

@@ -349,7 +349,7 @@ private:
                 g_.for_each_use(g_.operand(n, 1), [&](use u) { consider(u.user); });
         } else {
             for (auto other : g_.order())
-                if (g_.operand_count(other) == 0 && shareable(other)) consider(other);
+                if (g_.row(other) == g_.row(n) && g_.attributes(other) == g_.attributes(n)) consider(other);
         }
         if (!twin.valid()) return;
         // The earlier node stays, so that it stands in front of all readers.
