@@ -147,7 +147,9 @@ int main(int argc, char** argv) {
     auto const fail = [&](gsub::error const& e) {
         progress.finish();
         std::fprintf(stderr, "gsub: %s\n", gsub::printable(e.message()).c_str());
-        if (!json.empty()) static_cast<void>(gsub::io::write_file(json, to_text(describe(e))).has_value());
+        if (!json.empty())
+            if (auto const written = gsub::io::write_file(json, to_text(describe(e))); !written)
+                std::fprintf(stderr, "gsub: %s\n", gsub::printable(written.error().message()).c_str());
         return static_cast<int>(e.code());
     };
     try {

@@ -16,6 +16,7 @@ namespace {
 using gsub::error;
 using gsub::error_code;
 using gsub::message;
+using gsub::problem;
 
 // Hands the chosen model to `use`; its type matters to the search, which prices additive models by what has changed.
 template <class Use>
@@ -75,7 +76,19 @@ answer optimize(optimize_request const& r, session const& s) {
         with_cost(r, s, [&](auto const& model) { return gsub::optimize(graph, model, options); }).value();
 
     answer a{gsub::report::to_text(better.report), gsub::report::to_json(better.report)};
-    if (r.verify && !better.report.verification.equal) {
+    auto const& verified = better.report.verification;
+    if (r.verify && !verified.equal && !verified.different) {
+        std::string why;
+        for (auto const& note : verified.notes) why += message({"; ", note});
+        throw error{problem{error_code::unsupported,
+                            {},
+                            {},
+                            message({"the result cannot be verified: ", verified.rewrites_skipped, " of ",
+                                     verified.rewrites_checked + verified.rewrites_skipped,
+                                     " rewrites are too large or cannot be computed", why, "; nothing is written"}),
+                            "the same without --verify"}};
+    }
+    if (r.verify && verified.different) {
         a.positive = false;
         a.text += "nothing is written\n";
         return a;

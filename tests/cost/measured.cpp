@@ -118,7 +118,7 @@ TEST_CASE("a profile is written once and read back; what it knows is not run aga
         auto const record = io::json::parse(line);
         for (auto const* key : {"op", "signature", "machine"}) CHECK(record.at(key).is_string());
         CHECK(record.at("seconds").get<double>() >= 0);
-        CHECK(record.at("runs").get<int>() >= 1);
+        CHECK(record.at("runs").get<std::size_t>() >= cost::measure_options{}.least_runs);
     }
     auto known = cost::profile::open(s.file()).value();
     CHECK(known.size() == 3);
@@ -192,6 +192,15 @@ TEST_CASE("a record after a line that was cut off is not lost") {
     auto const later = model(again);
     CHECK(later(small()) == time);
     CHECK(later.runs() == 0);
+}
+
+TEST_CASE("a profile that cannot be written is an error, not a profile that forgets") {
+    scratch const s;
+    auto const m = model(cost::profile::open((s.folder / "missing" / "profile.jsonl").string()).value());
+    auto const done = capture([&] { return m(small()).amount; });
+    REQUIRE_FALSE(done);
+    CHECK(done.error().code() == error_code::environment);
+    CHECK(done.error().message().find("profile.jsonl") != std::string::npos);
 }
 
 TEST_CASE("a profile that does not exist is empty, one that is no file is refused") {

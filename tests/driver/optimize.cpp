@@ -397,6 +397,7 @@ TEST_CASE("verification accepts a graph and its rebuilt twin, and refutes every 
         auto const v = verify_equal(g, other, meaning);
         CHECK(v.attempted);
         CHECK_FALSE(v.equal);
+        CHECK(v.different);
         CHECK(v.whole_in_field);
         CHECK(v.on_numbers);
         CHECK(v.max_relative_error > 1e-3);
@@ -405,6 +406,7 @@ TEST_CASE("verification accepts a graph and its rebuilt twin, and refutes every 
     // Too small for numbers in single precision, not for the field.
     auto const v = verify_equal(g, small_network(1 + 1e-6), meaning);
     CHECK_FALSE(v.equal);
+    CHECK(v.different);
     CHECK(v.max_relative_error < 1e-5);
     REQUIRE(v.notes.size() == 1);
     CHECK(v.notes[0].rfind("field: ", 0) == 0);
@@ -423,6 +425,7 @@ TEST_CASE("graphs of different signatures are not equal") {
     f.outputs({f.add<ops::relu>(f.input(dtype::f32, {1, 2, 5, 5}, "x"))});
     CHECK_FALSE(verify_equal(g, fewer, meaning).equal);
     CHECK_FALSE(verify_equal(fewer, g, meaning).equal);
+    CHECK(verify_equal(g, fewer, meaning).different);
 }
 
 // Wrong for negative numbers, and the cheaper side of its law.
@@ -434,6 +437,7 @@ TEST_CASE("verification names the rule that changed the result") {
     auto const r = optimize(models::fire_module(1), cost::roofline{}, {.rules = wrong, .verify = true}).value();
     CHECK(r.report.applied.size() == 2);
     CHECK_FALSE(r.report.verification.equal);
+    CHECK(r.report.verification.different);
     auto const& notes = r.report.verification.notes;
     CHECK(std::any_of(notes.begin(), notes.end(), [](auto const& n) { return n.find("drop_relu at relu") == 0; }));
     CHECK(std::any_of(notes.begin(), notes.end(), [](auto const& n) { return n.find("numbers: output 0") == 0; }));
@@ -473,7 +477,27 @@ TEST_CASE("a graph with an unknown operator is optimized around it; rewrites are
     std::size_t kept = 0;
     for (auto n : r.order()) kept += r.is<ops::opaque>(n);
     CHECK(kept == 1);
-    CHECK_FALSE(verify_equal(g, r, meaning).equal); // nothing could be compared
+    auto const nothing = verify_equal(g, r, meaning); // nothing could be compared
+    CHECK_FALSE(nothing.equal);
+    CHECK_FALSE(nothing.different);
+}
+
+TEST_CASE("what can neither be computed nor compared in parts is not verified, and not said to differ") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {1, 64, 56, 56}, "x");
+    attributes_of<ops::conv> a;
+    a.strides = a.dilations = {1, 1}, a.pads = {1, 1, 1, 1};
+    auto const large =
+        b.add<ops::relu>(b.add<ops::conv>(a, {x, b.constant(tensor::zeros(dtype::f32, ints{64, 64, 3, 3}))}));
+    auto const strange = g.add_opaque({.domain = "com.example", .op_type = "Strange"},
+                                      tensor::zeros(dtype::u8, ints{1}), std::vector{large}, std::vector{g.type_of(x)});
+    b.outputs({value_id{strange, 0}});
+    auto const v = optimize(g, cost::roofline{}, {.verify = true}).value().report.verification;
+    CHECK(v.attempted);
+    CHECK(v.rewrites_skipped == 1);
+    CHECK_FALSE(v.equal);
+    CHECK_FALSE(v.different);
 }
 
 // ---- errors

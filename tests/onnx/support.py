@@ -3,6 +3,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import onnx
@@ -49,11 +50,10 @@ class Gsub:
 
     def operators(self):
         """Names of the operators that are listed as supported."""
-        report = pathlib.Path(subprocess.run(["mktemp"], capture_output=True, text=True).stdout.strip())
-        self.must("--json", report, "ops")
-        names = {o["name"] for o in json.loads(report.read_text())["operators"]}
-        report.unlink()
-        return names
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder, "ops.json")
+            self.must("--json", report, "ops")
+            return {o["name"] for o in json.loads(report.read_text())["operators"]}
 
 
 def session(model):

@@ -61,6 +61,7 @@ TEST_CASE("a verification as JSON says what was compared and how") {
     auto const r = optimize(models::fire_module(1), cost::roofline{}, {.verify = true}).value().report;
     auto const v = to_json(r)["verification"];
     CHECK(v["equal"] == true);
+    CHECK(v["different"] == false);
     CHECK(v["whole_graph_in_field"] == true);
     CHECK(v["on_numbers"] == true);
     CHECK(v["rewrites_checked"] == r.applied.size());

@@ -73,14 +73,19 @@ TEST_CASE("an optimization is told with costs, kernels, rules and the verdict") 
 
 TEST_CASE("a difference is told in capitals, with its notes") {
     verification_report v;
-    v.attempted = true, v.on_numbers = true, v.max_relative_error = 0.5;
+    v.attempted = true, v.different = true, v.on_numbers = true, v.max_relative_error = 0.5;
     v.notes = {"numbers: output 0 differs by 0.5"};
     auto const text = to_text(v);
     CHECK(has(text, "NOT EQUAL"));
     CHECK(has(text, "output 0 differs"));
     CHECK_FALSE(has(text, "prime field"));
-    v.equal = true, v.rewrites_checked = 3, v.rewrites_skipped = 1, v.whole_in_field = true,
-    v.reduced_to = "f32[1,3,8,8]";
+    v = {};
+    v.attempted = true, v.rewrites_skipped = 2;
+    CHECK(has(to_text(v), "NOT VERIFIED"));
+    CHECK_FALSE(has(to_text(v), "EQUAL"));
+    v.equal = true;
+    CHECK(has(to_text(v), "in part"));
+    v.rewrites_checked = 3, v.rewrites_skipped = 1, v.whole_in_field = true, v.reduced_to = "f32[1,3,8,8]";
     CHECK(has(to_text(v), "3 of 4 rewrites"));
     CHECK(has(to_text(v), "reduced to f32[1,3,8,8]"));
 }

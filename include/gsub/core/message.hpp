@@ -15,8 +15,8 @@ public:
     message_piece(char const* text) noexcept : text_(text) {}
     message_piece(std::string_view text) noexcept : text_(text) {}
     message_piece(std::string const& text) noexcept : text_(text) {}
-    // One constructor a type, none a template: choosing among templates for every piece would cost each includer a
-    // second.
+    // One constructor a type, none a template: choosing among templates for every piece costs every includer compile
+    // time.
     message_piece(int number) noexcept : message_piece(static_cast<long long>(number)) {}
     message_piece(unsigned number) noexcept : message_piece(static_cast<unsigned long long>(number)) {}
     message_piece(long number) noexcept : message_piece(static_cast<long long>(number)) {}

@@ -28,7 +28,7 @@ public:
     static result<profile> open(std::string path);
 
     [[nodiscard]] double const* find(std::string const& key) const;
-    /// Adds a record, to the file too.
+    /// Adds a record, to the file too. *Errors* throws `error` (`environment`) where the file cannot be written.
     void add(std::string const& key, std::string_view op, std::string_view signature, std::string_view machine,
              double seconds, std::size_t runs);
     [[nodiscard]] std::size_t size() const noexcept { return seconds_.size(); }
@@ -72,7 +72,11 @@ public:
     [[nodiscard]] std::size_t unmeasured() const noexcept { return state_->unmeasured; }
 
 private:
-    double measure(any_graph const& g, node_id n) const;
+    struct timing {
+        double seconds = -1; // median; negative where the node cannot be run
+        std::size_t runs = 0;
+    };
+    [[nodiscard]] timing measure(any_graph const& g, node_id n) const;
     struct state {
         std::mutex mutex;
         profile known;

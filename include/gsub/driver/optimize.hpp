@@ -47,6 +47,7 @@ struct applied_rule {
 struct verification_report {
     bool attempted = false;
     bool equal = false; ///< every check succeeded; where the whole graph cannot be computed, every rewrite was checked
+    bool different = false; ///< a check found a difference; neither: something could not be checked, see `notes`
     std::size_t rewrites_checked = 0; ///< rewrites whose region was compared in the prime field with its boundary free
     std::size_t rewrites_skipped = 0; ///< regions too large for that, or with operators that cannot be computed
     bool whole_in_field = false;      ///< the whole graph was compared in the field

@@ -46,7 +46,7 @@ public:
     [[nodiscard]] reals const& real_list() const noexcept { return reals_; }
 
 private:
-    // Not a std::variant: that costs every includer 0.2 s, and values are interned, so their size is no matter.
+    // Not a std::variant: that costs every includer compile time, and values are interned, so their size is no matter.
     attribute_kind kind_ = attribute_kind::integer;
     std::int64_t integer_ = 0;
     double real_ = 0;

@@ -58,8 +58,9 @@ GSUB_INLINE void profile::add(std::string const& key, std::string_view op, std::
     // One write a record: lines of several processes do not mix. A last line that was cut off stays one line.
     char last = '\n';
     if (std::ifstream before(path_, std::ios::binary); before.seekg(-1, std::ios::end)) before.get(last);
-    std::ofstream(path_, std::ios::app) << message(
-        {last == '\n' ? "" : "\n", record.dump(-1, ' ', false, io::json::error_handler_t::replace), "\n"});
+    std::ofstream out(path_, std::ios::app);
+    out << message({last == '\n' ? "" : "\n", record.dump(-1, ' ', false, io::json::error_handler_t::replace), "\n"});
+    if (!out.flush()) throw error{error_code::environment, message({path_, ": cannot be written"})};
 }
 
 GSUB_INLINE std::string signature(any_graph const& g, node_id n) {
@@ -89,21 +90,20 @@ GSUB_INLINE measured::unit measured::operator()(any_graph const& g, node_id n) c
     if (auto const* known = state_->known.find(key)) return {*known};
     if (auto const found = state_->fallback.find(key); found != state_->fallback.end()) return {found->second};
     if (options_.watch) options_.watch->on_progress({"measuring", state_->runs + 1, 0, g.op(n).name});
-    auto const seconds = measure(g, n);
+    auto const [seconds, runs] = measure(g, n);
     if (seconds < 0) { // priced, and not recorded as if it had been measured
         ++state_->unmeasured;
         return {state_->fallback[key] = roofline{}(g, n).amount};
     }
     ++state_->runs;
-    state_->known.add(key, g.op(n).name, text, machine_, seconds, options_.least_runs);
+    state_->known.add(key, g.op(n).name, text, machine_, seconds, runs);
     return {seconds};
 }
 
-// Median time of one node in seconds, negative where it cannot be run.
-GSUB_INLINE double measured::measure(any_graph const& g, node_id n) const {
+GSUB_INLINE measured::timing measured::measure(any_graph const& g, node_id n) const {
     if (g.op(n).category == op_category::opaque ||
         (!table_[g.row(n)].move && !table_[g.row(n)].run && !dialect_->infer[g.row(n)].build))
-        return -1;
+        return {};
     std::vector<tensor> operands, results;
     std::vector<tensor const*> given;
     std::vector<dtype> declared;
@@ -115,7 +115,7 @@ GSUB_INLINE double measured::measure(any_graph const& g, node_id n) const {
             given.push_back(nullptr);
             continue;
         }
-        if (!g.type(v).elements()) return -1;
+        if (!g.type(v).elements()) return {};
         auto t = tensor::uninitialized(g.type(v).element, g.type(v).sizes());
         fill_random(t, stream.split(operands.size()));
         given.push_back(&operands.emplace_back(std::move(t)));
@@ -132,7 +132,7 @@ GSUB_INLINE double measured::measure(any_graph const& g, node_id n) const {
         for (std::size_t run = 0; run < options_.least_runs + 1 || total < options_.least_seconds; ++run) {
             results.clear();
             for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
-                if (!g.type({n, port}).elements()) return -1;
+                if (!g.type({n, port}).elements()) return {};
                 results.push_back(tensor::uninitialized(g.type({n, port}).element, g.type({n, port}).sizes()));
             }
             kernel_args args{&g.op(n),
@@ -150,9 +150,9 @@ GSUB_INLINE double measured::measure(any_graph const& g, node_id n) const {
             total += seconds;
             if (times.size() >= 1000) break;
         }
-    } catch (error const&) { return -1; }
+    } catch (error const&) { return {}; }
     std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-    return times[times.size() / 2];
+    return {times[times.size() / 2], times.size()};
 }
 
 } // namespace gsub::cost

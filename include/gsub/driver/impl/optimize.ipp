@@ -102,6 +102,11 @@ GSUB_INLINE std::optional<std::pair<any_graph, any_graph>> reduced(any_graph con
     return std::nullopt;
 }
 
+GSUB_INLINE void refute(verification_report& report) {
+    report.equal = false;
+    report.different = true;
+}
+
 GSUB_INLINE void check_in_field(verification_report& report, any_graph const& original, any_graph const& rewritten,
                                 std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
     std::optional<std::pair<any_graph, any_graph>> small;
@@ -124,7 +129,7 @@ GSUB_INLINE void check_in_field(verification_report& report, any_graph const& or
     }
     report.whole_in_field = true;
     if (compared->equal) return;
-    report.equal = false;
+    refute(report);
     report.notes.push_back(message({"field: ", compared->difference}));
 }
 
@@ -143,7 +148,7 @@ GSUB_INLINE void check_on_numbers(verification_report& report, any_graph const& 
         auto const bad = !d || !d->same_specials || d->max_relative > 1e-3;
         if (d) report.max_relative_error = std::max(report.max_relative_error, d->max_relative);
         if (!bad) continue;
-        report.equal = false;
+        refute(report);
         report.notes.push_back(d ? message({"numbers: output ", i, " differs by ", d->max_relative})
                                  : d.error().message());
     }
@@ -219,7 +224,7 @@ GSUB_INLINE void check_rewrite(verification_report& report, any_graph const& g, 
     }
     ++report.rewrites_checked;
     if (compared->equal) return;
-    report.equal = false;
+    refute(report);
     report.notes.push_back(message({m.rule().name, " at ", g.display_name(m.site()), ": ", compared->difference}));
 }
 
@@ -236,7 +241,7 @@ GSUB_INLINE verification_report verify_equal(any_graph const& original, any_grap
         return out;
     };
     if (types(original, true) != types(rewritten, true) || types(original, false) != types(rewritten, false)) {
-        report.equal = false;
+        detail::refute(report);
         report.notes.push_back("the graphs have different signatures");
         return report;
     }
@@ -303,7 +308,7 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
                 auto& v = report.verification;
                 // Each rewrite by itself: the part that it replaced against the part that it put there.
                 auto const whole = v.whole_in_field || v.on_numbers;
-                v.equal = v.equal || !whole;
+                v.equal = v.equal || (!whole && !v.different);
                 for (auto const* s = last; s && s->move; s = s->before.get())
                     detail::check_rewrite(v, s->parent->graph, *s->move, meaning, options.seed, options.threads);
                 v.equal = v.equal && (whole || v.rewrites_skipped == 0);
@@ -320,7 +325,7 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
                     folded.equal = true;
                     detail::check_on_numbers(folded, original, best, meaning, options.seed, options.threads);
                     report.verification.max_relative_error = folded.max_relative_error;
-                    report.verification.equal = report.verification.equal && folded.equal;
+                    if (folded.different) detail::refute(report.verification);
                 }
             }
             best.compact();

@@ -44,6 +44,7 @@ GSUB_INLINE io::json to_json(optimize_report const& r) {
     if (r.verification.attempted) {
         auto const& v = r.verification;
         out["verification"] = {{"equal", v.equal},
+                               {"different", v.different},
                                {"whole_graph_in_field", v.whole_in_field},
                                {"inputs_reduced_to", v.reduced_to},
                                {"rewrites_checked", v.rewrites_checked},

@@ -53,7 +53,11 @@ GSUB_INLINE std::string to_text(graph_summary const& s) {
 
 GSUB_INLINE std::string to_text(verification_report const& v) {
     if (!v.attempted) return {};
-    std::string out = v.equal ? "verified: equal" : "verified: NOT EQUAL";
+    auto const whole = v.whole_in_field || v.on_numbers;
+    std::string out = v.different ? "verified: NOT EQUAL"
+                      : !v.equal  ? "NOT VERIFIED"
+                      : whole     ? "verified: equal"
+                                  : "verified in part: clean-ups are not compared";
     if (v.whole_in_field)
         out += message({", whole graph in the prime field",
                         v.reduced_to.empty() ? "" : message({" (inputs reduced to ", v.reduced_to, ")"})});

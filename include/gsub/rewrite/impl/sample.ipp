@@ -478,6 +478,7 @@ private:
                 table[row].min_inputs <= static_cast<int>(operands) && table[row].accepts(operands) &&
                 table[row].max_inputs != variadic)
                 candidates.push_back(row);
+        if (candidates.empty()) throw give_up{};
         // The box takes a few: what the law needs of an operator is its category.
         return candidates[choose_.below(choose_.exhaustive() ? std::min<std::size_t>(candidates.size(), 3)
                                                              : candidates.size())];
