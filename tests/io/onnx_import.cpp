@@ -59,10 +59,11 @@ w::model external_model(std::vector<std::pair<std::string, std::string>> const& 
 }
 
 // Processor time of this process: other processes have no part in it.
+// Processor time: what else the machine runs is no matter.
 double seconds_of(std::function<void()> const& f) {
-    auto const start = std::clock();
+    auto const begin = std::clock();
     f();
-    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
 std::string name(char letter, std::size_t i) {
@@ -592,7 +593,7 @@ TEST_CASE("100,000 nodes in a chain or side by side go in and out in near-linear
         auto const small = std::min({time(node_count / 4), time(node_count / 4), time(node_count / 4)}),
                    large = std::min(time(node_count), time(node_count));
         INFO(s.name << ": " << small << " s and " << large << " s");
-        CHECK(large / small < 8);
+        CHECK(large / small < 10); // 4 where linear, 16 where quadratic
     }
 }
 

@@ -170,7 +170,7 @@ TEST_CASE("a value of another kind reads as zero or empty") {
 
 TEST_CASE("a text that names no element type or activation is refused") {
     auto const with = [](std::size_t place, std::string text) {
-        auto values = row.default_attributes();
+        auto values = row.layout.defaults();
         values[place] = attribute_value{std::move(text)};
         return row.intern(std::move(values));
     };
@@ -192,7 +192,7 @@ TEST_CASE("the description of the attributes follows from the struct") {
     CHECK(row.attributes()[1].kind == attribute_kind::integer);
     CHECK(row.attributes()[5].kind == attribute_kind::real_list);
     CHECK(row.attributes()[6].kind == attribute_kind::text);
-    CHECK(*row.intern(row.default_attributes()) == intern<everything>({}));
+    CHECK(*row.intern(row.layout.defaults()) == intern<everything>({}));
 }
 
 TEST_CASE("values are printed exactly, and a real number is always recognisable as one") {

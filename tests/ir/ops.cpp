@@ -23,9 +23,9 @@ TEST_CASE("every standard operator has an identity, a name and consistent facts 
         CHECK(op.min_inputs >= 0);
         CHECK((op.max_inputs == variadic || op.max_inputs >= op.min_inputs));
         CHECK((op.results >= 0 || op.results == variadic));
-        CHECK(op.attributes != nullptr);
-        CHECK(op.attributes().size() == op.default_attributes().size());
-        CHECK(op.decode(op.default_attributes()) != nullptr);
+        CHECK(op.layout.make != nullptr);
+        CHECK(op.attributes().size() == op.layout.defaults().size());
+        CHECK(op.layout.decode(op.layout.defaults()) != nullptr);
         // What moves or makes elements computes nothing.
         if (op.category == op_category::injective || op.category == op_category::source)
             CHECK(op.needs == scalar_needs::nothing);
@@ -46,7 +46,7 @@ TEST_CASE("every standard operator can be typed, and exactly the composite ones 
 TEST_CASE("attributes of every standard operator survive interning with their defaults") {
     for (auto const& op : table_of<op_info, standard_ops>()) {
         CAPTURE(op.name);
-        auto const a = op.intern(op.default_attributes()).value(), b = op.intern(op.default_attributes()).value();
+        auto const a = op.intern(op.layout.defaults()).value(), b = op.intern(op.layout.defaults()).value();
         CHECK(a == b);
         CHECK(a.values().size() == op.attributes().size());
         std::set<std::string_view> names;

@@ -45,8 +45,8 @@ struct broadcast_plan {
     }
 
     /// Calls `inner(result offset, operand offsets, length)` for each innermost run.
-    template <class F>
-    void for_each_run(F&& inner) const {
+    void for_each_run(
+        function_ref<void(std::int64_t, std::array<std::int64_t, Operands> const&, std::int64_t)> inner) const {
         std::int64_t outer = 1;
         for (std::size_t i = 1; i < dims.size(); ++i) outer *= dims[i];
         if (dims[0] == 0) return;

@@ -81,6 +81,9 @@ public:
         return builder_->add<Op>(a, operands, results_);
     }
 
+    /// Adds an operator whose attributes in the file are the fields of its struct.
+    value_id add_by_fields(std::uint16_t row);
+
     /// The node is valid but not something that gsub computes: it becomes opaque, and the reason is remembered.
     [[noreturn]] void unsupported(std::string reason, std::string hint = {}) const;
     /// The node is wrong.
@@ -117,7 +120,7 @@ private:
 /// One node on its way from a graph to a file. May write several nodes.
 class onnx_export_context {
 public:
-    using attributes_function = std::function<void(onnx_attribute_writer&)>;
+    using attributes_function = function_ref<void(onnx_attribute_writer&)>;
 
     onnx_export_context(any_graph const& g, node_id n, std::int64_t opset, std::function<std::string(value_id)> name_of,
                         std::function<std::string(std::string_view)> fresh_name,
@@ -151,7 +154,11 @@ public:
     [[nodiscard]] std::string initializer(ints const& values) const;
     /// Writes a node.
     void write(std::string_view op_type, std::span<std::string const> inputs, std::span<std::string const> outputs,
-               attributes_function const& attributes = {}, std::string_view domain = {}) const;
+               attributes_function attributes, std::string_view domain = {}) const;
+    void write(std::string_view op_type, std::span<std::string const> inputs,
+               std::span<std::string const> outputs) const;
+    /// Writes a node whose attributes are the fields of the operator's struct.
+    void write_by_fields() const;
     [[noreturn]] void unsupported(std::string reason) const;
 
 private:
@@ -164,66 +171,11 @@ private:
     std::function<void(std::string)> emit_;
 };
 
-namespace detail {
-
-template <class Op, class T>
-void read_field(onnx_import_context& cx, attributes_of<Op>& a, field<attributes_of<Op>, T> const& f) {
-    auto const assign = [&](auto const& value) {
-        if (value) a.*(f.member) = static_cast<T>(*value);
-    };
-    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>)
-        assign(cx.integer(f.name));
-    else if constexpr (std::is_same_v<T, double>) // defaults are floats too: ONNX has no wider attributes
-        a.*(f.member) = cx.real(f.name).value_or(static_cast<double>(static_cast<float>(a.*(f.member))));
-    else if constexpr (std::is_same_v<T, std::string>)
-        assign(cx.text(f.name));
-    else if constexpr (std::is_same_v<T, ints>)
-        assign(cx.integer_list(f.name));
-    else if constexpr (std::is_same_v<T, reals>)
-        assign(cx.real_list(f.name));
-}
-
-template <class Op, class T>
-void write_field(onnx_attribute_writer& w, attributes_of<Op> const& a, field<attributes_of<Op>, T> const& f) {
-    auto const& v = a.*(f.member);
-    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>)
-        w.integer(f.name, v);
-    else if constexpr (std::is_same_v<T, double>)
-        w.real(f.name, v);
-    else if constexpr (std::is_same_v<T, std::string>)
-        w.text(f.name, v);
-    else if constexpr (std::is_same_v<T, ints>)
-        w.integer_list(f.name, v);
-    else if constexpr (std::is_same_v<T, reals>)
-        w.real_list(f.name, v);
-}
-
-/// Import of an operator whose attributes in the file are the fields of its struct.
-template <class Op>
-value_id import_by_fields(onnx_import_context& cx) {
-    attributes_of<Op> a;
-    std::apply([&](auto const&... f) { (read_field<Op>(cx, a, f), ...); }, attributes_of<Op>::fields);
-    return cx.add<Op>(a, cx.all_operands());
-}
-
-template <class Op>
-void write_by_fields(onnx_export_context& cx) {
-    cx.write(
-        op_traits<Op>::name, cx.operands(), cx.results(),
-        [&](onnx_attribute_writer& w) {
-            std::apply([&](auto const&... f) { (write_field<Op>(w, cx.attributes<Op>(), f), ...); },
-                       attributes_of<Op>::fields);
-        },
-        domain_of<Op>());
-}
-
-} // namespace detail
-
 /// The ONNX row of an operator.
 struct onnx_row {
-    std::int64_t since = 0; ///< 0: the operator has no form in ONNX files
-    value_id (*import)(onnx_import_context&) = nullptr;
-    void (*write)(onnx_export_context&) = nullptr;
+    std::int64_t since = 0;                             ///< 0: the operator has no form in ONNX files
+    value_id (*import)(onnx_import_context&) = nullptr; ///< null: attributes are the fields of the operator's struct
+    void (*write)(onnx_export_context&) = nullptr;      ///< null: likewise
     std::int64_t (*needed_opset)(any_graph const&, node_id) = nullptr; ///< null: `since`
 
     template <operation Op>
@@ -233,12 +185,8 @@ struct onnx_row {
             row.since = onnx_traits<Op>::since;
             if constexpr (requires(onnx_import_context & cx) { onnx_traits<Op>::import(cx); })
                 row.import = &onnx_traits<Op>::import;
-            else
-                row.import = &detail::import_by_fields<Op>;
             if constexpr (requires(onnx_export_context & cx) { onnx_traits<Op>::write(cx); })
                 row.write = &onnx_traits<Op>::write;
-            else
-                row.write = &detail::write_by_fields<Op>;
             if constexpr (requires(attributes_of<Op> const& a) { onnx_traits<Op>::needed_opset(a); })
                 row.needed_opset = [](any_graph const& g, node_id n) {
                     return onnx_traits<Op>::needed_opset(g.attributes<Op>(n));

@@ -6,6 +6,7 @@
 #include <gsub/core/small_vector.hpp>
 #include <gsub/ir/dtype.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -79,112 +80,106 @@ struct no_attributes {
     static constexpr auto fields = std::tuple{};
 };
 
-/// Name and kind of an attribute.
+/// What a field of an attribute struct may be: `std::int64_t`, `bool`, `double`, `std::string`, `ints`, `reals`,
+/// `dtype`, `activation`.
+enum class field_type : std::uint8_t { integer, boolean, real, text, integer_list, real_list, element, activation };
+
+/// Kind of the attribute that a field becomes.
+[[nodiscard]] constexpr attribute_kind kind_of(field_type t) noexcept {
+    constexpr attribute_kind kinds[] = {
+        attribute_kind::integer,      attribute_kind::integer,   attribute_kind::real, attribute_kind::text,
+        attribute_kind::integer_list, attribute_kind::real_list, attribute_kind::text, attribute_kind::text};
+    return kinds[static_cast<std::size_t>(t)];
+}
+
+/// Name and kind of an attribute, and the type of its field.
 struct attribute_info {
     std::string_view name;
     attribute_kind kind = attribute_kind::integer;
+    field_type type = field_type::integer;
+};
+
+/// An attribute struct as data, so that one engine reads, writes and copies all of them.
+struct attribute_layout {
+    std::span<attribute_info const> fields;
+    /// A new struct with the defaults, or a copy of the one given.
+    void* (*make)(void const* from) = nullptr;
+    void (*destroy)(void* attributes) = nullptr;
+    /// Where a field of a struct is stored.
+    void* (*field)(void* attributes, std::size_t i) = nullptr;
+
+    /// Generic form of a struct, in the order of its fields.
+    [[nodiscard]] std::vector<attribute_value> encode(void const* attributes) const;
+    /// Generic form of the defaults.
+    [[nodiscard]] std::vector<attribute_value> defaults() const;
+    /// A struct of its own: the defaults, or a copy.
+    [[nodiscard]] std::shared_ptr<void> owned(void const* from = nullptr) const;
+    /// The struct behind a list of values of the right kinds, or nothing where a value names no enumerator.
+    [[nodiscard]] std::shared_ptr<void const> decode(std::span<attribute_value const> values) const;
 };
 
 namespace detail {
 
 template <class T>
-struct attribute_codec;
+inline constexpr field_type field_type_of = [] {
+    static_assert(sizeof(T) == 0, "a field of an attribute struct is an std::int64_t, bool, double, std::string, ints, "
+                                  "reals, dtype or activation");
+    return field_type::integer;
+}();
 template <>
-struct attribute_codec<std::int64_t> {
-    static constexpr auto kind = attribute_kind::integer;
-    static attribute_value encode(std::int64_t v) { return v; }
-    static std::optional<std::int64_t> decode(attribute_value const& v) { return v.integer(); }
-};
+inline constexpr field_type field_type_of<std::int64_t> = field_type::integer;
 template <>
-struct attribute_codec<bool> {
-    static constexpr auto kind = attribute_kind::integer;
-    static attribute_value encode(bool v) { return std::int64_t{v}; }
-    static std::optional<bool> decode(attribute_value const& v) { return v.integer() != 0; }
-};
+inline constexpr field_type field_type_of<bool> = field_type::boolean;
 template <>
-struct attribute_codec<double> {
-    static constexpr auto kind = attribute_kind::real;
-    static attribute_value encode(double v) { return v; }
-    static std::optional<double> decode(attribute_value const& v) { return v.real(); }
-};
+inline constexpr field_type field_type_of<double> = field_type::real;
 template <>
-struct attribute_codec<std::string> {
-    static constexpr auto kind = attribute_kind::text;
-    static attribute_value encode(std::string const& v) { return v; }
-    static std::optional<std::string> decode(attribute_value const& v) { return v.text(); }
-};
+inline constexpr field_type field_type_of<std::string> = field_type::text;
 template <>
-struct attribute_codec<ints> {
-    static constexpr auto kind = attribute_kind::integer_list;
-    static attribute_value encode(ints const& v) { return v; }
-    static std::optional<ints> decode(attribute_value const& v) { return v.integer_list(); }
-};
+inline constexpr field_type field_type_of<ints> = field_type::integer_list;
 template <>
-struct attribute_codec<reals> {
-    static constexpr auto kind = attribute_kind::real_list;
-    static attribute_value encode(reals const& v) { return v; }
-    static std::optional<reals> decode(attribute_value const& v) { return v.real_list(); }
-};
+inline constexpr field_type field_type_of<reals> = field_type::real_list;
 template <>
-struct attribute_codec<dtype> {
-    static constexpr auto kind = attribute_kind::text;
-    static attribute_value encode(dtype v) { return std::string{to_string(v)}; }
-    static std::optional<dtype> decode(attribute_value const& v) {
-        auto const t = dtype_named(v.text());
-        return t == dtype::field61 ? std::nullopt : t; // no graph declares it
-    }
-};
+inline constexpr field_type field_type_of<dtype> = field_type::element;
 template <>
-struct attribute_codec<activation> {
-    static constexpr auto kind = attribute_kind::text;
-    static attribute_value encode(activation v) { return std::string{to_string(v)}; }
-    static std::optional<activation> decode(attribute_value const& v) {
-        for (auto a : {activation::none, activation::relu, activation::clip, activation::sigmoid, activation::tanh})
-            if (to_string(a) == v.text()) return a;
-        return std::nullopt;
-    }
-};
-
-/// Descriptions of the fields of an attribute struct.
-template <class Struct>
-[[nodiscard]] std::span<attribute_info const> attribute_infos() {
-    constexpr auto count = std::tuple_size_v<std::remove_cvref_t<decltype(Struct::fields)>>;
-    static constexpr auto infos = std::apply(
-        []<class... T>(field<Struct, T> const&... f) {
-            return std::array<attribute_info, count>{attribute_info{f.name, attribute_codec<T>::kind}...};
-        },
-        Struct::fields);
-    return infos;
-}
-
-template <class Struct>
-[[nodiscard]] std::vector<attribute_value> encode_attributes(Struct const& attributes) {
-    return std::apply(
-        [&]<class... T>(field<Struct, T> const&... f) {
-            return std::vector<attribute_value>{attribute_codec<T>::encode(attributes.*(f.member))...};
-        },
-        Struct::fields);
-}
+inline constexpr field_type field_type_of<activation> = field_type::activation;
 
 template <class Struct, class T>
-void decode_field(Struct& attributes, field<Struct, T> const& f, attribute_value const& value, bool& good) {
-    if (auto v = attribute_codec<T>::decode(value))
-        attributes.*(f.member) = *v;
-    else
-        good = false;
+constexpr attribute_info info_of(field<Struct, T> const& f) {
+    return {f.name, kind_of(field_type_of<T>), field_type_of<T>};
 }
 
-/// The struct behind a list of values of the right kinds, or nothing where a value names no enumerator.
+// The fields of a struct, one by one. The data are constants, so that the functions below are all that a struct costs.
+template <class Struct,
+          class = std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(Struct::fields)>>>>
+struct fields_of;
+template <class Struct, std::size_t... I>
+struct fields_of<Struct, std::index_sequence<I...>> {
+    static constexpr std::array<attribute_info, sizeof...(I)> infos{info_of(std::get<I>(Struct::fields))...};
+
+    static void* make(void const* from) { return from ? new Struct(*static_cast<Struct const*>(from)) : new Struct{}; }
+    static void destroy(void* attributes) { delete static_cast<Struct*>(attributes); }
+    static void* field(void* attributes, std::size_t i) {
+        [[maybe_unused]] auto& s = *static_cast<Struct*>(attributes);
+        void* const at[] = {member<I>(s)..., nullptr};
+        return at[i];
+    }
+
+private:
+    template <std::size_t J>
+    static void* member(Struct& s) {
+        constexpr auto pointer = std::get<J>(Struct::fields).member;
+        return &(s.*pointer);
+    }
+};
+
+} // namespace detail
+
+/// The layout of an attribute struct.
 template <class Struct>
-[[nodiscard]] std::shared_ptr<void const> decode_attributes(std::span<attribute_value const> values) {
-    auto attributes = std::make_shared<Struct>();
-    [[maybe_unused]] std::size_t i = 0;
-    bool good = true;
-    std::apply(
-        [&]<class... T>(field<Struct, T> const&... f) { (decode_field(*attributes, f, values[i++], good), ...); },
-        Struct::fields);
-    return good ? attributes : nullptr;
-}
+inline constexpr attribute_layout layout_of{detail::fields_of<Struct>::infos, &detail::fields_of<Struct>::make,
+                                            &detail::fields_of<Struct>::destroy, &detail::fields_of<Struct>::field};
+
+namespace detail {
 
 /// What an interned set of attributes consists of. `typed` is the operator's attribute struct.
 struct attribute_entry {
@@ -215,6 +210,11 @@ public:
 private:
     std::uint32_t id_ = 0;
 };
+
+namespace detail {
+// Interns a struct of a layout.
+[[nodiscard]] attributes_id intern(op_id op, attribute_layout const& of, void const* attributes);
+} // namespace detail
 
 } // namespace gsub
 

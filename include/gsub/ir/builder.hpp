@@ -35,11 +35,11 @@ public:
     void set_known(value_id v, tensor_knowledge k) { known_.insert_or_assign(v, std::move(k)); }
 
 protected:
-    value_id append(std::uint16_t row, attributes_id attributes, std::span<value_id const> operands,
-                    std::span<type_id const> results) override;
+    GSUB_INLINE value_id append(std::uint16_t row, attributes_id attributes, std::span<value_id const> operands,
+                                std::span<type_id const> results) override;
     tensor_knowledge const* known_elements(value_id v) const override { return known(v); }
     void on_known_elements(value_id v, tensor_knowledge const& k) override { set_known(v, k); }
-    void on_ill_typed(std::uint16_t row, std::string_view reason) override;
+    GSUB_INLINE void on_ill_typed(std::uint16_t row, std::string_view reason) override;
 
 private:
     any_graph* graph_;

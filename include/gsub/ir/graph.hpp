@@ -203,10 +203,10 @@ public:
     }
 
 protected:
-    value_id append(std::uint16_t row, attributes_id attributes, std::span<value_id const> operands,
-                    std::span<type_id const> results) override;
+    GSUB_INLINE value_id append(std::uint16_t row, attributes_id attributes, std::span<value_id const> operands,
+                                std::span<type_id const> results) override;
     /// *Errors* throws `error` (`invalid_input`) naming operator and reason.
-    void on_ill_typed(std::uint16_t row, std::string_view reason) override;
+    GSUB_INLINE void on_ill_typed(std::uint16_t row, std::string_view reason) override;
 
 private:
     static constexpr std::uint32_t none = 0xffffffffu;

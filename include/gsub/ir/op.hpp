@@ -101,7 +101,7 @@ inline constexpr op_id id_of = make_op_id(domain_of<Op>(), op_traits<Op>::name);
 /// Interned form of an operator's attributes.
 template <operation Op>
 [[nodiscard]] attributes_id intern(attributes_of<Op> const& a) {
-    return {id_of<Op>, detail::encode_attributes(a), std::make_shared<attributes_of<Op> const>(a)};
+    return detail::intern(id_of<Op>, layout_of<attributes_of<Op>>, &a);
 }
 
 /// The facts of an operator as data: one row of the table that engines read.
@@ -117,10 +117,9 @@ struct op_info {
     bool commutative = false;
     bool composite = false;
     bool free_view = false;
-    std::span<attribute_info const> (*attributes)() = nullptr;
-    std::vector<attribute_value> (*default_attributes)() = nullptr;
-    std::shared_ptr<void const> (*decode)(std::span<attribute_value const>) = nullptr;
+    attribute_layout layout;
 
+    [[nodiscard]] std::span<attribute_info const> attributes() const noexcept { return layout.fields; }
     /// Interns values of the declared kinds. *Errors* `invalid_input` for a value that names no enumerator.
     [[nodiscard]] result<attributes_id> intern(std::vector<attribute_value> values) const;
     [[nodiscard]] bool accepts(std::size_t operands) const noexcept {
@@ -132,7 +131,6 @@ struct op_info {
     template <operation Op>
     static constexpr op_info of() noexcept {
         using t = op_traits<Op>;
-        using a = attributes_of<Op>;
         op_info row;
         row.id = id_of<Op>;
         row.name = t::name;
@@ -148,9 +146,7 @@ struct op_info {
         if constexpr (requires { t::commutative; }) row.commutative = t::commutative;
         if constexpr (requires { t::composite; }) row.composite = t::composite;
         if constexpr (requires { t::free_view; }) row.free_view = t::free_view;
-        row.attributes = &detail::attribute_infos<a>;
-        row.default_attributes = [] { return detail::encode_attributes(a{}); };
-        row.decode = &detail::decode_attributes<a>;
+        row.layout = layout_of<attributes_of<Op>>;
         return row;
     }
 };

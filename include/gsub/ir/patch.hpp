@@ -44,7 +44,7 @@ public:
     [[nodiscard]] node_id site() const noexcept { return site_; }
     [[nodiscard]] std::size_t new_nodes() const noexcept { return nodes_.size(); }
     [[nodiscard]] any_graph const& graph() const noexcept { return *graph_; }
-    [[nodiscard]] type_id type_of(value_id v) const override;
+    [[nodiscard]] GSUB_INLINE type_id type_of(value_id v) const override;
 
     /// Applies the patch to the graph that it was prepared for, or to a copy of it.
     /// *Errors* `internal` where the patch failed, a replacement changes a type, a covered node stays in use under
@@ -53,9 +53,9 @@ public:
     result<void> apply_to(any_graph& g, shared_interior policy = shared_interior::keep) const;
 
 protected:
-    value_id append(std::uint16_t row, attributes_id attributes, std::span<value_id const> operands,
-                    std::span<type_id const> results) override;
-    void on_ill_typed(std::uint16_t row, std::string_view reason) override;
+    GSUB_INLINE value_id append(std::uint16_t row, attributes_id attributes, std::span<value_id const> operands,
+                                std::span<type_id const> results) override;
+    GSUB_INLINE void on_ill_typed(std::uint16_t row, std::string_view reason) override;
 
 private:
     struct new_node {

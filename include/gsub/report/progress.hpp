@@ -1,6 +1,7 @@
 // Progress and notes on a stream: one moving line on a terminal, plain lines elsewhere.
 #pragma once
 
+#include <gsub/core/config.hpp>
 #include <gsub/core/observer.hpp>
 
 #include <chrono>
@@ -18,8 +19,8 @@ public:
     explicit progress_reporter(std::FILE* to, bool quiet = false);
     ~progress_reporter() override { finish(); }
 
-    void on_progress(progress const& p) override;
-    void on_note(std::string_view text) override;
+    GSUB_INLINE void on_progress(progress const& p) override;
+    GSUB_INLINE void on_note(std::string_view text) override;
     /// Ends a line that is under way.
     void finish();
 

@@ -17,22 +17,31 @@ namespace gsub {
 
 namespace detail {
 
-template <class T>
-using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using matrix_in = Eigen::Map<row_major<T> const, Eigen::Unaligned, Eigen::OuterStride<>>;
-template <class T>
-using matrix_out = Eigen::Map<row_major<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
-
-// c[m,n] = a[m,k] * b[k,n], row-major with the given row lengths in memory.
-template <class T>
+// c[m,n] = alpha * a[m,k] * b[k,n], row-major with the given row lengths in memory; a or b may stand transposed there.
+// This calls Eigen below its expressions, at the function that its BLAS interface calls: the expressions' evaluators
+// were a fifth of what a header-only translation unit compiles. Eigen counts by columns, hence b before a.
+template <class T, bool TransposeA = false, bool TransposeB = false>
 void blocked_product(T const* a, std::int64_t a_row, T const* b, std::int64_t b_row, T* c, std::int64_t c_row,
-                     std::int64_t m, std::int64_t k, std::int64_t n) {
-    if (m == 0 || n == 0) return;
-    matrix_out<T> out{c, m, n, Eigen::OuterStride<>{c_row}};
-    if (k == 0) return static_cast<void>(out.setZero());
-    out.noalias() =
-        matrix_in<T>{a, m, k, Eigen::OuterStride<>{a_row}} * matrix_in<T>{b, k, n, Eigen::OuterStride<>{b_row}};
+                     std::int64_t m, std::int64_t k, std::int64_t n, T alpha = 1) {
+    for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, T{});
+    if (m == 0 || n == 0 || k == 0) return;
+    if constexpr (!TransposeA && !TransposeB)
+        if (m == 1) { // a vector: b is read once, where it lies
+            for (std::int64_t i = 0; i < k; ++i)
+                for (std::int64_t j = 0; j < n; ++j) c[j] += alpha * a[i] * b[i * b_row + j];
+            return;
+        }
+    namespace internal = Eigen::internal;
+    constexpr int by_columns = Eigen::ColMajor, by_rows = Eigen::RowMajor;
+    internal::gemm_blocking_space<by_columns, T, T, Eigen::Dynamic, Eigen::Dynamic, Eigen::Dynamic> blocks{n, m, k, 1,
+                                                                                                           true};
+    internal::general_matrix_matrix_product<std::int64_t, T, TransposeB ? by_rows : by_columns, false, T,
+                                            TransposeA ? by_rows : by_columns, false, by_columns, 1>::run(n, m, k, b,
+                                                                                                          b_row, a,
+                                                                                                          a_row, c, 1,
+                                                                                                          c_row, alpha,
+                                                                                                          blocks,
+                                                                                                          nullptr);
 }
 
 // Runs `body(begin, end)` over pieces of [0, count), one a thread and more where pieces are large. Pieces begin at
@@ -215,20 +224,11 @@ void reference_kernel<ops::gemm>::run(kernel<T>& k) {
     auto const& a = k.template attributes<ops::gemm>();
     auto const m = k.result_dims()[0], n = k.result_dims()[1], inner = k.dims(0)[a.transpose_a ? 0 : 1];
     if (m == 0 || n == 0) return;
-    auto out = detail::matrix_out<T>{k.out().data(), m, n, Eigen::OuterStride<>{n}};
-    detail::matrix_in<T> const x{k.in(0).data(), k.dims(0)[0], k.dims(0)[1], Eigen::OuterStride<>{k.dims(0)[1]}};
-    detail::matrix_in<T> const y{k.in(1).data(), k.dims(1)[0], k.dims(1)[1], Eigen::OuterStride<>{k.dims(1)[1]}};
-    auto const alpha = T(a.alpha);
-    if (inner == 0)
-        out.setZero();
-    else if (a.transpose_a && a.transpose_b)
-        out.noalias() = alpha * (x.transpose() * y.transpose());
-    else if (a.transpose_a)
-        out.noalias() = alpha * (x.transpose() * y);
-    else if (a.transpose_b)
-        out.noalias() = alpha * (x * y.transpose());
-    else
-        out.noalias() = alpha * (x * y);
+    auto const product =
+        a.transpose_a ? a.transpose_b ? detail::blocked_product<T, true, true> : detail::blocked_product<T, true, false>
+        : a.transpose_b ? detail::blocked_product<T, false, true>
+                        : detail::blocked_product<T, false, false>;
+    product(k.in(0).data(), k.dims(0)[1], k.in(1).data(), k.dims(1)[1], k.out().data(), n, m, inner, n, T(a.alpha));
     if (k.has(2)) evaluate<ops::gemm>::add_scaled(k, T(a.beta));
 }
 

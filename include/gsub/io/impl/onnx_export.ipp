@@ -241,7 +241,7 @@ private:
                                [this](std::string_view stem) { return fresh_node_name(stem); },
                                [this](tensor const& t) { return small_initializer(t); },
                                [this](std::string node) { nodes_.push_back(std::move(node)); }};
-        row.write(cx);
+        row.write ? row.write(cx) : cx.write_by_fields();
     }
     // Node names share no name space with values, but a name in a fused node may serve as a value's; so all are
     // distinct.

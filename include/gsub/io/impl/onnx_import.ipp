@@ -505,7 +505,8 @@ private:
             results,
             [this](std::string_view text) { return tensors_.read(parse_onnx_tensor(text)); },
             [this, &n](std::size_t i) { return i < n.outputs.size() && read_.contains(n.outputs[i]); }};
-        auto const made = table_[*row].import(cx);
+        auto const import = table_[*row].import;
+        auto const made = import ? import(cx) : cx.add_by_fields(*row);
         if (auto const extra = cx.unread_attribute()) {
             why.reason = message({"attribute ", in_quotes(*extra), " is not supported"});
             why.hint = {};

@@ -61,6 +61,36 @@ GSUB_INLINE std::optional<double> onnx_import_context::known_number(std::size_t 
     return value;
 }
 
+GSUB_INLINE value_id onnx_import_context::add_by_fields(std::uint16_t row) {
+    auto const& op = builder_->operators().ops[row];
+    auto values = op.layout.defaults();
+    auto const assign = [](attribute_value& to, auto&& from) {
+        if (from) to = std::move(*from);
+    };
+    for (std::size_t i = 0; i < values.size(); ++i) switch (auto const& [name, kind, type] = op.attributes()[i]; type) {
+        case field_type::integer:
+        case field_type::boolean:
+            assign(values[i], integer(name));
+            break;
+        case field_type::real: // defaults are floats too: ONNX has no wider attributes
+            values[i] = real(name).value_or(static_cast<double>(static_cast<float>(values[i].real())));
+            break;
+        case field_type::text:
+            assign(values[i], text(name));
+            break;
+        case field_type::integer_list:
+            assign(values[i], integer_list(name));
+            break;
+        case field_type::real_list:
+            assign(values[i], real_list(name));
+            break;
+        case field_type::element:
+        case field_type::activation:
+            break; // no attribute of ONNX files is one of these as it is
+        }
+    return builder_->emit(row, op.intern(std::move(values)).value(), operands_, results_);
+}
+
 GSUB_INLINE onnx_attribute const* onnx_import_context::find(std::string_view name) {
     for (auto const& a : node_->attributes)
         if (a.name == name) {
@@ -167,7 +197,7 @@ GSUB_INLINE std::string serialized_tensor(std::string_view name, tensor const& t
 }
 
 GSUB_INLINE void add_attribute(std::string& node, std::string_view name, onnx_attribute_type type,
-                               std::function<void(wire_writer&)> const& value) {
+                               function_ref<void(wire_writer&)> value) {
     wire_writer{node}.message(5, [&](wire_writer& w) {
         w.bytes(1, name);
         value(w);
@@ -219,7 +249,7 @@ GSUB_INLINE std::string onnx_export_context::initializer(ints const& values) con
 }
 
 GSUB_INLINE void onnx_export_context::write(std::string_view op_type, std::span<std::string const> inputs,
-                                            std::span<std::string const> outputs, attributes_function const& attributes,
+                                            std::span<std::string const> outputs, attributes_function attributes,
                                             std::string_view domain) const {
     std::string node;
     wire_writer w{node};
@@ -231,8 +261,45 @@ GSUB_INLINE void onnx_export_context::write(std::string_view op_type, std::span<
     w.bytes(4, op_type);
     if (!domain.empty()) w.bytes(7, domain);
     onnx_attribute_writer a{node};
-    if (attributes) attributes(a);
+    attributes(a);
     emit_(std::move(node));
+}
+
+GSUB_INLINE void onnx_export_context::write(std::string_view op_type, std::span<std::string const> inputs,
+                                            std::span<std::string const> outputs) const {
+    write(op_type, inputs, outputs, [](onnx_attribute_writer&) {});
+}
+
+GSUB_INLINE void onnx_export_context::write_by_fields() const {
+    auto const& op = g_->op(node_);
+    auto const values = g_->attributes(node_).values();
+    write(
+        op.name, operands(), results(),
+        [&](onnx_attribute_writer& w) {
+            for (std::size_t i = 0; i < values.size(); ++i)
+                switch (auto const& [name, kind, type] = op.attributes()[i]; type) {
+                case field_type::integer:
+                case field_type::boolean:
+                    w.integer(name, values[i].integer());
+                    break;
+                case field_type::real:
+                    w.real(name, values[i].real());
+                    break;
+                case field_type::text:
+                    w.text(name, values[i].text());
+                    break;
+                case field_type::integer_list:
+                    w.integer_list(name, values[i].integer_list());
+                    break;
+                case field_type::real_list:
+                    w.real_list(name, values[i].real_list());
+                    break;
+                case field_type::element:
+                case field_type::activation:
+                    break; // no attribute of ONNX files is one of these as it is
+                }
+        },
+        op.domain);
 }
 
 GSUB_INLINE void onnx_export_context::unsupported(std::string reason) const {

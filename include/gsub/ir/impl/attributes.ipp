@@ -47,6 +47,44 @@ struct attribute_entry_hash {
 };
 using attribute_interner = interner<attribute_entry, attribute_entry_hash>;
 
+// Stores a value in a field; false where it names no enumerator.
+GSUB_INLINE bool assign_field(field_type type, void* at, attribute_value const& value) {
+    switch (type) {
+    case field_type::integer:
+        *static_cast<std::int64_t*>(at) = value.integer();
+        return true;
+    case field_type::boolean:
+        *static_cast<bool*>(at) = value.integer() != 0;
+        return true;
+    case field_type::real:
+        *static_cast<double*>(at) = value.real();
+        return true;
+    case field_type::text:
+        *static_cast<std::string*>(at) = value.text();
+        return true;
+    case field_type::integer_list:
+        *static_cast<ints*>(at) = value.integer_list();
+        return true;
+    case field_type::real_list:
+        *static_cast<reals*>(at) = value.real_list();
+        return true;
+    case field_type::element: {
+        auto const named = dtype_named(value.text());
+        if (!named || named == dtype::field61) return false; // no graph declares the field
+        *static_cast<dtype*>(at) = *named;
+        return true;
+    }
+    case field_type::activation:
+        for (auto a : {activation::none, activation::relu, activation::clip, activation::sigmoid, activation::tanh})
+            if (to_string(a) == value.text()) {
+                *static_cast<activation*>(at) = a;
+                return true;
+            }
+        return false;
+    }
+    return false;
+}
+
 GSUB_INLINE attribute_interner& attribute_sets() {
     static attribute_interner instance;
     static bool const nothing_is_zero = instance.intern({op_id{}, {}, nullptr, hash_of(op_id{}, {})}) == 0;
@@ -86,12 +124,65 @@ GSUB_INLINE std::string to_string(attribute_value const& value) {
     return {};
 }
 
+GSUB_INLINE std::vector<attribute_value> attribute_layout::encode(void const* attributes) const {
+    std::vector<attribute_value> values;
+    values.reserve(fields.size());
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        void const* const at = field(const_cast<void*>(attributes), i); // `field` only computes an address
+        switch (fields[i].type) {
+        case field_type::integer:
+            values.emplace_back(*static_cast<std::int64_t const*>(at));
+            break;
+        case field_type::boolean:
+            values.emplace_back(std::int64_t{*static_cast<bool const*>(at)});
+            break;
+        case field_type::real:
+            values.emplace_back(*static_cast<double const*>(at));
+            break;
+        case field_type::text:
+            values.emplace_back(*static_cast<std::string const*>(at));
+            break;
+        case field_type::integer_list:
+            values.emplace_back(*static_cast<ints const*>(at));
+            break;
+        case field_type::real_list:
+            values.emplace_back(*static_cast<reals const*>(at));
+            break;
+        case field_type::element:
+            values.emplace_back(std::string{to_string(*static_cast<dtype const*>(at))});
+            break;
+        case field_type::activation:
+            values.emplace_back(std::string{to_string(*static_cast<activation const*>(at))});
+            break;
+        }
+    }
+    return values;
+}
+
+GSUB_INLINE std::vector<attribute_value> attribute_layout::defaults() const {
+    return encode(owned().get());
+}
+
+GSUB_INLINE std::shared_ptr<void> attribute_layout::owned(void const* from) const {
+    return {make(from), destroy};
+}
+
+GSUB_INLINE std::shared_ptr<void const> attribute_layout::decode(std::span<attribute_value const> values) const {
+    auto attributes = owned();
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (!detail::assign_field(fields[i].type, field(attributes.get(), i), values[i])) return nullptr;
+    return attributes;
+}
+
 GSUB_INLINE attributes_id::attributes_id(op_id op, std::vector<attribute_value> values,
                                          std::shared_ptr<void const> typed) {
     if (values.empty()) return;
     auto const hash = detail::hash_of(op, values);
     detail::attribute_entry const entry{op, std::move(values), std::move(typed), hash};
     id_ = detail::attribute_sets().intern(entry);
+}
+GSUB_INLINE attributes_id detail::intern(op_id op, attribute_layout const& of, void const* attributes) {
+    return {op, of.encode(attributes), of.owned(attributes)};
 }
 GSUB_INLINE std::span<attribute_value const> attributes_id::values() const noexcept {
     return detail::attribute_sets()[id_].values;

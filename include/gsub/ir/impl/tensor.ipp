@@ -55,6 +55,25 @@ To convert_element(From value) {
     }
 }
 
+// Converts by way of a type that holds every value of the source, block by block: two loops a type instead of one a
+// pair of types.
+template <class Wide>
+void convert_through(tensor const& from, tensor& to) {
+    std::array<Wide, 512> block;
+    auto const count = static_cast<std::size_t>(from.elements());
+    for (std::size_t begin = 0; begin < count; begin += block.size()) {
+        auto const n = std::min(block.size(), count - begin);
+        with_storage_type(from.element(), [&]<class From> {
+            if constexpr (std::is_integral_v<From> == std::is_integral_v<Wide>)
+                std::copy_n(from.data<From>().begin() + static_cast<std::ptrdiff_t>(begin), n, block.begin());
+        });
+        with_storage_type(to.element(), [&]<class To> {
+            auto const out = to.mutable_data<To>().subspan(begin, n);
+            for (std::size_t i = 0; i < n; ++i) out[i] = convert_element<To, Wide>(block[i]);
+        });
+    }
+}
+
 // Seven significant digits: what a float has.
 GSUB_INLINE std::string short_real(double value) {
     char digits[32];
@@ -130,13 +149,10 @@ GSUB_INLINE tensor tensor::reshaped(std::span<std::int64_t const> dims) const {
 GSUB_INLINE tensor tensor::converted_to(dtype element) const {
     if (element == element_) return *this;
     auto t = uninitialized(element, dims_);
-    with_storage_type(element_, [&]<class From> {
-        with_storage_type(element, [&]<class To> {
-            auto const in = data<From>();
-            auto const out = t.template mutable_data<To>();
-            for (std::size_t i = 0; i < in.size(); ++i) out[i] = detail::convert_element<To, From>(in[i]);
-        });
-    });
+    if (is_floating(element_))
+        detail::convert_through<double>(*this, t);
+    else
+        detail::convert_through<std::int64_t>(*this, t);
     return t;
 }
 

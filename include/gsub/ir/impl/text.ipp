@@ -51,7 +51,7 @@ GSUB_INLINE void print_graph(std::string& out, any_graph const& g, text_options 
             emit({")"});
         }
         auto const values = g.attributes(n).values();
-        auto const defaults = op.default_attributes();
+        auto const defaults = op.layout.defaults();
         auto const infos = op.attributes();
         bool any = false;
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -338,7 +338,7 @@ GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits 
                 operands.push_back(reference());
             }
         if (!op.accepts(operands.size())) in.fail(message({"another number of operands for ", op.name}));
-        auto attributes = op.default_attributes();
+        auto attributes = op.layout.defaults();
         auto const infos = op.attributes();
         if (in.accept("{"))
             for (bool first = true; !in.accept("}"); first = false) {

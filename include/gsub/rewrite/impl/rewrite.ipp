@@ -65,10 +65,10 @@ public:
             if (n.kind == pattern::node_kind::category) return r_.like(labelled, operands);
             auto const row = find_row(r_.operators().ops, n.op);
             if (!row) return r_.fail("the graph's set of operators lacks one that the rule makes"), value_id{};
-            auto const attributes =
-                n.attributes       ? n.attributes(r_.matched())
-                : labelled.valid() ? g.attributes(labelled)
-                                   : *r_.operators().ops[*row].intern(r_.operators().ops[*row].default_attributes());
+            auto const attributes = n.attributes ? n.attributes(r_.matched())
+                                    : labelled.valid()
+                                        ? g.attributes(labelled)
+                                        : *r_.operators().ops[*row].intern(r_.operators().ops[*row].layout.defaults());
             return r_.emit(*row, attributes, operands,
                            labelled.valid() && !n.attributes ? g.result_count(labelled) : 1);
         }
