@@ -1,5 +1,6 @@
 #include <gsub/ir.hpp>
 #include <gsub/ir/impl/attributes.ipp>
+#include <gsub/ir/impl/blocked_layout.ipp>
 #include <gsub/ir/impl/builder.ipp>
 #include <gsub/ir/impl/decompose.ipp>
 #include <gsub/ir/impl/graph.ipp>

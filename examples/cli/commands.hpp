@@ -6,6 +6,8 @@
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/io/json.hpp>
+#include <gsub/ir/ops.hpp>
+#include <gsub/runtime/executable.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -55,6 +57,19 @@ struct run_request {
     std::string backend = "reference";
 };
 answer run(run_request const& r, session const& s);
+
+/// Builds generated kernels; says which operators have none.
+gsub::runtime::executable build_simd(gsub::graph const& g, session const& s);
+
+struct bench_request {
+    std::string model;
+    std::string backend = "simd";
+    std::size_t runs = 50, warmup = 5;
+    std::optional<double> seconds;
+    std::uint64_t seed = 1;
+    bool profile = false;
+};
+answer bench(bench_request const& r, session const& s);
 
 struct compare_request {
     std::string a, b;

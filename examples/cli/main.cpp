@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include <gsub/io/file.hpp>
 #include <gsub/report/progress.hpp>
+#include <gsub/runtime/thread_pool.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -96,7 +97,19 @@ int main(int argc, char** argv) {
     run->add_option("--output-dir", r.output_dir, "outputs are written here as output_<i>.npy")->type_name("DIR");
     run->add_option("--fill", r.fill, "make the inputs that are not given")->type_name("SEED");
     run->add_option("--repeat", r.repeat, "run so often, and tell the median time")->check(CLI::PositiveNumber);
-    run->add_option("--backend", r.backend, "what computes")->check(CLI::IsMember({"reference"}));
+    run->add_option("--backend", r.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
+
+    cli::bench_request t;
+    auto* bench = declare("bench", "time a model", t, &cli::bench);
+    bench->add_option("model", t.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    bench->add_option("--backend", t.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
+    bench->add_option("--runs", t.runs, "runs that are timed")->check(CLI::PositiveNumber);
+    bench->add_option("--warmup", t.warmup, "runs before that")->check(CLI::NonNegativeNumber);
+    bench->add_option("--time", t.seconds, "time runs for so long, whatever their number")
+        ->type_name("SECONDS")
+        ->check(CLI::PositiveNumber);
+    bench->add_option("--seed", t.seed, "seed of the inputs");
+    bench->add_flag("--profile", t.profile, "tell what each step takes");
 
     cli::compare_request c;
     auto* compare = declare("compare", "run two models on the same random inputs", c, &cli::compare);
@@ -143,7 +156,7 @@ int main(int argc, char** argv) {
     } catch (CLI::ParseError const& e) { return app.exit(e) == 0 ? 0 : static_cast<int>(gsub::error_code::usage); }
 
     gsub::report::progress_reporter progress{stderr, quiet};
-    gsub::fork_join_executor workers{threads};
+    gsub::runtime::thread_pool workers{{.threads = threads}};
     auto const fail = [&](gsub::error const& e) {
         progress.finish();
         std::fprintf(stderr, "gsub: %s\n", gsub::printable(e.message()).c_str());

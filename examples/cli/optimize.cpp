@@ -1,6 +1,7 @@
 // gsub optimize: a model in, a cheaper one out.
 #include "commands.hpp"
 #include <gsub/cost.hpp>
+#include <gsub/cost/measured.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>

@@ -1,5 +1,6 @@
 // gsub run and gsub compare: models on numbers.
 #include "commands.hpp"
+#include <gsub/driver.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>
@@ -7,6 +8,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <system_error>
 
 namespace cli {
@@ -70,6 +73,23 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 
 } // namespace
 
+gsub::runtime::executable build_simd(gsub::graph const& g, session const& s) {
+    s.watch->on_progress({"build", 0, 0, {}});
+    gsub::build_options options;
+    options.threads = s.threads;
+    options.watch = s.watch;
+    auto built = gsub::build(g, gsub::host(), options).value();
+    std::map<std::string_view, std::size_t> reference;
+    for (auto const& step : built.steps())
+        if (step.kind.starts_with("reference ")) ++reference[std::string_view{step.kind}.substr(10)];
+    if (!reference.empty()) {
+        std::string names;
+        for (auto const& [name, count] : reference) names += message({names.empty() ? "" : ", ", count, " ", name});
+        s.watch->on_note(message({"on the reference runtime: ", names}));
+    }
+    return built;
+}
+
 answer run(run_request const& r, session const& s) {
     using clock = std::chrono::steady_clock;
     s.watch->on_progress({"load", 0, 0, r.model});
@@ -78,10 +98,13 @@ answer run(run_request const& r, session const& s) {
     auto const inputs = inputs_of(r, g);
     std::vector<tensor> outputs;
     std::vector<double> seconds;
+    std::optional<gsub::runtime::executable> built;
+    if (r.backend == "simd") built = build_simd(g, s);
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
         s.watch->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();
-        outputs = gsub::evaluate_graph(g, inputs, {.threads = s.threads}).value();
+        outputs = built ? built->run(inputs, s.threads).value()
+                        : gsub::evaluate_graph(g, inputs, {.threads = s.threads}).value();
         seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count());
     }
     auto const middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);

@@ -1,6 +1,5 @@
-// Umbrella of layer cost: what a graph costs, by formula or by the clock.
+// Umbrella of layer cost: what a graph costs. `cost/measured.hpp` keeps its figures in JSON and is included by itself.
 #pragma once
 
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/concepts.hpp>
-#include <gsub/cost/measured.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/ir/attributes.hpp>
+#include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/dtype.hpp>
 #include <gsub/ir/graph.hpp>

@@ -1,5 +1,6 @@
 """The command line as its users meet it: cli.py GSUB. Exit codes, what goes where, keys of the JSON, files written."""
 import json
+import os
 import pathlib
 import struct
 import subprocess
@@ -50,7 +51,8 @@ class Cli(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def gsub(self, *arguments, exit=0):
-        done = subprocess.run([GSUB, *map(str, arguments)], capture_output=True, text=True, cwd=self.at, timeout=300)
+        done = subprocess.run([GSUB, *map(str, arguments)], capture_output=True, text=True, cwd=self.at, timeout=300,
+                              env={**os.environ, "GSUB_CACHE": str(self.at / "cache")})
         self.assertEqual(done.returncode, exit, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -60,7 +62,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "run", "compare", "convert", "verify-rules", "rules", "inspect", "models", "ops"):
+        for command in ("optimize", "run", "compare", "convert", "bench", "verify-rules", "rules", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -114,6 +116,28 @@ class Cli(unittest.TestCase):
         self.file("x.npy", npy(-1, 2, -3, 4))
         self.gsub("run", "m.onnx", "--input", "x=x.npy", "--output-dir", "new/folder")
         self.assertEqual((self.at / "new/folder/output_0.npy").read_bytes()[-16:], struct.pack("<4f", 0, 2, 0, 4))
+
+    def test_generated_kernels_compute_what_the_reference_does(self):
+        digits = DIGITS / "digits.onnx"
+        self.gsub("run", digits, "--fill", 1, "--output-dir", "reference")
+        done = self.gsub("--json", "j", "run", digits, "--fill", 1, "--backend", "simd", "--output-dir", "simd")
+        self.assertNotIn("Conv", done.stderr)
+        self.assertEqual(json.loads((self.at / "j").read_text())["backend"], "simd")
+        numbers = [struct.unpack("<10f", (self.at / way / "output_0.npy").read_bytes()[-40:]) for way in ("reference", "simd")]
+        self.assertLess(max(abs(a - b) for a, b in zip(*numbers)), 1e-4 * max(map(abs, numbers[0])))
+
+    def test_bench_times_runs_and_steps(self):
+        done = self.gsub("--json", "j", "bench", DIGITS / "digits.onnx", "--runs", 20, "--warmup", 2, "--profile")
+        self.assertIn("conv2d", done.stdout)
+        found = json.loads((self.at / "j").read_text())
+        times = found["latency_ms"]
+        self.assertTrue(0 < times["min"] <= times["median"] <= times["p90"] <= times["p99"])
+        self.assertTrue(times["min"] <= times["mean"])
+        self.assertEqual(found["runs"] + found["outliers"], 20)
+        for key in ("throughput_per_s", "build_ms", "peak_rss_mib"):
+            self.assertGreater(found[key], 0)
+        self.assertTrue(all({"name", "kind", "ms", "operations"} <= set(step) for step in found["steps"]))
+        self.gsub("bench", DIGITS / "digits.onnx", "--backend", "reference", "--time", 0.05)
 
     def test_run_fills_inputs_from_a_seed(self):
         self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))

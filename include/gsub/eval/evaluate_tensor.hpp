@@ -16,6 +16,9 @@ struct same_elements {
 template <>
 struct evaluate<ops::identity> : detail::same_elements {};
 template <>
+struct evaluate<ops::layout_transform> : detail::same_elements {
+}; // values here are row-major, whatever their type says
+template <>
 struct evaluate<ops::reshape> : detail::same_elements {};
 template <>
 struct evaluate<ops::flatten> : detail::same_elements {};

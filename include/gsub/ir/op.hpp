@@ -43,11 +43,23 @@ enum class scalar_needs : std::uint8_t {
     transcendental, ///< exp and the like
 };
 
+/// Which operands an operator reads where they are not stored in row-major order, and how its results are stored then.
+/// A layout names the storage of a value and never what it means, so every operator computes the same in all of them.
+enum class layout_rule : std::uint8_t {
+    row_major,   ///< it reads and gives row-major values alone
+    keeps,       ///< operands agree, and the result is stored as they are; those that broadcast may be row-major
+    keeps_first, ///< the result is stored as operand 0; all others are row-major
+    joins,       ///< operands agree, all of them, and the result is stored as they are
+    any,         ///< it reads every layout and says itself how the result is stored
+};
+
 /// The facts of an operator. A specialisation has
 /// `name`; `min_inputs`, `max_inputs` (`variadic` for no bound); `category`; and may have `domain` (default: ONNX's
 /// own, the empty string), `results` (1; `variadic` where attributes decide), `needs`, `commutative` (false: whether
 /// the order of the operands has no meaning), `composite` (false: given by `decompose<Op>`), `free_view` (false: result
-/// is the operand's memory), and an `attributes` struct with a `fields` tuple.
+/// is the operand's memory), `plain_reduction` (false: each operand element goes into exactly one result element, as in
+/// a mean along an axis and not in a window or a softmax), `layouts` (a `layout_rule`; `keeps` for elementwise
+/// operators, else `row_major`), and an `attributes` struct with a `fields` tuple.
 template <class Op>
 struct op_traits;
 
@@ -117,6 +129,8 @@ struct op_info {
     bool commutative = false;
     bool composite = false;
     bool free_view = false;
+    bool plain_reduction = false;
+    layout_rule layouts = layout_rule::row_major;
     attribute_layout layout;
 
     [[nodiscard]] std::span<attribute_info const> attributes() const noexcept { return layout.fields; }
@@ -146,6 +160,11 @@ struct op_info {
         if constexpr (requires { t::commutative; }) row.commutative = t::commutative;
         if constexpr (requires { t::composite; }) row.composite = t::composite;
         if constexpr (requires { t::free_view; }) row.free_view = t::free_view;
+        if constexpr (requires { t::layouts; })
+            row.layouts = t::layouts;
+        else if (t::category == op_category::elementwise)
+            row.layouts = layout_rule::keeps;
+        if constexpr (requires { t::plain_reduction; }) row.plain_reduction = t::plain_reduction;
         row.layout = layout_of<attributes_of<Op>>;
         return row;
     }

@@ -9,12 +9,13 @@
 namespace gsub {
 
 /// Every operator that gsub brings. `standard_ops::with<app::ops::swish>` adds one of the user's own.
-struct standard_ops : op_set<ops::conv, ops::batch_norm, ops::batch_norm_training, ops::max_pool, ops::average_pool,
-                             ops::global_average_pool, ops::lrn, ops::softmax, ops::dropout, ops::relu, ops::clip,
-                             ops::sigmoid, ops::tanh, ops::sqrt, ops::add, ops::sub, ops::mul, ops::div, ops::sum,
-                             ops::hard_sigmoid, ops::hard_swish, ops::cast, ops::mat_mul, ops::gemm, ops::identity,
-                             ops::concat, ops::split, ops::slice, ops::pad, ops::gather, ops::reshape, ops::flatten,
-                             ops::transpose, ops::squeeze, ops::unsqueeze, ops::shape, ops::fill, ops::dirac> {};
+struct standard_ops
+    : op_set<ops::conv, ops::batch_norm, ops::batch_norm_training, ops::max_pool, ops::average_pool,
+             ops::global_average_pool, ops::lrn, ops::softmax, ops::dropout, ops::relu, ops::clip, ops::sigmoid,
+             ops::tanh, ops::sqrt, ops::add, ops::sub, ops::mul, ops::div, ops::sum, ops::hard_sigmoid, ops::hard_swish,
+             ops::cast, ops::mat_mul, ops::gemm, ops::identity, ops::concat, ops::split, ops::slice, ops::pad,
+             ops::gather, ops::reshape, ops::flatten, ops::transpose, ops::squeeze, ops::unsqueeze, ops::shape,
+             ops::fill, ops::dirac, ops::layout_transform> {};
 
 /// A graph over the standard operators.
 using graph = basic_graph<standard_ops>;

@@ -29,6 +29,7 @@ struct window_attributes {
 template <>
 struct op_traits<ops::conv> {
     static constexpr std::string_view name = "Conv";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int min_inputs = 2, max_inputs = 3;
     static constexpr auto category = op_category::contraction;
     static constexpr auto needs = scalar_needs::ring;
@@ -48,6 +49,7 @@ struct op_traits<ops::conv> {
 template <>
 struct op_traits<ops::batch_norm> {
     static constexpr std::string_view name = "BatchNormalization";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int min_inputs = 5, max_inputs = 5; ///< x, scale, shift, mean, variance
     static constexpr auto category = op_category::elementwise;
     static constexpr auto needs = scalar_needs::field; // the square root is uninterpreted in a field
@@ -72,6 +74,7 @@ struct op_traits<ops::batch_norm_training> {
 template <>
 struct op_traits<ops::max_pool> {
     static constexpr std::string_view name = "MaxPool";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int min_inputs = 1, max_inputs = 1, results = variadic;
     static constexpr auto category = op_category::reduction;
     static constexpr auto needs = scalar_needs::ordered;
@@ -90,6 +93,7 @@ struct op_traits<ops::max_pool> {
 template <>
 struct op_traits<ops::average_pool> {
     static constexpr std::string_view name = "AveragePool";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::reduction;
     static constexpr auto needs = scalar_needs::field;
@@ -108,6 +112,7 @@ struct op_traits<ops::average_pool> {
 template <>
 struct op_traits<ops::global_average_pool> {
     static constexpr std::string_view name = "GlobalAveragePool";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::reduction;
     static constexpr auto needs = scalar_needs::field;
@@ -115,6 +120,7 @@ struct op_traits<ops::global_average_pool> {
 template <>
 struct op_traits<ops::lrn> {
     static constexpr std::string_view name = "LRN";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::reduction;
     struct attributes {

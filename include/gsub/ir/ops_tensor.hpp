@@ -16,12 +16,13 @@ struct pad {};      ///< a border; widths are an attribute, or operands where th
 struct gather {};   ///< entries of x along an axis, chosen by an integer tensor
 struct reshape {
 }; ///< other dimensions, same elements; the shape is an attribute, or an operand where it is not constant
-struct flatten {};   ///< reshape to a matrix, split before an axis
-struct transpose {}; ///< permuted dimensions
-struct squeeze {};   ///< dimensions of size one removed
-struct unsqueeze {}; ///< dimensions of size one inserted
-struct shape {};     ///< the dimensions of x as an i64 vector
-struct fill {};      ///< ONNX's ConstantOfShape: a tensor of one repeated value
+struct flatten {};          ///< reshape to a matrix, split before an axis
+struct transpose {};        ///< permuted dimensions
+struct squeeze {};          ///< dimensions of size one removed
+struct unsqueeze {};        ///< dimensions of size one inserted
+struct shape {};            ///< the dimensions of x as an i64 vector
+struct fill {};             ///< ONNX's ConstantOfShape: a tensor of one repeated value
+struct layout_transform {}; ///< x, stored in another order: the elements are the same at the same indices
 struct dirac {
 }; ///< the kernel of the identity convolution: w[o,i,r,c] = 1 where i = o mod (o/group), r = row, c = column
 } // namespace gsub::ops
@@ -43,10 +44,12 @@ struct view_traits : injective_traits {
 template <>
 struct op_traits<ops::identity> : detail::view_traits {
     static constexpr std::string_view name = "Identity";
+    static constexpr auto layouts = layout_rule::keeps_first;
 };
 template <>
 struct op_traits<ops::concat> : detail::injective_traits {
     static constexpr std::string_view name = "Concat";
+    static constexpr auto layouts = layout_rule::joins;
     static constexpr int max_inputs = variadic;
     struct attributes {
         std::int64_t axis = 0;
@@ -148,6 +151,7 @@ struct op_traits<ops::unsqueeze> : detail::view_traits {
 template <>
 struct op_traits<ops::shape> {
     static constexpr std::string_view name = "Shape";
+    static constexpr auto layouts = layout_rule::any;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::injective;
     static constexpr bool free_view = true; // no element is read
@@ -189,6 +193,20 @@ struct op_traits<ops::dirac> {
     };
 };
 
+template <>
+struct op_traits<ops::layout_transform> : detail::injective_traits {
+    static constexpr std::string_view name = "LayoutTransform", domain = "gsub";
+    static constexpr auto layouts = layout_rule::any;
+    struct attributes {
+        std::string to{}; ///< a layout such as `NCHW16c`; empty: row-major
+        static constexpr auto fields = std::tuple{field{"to", &attributes::to}};
+    };
+};
+
+template <>
+struct infer_shape<ops::layout_transform> {
+    static void infer(infer_context& cx);
+};
 template <>
 struct infer_shape<ops::identity> {
     static void infer(infer_context& cx);

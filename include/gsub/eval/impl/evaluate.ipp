@@ -207,7 +207,8 @@ private:
         infer(g_.operators(), g_.row(n), cx);
         if (cx.failed()) throw fault(n, error_code::invalid_input, cx.reason());
         for (std::size_t port = 0; port < types.size(); ++port) {
-            auto const declared_type = std::exchange(types[port], cx.result_type(port));
+            auto declared_type = std::exchange(types[port], cx.result_type(port));
+            declared_type.arrangement = types[port].arrangement = {}; // tensors are row-major here
             if (!types[port].is_static())
                 throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
             if (!compatible(types[port], declared_type))

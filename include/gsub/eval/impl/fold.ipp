@@ -12,7 +12,9 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, std::span<eval_row const> 
     std::vector<value_id> frontier;
     std::uint64_t total = 0;
     for (auto n : g.order()) {
-        if (!g.constant(n) || g.is<ops::constant>(n) || (g.is<ops::fill>(n) && g.operand_count(n) == 0)) continue;
+        auto const stored_anew = g.is<ops::layout_transform>(n) && g.is<ops::constant>(g.operand(n, 0).node);
+        if (!g.constant(n) || g.is<ops::constant>(n) || stored_anew || (g.is<ops::fill>(n) && g.operand_count(n) == 0))
+            continue;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
             value_id const v{n, port};
             bool read = false;
@@ -50,7 +52,9 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, std::span<eval_row const> 
     if (!values) return values.error().within("folding constants");
     auto const first_new = static_cast<std::uint32_t>(g.capacity());
     for (std::size_t i = 0; i < frontier.size(); ++i) {
-        auto const folded = g.add_constant(std::move((*values)[i]));
+        auto const stored = g.type(frontier[i]).arrangement; // constants are row-major
+        auto folded = g.add_constant(std::move((*values)[i]));
+        if (!stored.empty()) folded = g.add<ops::layout_transform>({.to = std::string{stored.text()}}, {folded});
         g.inherit_sources(folded.node, {&frontier[i].node, 1});
         g.replace_uses(frontier[i], folded);
     }

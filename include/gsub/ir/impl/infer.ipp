@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/infer.hpp>
 
 namespace gsub {
@@ -83,6 +84,46 @@ GSUB_INLINE element_knowledge element_of(dtype element, std::int64_t value) {
     return fits ? element_knowledge{true, value, {}} : element_knowledge{};
 }
 
+// Whether an operator reads its operands as they are stored; else it has failed.
+GSUB_INLINE bool reads_layouts(infer_context& cx) {
+    auto const rule = cx.op().layouts;
+    if (rule == layout_rule::any || rule == layout_rule::keeps) return true;
+    for (std::size_t i = 0; i < cx.operands(); ++i) {
+        auto const free = rule == layout_rule::joins || (rule == layout_rule::keeps_first && i == 0);
+        auto const expected = free && cx.has(0) ? cx.type(0).arrangement : layout{};
+        if (!cx.has(i) || cx.type(i).arrangement == expected) continue;
+        cx.fail(message({"operand ", i, " is ", to_string(cx.type(i)), "; it has to be ",
+                         expected.empty() ? std::string_view{"row-major"} : expected.text()}));
+        return false;
+    }
+    return true;
+}
+
+// How the results are stored, once their dimensions are known.
+GSUB_INLINE void infer_layouts(infer_context& cx) {
+    auto const rule = cx.op().layouts;
+    if (rule == layout_rule::any || rule == layout_rule::row_major || cx.results() == 0) return;
+    layout stored;
+    for (std::size_t i = 0; i < cx.operands() && (rule == layout_rule::keeps || i == 0); ++i)
+        if (cx.has(i) && stored.empty()) stored = cx.type(i).arrangement;
+    if (stored.empty()) return;
+    for (std::size_t i = 0; i < cx.operands() && rule == layout_rule::keeps; ++i) {
+        if (!cx.has(i)) continue;
+        auto const& t = cx.type(i);
+        auto const broadcasts = t.ranked && !(t.dims == cx.result_type(0).dims);
+        if (t.arrangement == stored || (t.arrangement.empty() && broadcasts)) continue;
+        return cx.fail(message({"operand ", i, " is ", to_string(t), ", another one is stored as ", stored.text(),
+                                "; they have to agree"}));
+    }
+    for (std::size_t port = 0; port < cx.results(); ++port) {
+        auto type = cx.result_type(port);
+        type.arrangement = stored;
+        if (auto const reason = misfit(stored, type); !reason.empty())
+            return cx.fail(message({"result ", port, " cannot be ", to_string(type), ": ", reason}));
+        cx.result(port, std::move(type));
+    }
+}
+
 // Inference of a composite operator; needs graphs, hence defined with them (impl/decompose.ipp).
 void infer_by_decomposition(dialect const& d, std::uint16_t row, infer_context& cx);
 } // namespace detail
@@ -93,12 +134,14 @@ GSUB_INLINE void infer(dialect const& d, std::uint16_t row, infer_context& cx) {
         if (!cx.has(static_cast<std::size_t>(i))) return cx.fail(message({"operand ", i, " is required"}));
     if (op.results != variadic && cx.results() != static_cast<std::size_t>(op.results))
         return cx.fail(message({cx.results(), " results asked for, it has ", op.results}));
+    if (!detail::reads_layouts(cx)) return;
     if (auto* const rule = d.infer[row].infer)
         rule(cx);
     else if (d.infer[row].build)
         detail::infer_by_decomposition(d, row, cx);
     else
         cx.fail("has no type inference: specialise gsub::infer_shape or gsub::decompose for it");
+    if (!cx.failed()) detail::infer_layouts(cx);
 }
 
 } // namespace gsub

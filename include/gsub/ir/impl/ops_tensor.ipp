@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/ops_tensor.hpp>
 
 #include <algorithm>
@@ -55,6 +56,15 @@ GSUB_INLINE void infer_shape<ops::identity>::infer(infer_context& cx) {
     if (cx.known(0)) cx.result_knowledge(*cx.known(0));
 }
 
+GSUB_INLINE void infer_shape<ops::layout_transform>::infer(infer_context& cx) {
+    auto type = cx.type(0);
+    layout const to{cx.attributes<ops::layout_transform>().to};
+    if (auto const reason = misfit(to, type); !reason.empty()) return cx.fail(std::string{reason});
+    type.arrangement = to;
+    cx.result(0, std::move(type));
+    if (auto const* k = cx.known(0)) cx.result_knowledge(*k);
+}
+
 GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
     auto const given = cx.attributes<ops::concat>().axis;
     auto out = cx.type(0);
@@ -87,6 +97,12 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
                     ? dim{total.size() + d.size()}
                     : dim{};
     }
+    if (auto const blocked = out.ranked && axis ? parse_layout(out.arrangement.text()) : std::nullopt;
+        blocked && blocked->axis == *axis)
+        for (std::size_t i = 0; i < cx.operands(); ++i)
+            if (auto const d = cx.type(i).dims[*axis]; !d.fixed() || d.size() % blocked->block != 0)
+                return cx.fail(message({"operand ", i, " is ", to_string(cx.type(i)), "; blocks of ", blocked->block,
+                                        " are joined only where they are full"}));
     if (out.ranked && axis) out.dims[*axis] = total;
     cx.result(0, out);
     tensor_knowledge joined;

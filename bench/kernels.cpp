@@ -1,0 +1,118 @@
+// Generated kernels, one by one, as a share of the rate of multiply-adds that this process reaches on one core.
+#include "measurement.hpp"
+#include <gsub/cost/analytic.hpp>
+#include <gsub/driver/build.hpp>
+#include <gsub/driver/optimize.hpp>
+#include <gsub/models/catalogue.hpp>
+
+#include <cstring>
+#include <set>
+
+namespace {
+
+using namespace gsub;
+using kernel_call = void (*)(void* const*, std::int64_t, std::int64_t);
+
+// Independent chains of multiply-adds on registers; returns so that nothing is left out.
+std::string peak_text(codegen::isa const& set) {
+    std::string chains, first, last;
+    for (int i = 0; i < 12; ++i) {
+        first += message({"  vf a", i, " = x + ", i, ".0f;\n"});
+        chains += message({"    asm volatile(\"\" : \"+", set.vector_bytes == 64 ? "v" : "x", "\"(a", i, ")); a", i,
+                           " = a", i, " * x + y;\n"});
+        last += message({i ? " + a" : "a", i});
+    }
+    return message(
+        {"typedef float vf __attribute__((vector_size(", set.vector_bytes, ")));\n",
+         "extern \"C\" __attribute__((visibility(\"default\"))) void peak(void* const* b, long begin, long end) {\n",
+         "  vf* p = (vf*)b[0]; vf x = p[0], y = p[1];\n", first, "  for (long i = begin; i < end; ++i) {\n", chains,
+         "  }\n  p[2] = ", last, ";\n}\n"});
+}
+
+struct measured_kernel {
+    std::string name;
+    kernel_call call;
+    std::int64_t positions;
+    double operations;
+    std::vector<tensor> memory;
+    std::vector<void*> addresses;
+    bench::sample share;
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::vector<std::string> names(argv + 1, argv + argc);
+    if (names.empty()) names = {"resnet50", "mobilenet_v2", "inception_v3", "squeezenet1_1"};
+    auto const machine = host();
+    auto const& set = codegen::isa_of(machine);
+    bench::reporter report{"kernels"};
+
+    auto const with = runtime::find_compiler().value();
+    auto const peak = runtime::load_kernels(
+                          std::vector<runtime::kernel_source>{{peak_text(set), "peak", std::string{set.flags}}}, with)
+                          .value();
+    auto const run_peak = reinterpret_cast<kernel_call>(peak[0].function());
+    auto peak_memory = tensor::zeros(dtype::f32, ints{64});
+    void* peak_address[] = {peak_memory.mutable_raw().data()};
+    constexpr std::int64_t turns = 200'000;
+    auto const peak_rate = [&] {
+        return 12.0 * 2 * set.lanes() * turns / bench::seconds_of([&] { run_peak(peak_address, 0, turns); });
+    };
+
+    std::vector<measured_kernel> kernels;
+    std::set<std::string> seen;
+    for (auto const& name : names) {
+        auto const* const entry = models::find_model(name);
+        if (!entry) return std::fprintf(stderr, "no model %s\n", name.c_str()), 2;
+        auto const g = entry->build(1);
+        auto const better = optimize(g, cost::roofline{}, {.alpha = 1.05}).value();
+        auto const p = plan(better, table_of<eval_row, standard_ops>(), set).value();
+        auto const loaded = runtime::load_kernels(p.kernels, with).value();
+        for (auto const& s : p.steps) {
+            if (s.kernel < 0 || s.operations < 1e6) continue;
+            auto const& text = p.kernels[static_cast<std::size_t>(s.kernel)].text;
+            if (!seen.insert(text).second) continue;
+            measured_kernel k{message({name, " ", s.kind, " ", s.name}),
+                              reinterpret_cast<kernel_call>(loaded[static_cast<std::size_t>(s.kernel)].function()),
+                              s.positions,
+                              s.operations,
+                              {},
+                              {},
+                              {}};
+            random_stream r{1};
+            for (auto v : s.values) {
+                k.memory.push_back(tensor::zeros(
+                    dtype::f32, ints{static_cast<std::int64_t>(p.values[static_cast<std::size_t>(v)].size / 4)}));
+                fill_random(k.memory.back(), r.split(static_cast<std::uint64_t>(v)));
+                k.addresses.push_back(k.memory.back().mutable_raw().data());
+            }
+            kernels.push_back(std::move(k));
+        }
+        // The objects stay: their functions are called below.
+        static std::vector<std::vector<runtime::loaded_kernel>> kept;
+        kept.push_back(loaded);
+    }
+
+    bench::sample peaks;
+    for (int round = 0; round < 7; ++round)
+        for (auto& k : kernels) {
+            auto const before = peak_rate();
+            auto const times = std::max<std::int64_t>(1, static_cast<std::int64_t>(4e8 / k.operations));
+            auto const seconds = bench::seconds_of([&] {
+                for (std::int64_t i = 0; i < times; ++i) k.call(k.addresses.data(), 0, k.positions);
+            });
+            auto const rate = std::max(before, peak_rate());
+            peaks.values.push_back(rate / 1e9);
+            k.share.values.push_back(k.operations * static_cast<double>(times) / seconds / rate);
+        }
+
+    report.add("peak", "multiply-adds on registers, one core, GFLOP/s", peaks, "x");
+    bench::sample bound;
+    for (auto const& k : kernels) {
+        report.add("share of peak", message({k.name, ", ", report::human(k.operations, "FLOP")}), k.share, "x");
+        if (k.operations >= 50e6) bound.values.push_back(k.share.median());
+    }
+    report.add("share of peak, kernels of 50 MFLOP and more", "least, median and most of them", bound, "x");
+    return report.finish();
+}

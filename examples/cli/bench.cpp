@@ -1,0 +1,114 @@
+// gsub bench: how long a model takes.
+#include "commands.hpp"
+#include <gsub/driver.hpp>
+#include <gsub/eval.hpp>
+#include <gsub/io.hpp>
+#include <gsub/report.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <sys/resource.h>
+
+namespace cli {
+
+namespace {
+
+using gsub::message;
+using clock = std::chrono::steady_clock;
+
+double since(clock::time_point begin) {
+    return std::chrono::duration<double>(clock::now() - begin).count();
+}
+
+// Without what lies further than three standard deviations from the mean.
+std::vector<double> without_outliers(std::vector<double> const& times) {
+    double sum = 0, squares = 0;
+    for (auto t : times) sum += t, squares += t * t;
+    auto const n = static_cast<double>(times.size());
+    auto const mean = sum / n, deviation = std::sqrt(std::max(0.0, squares / n - mean * mean));
+    std::vector<double> kept;
+    for (auto t : times)
+        if (std::abs(t - mean) <= 3 * deviation) kept.push_back(t);
+    return kept.empty() ? times : kept;
+}
+
+double quantile(std::vector<double> const& sorted, double q) {
+    return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+} // namespace
+
+answer bench(bench_request const& r, session const& s) {
+    s.watch->on_progress({"load", 0, 0, r.model});
+    auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    auto const inputs = gsub::random_inputs(g, r.seed);
+
+    auto const begin = clock::now();
+    std::optional<gsub::runtime::executable> built;
+    if (r.backend == "simd") {
+        built = build_simd(g, s);
+    } else {
+        gsub::build_options options;
+        options.generate = false;
+        options.threads = s.threads;
+        built = gsub::build(g, gsub::host(), options).value();
+    }
+    auto const build_seconds = since(begin);
+    auto context = built->make_context();
+    std::vector<gsub::tensor> outputs;
+    for (auto const& t : built->outputs()) outputs.push_back(gsub::tensor::zeros(t));
+
+    s.watch->on_progress({"run", 0, r.runs, {}});
+    for (std::size_t i = 0; i < r.warmup; ++i) built->run(context, inputs, outputs, *s.threads).value();
+    std::vector<double> times;
+    auto const start = clock::now();
+    while (r.seconds ? times.empty() || since(start) < *r.seconds : times.size() < r.runs) {
+        auto const one = clock::now();
+        built->run(context, inputs, outputs, *s.threads).value();
+        times.push_back(since(one));
+    }
+    auto kept = without_outliers(times);
+    std::sort(kept.begin(), kept.end());
+    double mean = 0;
+    for (auto t : kept) mean += t / static_cast<double>(kept.size());
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+
+    answer a;
+    a.data["model"] = r.model;
+    a.data["backend"] = r.backend;
+    a.data["threads"] = s.threads->concurrency();
+    a.data["runs"] = kept.size();
+    a.data["outliers"] = times.size() - kept.size();
+    a.data["latency_ms"] = {{"min", kept.front() * 1e3},
+                            {"median", quantile(kept, 0.5) * 1e3},
+                            {"mean", mean * 1e3},
+                            {"p90", quantile(kept, 0.9) * 1e3},
+                            {"p99", quantile(kept, 0.99) * 1e3}};
+    a.data["throughput_per_s"] = 1 / mean;
+    a.data["build_ms"] = build_seconds * 1e3;
+    a.data["peak_rss_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
+    gsub::report::table t{{"min", "median", "mean", "p90", "p99", "build", "peak memory"}};
+    t.add({gsub::report::human(kept.front(), "s"), gsub::report::human(quantile(kept, 0.5), "s"),
+           gsub::report::human(mean, "s"), gsub::report::human(quantile(kept, 0.9), "s"),
+           gsub::report::human(quantile(kept, 0.99), "s"), gsub::report::human(build_seconds, "s"),
+           gsub::report::human(static_cast<double>(usage.ru_maxrss) * 1024, "B")});
+    a.text = t.text();
+    if (r.profile) {
+        gsub::report::table steps{{"step", "kind", "time", "GFLOP/s"}};
+        a.data["steps"] = gsub::io::json::array();
+        auto const profiles = built->profile(inputs, *s.threads).value();
+        for (auto const& p : profiles) {
+            auto const rate = p.operations / p.seconds / 1e9;
+            steps.add({p.name, p.kind, gsub::report::human(p.seconds, "s"),
+                       p.operations > 0 ? message({std::round(rate * 10) / 10}) : ""});
+            a.data["steps"].push_back(
+                {{"name", p.name}, {"kind", p.kind}, {"ms", p.seconds * 1e3}, {"operations", p.operations}});
+        }
+        a.text += message({"\n", steps.text()});
+    }
+    return a;
+}
+
+} // namespace cli

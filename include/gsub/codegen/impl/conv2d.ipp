@@ -1,0 +1,145 @@
+#pragma once
+
+#include <gsub/codegen/conv2d.hpp>
+#include <gsub/codegen/register_tile.hpp>
+#include <gsub/core/result.hpp>
+
+#include <algorithm>
+
+namespace gsub::codegen {
+
+namespace detail {
+
+GSUB_INLINE bool is_depthwise(conv2d_shape const& s) {
+    return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+}
+// Rows of pixels follow each other without a gap in what is read too: they are joined to one row.
+GSUB_INLINE bool is_flat(conv2d_shape const& s) {
+    return s.blocked_input && s.kernel[0] == 1 && s.kernel[1] == 1 && s.stride[0] == 1 && s.stride[1] == 1 &&
+           s.pads == std::array<std::int64_t, 4>{};
+}
+GSUB_INLINE std::int64_t blocks(std::int64_t channels, isa const& set) {
+    return (channels + set.lanes() - 1) / set.lanes();
+}
+
+} // namespace detail
+
+GSUB_INLINE double conv2d_shape::operations() const noexcept {
+    return 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) * static_cast<double>(out(0) * out(1)) *
+           static_cast<double>(in_channels / groups) * static_cast<double>(kernel[0] * kernel[1]);
+}
+
+GSUB_INLINE conv2d_config default_config(conv2d_shape const& s, isa const& set) {
+    auto const flat = detail::is_flat(s);
+    auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
+    auto const out_blocks = detail::blocks(s.out_channels, set) / (detail::is_depthwise(s) ? 1 : s.groups);
+    conv2d_config best;
+    if (detail::is_depthwise(s)) {
+        best.tile_ow = static_cast<std::int32_t>(std::min<std::int64_t>(row, set.registers / 2 - 2));
+        return best;
+    }
+    auto const tile = best_tile(row, out_blocks, set);
+    best.tile_ow = tile.pixels;
+    best.tile_oc = tile.vectors;
+    best.unroll_ic = s.kernel[0] * s.kernel[1] == 1 ? std::min(4, set.lanes()) : 1;
+    if (flat) {
+        auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
+        // As many tiles a position as leave enough positions, and divide evenly.
+        for (std::int32_t chunk = 1; chunk <= 16; ++chunk)
+            if (tiles % chunk == 0) best.chunk = chunk;
+        // What is read again and again should be the smaller.
+        best.oc_inner = row * s.in_channels > s.in_channels * s.out_channels;
+    }
+    return best;
+}
+
+GSUB_INLINE loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set) {
+    auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
+    auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
+    std::int64_t const l = set.lanes();
+    if (s.groups != 1 && !depthwise &&
+        (!s.blocked_input || (s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
+        refuse("grouped convolution whose groups are not whole blocks of channels");
+    if (depthwise && !s.blocked_input) refuse("depthwise convolution of an input that is not blocked");
+    if (c.tile_ow < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0)
+        throw error{error_code::usage, "a knob of conv2d that does not apply"};
+
+    auto const ocb = detail::blocks(s.out_channels, set),
+               icb = detail::blocks(s.in_channels, set) / (depthwise ? 1 : s.groups);
+    auto const oh = s.out(0), ow = s.out(1), ih = s.in[0], iw = s.in[1];
+    auto const in_channels = s.blocked_input ? icb : s.in_channels;
+    auto const in_lanes = s.blocked_input ? l : 1;
+
+    loop::expression_builder e{"conv2d"};
+    auto const n = e.spatial("n", s.batch), g = e.spatial("g", depthwise ? 1 : s.groups),
+               o = e.spatial("oc", depthwise ? ocb : ocb / s.groups), y = e.spatial("oh", flat ? 1 : oh),
+               x = e.spatial("ow", flat ? oh * ow : ow), lane = e.spatial("lane", l);
+    auto const i = e.reduction("ic", depthwise ? 1 : in_channels), ky = e.reduction("kh", s.kernel[0]),
+               kx = e.reduction("kw", s.kernel[1]), inner = e.reduction("ici", depthwise ? 1 : in_lanes);
+    auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
+               column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
+    auto const out_block = g * (ocb / (depthwise ? 1 : s.groups)) + o;
+    auto const in_block = depthwise ? o : g * icb + i;
+
+    auto const h = flat ? 1 : ih, w = flat ? ih * iw : iw;
+    auto const all_in = s.blocked_input ? detail::blocks(s.in_channels, set) : s.in_channels;
+    auto const in = e.input("x", {s.batch, all_in, h, w, in_lanes});
+    auto const weights = depthwise ? e.input("w", {ocb, s.kernel[0], s.kernel[1], l})
+                                   : e.input("w", {ocb, in_channels, s.kernel[0], s.kernel[1], in_lanes, l});
+    auto const bias = s.bias ? e.input("bias", {ocb, l}) : -1;
+    auto const residual = s.residual ? e.input("residual", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l}) : -1;
+    auto const out = e.output("y", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l});
+
+    auto const read = e.at(in, {n, in_block, row, column, depthwise ? lane : inner});
+    auto const weight =
+        depthwise ? e.at(weights, {o, ky, kx, lane}) : e.at(weights, {out_block, i, ky, kx, inner, lane});
+    auto v = e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight, {{row, h}, {column, w}});
+    if (s.residual) v = v + e.at(residual, {n, out_block, y, x, lane});
+    if (s.low > -1e300) v = max(v, e.constant(s.low));
+    if (s.high < 1e300) v = min(v, e.constant(s.high));
+    loop::schedule plan{e.store(out, {n, out_block, y, x, lane}, v)};
+
+    auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
+    auto const [oo, oi] = plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);
+    auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
+    auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
+    auto const [io, iu] = plan.split(loop_of("ici"), depthwise ? 1 : std::min<std::int64_t>(c.unroll_ic, in_lanes));
+    auto const batch = loop_of("n"), group = loop_of("g"), rows = loop_of("oh"), taps = loop_of("kw");
+    if (c.oc_inner)
+        plan.reorder(
+            {batch, rows, xc, group, oo, xt, loop_of("ic"), loop_of("kh"), taps, io, iu, xi, oi, loop_of("lane")});
+    else
+        plan.reorder(
+            {batch, group, oo, rows, xc, xt, loop_of("ic"), loop_of("kh"), taps, io, iu, xi, oi, loop_of("lane")});
+    auto joined = plan.loops()[0].var;
+    for (int k = 0; k < 4; ++k) joined = plan.fuse(joined, plan.loops()[1].var);
+    plan.parallel(joined);
+    plan.unroll(taps);
+    plan.unroll(iu);
+    plan.unroll(xi);
+    plan.unroll(oi);
+    plan.vectorize(loop_of("lane"));
+    return plan.finish();
+}
+
+GSUB_INLINE std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
+                                                   isa const& set) {
+    auto const depthwise = detail::is_depthwise(s);
+    auto const l = static_cast<std::int64_t>(set.lanes()), per_group = s.in_channels / s.groups;
+    auto const area = s.kernel[0] * s.kernel[1];
+    auto const in_lanes = s.blocked_input && !depthwise ? l : 1;
+    auto const in_blocks = (per_group + in_lanes - 1) / in_lanes;
+    auto const out_blocks = detail::blocks(s.out_channels, set);
+    std::vector<float> packed(static_cast<std::size_t>(out_blocks * in_blocks * area * in_lanes * l), 0.0f);
+    for (std::int64_t o = 0; o < s.out_channels; ++o)
+        for (std::int64_t i = 0; i < per_group; ++i)
+            for (std::int64_t k = 0; k < area; ++k) {
+                auto const at =
+                    ((((o / l) * in_blocks + i / in_lanes) * area + k) * in_lanes + i % in_lanes) * l + o % l;
+                packed[static_cast<std::size_t>(at)] =
+                    weights[static_cast<std::size_t>((o * per_group + i) * area + k)];
+            }
+    return packed;
+}
+
+} // namespace gsub::codegen

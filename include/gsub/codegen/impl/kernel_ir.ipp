@@ -1,0 +1,76 @@
+#pragma once
+
+#include <gsub/codegen/kernel_ir.hpp>
+#include <gsub/core/message.hpp>
+
+namespace gsub::codegen {
+
+GSUB_INLINE std::string_view to_string(opcode op) noexcept {
+    constexpr std::string_view names[] = {
+        "splat",   "load",        "broadcast",    "store",          "copy",
+        "add",     "subtract",    "multiply",     "divide",         "maximum",
+        "minimum", "square_root", "multiply_add", "accumulate_add", "accumulate_maximum"};
+    return names[static_cast<std::size_t>(op)];
+}
+
+namespace detail {
+
+GSUB_INLINE std::string limits_text(std::vector<limit> const& limits, std::string_view how, kernel const& k) {
+    std::string text;
+    for (auto const& l : limits) {
+        auto one = loop::to_string(l.value, k.names);
+        if (l.divisor != 1) one = message({"ceil((", one, ") / ", l.divisor, ")"});
+        text = text.empty() ? one : message({how, "(", text, ", ", one, ")"});
+    }
+    return text;
+}
+
+GSUB_INLINE void print(std::vector<node> const& nodes, std::string const& indent, kernel const& k, std::string& out) {
+    auto const name = [&](variable v) -> std::string const& { return k.names[static_cast<std::size_t>(v)]; };
+    for (auto const& n : nodes) switch (n.kind) {
+        case node_kind::loop:
+            out += message({indent, "for ", name(n.var), " in ", limits_text(n.begin, "max", k), " .. ",
+                            limits_text(n.end, "min", k), ":\n"});
+            print(n.body, indent + "  ", k, out);
+            break;
+        case node_kind::part:
+            out += message({indent, name(n.var), " = ", name(n.of), " / ", n.divisor, " % ", n.extent, "\n"});
+            break;
+        case node_kind::branch:
+            out += indent + "if";
+            for (auto const& c : n.conditions)
+                out += message({" 0 <= ", loop::to_string(c.value, k.names), " < ", c.extent});
+            out += ":\n";
+            print(n.body, indent + "  ", k, out);
+            if (!n.otherwise.empty()) {
+                out += indent + "else:\n";
+                print(n.otherwise, indent + "  ", k, out);
+            }
+            break;
+        case node_kind::block:
+            for (auto const& i : n.code) {
+                out += indent;
+                if (i.result >= 0) out += message({"r", i.result, " = "});
+                out += to_string(i.op);
+                if (i.op == opcode::splat) out += message({" ", i.value});
+                for (auto o : i.operands)
+                    if (o >= 0) out += message({" r", o});
+                if (i.buffer >= 0)
+                    out += message({" ", k.buffers[static_cast<std::size_t>(i.buffer)].name, "[",
+                                    loop::to_string(i.offset, k.names), "]"});
+                if (i.lanes > 0 && i.lanes < k.lanes) out += message({" lanes ", i.lanes});
+                out += "\n";
+            }
+            break;
+        }
+}
+
+} // namespace detail
+
+GSUB_INLINE std::string to_string(kernel const& k) {
+    std::string text = message({"kernel ", k.name, ", ", k.lanes, " lanes\n"});
+    detail::print(k.body, "  ", k, text);
+    return text;
+}
+
+} // namespace gsub::codegen

@@ -1,0 +1,503 @@
+#pragma once
+
+#include <gsub/codegen/lower.hpp>
+#include <gsub/core/message.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace gsub::codegen {
+
+namespace detail {
+
+enum class truth : std::uint8_t { no, unknown, yes };
+
+class nest_lowerer {
+public:
+    nest_lowerer(loop::loop_nest const& nest, std::string_view name, lower_options const& options)
+        : nest_(nest), options_(options), ranges_(nest.ranges), decided_(nest.what.bounds.size(), 0) {
+        if (nest.parallel_loops() > 1) fail(error_code::usage, "a kernel has one parallel loop: fuse them");
+        if (nest.loops.empty() || nest.loops.back().kind != loop::loop_kind::vectorized)
+            fail(error_code::usage, "a kernel has a vectorised loop");
+        lane_ = nest.loops.back().var;
+        loop_of_.resize(nest.names.size());
+        for (std::size_t i = 0; i < nest.loops.size(); ++i) loop_of_[static_cast<std::size_t>(nest.loops[i].var)] = i;
+        for (auto const& p : nest.parts)
+            loop_of_[static_cast<std::size_t>(p.var)] = loop_of_[static_cast<std::size_t>(p.of)];
+        made_.name = name;
+        made_.buffers = nest.what.buffers;
+        made_.names = nest.names;
+        made_.lanes = static_cast<std::int32_t>(nest.loops.back().extent);
+        made_.parallel_extent = nest.parallel_extent();
+        if (nest.parallel_loops() == 1) made_.parallel = nest.loops[0].var;
+    }
+
+    kernel run() {
+        descend(0, made_.body);
+        return std::move(made_);
+    }
+
+private:
+    using nodes = std::vector<node>;
+
+    [[noreturn]] static void fail(error_code code, std::string_view reason) {
+        throw error{code, message({"lowering: ", reason})};
+    }
+    [[noreturn]] static void fail_reduction() {
+        fail(error_code::unsupported, "a reduction is split by a factor of its extent");
+    }
+    loop::interval& range(variable v) { return ranges_[static_cast<std::size_t>(v)]; }
+    [[nodiscard]] bool known(variable v) const {
+        auto const& r = ranges_[static_cast<std::size_t>(v)];
+        return r.low == r.high;
+    }
+    // Variables with one value left become numbers.
+    [[nodiscard]] affine resolved(affine const& a) const {
+        affine out = a.constant();
+        for (auto const& t : a.terms())
+            out += known(t.of) ? affine{t.factor * ranges_[static_cast<std::size_t>(t.of)].low}
+                               : affine::of(t.of, t.factor);
+        return out;
+    }
+    [[nodiscard]] truth check(loop::bound const& b) const {
+        auto const r = loop::range_of(b.value, ranges_);
+        if (r.low >= 0 && r.high < b.extent) return truth::yes;
+        return r.high < 0 || r.low >= b.extent ? truth::no : truth::unknown;
+    }
+
+    // ---- loops
+
+    // Calls `body` for each position of the unrolled loops (and the vectorised one) among those from `depth` on which
+    // `of` depends.
+    template <class F>
+    void each_inner_position(affine const& of, std::size_t depth, F&& body) {
+        for (; depth < nest_.loops.size(); ++depth) {
+            auto const& l = nest_.loops[depth];
+            auto const inner = l.kind == loop::loop_kind::unrolled || l.kind == loop::loop_kind::vectorized;
+            if (!inner || !of.depends_on(l.var)) continue;
+            for (std::int64_t i = 0; i < l.extent; ++i) {
+                range(l.var) = {i, i};
+                each_inner_position(of, depth + 1, body);
+            }
+            range(l.var) = {0, l.extent - 1};
+            return;
+        }
+        body();
+    }
+
+    // Adds the positions of `v` at which a condition changes for some inner position, if nothing else decides it.
+    // A condition that other loops decide too is cut where it holds whatever they do, if it `must` be decided.
+    void cuts_of(loop::bound const& b, variable v, std::size_t depth, bool must, std::vector<std::int64_t>& cuts) {
+        auto const f = b.value.factor(v);
+        if (f == 0 || check(b) == truth::yes) return;
+        each_inner_position(b.value, depth, [&] {
+            auto const rest = resolved(b.value.with(v, 0));
+            if (!rest.is_constant() && !must) return;
+            auto const r = loop::range_of(rest, ranges_);
+            // 0 <= f v + rest < extent
+            auto const first = f > 0 ? ceil_div(-r.low, f) : ceil_div(r.high - b.extent + 1, -f);
+            auto const last = f > 0 ? ceil_div(b.extent - r.high, f) : floor_div(r.low, -f) + 1;
+            cuts.push_back(first);
+            cuts.push_back(last);
+            if (!rest.is_constant() && range(v).high - last < 8) // the others are decided by the loops within
+                for (auto x = std::max(last, range(v).low); x <= range(v).high; ++x) cuts.push_back(x);
+        });
+    }
+    static std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+    static std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+
+    // Ranges of `v` within which the conditions on every inner position are the same.
+    std::vector<std::int64_t> cut(variable v, std::size_t depth) {
+        auto const whole = range(v);
+        auto const finish = [&](std::vector<std::int64_t> cuts) {
+            std::erase_if(cuts, [&](auto c) { return c <= whole.low || c > whole.high; });
+            cuts.push_back(whole.low);
+            std::sort(cuts.begin(), cuts.end());
+            cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+            cuts.push_back(whole.high + 1);
+            return cuts;
+        };
+        std::vector<std::int64_t> cuts;
+        for (auto const& b : nest_.tails) cuts_of(b, v, depth, true, cuts);
+        auto all = cuts;
+        for (auto const& b : nest_.what.bounds) cuts_of(b, v, depth, false, all);
+        auto ranges = finish(std::move(all));
+        return static_cast<std::int32_t>(ranges.size()) - 1 <= options_.max_ranges ? ranges : finish(std::move(cuts));
+    }
+
+    void descend(std::size_t depth, nodes& out) {
+        if (depth == nest_.loops.size()) return leaf(out);
+        auto const& l = nest_.loops[depth];
+        if (!in_tile_ && (l.reduction || only_inner_from(depth))) return tile(depth, out);
+        switch (l.kind) {
+        case loop::loop_kind::unrolled:
+            for (std::int64_t i = 0; i < l.extent; ++i) {
+                range(l.var) = {i, i};
+                descend(depth + 1, out);
+            }
+            range(l.var) = {0, l.extent - 1};
+            return;
+        case loop::loop_kind::vectorized:
+            return descend(depth + 1, out);
+        case loop::loop_kind::parallel: {
+            auto& n = add_loop(l.var, out);
+            n.begin.clear(), n.end.clear(); // the caller's range
+            nodes body;
+            auto const whole = range(l.var);
+            alternatives(l.var, cut(l.var, depth + 1), 0, 0, l.var, depth, body);
+            range(l.var) = whole;
+            out.back().body = std::move(body);
+            return;
+        }
+        case loop::loop_kind::serial:
+            if (l.reduction) return reduce(depth, out);
+            auto const whole = range(l.var);
+            auto const cuts = cut(l.var, depth + 1);
+            for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+                range(l.var) = {cuts[i], cuts[i + 1] - 1};
+                if (cuts[i] + 1 == cuts[i + 1]) { // one position: no loop
+                    enter_parts(0, l.var, depth, out);
+                } else {
+                    add_loop(l.var, out);
+                    nodes body;
+                    enter_parts(0, l.var, depth, body);
+                    out.back().body = std::move(body);
+                }
+            }
+            range(l.var) = whole;
+            return;
+        }
+    }
+    node& add_loop(variable v, nodes& out) {
+        node n;
+        n.kind = node_kind::loop;
+        n.var = v;
+        n.begin = {{range(v).low, 1}};
+        n.end = {{range(v).high + 1, 1}};
+        out.push_back(std::move(n));
+        return out.back();
+    }
+    [[nodiscard]] bool only_inner_from(std::size_t depth) const {
+        return std::all_of(nest_.loops.begin() + static_cast<std::ptrdiff_t>(depth), nest_.loops.end(), [](auto& l) {
+            return l.kind == loop::loop_kind::unrolled || l.kind == loop::loop_kind::vectorized;
+        });
+    }
+
+    // Parts of a fused loop, from the `next` one on, each with its ranges as alternatives.
+    void enter_parts(std::size_t next, variable of, std::size_t depth, nodes& out) {
+        auto const reaches = [&](variable part) { // parts of parts count too
+            auto v = part;
+            for (std::size_t i = nest_.parts.size(); v != of && i-- > 0;)
+                if (nest_.parts[i].var == v) v = nest_.parts[i].of;
+            return v == of && part != of;
+        };
+        while (next < nest_.parts.size() && !reaches(nest_.parts[next].var)) ++next;
+        if (next == nest_.parts.size()) return descend(depth + 1, out);
+        auto const& p = nest_.parts[next];
+        if (known(p.var)) return enter_parts(next + 1, of, depth, out);
+        node n;
+        n.kind = node_kind::part;
+        n.var = p.var, n.of = p.of, n.divisor = p.divisor, n.extent = p.extent;
+        out.push_back(std::move(n));
+        auto const whole = range(p.var);
+        alternatives(p.var, cut(p.var, depth + 1), 0, next + 1, of, depth, out);
+        range(p.var) = whole;
+    }
+    // What stands within a loop `of` from its `next` part on, for each range of `v`.
+    void alternatives(variable v, std::vector<std::int64_t> const& cuts, std::size_t i, std::size_t next, variable of,
+                      std::size_t depth, nodes& out) {
+        range(v) = {cuts[i], cuts[i + 1] - 1};
+        if (i + 2 == cuts.size()) return enter_parts(next, of, depth, out);
+        node n;
+        n.kind = node_kind::branch;
+        n.conditions = {{affine::of(v), cuts[i + 1]}};
+        enter_parts(next, of, depth, n.body);
+        alternatives(v, cuts, i + 1, next, of, depth, n.otherwise);
+        out.push_back(std::move(n));
+    }
+
+    // A reduction loop takes over each condition that it and enclosing loops decide.
+    void reduce(std::size_t depth, nodes& out) {
+        auto const& l = nest_.loops[depth];
+        node n;
+        n.kind = node_kind::loop;
+        n.var = l.var;
+        n.begin = {{0, 1}};
+        n.end = {{l.extent, 1}};
+        std::vector<std::size_t> taken;
+        for (std::size_t i = 0; i < nest_.what.bounds.size(); ++i) {
+            auto const& b = nest_.what.bounds[i];
+            auto const f = b.value.factor(l.var);
+            if (f <= 0 || decided_[i] || check(b) == truth::yes || depends_on_inner(b.value, depth + 1)) continue;
+            auto const rest = resolved(b.value.with(l.var, 0));
+            n.begin.push_back({rest * -1, f});
+            n.end.push_back({affine{b.extent} - rest, f});
+            decided_[i] = 1;
+            taken.push_back(i);
+        }
+        for (auto const& b : nest_.tails)
+            if (b.value.depends_on(l.var) && check(b) != truth::yes) fail_reduction();
+        if (l.extent == 1 && taken.empty()) { // no loop
+            enter_parts(0, l.var, depth, out);
+        } else {
+            enter_parts(0, l.var, depth, n.body);
+            out.push_back(std::move(n));
+        }
+        for (auto i : taken) decided_[i] = 0;
+    }
+    [[nodiscard]] bool depends_on_inner(affine const& a, std::size_t depth) const {
+        return std::any_of(a.terms().begin(), a.terms().end(), [&](auto& t) {
+            auto const& whole = nest_.ranges[static_cast<std::size_t>(t.of)];
+            return loop_of_[static_cast<std::size_t>(t.of)] >= depth && whole.low != whole.high;
+        });
+    }
+
+    // ---- blocks
+
+    // The block at the end of a list. A new one knows no values: what an earlier one computed may be out of scope.
+    std::vector<instruction>& block(nodes& out) {
+        if (out.empty() || out.back().kind != node_kind::block) {
+            out.emplace_back();
+            values_.clear();
+        }
+        if (block_of_values_ != &out || values_in_ != out.size()) {
+            block_of_values_ = &out;
+            values_in_ = out.size();
+            values_.clear();
+        }
+        return out.back().code;
+    }
+    reg fresh() { return made_.registers++; }
+    // The zeros differ, a NaN does not.
+    static bool same_bits(double a, double b) {
+        return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+    }
+
+    // The register of a pure instruction: one that computes the same in this block, or a new one.
+    reg value_of(instruction i, nodes& out) {
+        auto& code = block(out);
+        for (auto const& [known, r] : values_)
+            if (known.op == i.op && known.buffer == i.buffer && known.operands[0] == i.operands[0] &&
+                known.operands[1] == i.operands[1] && known.lanes == i.lanes && same_bits(known.value, i.value) &&
+                known.offset == i.offset)
+                return r;
+        i.result = fresh();
+        auto const r = i.result;
+        values_.emplace_back(i, r);
+        code.push_back(std::move(i));
+        return r;
+    }
+
+    // Offset of an access in elements with the vectorised loop at its first position.
+    affine offset_of(loop::access const& a) const {
+        auto const& dims = made_.buffers[static_cast<std::size_t>(a.of)].dims;
+        affine offset;
+        std::int64_t stride = 1;
+        for (auto d = a.index.size(); d-- > 0;) {
+            offset += a.index[d] * stride;
+            stride *= dims[d];
+        }
+        return offset;
+    }
+
+    reg term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
+        auto const& t = nest_.what.terms[static_cast<std::size_t>(id)];
+        instruction i;
+        switch (t.op) {
+        case loop::scalar_op::reduced:
+            return reduced;
+        case loop::scalar_op::constant:
+            i.op = opcode::splat;
+            i.value = t.value;
+            return value_of(std::move(i), out);
+        case loop::scalar_op::load: {
+            auto const offset = offset_of(t.source);
+            auto const step = offset.factor(lane_);
+            if (step != 0 && step != 1)
+                fail(error_code::unsupported, "an access steps by more than an element with the vectorised loop");
+            i.op = step == 1 ? opcode::load : opcode::broadcast;
+            i.buffer = t.source.of;
+            i.offset = resolved(offset.with(lane_, 0));
+            // Lanes beyond the tail may hold anything that can be read: nobody stores them.
+            auto const& from = made_.buffers[static_cast<std::size_t>(i.buffer)];
+            auto const last = loop::range_of(i.offset, ranges_).high + made_.lanes;
+            i.lanes = step == 0 ? 0 : last <= from.elements() ? made_.lanes : lanes;
+            return value_of(std::move(i), out);
+        }
+        default:
+            constexpr opcode codes[] = {opcode::add,     opcode::subtract, opcode::multiply,   opcode::divide,
+                                        opcode::maximum, opcode::minimum,  opcode::square_root};
+            i.op = codes[static_cast<std::size_t>(t.op) - static_cast<std::size_t>(loop::scalar_op::add)];
+            i.operands[0] = term(t.operands[0], lanes, reduced, out);
+            if (t.operands[1] >= 0) i.operands[1] = term(t.operands[1], lanes, reduced, out);
+            return value_of(std::move(i), out);
+        }
+    }
+
+    // ---- register tiles
+
+    // Everything from the first reduction loop on, or from where only unrolled loops remain: one accumulator for each
+    // position of the unrolled spatial loops, kept in registers to the end.
+    void tile(std::size_t depth, nodes& out) {
+        in_tile_ = true;
+        tile_.clear();
+        auto const reducing = nest_.what.update >= 0;
+        each_place(depth, [&] {
+            auto const lanes = lanes_here();
+            if (lanes == 0) return tile_.push_back({-1, 0});
+            if (!reducing) return tile_.push_back({0, lanes});
+            instruction i;
+            i.op = opcode::copy;
+            i.operands[0] = term(nest_.what.initial, lanes, -1, out);
+            i.result = fresh();
+            block(out).push_back(i);
+            tile_.push_back({i.result, lanes});
+        });
+        made_.live = std::max(made_.live, static_cast<std::int32_t>(std::count_if(
+                                              tile_.begin(), tile_.end(), [](auto& p) { return p.accumulator >= 0; })));
+        tile_depth_ = depth;
+        if (reducing) descend(depth, out);
+        std::size_t at = 0;
+        each_place(depth, [&] {
+            auto const place = tile_[at++];
+            if (place.accumulator < 0) return;
+            instruction i;
+            i.op = opcode::store;
+            i.operands[0] = term(nest_.what.result, place.lanes, place.accumulator, out);
+            i.buffer = nest_.what.target.of;
+            auto const offset = offset_of(nest_.what.target);
+            if (offset.factor(lane_) != 1)
+                fail(error_code::unsupported, "results are stored one element after another by the vectorised loop");
+            i.offset = resolved(offset.with(lane_, 0));
+            i.lanes = place.lanes;
+            block(out).push_back(i);
+        });
+        in_tile_ = false;
+    }
+
+    // Calls `body` at each position of the unrolled spatial loops from `depth` on.
+    template <class F>
+    void each_place(std::size_t depth, F&& body) {
+        for (; depth < nest_.loops.size(); ++depth) {
+            auto const& l = nest_.loops[depth];
+            if (l.reduction || l.kind != loop::loop_kind::unrolled) continue;
+            for (std::int64_t i = 0; i < l.extent; ++i) {
+                range(l.var) = {i, i};
+                each_place(depth + 1, body);
+            }
+            range(l.var) = {0, l.extent - 1};
+            return;
+        }
+        body();
+    }
+    // Lanes that exist at the present position: a prefix.
+    std::int32_t lanes_here() {
+        std::int32_t lanes = made_.lanes;
+        for (auto const& b : nest_.tails) {
+            if (check(b) == truth::yes || depends_on_reduction(b.value)) continue;
+            std::int32_t count = 0;
+            for (std::int32_t i = 0; i < made_.lanes; ++i) {
+                range(lane_) = {i, i};
+                auto const here = check(b);
+                if (here == truth::unknown)
+                    fail(error_code::unsupported, "an axis that is split more than once ends within a tile");
+                if (here == truth::no) break;
+                ++count;
+                if (!b.value.depends_on(lane_)) {
+                    count = made_.lanes;
+                    break;
+                }
+            }
+            range(lane_) = {0, made_.lanes - 1};
+            lanes = std::min(lanes, count);
+        }
+        return lanes;
+    }
+    [[nodiscard]] bool depends_on_reduction(affine const& a) const {
+        return std::any_of(a.terms().begin(), a.terms().end(),
+                           [&](auto& t) { return nest_.loops[loop_of_[static_cast<std::size_t>(t.of)]].reduction; });
+    }
+
+    // One step of a reduction for one place of the tile.
+    void leaf(nodes& out) {
+        auto const place = tile_[place_index()];
+        if (place.accumulator < 0) return;
+        for (auto const& b : nest_.tails) {
+            if (!depends_on_reduction(b.value) || check(b) == truth::yes) continue;
+            if (check(b) == truth::no) return;
+            fail_reduction();
+        }
+        std::vector<loop::bound> open;
+        for (std::size_t i = 0; i < nest_.what.bounds.size(); ++i) {
+            if (decided_[i]) continue;
+            auto const here = check(nest_.what.bounds[i]);
+            if (here == truth::no) return;
+            if (here == truth::unknown) {
+                if (nest_.what.bounds[i].value.depends_on(lane_))
+                    fail(error_code::unsupported, "a condition depends on the vectorised loop");
+                open.push_back({resolved(nest_.what.bounds[i].value), nest_.what.bounds[i].extent});
+            }
+        }
+        if (open.empty()) return step(place.accumulator, place.lanes, out);
+        node n;
+        n.kind = node_kind::branch;
+        n.conditions = std::move(open);
+        step(place.accumulator, place.lanes, n.body);
+        out.push_back(std::move(n));
+    }
+    [[nodiscard]] std::size_t place_index() const {
+        std::size_t index = 0;
+        for (auto d = tile_depth_; d < nest_.loops.size(); ++d) {
+            auto const& l = nest_.loops[d];
+            if (!l.reduction && l.kind == loop::loop_kind::unrolled)
+                index = index * static_cast<std::size_t>(l.extent) +
+                        static_cast<std::size_t>(ranges_[static_cast<std::size_t>(l.var)].low);
+        }
+        return index;
+    }
+    void step(reg accumulator, std::int32_t lanes, nodes& out) {
+        auto const& what = nest_.what;
+        auto const& update = what.terms[static_cast<std::size_t>(what.update)];
+        instruction i;
+        i.result = accumulator;
+        if (what.combine == loop::scalar_op::add && update.op == loop::scalar_op::multiply) {
+            i.op = opcode::multiply_add;
+            i.operands[0] = term(update.operands[0], lanes, -1, out);
+            i.operands[1] = term(update.operands[1], lanes, -1, out);
+        } else {
+            i.op = what.combine == loop::scalar_op::add ? opcode::accumulate_add : opcode::accumulate_maximum;
+            i.operands[0] = term(what.update, lanes, -1, out);
+        }
+        block(out).push_back(i);
+    }
+
+    struct tile_place {
+        reg accumulator = -1; ///< -1: the position does not exist
+        std::int32_t lanes = 0;
+    };
+
+    loop::loop_nest const& nest_;
+    lower_options options_;
+    std::vector<loop::interval> ranges_; // what is known of each variable here
+    std::vector<char> decided_;          // conditions that an enclosing reduction loop ensures
+    std::vector<std::size_t> loop_of_;   // depth of the loop that a variable belongs to
+    variable lane_ = -1;
+    kernel made_;
+    bool in_tile_ = false;
+    std::size_t tile_depth_ = 0;
+    std::vector<tile_place> tile_;
+    nodes const* block_of_values_ = nullptr;
+    std::size_t values_in_ = 0;
+    std::vector<std::pair<instruction, reg>> values_;
+};
+
+} // namespace detail
+
+GSUB_INLINE result<kernel> lower(loop::loop_nest const& nest, std::string_view name, lower_options const& options) {
+    try {
+        return detail::nest_lowerer{nest, name, options}.run();
+    } catch (error const& e) { return e; }
+}
+
+} // namespace gsub::codegen

@@ -1,0 +1,91 @@
+// Kernel IR: what a loop nest becomes before it is text or machine code. Structured loops over integers, and
+// straight-line blocks of vector instructions on virtual registers. Both back ends and the static cost models read it.
+#pragma once
+
+#include <gsub/loop/expression.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::codegen {
+
+using loop::affine;
+using loop::variable;
+
+/// Vector instructions. `broadcast` reads one element for all lanes and leaves it a scalar until a vector meets it;
+/// `multiply_add` adds the product of its last two operands to the first, in place.
+enum class opcode : std::uint8_t {
+    splat,
+    load,
+    broadcast,
+    store,
+    copy,
+    add,
+    subtract,
+    multiply,
+    divide,
+    maximum,
+    minimum,
+    square_root,
+    multiply_add,
+    accumulate_add,
+    accumulate_maximum
+};
+[[nodiscard]] std::string_view to_string(opcode op) noexcept;
+
+/// A virtual register of a kernel.
+using reg = std::int32_t;
+
+struct instruction {
+    opcode op = opcode::splat;
+    reg result = -1; ///< -1: a store; accumulators are results more than once
+    reg operands[2] = {-1, -1};
+    std::int32_t buffer = -1; ///< of loads and stores
+    affine offset;            ///< of the first lane, in elements
+    std::int32_t lanes = 0;   ///< of a load or store, from the first; the others read as zero
+    double value = 0;         ///< of a splat
+};
+
+/// `ceil(value / divisor)`.
+struct limit {
+    affine value;
+    std::int64_t divisor = 1;
+};
+
+enum class node_kind : std::uint8_t { block, loop, part, branch };
+
+/// A piece of a kernel.
+struct node {
+    node_kind kind = node_kind::block;
+    std::vector<instruction> code; ///< block
+    variable var = -1;             ///< loop and part
+    std::vector<limit> begin, end; ///< loop: from the greatest to before the least
+    variable of = -1;              ///< part: `of / divisor % extent`
+    std::int64_t divisor = 1, extent = 1;
+    std::vector<loop::bound> conditions; ///< branch: all hold
+    std::vector<node> body, otherwise;
+};
+
+/// One kernel: called with its buffers and a range of positions of its parallel loop.
+struct kernel {
+    std::string name;
+    std::vector<loop::buffer> buffers;
+    std::vector<std::string> names; ///< of variables
+    variable parallel = -1;         ///< -1: there is no parallel loop
+    std::int64_t parallel_extent = 1;
+    std::int32_t lanes = 1;
+    std::int32_t registers = 0;
+    std::int32_t live = 0; ///< accumulators that are live at once
+    std::vector<node> body;
+};
+
+/// The kernel as indented text.
+[[nodiscard]] std::string to_string(kernel const& k);
+
+} // namespace gsub::codegen
+
+#ifndef GSUB_COMPILED
+#include <gsub/codegen/impl/kernel_ir.ipp>
+#endif

@@ -1,0 +1,33 @@
+// Pooling of images over blocked layouts: [N, C/l, H, W, l].
+#pragma once
+
+#include <gsub/codegen/isa.hpp>
+#include <gsub/loop/schedule.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace gsub::codegen {
+
+struct pool2d_shape {
+    std::int64_t batch = 1, channels = 1;
+    std::array<std::int64_t, 2> in{}, kernel{1, 1}, stride{1, 1}, dilation{1, 1}, out{};
+    std::array<std::int64_t, 2> pads{};     ///< begins; ends follow from `out`
+    std::array<std::int64_t, 2> pads_end{}; ///< ends as stated, which averages may count
+    bool average = false;
+    bool count_pads = false; ///< averages divide by the taps on stated padding too
+};
+
+/// Buffers: input, for averages the factors `[OH, OW]` of `pool2d_factors`, output `[N, C/l, OH, OW, l]`.
+/// A maximum over a NaN is NaN.
+[[nodiscard]] loop::loop_nest pool2d_nest(pool2d_shape const& s, isa const& set);
+
+/// One over the number of taps that each place averages.
+[[nodiscard]] std::vector<float> pool2d_factors(pool2d_shape const& s);
+
+} // namespace gsub::codegen
+
+#ifndef GSUB_COMPILED
+#include <gsub/codegen/impl/pool2d.ipp>
+#endif

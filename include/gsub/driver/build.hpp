@@ -1,0 +1,52 @@
+// From a graph to something that runs at speed: kernels chosen by counting, generated, compiled, loaded.
+#pragma once
+
+#include <gsub/codegen/isa.hpp>
+#include <gsub/core/observer.hpp>
+#include <gsub/core/target.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/runtime/executable.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace gsub {
+
+/// How a graph is built.
+struct build_options {
+    std::string compiler{};                                  ///< as `runtime::find_compiler` takes it
+    runtime::jit_options jit{};                              ///< threads and observer are those below where it has none
+    bool generate = true;                                    ///< false: every operator runs on the reference runtime
+    codegen::isa const* set = nullptr;                       ///< null: the widest that the target has
+    std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
+    executor* threads = nullptr;                             ///< for folding and compiling; null: one thread
+    observer* watch = nullptr;
+};
+
+/// The program of a graph: operators are grouped (`passes::fuse_groups`), each group becomes a generated kernel where
+/// there is a generator for it, else its operators are steps of the reference runtime; the `kind` of each step says
+/// which. Convolutions and poolings work on blocks of channels, and blocks are made and dissolved where they meet
+/// anything else. *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond
+/// the limit.
+[[nodiscard]] result<runtime::program> plan(any_graph const& g, std::span<eval_row const> meaning,
+                                            codegen::isa const& set, build_options const& options = {});
+
+/// Plans, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
+/// gets a note. *Errors* as `plan`; `environment` where the compiler fails.
+[[nodiscard]] result<runtime::executable> build(any_graph const& g, std::span<eval_row const> meaning,
+                                                target const& machine, build_options const& options = {});
+
+/// `build(graph).value().run(inputs)`
+template <class OpSet>
+[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> const& g, target const& machine = host(),
+                                                build_options const& options = {}) {
+    return build(g, table_of<eval_row, OpSet>(), machine, options);
+}
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/driver/impl/build.ipp>
+#endif

@@ -1,0 +1,7 @@
+// Umbrella of layer loop: computations, schedules, the nests of loops that they make, configuration spaces.
+#pragma once
+
+#include <gsub/loop/affine.hpp>
+#include <gsub/loop/config_space.hpp>
+#include <gsub/loop/expression.hpp>
+#include <gsub/loop/schedule.hpp>

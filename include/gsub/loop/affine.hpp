@@ -1,0 +1,69 @@
+// Integer arithmetic of loops: sums of variables times constants.
+#pragma once
+
+#include <gsub/core/config.hpp>
+#include <gsub/core/small_vector.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace gsub::loop {
+
+/// A variable of a nest: an axis of the computation, a loop, or a part of a fused loop.
+using variable = std::int32_t;
+
+/// `constant + sum of factor * variable`, kept sorted by variable and without zero factors, so that equality is
+/// equality of functions.
+class affine {
+public:
+    struct term {
+        variable of = 0;
+        std::int64_t factor = 0;
+        friend bool operator==(term, term) = default;
+    };
+
+    affine(std::int64_t constant = 0) : constant_(constant) {}
+    /// The variable itself.
+    [[nodiscard]] static affine of(variable v, std::int64_t factor = 1);
+
+    [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
+    [[nodiscard]] std::span<term const> terms() const noexcept { return {terms_.data(), terms_.size()}; }
+    /// Factor of a variable, zero where it does not occur.
+    [[nodiscard]] std::int64_t factor(variable v) const noexcept;
+    [[nodiscard]] bool depends_on(variable v) const noexcept { return factor(v) != 0; }
+    [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }
+
+    /// The sum with `value` in place of `v`.
+    [[nodiscard]] affine with(variable v, affine const& value) const;
+
+    affine& operator+=(affine const& other);
+    affine& operator*=(std::int64_t factor);
+    friend affine operator+(affine a, affine const& b) { return a += b; }
+    friend affine operator-(affine a, affine const& b) { return a += b * -1; }
+    friend affine operator*(affine a, std::int64_t factor) { return a *= factor; }
+    friend bool operator==(affine const& a, affine const& b) noexcept;
+
+private:
+    void add(variable v, std::int64_t factor);
+    std::int64_t constant_ = 0;
+    small_vector<term, 4> terms_;
+};
+
+/// Values that something may take: from `low` to `high`, both included.
+struct interval {
+    std::int64_t low = 0, high = 0;
+    friend bool operator==(interval, interval) = default;
+};
+
+/// Values of a sum whose variables lie in intervals. Exact, as each variable occurs once.
+[[nodiscard]] interval range_of(affine const& a, std::span<interval const> variables);
+
+/// `16*i + j + 3`, with the names of the variables.
+[[nodiscard]] std::string to_string(affine const& a, std::span<std::string const> names);
+
+} // namespace gsub::loop
+
+#ifndef GSUB_COMPILED
+#include <gsub/loop/impl/affine.ipp>
+#endif

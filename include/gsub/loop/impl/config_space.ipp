@@ -1,0 +1,345 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/loop/config_space.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace gsub::loop {
+
+namespace detail {
+
+inline constexpr std::size_t max_knob_values = std::size_t{1} << 20;
+
+[[noreturn]] GSUB_INLINE void refuse_knob(std::string_view name, std::string const& reason) {
+    throw error{error_code::usage, message({"knob ", in_quotes(name), ": ", reason})};
+}
+
+GSUB_INLINE bool is_word(std::string_view text) noexcept {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    });
+}
+
+GSUB_INLINE std::string text_of(std::span<std::int64_t const> factors) {
+    std::string text = "[";
+    for (auto const& f : factors) text += message({&f == factors.data() ? "" : ",", f});
+    return text + "]";
+}
+
+// What the outermost factor of a split stands for. Divides step by step: the product of the others may be too large.
+GSUB_INLINE std::int64_t outer_factor(std::int64_t extent, std::span<std::int64_t const> factors) noexcept {
+    if (factors[0] != -1) return factors[0];
+    for (auto f : factors.subspan(1)) extent = extent / f + (extent % f != 0);
+    return extent;
+}
+
+GSUB_INLINE std::vector<std::int64_t> factors_of(std::int64_t extent, split_policy policy) {
+    std::vector<std::int64_t> found;
+    if (policy != split_policy::power2)
+        for (std::int64_t i = 1; i <= extent / i; ++i)
+            if (extent % i == 0) found.insert(found.end(), {i, extent / i});
+    if (policy != split_policy::factors)
+        for (std::int64_t i = 1;; i *= 2) {
+            found.push_back(i);
+            if (i > extent / 2) break;
+        }
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+}
+
+// Depth first from the innermost factor outwards.
+class split_enumerator {
+public:
+    split_enumerator(knob& made, split_options const& options)
+        : made_(made),
+          options_(options),
+          exact_(options.policy == split_policy::factors),
+          factors_(factors_of(made.extent, options.policy)),
+          value_(options.parts, -1) {}
+
+    void from(std::size_t place, std::int64_t product) {
+        if (place == 0) {
+            if (made_.size() == max_knob_values)
+                refuse_knob(made_.name, message({"has more than ", max_knob_values, " values"}));
+            made_.factors.insert(made_.factors.end(), value_.begin(), value_.end());
+            return;
+        }
+        auto const limit =
+            place + 1 == value_.size() ? std::min(options_.max_last, options_.max_factor) : options_.max_factor;
+        for (auto f : factors_) {
+            if (f > limit || f > made_.extent / product) break;
+            if (exact_ && made_.extent % (product * f) != 0) continue;
+            value_[place] = f;
+            from(place - 1, product * f);
+        }
+    }
+
+private:
+    knob& made_;
+    split_options const& options_;
+    bool exact_;
+    std::vector<std::int64_t> factors_, value_;
+};
+
+GSUB_INLINE void add_candidates(knob& made, split_options const& options) {
+    for (auto const& c : options.candidates) {
+        if (c.size() != made.parts)
+            refuse_knob(made.name, message({"candidate ", text_of(c), " has not ", made.parts, " factors"}));
+        for (std::size_t i = 0; i < c.size(); ++i)
+            if (c[i] < 1 && (i > 0 || c[i] != -1))
+                refuse_knob(made.name, message({"candidate ", text_of(c), " has a factor below 1"}));
+        auto const inner = std::span{c}.subspan(1);
+        if (std::any_of(inner.begin(), inner.end(), [&](auto f) { return f > options.max_factor; })) continue;
+        if (c.size() > 1 && c.back() > options.max_last) continue;
+        for (std::size_t d = 0; d < made.size(); ++d)
+            if (std::equal(inner.begin(), inner.end(), made.split(d).begin() + 1) &&
+                outer_factor(made.extent, c) == outer_factor(made.extent, made.split(d)))
+                refuse_knob(made.name, message({"candidate ", text_of(c), " is listed twice"}));
+        made.factors.insert(made.factors.end(), c.begin(), c.end());
+    }
+}
+
+// Digit of a split's value, or the knob's size.
+GSUB_INLINE std::size_t digit_of(knob const& k, std::span<std::int64_t const> factors) noexcept {
+    if (factors.size() != k.parts) return k.size();
+    for (std::size_t d = 0; d < k.size(); ++d) {
+        auto const s = k.split(d);
+        if (std::equal(s.begin() + 1, s.end(), factors.begin() + 1) &&
+            (factors[0] == s[0] || outer_factor(k.extent, factors) == outer_factor(k.extent, s)))
+            return d;
+    }
+    return k.size();
+}
+
+// `[-1,4,32]`, or nothing where the text is no such list.
+GSUB_INLINE std::vector<std::int64_t> read_factors(std::string_view text) {
+    std::vector<std::int64_t> read;
+    if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
+    for (auto const *at = text.data() + 1, *end = text.data() + text.size() - 1;; ++at) {
+        auto const r = std::from_chars(at, end, read.emplace_back());
+        if (r.ec != std::errc{}) return {};
+        at = r.ptr;
+        if (at == end) return read;
+        if (*at != ',') return {};
+    }
+}
+
+} // namespace detail
+
+GSUB_INLINE std::string to_string(choice_value const& v) {
+    if (v.kind() == choice_kind::text) return v.text();
+    if (v.kind() == choice_kind::boolean) return v.number() ? "true" : "false";
+    return message({v.number()});
+}
+
+GSUB_INLINE std::uint64_t configuration::index() const noexcept {
+    std::uint64_t index = 0;
+    auto const knobs = space_->knobs();
+    for (auto i = digits_.size(); i-- > 0;) index = index * knobs[i].size() + digits_[i];
+    return index;
+}
+
+GSUB_INLINE std::span<std::int64_t const> configuration::factors(std::string_view name) const {
+    auto const at = space_->position(name);
+    auto const& k = space_->knobs()[at];
+    if (!k.is_split()) detail::refuse_knob(name, "is a choice, not a split");
+    return k.split(digits_[at]);
+}
+
+GSUB_INLINE std::int64_t configuration::outer(std::string_view name) const {
+    return detail::outer_factor(space_->knobs()[space_->position(name)].extent, factors(name));
+}
+
+GSUB_INLINE choice_value const& configuration::choice(std::string_view name) const {
+    auto const at = space_->position(name);
+    auto const& k = space_->knobs()[at];
+    if (k.is_split()) detail::refuse_knob(name, "is a split, not a choice");
+    return k.choices[digits_[at]];
+}
+
+GSUB_INLINE void configuration::set(std::string_view name, std::span<std::int64_t const> factors) {
+    auto const at = space_->position(name);
+    auto const& k = space_->knobs()[at];
+    if (!k.is_split()) detail::refuse_knob(name, "is a choice, not a split");
+    auto const digit = detail::digit_of(k, factors);
+    if (digit == k.size())
+        detail::refuse_knob(name, message({detail::text_of(factors), " is none of its ", digit, " splits of ", k.extent,
+                                           " into ", k.parts}));
+    digits_[at] = static_cast<std::uint32_t>(digit);
+}
+
+GSUB_INLINE void configuration::set(std::string_view name, choice_value const& value) {
+    auto const at = space_->position(name);
+    auto const& k = space_->knobs()[at];
+    if (k.is_split()) detail::refuse_knob(name, "is a split, not a choice");
+    auto const found = std::find(k.choices.begin(), k.choices.end(), value);
+    if (found == k.choices.end())
+        detail::refuse_knob(name, message({in_quotes(to_string(value)), " is none of its ", k.size(), " values"}));
+    digits_[at] = static_cast<std::uint32_t>(found - k.choices.begin());
+}
+
+GSUB_INLINE std::string to_string(configuration const& c) {
+    std::string text;
+    auto const knobs = c.space().knobs();
+    for (std::size_t i = 0; i < knobs.size(); ++i) {
+        auto const& k = knobs[i];
+        auto const digit = c.digits()[i];
+        text += message(
+            {i ? " " : "", k.name, "=", k.is_split() ? detail::text_of(k.split(digit)) : to_string(k.choices[digit])});
+    }
+    return text;
+}
+
+GSUB_INLINE void config_space::split(std::string_view name, std::int64_t extent, split_options const& options) {
+    if (extent < 1) detail::refuse_knob(name, message({"splits an extent of ", extent, ", which is below 1"}));
+    if (options.parts < 1) detail::refuse_knob(name, "splits into no parts");
+    knob made;
+    made.name = name;
+    made.extent = extent;
+    made.parts = options.parts;
+    if (options.policy == split_policy::candidate)
+        detail::add_candidates(made, options);
+    else
+        detail::split_enumerator{made, options}.from(made.parts - 1, 1);
+    add(std::move(made));
+}
+
+GSUB_INLINE void config_space::choice(std::string_view name, std::vector<choice_value> values) {
+    knob made;
+    made.name = name;
+    made.choices = std::move(values);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        auto const text = to_string(made.choices[i]);
+        if (made.choices[i].kind() == choice_kind::text && !detail::is_word(text))
+            detail::refuse_knob(name, message({in_quotes(text), " is no word of letters, digits and underscores"}));
+        for (std::size_t j = 0; j < i; ++j)
+            if (to_string(made.choices[j]) == text) detail::refuse_knob(name, message({"has two values ", text}));
+    }
+    add(std::move(made));
+}
+
+GSUB_INLINE void config_space::add(knob made) {
+    if (!detail::is_word(made.name)) detail::refuse_knob(made.name, "a name has letters, digits and underscores alone");
+    for (auto const& k : knobs_)
+        if (k.name == made.name) detail::refuse_knob(made.name, "is defined twice");
+    if (made.size() == 0) detail::refuse_knob(made.name, "has no values");
+    if (made.size() > detail::max_knob_values)
+        detail::refuse_knob(made.name, message({"has more than ", detail::max_knob_values, " values"}));
+    if (size_ > (std::uint64_t{1} << 63) / made.size()) detail::refuse_knob(made.name, "makes the space too large");
+    size_ *= made.size();
+    knobs_.push_back(std::move(made));
+}
+
+GSUB_INLINE std::size_t config_space::position(std::string_view name) const {
+    for (std::size_t i = 0; i < knobs_.size(); ++i)
+        if (knobs_[i].name == name) return i;
+    std::string all;
+    for (auto const& k : knobs_) all += message({all.empty() ? "" : ", ", k.name});
+    detail::refuse_knob(name, message({"is unknown; there are: ", all}));
+}
+
+GSUB_INLINE configuration config_space::at(std::uint64_t index) const {
+    if (index >= size_) {
+        std::string all;
+        for (auto const& k : knobs_) all += message({all.empty() ? "" : ", ", k.name});
+        throw error{error_code::usage,
+                    message({"configuration ", index, ": the space of knobs ", all, " has ", size_})};
+    }
+    configuration c{*this};
+    for (auto const& k : knobs_) {
+        c.digits_.push_back(static_cast<std::uint32_t>(index % k.size()));
+        index /= k.size();
+    }
+    return c;
+}
+
+GSUB_INLINE configuration config_space::parse(std::string_view text) const {
+    auto c = at(0);
+    std::vector<bool> seen(knobs_.size());
+    while (!text.empty()) {
+        auto const piece = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(text.size(), piece.size() + 1));
+        if (piece.empty()) continue;
+        auto const equals = std::min(piece.find('='), piece.size());
+        auto const name = piece.substr(0, equals), value = piece.substr(std::min(equals + 1, piece.size()));
+        auto const i = position(name);
+        auto const& k = knobs_[i];
+        if (seen[i]) detail::refuse_knob(name, "is given twice");
+        seen[i] = true;
+        if (k.is_split()) {
+            auto const factors = detail::read_factors(value);
+            if (factors.empty()) detail::refuse_knob(name, message({in_quotes(value), " is no list such as [-1,4]"}));
+            c.set(name, factors);
+        } else {
+            auto const found = std::find_if(k.choices.begin(), k.choices.end(),
+                                            [&](choice_value const& v) { return to_string(v) == value; });
+            if (found == k.choices.end())
+                detail::refuse_knob(name, message({in_quotes(value), " is none of its ", k.size(), " values"}));
+            c.digits_[i] = static_cast<std::uint32_t>(found - k.choices.begin());
+        }
+    }
+    for (std::size_t i = 0; i < knobs_.size(); ++i)
+        if (!seen[i]) detail::refuse_knob(knobs_[i].name, "has no value");
+    return c;
+}
+
+GSUB_INLINE bool config_space::allows(configuration const& c) const {
+    return std::all_of(restrictions_.begin(), restrictions_.end(), [&](auto const& allowed) { return allowed(c); });
+}
+
+GSUB_INLINE std::optional<std::uint64_t> config_space::draw(random_stream& random) const {
+    auto index = random.below(size_);
+    for (int tries = 1; tries < 1000 && !allows(at(index)); ++tries) index = random.below(size_);
+    for (std::uint64_t n = 0; n < size_; ++n, index = (index + 1) % size_)
+        if (allows(at(index))) return index;
+    return std::nullopt;
+}
+
+GSUB_INLINE std::vector<std::uint64_t> config_space::neighbours(std::uint64_t index) const {
+    std::vector<std::uint64_t> found;
+    auto c = at(index);
+    for (std::size_t i = 0; i < knobs_.size(); ++i) {
+        auto const kept = c.digits_[i];
+        for (std::uint32_t d = 0; d < knobs_[i].size(); ++d) {
+            c.digits_[i] = d;
+            if (d != kept && allows(c)) found.push_back(c.index());
+        }
+        c.digits_[i] = kept;
+    }
+    return found;
+}
+
+GSUB_INLINE std::optional<std::uint64_t> config_space::neighbour(std::uint64_t index, random_stream& random) const {
+    auto const c = at(index);
+    std::uint64_t all = 0;
+    for (auto const& k : knobs_) all += k.size() - 1;
+    if (all == 0) return std::nullopt;
+    for (int tries = 0; tries < 1000; ++tries) {
+        auto pick = random.below(all);
+        std::size_t i = 0;
+        for (; pick >= knobs_[i].size() - 1; ++i) pick -= knobs_[i].size() - 1;
+        auto other = c;
+        other.digits_[i] = static_cast<std::uint32_t>(pick + (pick >= c.digits_[i]));
+        if (allows(other)) return other.index();
+    }
+    auto const found = neighbours(index);
+    if (found.empty()) return std::nullopt;
+    return found[random.below(found.size())];
+}
+
+GSUB_INLINE std::string to_string(config_space const& space) {
+    std::string text;
+    for (auto const& k : space.knobs()) {
+        text += message({k.name, ": "});
+        if (k.is_split()) text += message({k.size(), " splits of ", k.extent, " into ", k.parts});
+        for (std::size_t i = 0; i < k.choices.size(); ++i) text += message({i ? ", " : "", to_string(k.choices[i])});
+        text += "\n";
+    }
+    return text;
+}
+
+} // namespace gsub::loop

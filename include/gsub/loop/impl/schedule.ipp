@@ -1,0 +1,214 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/loop/schedule.hpp>
+
+#include <algorithm>
+
+namespace gsub::loop {
+
+namespace detail {
+
+[[noreturn]] GSUB_INLINE void refuse(std::string reason) {
+    throw error{error_code::usage, message({"schedule: ", reason})};
+}
+
+GSUB_INLINE std::string text_of(access const& a, loop_nest const& nest) {
+    auto text = nest.what.buffers[static_cast<std::size_t>(a.of)].name + "[";
+    for (std::size_t i = 0; i < a.index.size(); ++i)
+        text += message({i ? ", " : "", to_string(a.index[i], nest.names)});
+    return text + "]";
+}
+
+GSUB_INLINE std::string text_of(std::int32_t id, loop_nest const& nest) {
+    auto const& t = nest.what.terms[static_cast<std::size_t>(id)];
+    auto const both = [&](std::string_view before, std::string_view between) {
+        return message({before, "(", text_of(t.operands[0], nest), between, text_of(t.operands[1], nest), ")"});
+    };
+    switch (t.op) {
+    case scalar_op::constant:
+        return message({t.value});
+    case scalar_op::load:
+        return text_of(t.source, nest);
+    case scalar_op::reduced:
+        return "sum";
+    case scalar_op::add:
+        return both("", " + ");
+    case scalar_op::subtract:
+        return both("", " - ");
+    case scalar_op::multiply:
+        return both("", " * ");
+    case scalar_op::divide:
+        return both("", " / ");
+    case scalar_op::maximum:
+        return both("max", ", ");
+    case scalar_op::minimum:
+        return both("min", ", ");
+    case scalar_op::square_root:
+        return message({"sqrt(", text_of(t.operands[0], nest), ")"});
+    }
+    return {};
+}
+
+} // namespace detail
+
+GSUB_INLINE std::string_view to_string(loop_kind k) noexcept {
+    constexpr std::string_view names[] = {"for", "parallel", "unrolled", "vectorized"};
+    return names[static_cast<std::size_t>(k)];
+}
+
+GSUB_INLINE std::size_t loop_nest::parallel_loops() const noexcept {
+    std::size_t n = 0;
+    while (n < loops.size() && loops[n].kind == loop_kind::parallel) ++n;
+    return n;
+}
+
+GSUB_INLINE std::int64_t loop_nest::parallel_extent() const noexcept {
+    std::int64_t n = 1;
+    for (std::size_t i = 0; i < parallel_loops(); ++i) n *= loops[i].extent;
+    return n;
+}
+
+GSUB_INLINE std::string to_string(loop_nest const& nest) {
+    std::string text, indent;
+    auto const line = [&](std::string_view what) { text += message({indent, what, "\n"}); };
+    for (auto const& l : nest.loops) {
+        line(message({to_string(l.kind), " ", nest.names[static_cast<std::size_t>(l.var)], " in ", l.extent,
+                      l.reduction ? ":  # reduction" : ":"}));
+        indent += "  ";
+        std::vector<variable> known{l.var}; // parts have parts too
+        for (auto const& p : nest.parts) {
+            if (std::find(known.begin(), known.end(), p.of) == known.end()) continue;
+            known.push_back(p.var);
+            line(message({nest.names[static_cast<std::size_t>(p.var)], " = ",
+                          nest.names[static_cast<std::size_t>(p.of)], " / ", p.divisor, " % ", p.extent}));
+        }
+    }
+    auto const where = [&](std::vector<bound> const& bounds) {
+        for (auto const& b : bounds) line(message({"where 0 <= ", to_string(b.value, nest.names), " < ", b.extent}));
+    };
+    where(nest.tails);
+    auto const& e = nest.what;
+    if (e.update >= 0) {
+        where(e.bounds);
+        line(message({"sum ", e.combine == scalar_op::maximum ? "max= " : "+= ", detail::text_of(e.update, nest),
+                      "  # from ", detail::text_of(e.initial, nest)}));
+    }
+    line(message({detail::text_of(e.target, nest), " = ", detail::text_of(e.result, nest)}));
+    return text;
+}
+
+GSUB_INLINE schedule::schedule(tensor_expression what) {
+    nest_.what = std::move(what);
+    nest_.tails = std::move(nest_.what.domain);
+    for (auto const& a : nest_.what.axes) {
+        auto const v = add_variable(a.name, a.extent);
+        nest_.loops.push_back({v, a.extent, loop_kind::serial, a.kind == axis_kind::reduction});
+    }
+}
+
+GSUB_INLINE variable schedule::add_variable(std::string name, std::int64_t extent) {
+    nest_.names.push_back(std::move(name));
+    nest_.ranges.push_back({0, extent - 1});
+    return static_cast<variable>(nest_.names.size() - 1);
+}
+
+GSUB_INLINE std::size_t schedule::position(variable loop) const {
+    for (std::size_t i = 0; i < nest_.loops.size(); ++i)
+        if (nest_.loops[i].var == loop) return i;
+    detail::refuse("that is no loop any more");
+}
+
+GSUB_INLINE bool schedule::is_fused(variable loop) const {
+    return std::any_of(nest_.parts.begin(), nest_.parts.end(), [&](auto& p) { return p.of == loop; });
+}
+
+GSUB_INLINE variable schedule::loop_of(std::string_view axis) const {
+    for (auto const& l : nest_.loops)
+        if (nest_.names[static_cast<std::size_t>(l.var)] == axis) return l.var;
+    detail::refuse(message({"there is no loop ", in_quotes(axis)}));
+}
+
+GSUB_INLINE void schedule::substitute(variable v, affine const& by) {
+    auto const in = [&](access& a) {
+        for (auto& i : a.index) i = i.with(v, by);
+    };
+    for (auto& t : nest_.what.terms) in(t.source);
+    in(nest_.what.target);
+    for (auto& b : nest_.what.bounds) b.value = b.value.with(v, by);
+    for (auto& b : nest_.tails) b.value = b.value.with(v, by);
+}
+
+GSUB_INLINE std::pair<variable, variable> schedule::split(variable loop, std::int64_t factor) {
+    auto const at = position(loop);
+    auto const old = nest_.loops[at];
+    if (factor < 1) detail::refuse("a factor is positive");
+    if (old.kind != loop_kind::serial) detail::refuse("a loop is split while it is serial");
+    if (is_fused(loop)) detail::refuse("a fused loop is not split");
+    auto const outer_extent = (old.extent - 1) / factor + 1;
+    auto const name = nest_.names[static_cast<std::size_t>(loop)];
+    auto const outer = add_variable(name + "_o", outer_extent), inner = add_variable(name + "_i", factor);
+    auto const value = affine::of(outer, factor) + affine::of(inner);
+    substitute(loop, value);
+    if (outer_extent * factor != old.extent) nest_.tails.push_back({value, old.extent});
+    nest_.loops[at] = {inner, factor, loop_kind::serial, old.reduction};
+    nest_.loops.insert(nest_.loops.begin() + static_cast<std::ptrdiff_t>(at),
+                       {outer, outer_extent, loop_kind::serial, old.reduction});
+    return {outer, inner};
+}
+
+GSUB_INLINE variable schedule::fuse(variable outer, variable inner) {
+    auto const at = position(outer);
+    if (at + 1 >= nest_.loops.size() || nest_.loops[at + 1].var != inner)
+        detail::refuse("loops to be fused are neighbours, the outer one first");
+    auto const a = nest_.loops[at], b = nest_.loops[at + 1];
+    if (a.reduction != b.reduction) detail::refuse("a spatial loop and a reduction do not fuse");
+    if (a.kind != loop_kind::serial || b.kind != loop_kind::serial)
+        detail::refuse("loops are fused while they are serial");
+    auto const f = add_variable(
+        message({nest_.names[static_cast<std::size_t>(outer)], "_", nest_.names[static_cast<std::size_t>(inner)]}),
+        a.extent * b.extent);
+    nest_.parts.insert(nest_.parts.begin(), {{outer, f, b.extent, a.extent}, {inner, f, 1, b.extent}});
+    nest_.loops.erase(nest_.loops.begin() + static_cast<std::ptrdiff_t>(at));
+    nest_.loops[at] = {f, a.extent * b.extent, loop_kind::serial, a.reduction};
+    return f;
+}
+
+GSUB_INLINE void schedule::reorder(std::span<variable const> order) {
+    if (order.size() != nest_.loops.size()) detail::refuse("an order names every loop");
+    std::vector<nest_loop> next;
+    for (auto v : order) {
+        next.push_back(nest_.loops[position(v)]);
+        for (std::size_t i = 0; i + 1 < next.size(); ++i)
+            if (next[i].var == v) detail::refuse("an order names every loop once");
+    }
+    nest_.loops = std::move(next);
+}
+
+GSUB_INLINE void schedule::set_kind(variable loop, loop_kind k) {
+    auto& l = nest_.loops[position(loop)];
+    if (l.kind != loop_kind::serial) detail::refuse("a loop gets its kind once");
+    if (l.reduction && (k == loop_kind::parallel || k == loop_kind::vectorized))
+        detail::refuse("a reduction is neither parallel nor vectorised");
+    if (is_fused(loop) && k != loop_kind::parallel) detail::refuse("a fused loop is serial or parallel");
+    l.kind = k;
+}
+
+GSUB_INLINE loop_nest schedule::finish() const {
+    bool reducing = false, inner = false;
+    for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
+        auto const& l = nest_.loops[i];
+        auto const& name = nest_.names[static_cast<std::size_t>(l.var)];
+        if (l.kind == loop_kind::parallel && inner) detail::refuse(message({name, ": parallel loops stand outermost"}));
+        if (l.kind != loop_kind::parallel) inner = true;
+        if (l.kind == loop_kind::vectorized && i + 1 != nest_.loops.size())
+            detail::refuse(message({name, ": the vectorised loop stands innermost"}));
+        reducing = reducing || l.reduction;
+        if (reducing && !l.reduction && l.kind != loop_kind::unrolled && l.kind != loop_kind::vectorized)
+            detail::refuse(message({name, ": a spatial loop within a reduction is unrolled or vectorised"}));
+    }
+    return nest_;
+}
+
+} // namespace gsub::loop

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <gsub/passes/pass.hpp>
+
+#include <algorithm>
+
+namespace gsub {
+
+GSUB_INLINE void pass_outcome::skip(std::string_view reason, std::uint64_t count) {
+    if (count == 0) return;
+    auto const same = [&](skip_count const& s) { return s.reason == reason; };
+    if (auto const found = std::find_if(skipped.begin(), skipped.end(), same); found != skipped.end())
+        found->count += count;
+    else
+        skipped.push_back({std::string{reason}, count});
+}
+
+GSUB_INLINE std::uint64_t pass_outcome::skips(std::string_view reason) const noexcept {
+    for (auto const& s : skipped)
+        if (s.reason == reason) return s.count;
+    return 0;
+}
+
+GSUB_INLINE pass_outcome& pass_outcome::operator+=(pass_outcome const& other) {
+    changed |= other.changed;
+    matches += other.matches;
+    for (auto const& s : other.skipped) skip(s.reason, s.count);
+    return *this;
+}
+
+GSUB_INLINE void pass_context::check_stop() const {
+    if (stop.stop_requested()) throw error{error_code::environment, "stopped by the caller"};
+}
+
+GSUB_INLINE bool opaque_to(pass_info const& info, function const& f) noexcept {
+    return !f.attributes.compiler.empty() || (f.attributes.primitive && !info.enters_primitive);
+}
+
+namespace detail {
+
+// Runs one call of a pass; errors, returned or thrown, get a name in front.
+template <class Subject>
+result<pass_outcome> guarded(Subject& on, pass_context& cx, std::string_view name,
+                             function_ref<result<pass_outcome>(Subject&, pass_context&)> body) {
+    auto done = capture([&] {
+        cx.check_stop();
+        return std::move(body(on, cx)).value();
+    });
+    if (!done) return done.error().within(std::string{name});
+    return done;
+}
+
+GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass_context& cx,
+                                          function_ref<result<pass_outcome>(module&, pass_context&)> body) {
+    if (cx.watch) cx.watch->on_progress({.phase = "pass", .done = 0, .total = 1, .detail = info.name});
+    auto done = guarded<module>(m, cx, message({"pass ", info.name}), body);
+    if (cx.watch && done) cx.watch->on_progress({.phase = "pass", .done = 1, .total = 1, .detail = info.name});
+    return done;
+}
+
+GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass_context& cx,
+                                          function_ref<result<pass_outcome>(any_graph&, pass_context&)> body) {
+    auto const lifted = [&](module& whole, pass_context& c) -> result<pass_outcome> {
+        pass_outcome sum;
+        for (auto const& f : whole.functions()) {
+            if (opaque_to(info, f)) {
+                sum.skip("opaque function");
+                continue;
+            }
+            auto one = guarded<any_graph>(whole.find(f.name)->body, c, message({"function ", in_quotes(f.name)}), body);
+            if (!one) return one.error();
+            sum += *one;
+        }
+        return sum;
+    };
+    return run_pass(info, m, cx, function_ref<result<pass_outcome>(module&, pass_context&)>{lifted});
+}
+
+} // namespace detail
+
+namespace passes::detail {
+
+GSUB_INLINE node_id copy_node(any_graph& to, any_graph const& from, node_id n, std::span<value_id const> operands,
+                              bool named, std::span<type_id const> types) {
+    small_vector<type_id, 4> same;
+    for (std::uint32_t port = 0; types.empty() && port < from.result_count(n); ++port)
+        same.push_back(from.type_of({n, port}));
+    if (types.empty()) types = same;
+    auto const payload = from.is<ops::constant>(n) || from.is<ops::opaque>(n) ? to.add_blob(from.constant_data(n)) : 0;
+    auto const copy = to.append_node(from.row(n), from.attributes(n), payload, operands, types);
+    to.set_sources(copy, from.sources(n));
+    for (std::uint32_t port = 0; named && port < types.size(); ++port)
+        if (auto const name = from.name({n, port}); !name.empty()) to.set_name({copy, port}, name);
+    return copy;
+}
+
+} // namespace passes::detail
+
+} // namespace gsub

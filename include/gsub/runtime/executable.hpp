@@ -1,0 +1,75 @@
+// A program with its kernels loaded: runs as often as wanted, from as many threads as wanted.
+#pragma once
+
+#include <gsub/runtime/program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gsub::runtime {
+
+/// What a step has taken.
+struct step_profile {
+    std::string name, kind;
+    double seconds = 0;    ///< median of the runs measured
+    double operations = 0; ///< floating-point, of one run
+};
+
+/// Memory of one run: the arena, and the addresses of every step's buffers. A context serves one run at a time;
+/// concurrent runs have one each.
+class run_context;
+
+/// What `build` makes. Copies share program and kernels.
+class executable {
+public:
+    /// Plans the arena. *Requires* a loaded kernel for each source of the program.
+    executable(program p, std::vector<loaded_kernel> kernels);
+
+    [[nodiscard]] std::span<tensor_type const> inputs() const noexcept;
+    [[nodiscard]] std::span<tensor_type const> outputs() const noexcept;
+    [[nodiscard]] std::span<std::string const> output_names() const noexcept;
+    [[nodiscard]] std::span<program_step const> steps() const noexcept;
+    /// Size of the arena of a run, and of the constants that the steps read, in bytes.
+    [[nodiscard]] std::size_t arena_bytes() const noexcept;
+    [[nodiscard]] std::size_t constant_bytes() const noexcept;
+
+    [[nodiscard]] run_context make_context() const;
+    /// Computes the outputs into memory of the caller. *Errors* `usage` where the number, a type or a size differs from
+    /// the signature, or where an output overlaps an input; then nothing has run. Steps of generated kernels neither
+    /// allocate nor lock; those of the reference runtime do.
+    [[nodiscard]] result<void> run(run_context& context, std::span<tensor const> inputs, std::span<tensor> outputs,
+                                   executor& threads) const;
+    /// The same with a context of its own and new tensors. null: the calling thread alone.
+    [[nodiscard]] result<std::vector<tensor>> run(std::span<tensor const> inputs, executor* threads = nullptr) const;
+    /// Runs some times and says what each step takes. *Errors* as `run`.
+    [[nodiscard]] result<std::vector<step_profile>> profile(std::span<tensor const> inputs, executor& threads,
+                                                            std::size_t runs = 10) const;
+
+private:
+    friend class run_context;
+    struct state;
+    std::shared_ptr<state const> state_;
+};
+
+class run_context {
+public:
+    run_context(run_context&&) noexcept;
+    run_context& operator=(run_context&&) noexcept;
+    ~run_context();
+
+private:
+    friend class executable;
+    struct memory;
+    explicit run_context(std::unique_ptr<memory> m) noexcept;
+    std::unique_ptr<memory> memory_;
+};
+
+} // namespace gsub::runtime
+
+#ifndef GSUB_COMPILED
+#include <gsub/runtime/impl/executable.ipp>
+#endif

@@ -1,0 +1,231 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/runtime/executable.hpp>
+#include <gsub/runtime/memory_planner.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <utility>
+
+namespace gsub::runtime {
+
+namespace detail {
+using kernel_call = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end);
+
+// The value that owns the storage of a value.
+GSUB_INLINE std::size_t whole_of(program const& p, std::int32_t v) noexcept {
+    auto const part_of = p.values[static_cast<std::size_t>(v)].part_of;
+    return static_cast<std::size_t>(part_of < 0 ? v : part_of);
+}
+} // namespace detail
+
+struct executable::state {
+    program p;
+    std::vector<loaded_kernel> kernels;
+    std::vector<std::size_t> offsets;    // of each value in the arena
+    std::vector<std::size_t> first_slot; // of each step in the table of addresses
+    std::size_t slots = 0, arena = 0, constants = 0;
+
+    // Addresses of a step's buffers begin at `at`.
+    void run_step(std::size_t i, void* const* at, executor& threads) const {
+        auto const& s = p.steps[i];
+        if (s.kernel < 0) return s.host->run({at, s.values.size()}, threads);
+        auto const f = reinterpret_cast<detail::kernel_call>(kernels[static_cast<std::size_t>(s.kernel)].function());
+        auto const workers = static_cast<std::int64_t>(threads.concurrency());
+        // Below some ten microseconds of work a second thread costs more than it brings.
+        if (workers == 1 || s.positions == 1 || s.operations < 2e5) return f(at, 0, s.positions);
+        auto const pieces = std::min(s.positions, 4 * workers);
+        threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
+            auto const piece = static_cast<std::int64_t>(k);
+            f(at, s.positions * piece / pieces, s.positions * (piece + 1) / pieces);
+        });
+    }
+};
+
+struct run_context::memory {
+    void* arena = nullptr;
+    std::vector<void*> addresses;
+    std::shared_ptr<executable::state const> of;
+
+    memory() = default;
+    memory(memory const&) = delete;
+    memory& operator=(memory const&) = delete;
+    ~memory() { std::free(arena); }
+};
+
+GSUB_INLINE run_context::run_context(std::unique_ptr<memory> m) noexcept : memory_(std::move(m)) {}
+GSUB_INLINE run_context::run_context(run_context&&) noexcept = default;
+GSUB_INLINE run_context& run_context::operator=(run_context&&) noexcept = default;
+GSUB_INLINE run_context::~run_context() = default;
+
+GSUB_INLINE executable::executable(program made, std::vector<loaded_kernel> kernels) {
+    auto s = std::make_shared<state>();
+    s->p = std::move(made);
+    s->kernels = std::move(kernels);
+    auto const& p = s->p;
+    GSUB_ASSERT(s->kernels.size() == p.kernels.size(), "an executable has a kernel for each source");
+    std::vector<buffer> lifetimes;
+    std::vector<std::int32_t> number(p.values.size(), -1);
+    for (std::size_t i = 0; i < p.steps.size(); ++i) {
+        auto const& step = p.steps[i];
+        for (std::size_t k = 0; k < step.values.size(); ++k) {
+            auto const v = detail::whole_of(p, step.values[k]);
+            if (p.values[v].where != residence::temporary) continue;
+            if (number[v] < 0) {
+                number[v] = static_cast<std::int32_t>(lifetimes.size());
+                lifetimes.push_back({p.values[v].size, static_cast<int>(i), static_cast<int>(i), -1});
+            }
+            lifetimes[static_cast<std::size_t>(number[v])].last = static_cast<int>(i);
+        }
+        s->first_slot.push_back(s->slots);
+        s->slots += step.values.size();
+    }
+    auto const plan = plan_memory(lifetimes);
+    s->arena = plan.size;
+    for (std::size_t v = 0; v < p.values.size(); ++v) {
+        s->offsets.push_back(number[v] < 0 ? 0 : plan.offsets[static_cast<std::size_t>(number[v])]);
+        if (p.values[v].where == residence::constant) s->constants += p.values[v].size;
+    }
+    state_ = std::move(s);
+}
+
+GSUB_INLINE std::span<tensor_type const> executable::inputs() const noexcept {
+    return state_->p.inputs;
+}
+GSUB_INLINE std::span<tensor_type const> executable::outputs() const noexcept {
+    return state_->p.outputs;
+}
+GSUB_INLINE std::span<std::string const> executable::output_names() const noexcept {
+    return state_->p.output_names;
+}
+GSUB_INLINE std::span<program_step const> executable::steps() const noexcept {
+    return state_->p.steps;
+}
+GSUB_INLINE std::size_t executable::arena_bytes() const noexcept {
+    return state_->arena;
+}
+GSUB_INLINE std::size_t executable::constant_bytes() const noexcept {
+    return state_->constants;
+}
+
+GSUB_INLINE run_context executable::make_context() const {
+    constexpr std::size_t page = std::size_t{2} << 20;
+    auto m = std::make_unique<run_context::memory>();
+    m->of = state_;
+    auto const large = state_->arena >= page;
+    auto const unit = large ? page : std::size_t{64};
+    auto const size = (std::max<std::size_t>(state_->arena, 1) + unit - 1) / unit * unit;
+    m->arena = std::aligned_alloc(unit, size);
+    if (!m->arena) throw std::bad_alloc{};
+    if (large) madvise(m->arena, size, MADV_HUGEPAGE); // advice: nothing depends on its being taken
+    m->addresses.resize(state_->slots);
+    auto const& p = state_->p;
+    std::size_t slot = 0;
+    for (auto const& step : p.steps)
+        for (auto v : step.values) {
+            auto const whole = detail::whole_of(p, v);
+            auto const& value = p.values[whole];
+            void* at = nullptr;
+            if (value.where == residence::temporary)
+                at = static_cast<std::byte*>(m->arena) + state_->offsets[whole] +
+                     p.values[static_cast<std::size_t>(v)].offset;
+            else if (value.where == residence::constant)
+                at = const_cast<std::byte*>(value.data.raw().data()); // steps only read it
+            m->addresses[slot++] = at;
+        }
+    return run_context{std::move(m)};
+}
+
+namespace detail {
+
+GSUB_INLINE void check_signature(std::span<tensor const> given, std::span<tensor_type const> wanted,
+                                 std::string_view what) {
+    if (given.size() != wanted.size())
+        throw error{error_code::usage,
+                    message({"the model has ", wanted.size(), " ", what, "s, ", given.size(), " are given"})};
+    for (std::size_t i = 0; i < given.size(); ++i)
+        if (given[i].type() != wanted[i])
+            throw error{error_code::usage, message({what, " ", i, " has type ", to_string(given[i].type()),
+                                                    ", the model wants ", to_string(wanted[i])})};
+}
+
+GSUB_INLINE bool overlap(std::span<std::byte const> a, std::span<std::byte const> b) {
+    return !a.empty() && !b.empty() && std::less<>{}(a.data(), b.data() + b.size()) &&
+           std::less<>{}(b.data(), a.data() + a.size());
+}
+
+} // namespace detail
+
+GSUB_INLINE result<void> executable::run(run_context& context, std::span<tensor const> inputs,
+                                         std::span<tensor> outputs, executor& threads) const {
+    try {
+        auto const& p = state_->p;
+        auto& m = *context.memory_;
+        GSUB_ASSERT(m.of == state_, "a context serves the executable that made it");
+        detail::check_signature(inputs, p.inputs, "input");
+        detail::check_signature(outputs, p.outputs, "output");
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            auto const own = outputs[i].mutable_raw();
+            for (auto const& in : inputs)
+                if (detail::overlap(in.raw(), own))
+                    throw error{error_code::usage, message({"output ", i, " overlaps an input in memory"})};
+            for (std::size_t k = 0; k < i; ++k)
+                if (detail::overlap(outputs[k].raw(), own))
+                    throw error{error_code::usage, message({"outputs ", k, " and ", i, " overlap in memory"})};
+        }
+        std::size_t slot = 0;
+        for (auto const& step : p.steps)
+            for (auto v : step.values) {
+                auto const& value = p.values[detail::whole_of(p, v)];
+                auto const offset = p.values[static_cast<std::size_t>(v)].offset;
+                if (value.where == residence::input)
+                    m.addresses[slot] = const_cast<std::byte*>(inputs[value.position].raw().data()) + offset;
+                else if (value.where == residence::output)
+                    m.addresses[slot] = outputs[value.position].mutable_raw().data() + offset;
+                ++slot;
+            }
+        for (std::size_t i = 0; i < p.steps.size(); ++i)
+            state_->run_step(i, m.addresses.data() + state_->first_slot[i], threads);
+        return {};
+    } catch (error const& e) { return e; }
+}
+
+GSUB_INLINE result<std::vector<tensor>> executable::run(std::span<tensor const> inputs, executor* threads) const {
+    inline_executor alone;
+    auto context = make_context();
+    std::vector<tensor> outputs;
+    for (auto const& t : state_->p.outputs) outputs.push_back(tensor::zeros(t));
+    if (auto done = run(context, inputs, outputs, threads ? *threads : alone); !done) return done.error();
+    return outputs;
+}
+
+GSUB_INLINE result<std::vector<step_profile>> executable::profile(std::span<tensor const> inputs, executor& threads,
+                                                                  std::size_t runs) const {
+    using clock = std::chrono::steady_clock;
+    auto context = make_context();
+    std::vector<tensor> outputs;
+    for (auto const& t : state_->p.outputs) outputs.push_back(tensor::zeros(t));
+    // The first run also sets the addresses.
+    if (auto done = run(context, inputs, outputs, threads); !done) return done.error();
+    auto const& steps = state_->p.steps;
+    std::vector<std::vector<double>> taken(steps.size());
+    for (std::size_t r = 0; r < std::max<std::size_t>(runs, 1); ++r)
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            auto const begin = clock::now();
+            state_->run_step(i, context.memory_->addresses.data() + state_->first_slot[i], threads);
+            taken[i].push_back(std::chrono::duration<double>(clock::now() - begin).count());
+        }
+    std::vector<step_profile> profiles;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        auto& t = taken[i];
+        std::nth_element(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2), t.end());
+        profiles.push_back({steps[i].name, steps[i].kind, t[t.size() / 2], steps[i].operations});
+    }
+    return profiles;
+}
+
+} // namespace gsub::runtime

@@ -1,0 +1,5 @@
+#include <gsub/loop.hpp>
+#include <gsub/loop/impl/affine.ipp>
+#include <gsub/loop/impl/config_space.ipp>
+#include <gsub/loop/impl/expression.ipp>
+#include <gsub/loop/impl/schedule.ipp>

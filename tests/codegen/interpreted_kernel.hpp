@@ -1,0 +1,201 @@
+// Runs kernel IR in double, checking each access: what generated code must do, without a compiler.
+#pragma once
+
+#include "loop/interpret.hpp"
+#include <gsub/codegen/kernel_ir.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace interpreted_kernel {
+
+using namespace gsub;
+using codegen::kernel;
+using codegen::opcode;
+
+/// One run over a range of the parallel loop. Throws `std::logic_error` for an access out of bounds, a write to an
+/// input, or a variable or register that has no value.
+class machine {
+public:
+    machine(kernel const& k, interpret::arrays& data)
+        : k_(k),
+          data_(data),
+          values_(k.names.size(), 0),
+          defined_(k.names.size(), false),
+          registers_(static_cast<std::size_t>(k.registers)),
+          written_(data.size()) {
+        for (std::size_t b = 0; b < data.size(); ++b) written_[b].assign(data[b].size(), 0);
+    }
+    void run(std::int64_t begin, std::int64_t end) {
+        begin_ = begin, end_ = end;
+        run(k_.body);
+    }
+    /// How often each element of a buffer was stored.
+    [[nodiscard]] std::vector<int> const& written(std::size_t buffer) const { return written_.at(buffer); }
+
+private:
+    using vector = std::vector<double>;
+
+    static void require(bool what, char const* sentence) {
+        if (!what) throw std::logic_error{sentence};
+    }
+    [[nodiscard]] std::int64_t at(codegen::affine const& a) const {
+        for (auto const& t : a.terms()) require(defined_.at(static_cast<std::size_t>(t.of)), "a variable has no value");
+        return interpret::at(a, values_);
+    }
+    [[nodiscard]] std::int64_t at(codegen::limit const& l) const {
+        auto const v = at(l.value), q = v / l.divisor;
+        return q + (v % l.divisor > 0);
+    }
+    [[nodiscard]] vector& value(codegen::reg r) {
+        auto& v = registers_.at(static_cast<std::size_t>(r));
+        require(!v.empty(), "a register has no value");
+        return v;
+    }
+
+    void run(std::vector<codegen::node> const& nodes) {
+        std::vector<codegen::variable> parts;
+        for (auto const& n : nodes) switch (n.kind) {
+            case codegen::node_kind::block:
+                for (auto const& i : n.code) run(i);
+                break;
+            case codegen::node_kind::part: {
+                auto const v = at(codegen::affine::of(n.of)) / n.divisor % n.extent;
+                set(n.var, v);
+                parts.push_back(n.var);
+                break;
+            }
+            case codegen::node_kind::branch: {
+                auto yes = true;
+                for (auto const& c : n.conditions) {
+                    auto const v = at(c.value);
+                    yes = yes && v >= 0 && v < c.extent;
+                }
+                run(yes ? n.body : n.otherwise);
+                break;
+            }
+            case codegen::node_kind::loop: {
+                auto begin = begin_, end = end_;
+                if (n.var != k_.parallel) {
+                    begin = at(n.begin.at(0)), end = at(n.end.at(0));
+                    for (auto const& l : n.begin) begin = std::max(begin, at(l));
+                    for (auto const& l : n.end) end = std::min(end, at(l));
+                }
+                for (auto i = begin; i < end; ++i) {
+                    set(n.var, i);
+                    run(n.body);
+                    defined_[static_cast<std::size_t>(n.var)] = false;
+                }
+                break;
+            }
+            }
+        for (auto v : parts) defined_[static_cast<std::size_t>(v)] = false;
+    }
+    void set(codegen::variable v, std::int64_t to) {
+        values_.at(static_cast<std::size_t>(v)) = to;
+        defined_.at(static_cast<std::size_t>(v)) = true;
+    }
+
+    void run(codegen::instruction const& i) {
+        auto const lanes = static_cast<std::size_t>(k_.lanes);
+        vector out(lanes, 0);
+        if (i.op == opcode::load || i.op == opcode::broadcast || i.op == opcode::store) {
+            auto& b = data_.at(static_cast<std::size_t>(i.buffer));
+            auto const offset = at(i.offset);
+            auto const count = i.op == opcode::broadcast ? 1 : i.lanes;
+            require(count >= 1 && count <= k_.lanes, "an access has from one to all lanes");
+            require(offset >= 0 && offset + count <= static_cast<std::int64_t>(b.size()), "an access out of bounds");
+            for (std::int32_t l = 0; l < count; ++l) {
+                auto const e = static_cast<std::size_t>(offset + l);
+                if (i.op == opcode::store) {
+                    require(k_.buffers.at(static_cast<std::size_t>(i.buffer)).written, "an input is written");
+                    b[e] = value(i.operands[0])[static_cast<std::size_t>(l)];
+                    ++written_[static_cast<std::size_t>(i.buffer)][e];
+                } else {
+                    out[static_cast<std::size_t>(l)] = b[e];
+                }
+            }
+            if (i.op == opcode::broadcast) out.assign(lanes, out[0]);
+            if (i.op != opcode::store) registers_.at(static_cast<std::size_t>(i.result)) = out;
+            return;
+        }
+        for (std::size_t l = 0; l < lanes; ++l) {
+            auto const a = i.operands[0] < 0 ? 0 : value(i.operands[0])[l],
+                       b = i.operands[1] < 0 ? 0 : value(i.operands[1])[l];
+            switch (i.op) {
+            case opcode::splat:
+                out[l] = static_cast<double>(static_cast<float>(i.value));
+                break;
+            case opcode::copy:
+                out[l] = a;
+                break;
+            case opcode::add:
+                out[l] = a + b;
+                break;
+            case opcode::subtract:
+                out[l] = a - b;
+                break;
+            case opcode::multiply:
+                out[l] = a * b;
+                break;
+            case opcode::divide:
+                out[l] = a / b;
+                break;
+            case opcode::maximum:
+                out[l] = a < b ? b : a;
+                break;
+            case opcode::minimum:
+                out[l] = b < a ? b : a;
+                break;
+            case opcode::square_root:
+                out[l] = std::sqrt(a);
+                break;
+            case opcode::multiply_add:
+                out[l] = value(i.result)[l] + a * b;
+                break;
+            case opcode::accumulate_add:
+                out[l] = value(i.result)[l] + a;
+                break;
+            default:
+                out[l] = interpret::combine(loop::scalar_op::maximum, value(i.result)[l], a);
+            }
+        }
+        registers_.at(static_cast<std::size_t>(i.result)) = out;
+    }
+
+    kernel const& k_;
+    interpret::arrays& data_;
+    interpret::positions values_;
+    std::vector<bool> defined_;
+    std::vector<vector> registers_;
+    std::vector<std::vector<int>> written_;
+    std::int64_t begin_ = 0, end_ = 0;
+};
+
+/// What differs between a kernel and an expression on the same inputs; empty where nothing does.
+inline std::string difference(kernel const& k, loop::tensor_expression const& what, std::uint64_t seed) {
+    auto expected = interpret::random_data(what, seed);
+    auto actual = expected;
+    interpret::run(what, expected);
+    machine m{k, actual};
+    try {
+        // The parallel range in two pieces.
+        auto const middle = k.parallel < 0 ? k.parallel_extent : k.parallel_extent / 2;
+        m.run(0, middle);
+        if (middle != k.parallel_extent) m.run(middle, k.parallel_extent);
+    } catch (std::logic_error const& e) { return e.what(); }
+    auto const target = static_cast<std::size_t>(what.target.of);
+    for (std::size_t i = 0; i < actual[target].size(); ++i) {
+        auto const a = actual[target][i], b = expected[target][i];
+        if (m.written(target)[i] > 1) return "element " + std::to_string(i) + " is stored twice";
+        if (!(std::abs(a - b) <= 1e-5 * (1 + std::abs(b)) || a == b || (a != a && b != b)))
+            return "element " + std::to_string(i) + " is " + std::to_string(a) + ", not " + std::to_string(b);
+    }
+    return {};
+}
+
+} // namespace interpreted_kernel

@@ -1,0 +1,184 @@
+#include "catch.hpp"
+#include "codegen/interpreted_kernel.hpp"
+#include "loop/random_schedule.hpp"
+#include <gsub/codegen/lower.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lower_test {
+
+using namespace gsub;
+using codegen::lower;
+using loop::affine;
+using loop::schedule;
+
+TEST_CASE("any legal schedule becomes a kernel that computes the expression") {
+    for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+        random_stream r{seed};
+        auto const lanes = std::int64_t{4} << r.below(3);
+        auto const what = random_schedule::computation(r, lanes);
+        auto const nest = random_schedule::nest(what, r, {.lanes = lanes});
+        CAPTURE(seed, to_string(nest));
+        auto const k = lower(nest, "k", {.max_ranges = static_cast<std::int32_t>(1 + r.below(8))}).value();
+        CHECK(k.lanes == lanes);
+        CHECK(k.parallel_extent == nest.parallel_extent());
+        CHECK((k.parallel < 0) == (nest.parallel_loops() == 0));
+        CHECK(interpreted_kernel::difference(k, what, seed) == "");
+    }
+}
+
+TEST_CASE("what is not supported is refused, never computed wrong") {
+    std::size_t refused = 0;
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+        random_stream r{seed};
+        auto const what = random_schedule::computation(r, 4);
+        auto const nest =
+            random_schedule::nest(what, r, {.lanes = 4, .split_reductions_anyhow = true, .nested_splits = true});
+        CAPTURE(seed, to_string(nest));
+        auto const k = lower(nest, "k");
+        if (k) {
+            CHECK(interpreted_kernel::difference(*k, what, seed) == "");
+        } else {
+            ++refused;
+            CHECK(k.error().code() == error_code::unsupported);
+        }
+    }
+    CHECK(refused < 500);
+}
+
+// y[i, x] = a[i, x], with `stride` between the elements that are read.
+loop::tensor_expression strided_copy(std::int64_t stride) {
+    loop::expression_builder e{"copy"};
+    auto const i = e.spatial("i", 3), x = e.spatial("x", 8);
+    auto const a = e.input("a", {3, 8 * stride}), y = e.output("y", {3, 8});
+    return e.store(y, {i, x}, e.at(a, {i, x * stride}));
+}
+
+TEST_CASE("a nest needs one vectorised loop and at most one parallel loop") {
+    schedule plain{strided_copy(1)};
+    CHECK(lower(plain.finish(), "k").error().code() == error_code::usage);
+
+    schedule two{strided_copy(1)};
+    auto const [blocks, lane] = two.split(two.loop_of("x"), 4);
+    two.parallel(two.loop_of("i"));
+    two.parallel(blocks);
+    two.vectorize(lane);
+    CHECK(lower(two.finish(), "k").error().code() == error_code::usage);
+}
+
+TEST_CASE("vectors are read and stored where elements follow each other") {
+    auto const lowered = [](loop::tensor_expression what, std::string_view vectorised) {
+        schedule plan{std::move(what)};
+        auto const v = plan.loop_of(vectorised);
+        auto const other = plan.loop_of(vectorised == "x" ? "i" : "x");
+        plan.reorder({other, v});
+        plan.vectorize(v);
+        return lower(plan.finish(), "k");
+    };
+    CHECK(lowered(strided_copy(1), "x").has_value());
+    CHECK(lowered(strided_copy(2), "x").error().code() == error_code::unsupported);
+    CHECK(lowered(strided_copy(1), "i").error().code() == error_code::unsupported);
+}
+
+TEST_CASE("a bound that depends on the vectorised loop is not supported") {
+    loop::expression_builder e{"shifted"};
+    auto const x = e.spatial("x", 8), k = e.reduction("k", 3);
+    auto const a = e.input("a", {8}), y = e.output("y", {8});
+    schedule plan{e.store(y, {x}, e.sum(e.constant(0), e.at(a, {x + k - affine{1}}), {{x + k - affine{1}, 8}}))};
+    plan.reorder({plan.loop_of("k"), plan.loop_of("x")});
+    plan.vectorize(plan.loop_of("x"));
+    CHECK(lower(plan.finish(), "k").error().code() == error_code::unsupported);
+}
+
+loop::tensor_expression row_sums(std::int64_t n) {
+    loop::expression_builder e{"sums"};
+    auto const x = e.spatial("x", 4), k = e.reduction("k", n);
+    auto const a = e.input("a", {n, 4}), y = e.output("y", {4});
+    return e.store(y, {x}, e.sum(e.constant(0), e.at(a, {k, x})));
+}
+
+TEST_CASE("a reduction split by a factor that does not divide is refused, but where it is unrolled") {
+    for (std::int64_t const factor : {2, 3, 4, 5, 7})
+        for (auto const unrolled : {false, true}) {
+            CAPTURE(factor, unrolled);
+            auto const what = row_sums(5);
+            schedule plan{what};
+            auto const x = plan.loop_of("x");
+            auto const [outer, inner] = plan.split(plan.loop_of("k"), factor);
+            plan.reorder({outer, inner, x});
+            if (unrolled) plan.unroll(outer), plan.unroll(inner);
+            plan.vectorize(x);
+            auto const k = lower(plan.finish(), "k");
+            if (unrolled || factor == 5)
+                CHECK(interpreted_kernel::difference(k.value(), what, 1) == "");
+            else
+                CHECK(k.error().code() == error_code::unsupported);
+        }
+}
+
+// A row of windows of three taps, with one element of padding on both sides, read forwards or backwards.
+loop::tensor_expression row_windows(std::int64_t n, bool backwards = false) {
+    loop::expression_builder e{"windows"};
+    auto const x = e.spatial("x", n), lane = e.spatial("lane", 4), k = e.reduction("k", 3);
+    auto const a = e.input("a", {n, 4}), y = e.output("y", {n, 4});
+    auto const at = (backwards ? affine{n - 1} - x : x) + k - affine{1};
+    return e.store(y, {x, lane}, e.sum(e.constant(0), e.at(a, {at, lane}), {{at, n}}));
+}
+
+TEST_CASE("conditions are decided while lowering, where ranges allow it") {
+    for (auto const backwards : {false, true}) {
+        CAPTURE(backwards);
+        auto const what = row_windows(24, backwards);
+        schedule plan{what};
+        auto const [outer, inner] = plan.split(plan.loop_of("x"), 6);
+        auto const taps = plan.loop_of("k"), lane = plan.loop_of("lane");
+        plan.reorder({outer, taps, inner, lane});
+        plan.unroll(taps);
+        plan.unroll(inner);
+        plan.vectorize(lane);
+        auto const nest = plan.finish();
+        // The first tile, those between, the last one.
+        auto const cut = lower(nest, "k").value();
+        CHECK(to_string(cut).find("if") == std::string::npos);
+        CHECK(to_string(cut).find("for x_o in 1 .. 3:") != std::string::npos);
+        CHECK(cut.live == 6);
+        // One range: tested while it runs.
+        auto const tested = lower(nest, "k", {.max_ranges = 1}).value();
+        CHECK(to_string(tested).find("for x_o in 0 .. 4:") != std::string::npos);
+        auto const test = backwards ? "if 0 <= -6*x_o + 24 < 24:" : "if 0 <= 6*x_o - 1 < 24:";
+        CHECK(to_string(tested).find(test) != std::string::npos);
+        for (auto const* k : {&cut, &tested}) CHECK(interpreted_kernel::difference(*k, what, 1) == "");
+    }
+}
+
+TEST_CASE("limits of a reduction loop take over the bounds that it decides") {
+    auto const what = row_windows(9);
+    schedule plan{what};
+    auto const x = plan.loop_of("x"), taps = plan.loop_of("k"), lane = plan.loop_of("lane");
+    plan.reorder({x, taps, lane});
+    plan.vectorize(lane);
+    auto const k = lower(plan.finish(), "k", {.max_ranges = 1}).value();
+    CHECK(to_string(k).find("for k in max(0, -x + 1) .. min(3, -x + 10):") != std::string::npos);
+    CHECK(to_string(k).find("if") == std::string::npos);
+    CHECK(interpreted_kernel::difference(k, what, 1) == "");
+}
+
+TEST_CASE("a parallel loop knows its own tail") {
+    for (std::int64_t n = 1; n < 80; ++n) {
+        CAPTURE(n);
+        loop::expression_builder e{"copy"};
+        auto const x = e.spatial("x", n);
+        auto const a = e.input("a", {n}), y = e.output("y", {n});
+        auto const what = e.store(y, {x}, e.at(a, {x}));
+        schedule plan{what};
+        auto const [vectors, lane] = plan.split(plan.loop_of("x"), 4);
+        auto const pieces = plan.split(vectors, 3).first;
+        plan.parallel(pieces);
+        plan.vectorize(lane);
+        CHECK(interpreted_kernel::difference(lower(plan.finish(), "k").value(), what, 1) == "");
+    }
+}
+
+} // namespace lower_test

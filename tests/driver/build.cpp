@@ -1,0 +1,286 @@
+#include "catch.hpp"
+#include "ir/random_graph.hpp"
+#include <gsub/driver/build.hpp>
+#include <gsub/models/network_builder.hpp>
+#include <gsub/runtime/thread_pool.hpp>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace build_test {
+
+using namespace gsub;
+using models::network_builder;
+using models::weight_source;
+
+auto const meaning = table_of<eval_row, standard_ops>();
+
+struct listener : observer {
+    std::vector<std::string> notes;
+    void on_note(std::string_view text) override { notes.emplace_back(text); }
+};
+
+std::vector<codegen::isa const*> sets() {
+    std::vector<codegen::isa const*> found{&codegen::baseline};
+    if (host().avx2) found.push_back(&codegen::avx2);
+    if (host().avx512) found.push_back(&codegen::avx512);
+    return found;
+}
+
+runtime::executable built(any_graph const& g, codegen::isa const* set = nullptr) {
+    build_options options;
+    options.jit.use_cache = false;
+    options.set = set;
+    return build(g, meaning, host(), options).value();
+}
+
+// Largest error over the outputs, against the reference runtime.
+double error_of(any_graph const& g, runtime::executable const& e, std::vector<tensor> const& inputs) {
+    auto const want = evaluate_graph(g, meaning, inputs).value();
+    auto const got = e.run(inputs).value();
+    REQUIRE(got.size() == want.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        auto const d = compare(got[i], want[i]).value();
+        CHECK(d.same_specials);
+        worst = std::max(worst, d.max_relative);
+    }
+    return worst;
+}
+
+std::set<std::string> kinds(runtime::executable const& e) {
+    std::set<std::string> found;
+    for (auto const& s : e.steps()) found.insert(s.kind);
+    return found;
+}
+
+// Stem, maximum, a residual block with a stride, depthwise and grouped convolutions, mean, classifier.
+graph small_net() {
+    graph g;
+    network_builder net{g, weight_source{3}};
+    auto x = net.input(dtype::f32, {1, 3, 23, 19}, "x");
+    x = net.relu("r0", net.conv("c0", x, {24, {7, 7}, {2, 2}, {3, 3}, 1, true}));
+    x = net.max_pool("m", x, {{3, 3}, {2, 2}, {1, 1}});
+    auto const a = net.relu("r1", net.conv("c1", x, {32, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+    auto const b = net.conv("c2", a, {24, {1, 1}, {1, 1}, {0, 0}, 1, true});
+    x = net.relu("r2", net.sum("s", b, x));
+    x = net.relu6("r3", net.conv("dw", x, {24, {3, 3}, {2, 2}, {1, 1}, 24, true}));
+    x = net.conv("c3", x, {40, {1, 1}, {1, 1}, {0, 0}, 1, false});
+    net.output(net.linear("fc", net.pooled_features(x), 11), "y");
+    return g;
+}
+
+} // namespace build_test
+
+TEST_CASE("what is built computes what the graph does, on every instruction set") {
+    using namespace build_test;
+    auto const g = small_net();
+    for (auto const* set : sets()) {
+        INFO(set->name);
+        auto const e = built(g, set);
+        for (std::uint64_t seed = 1; seed < 4; ++seed) CHECK(error_of(g, e, random_inputs(g, seed)) < 1e-5);
+        for (auto const& kind : kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
+    }
+}
+
+TEST_CASE("activation, bias and residual are part of a convolution's kernel") {
+    using namespace build_test;
+    std::size_t convolutions = 0, elementwise = 0;
+    auto const planned = plan(small_net(), meaning, codegen::baseline).value();
+    for (auto const& s : planned.steps) {
+        convolutions += s.kind.ends_with("conv2d");
+        elementwise += s.kind == "elementwise";
+    }
+    CHECK(convolutions == 5);
+    CHECK(elementwise == 0);
+}
+
+TEST_CASE("operators without a generator run on the reference runtime, and say so") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {2, 6, 5, 5}, "x");
+    auto const a = net.conv("c", x, {10, {3, 3}, {1, 1}, {1, 1}});
+    auto const y = net.add<ops::softmax>({.axis = 1}, {net.concat("j", {a, x})});
+    net.output(y, "y");
+    auto const e = built(g);
+    CHECK(error_of(g, e, random_inputs(g, 5)) < 1e-5);
+    CHECK(kinds(e).contains("conv2d"));
+    CHECK(kinds(e).contains("join"));
+    CHECK(kinds(e).contains("reference Softmax"));
+}
+
+TEST_CASE("whole blocks of channels are joined and split without a copy") {
+    using namespace build_test;
+    for (std::int64_t const batch : {1, 2}) {
+        graph g;
+        network_builder net{g, weight_source{1}};
+        auto const x = net.input(dtype::f32, {batch, 16, 6, 5}, "x");
+        auto const a = net.relu("a", net.conv("c", x, {48, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+        auto const parts = net.add<ops::split>({.axis = 1, .sizes = {16, 32}}, {a}, 2);
+        auto const b = net.conv("d", {parts.node, 1}, {16, {3, 3}, {1, 1}, {1, 1}});
+        auto const d = net.conv("e", parts, {32, {1, 1}});
+        auto const inner = net.concat("j", {b, d, parts});
+        auto const outer = net.concat("k", {inner, net.max_pool("m", b, {{3, 3}, {1, 1}, {1, 1}})});
+        net.outputs({net.conv("f", outer, {16, {1, 1}}), inner});
+        for (auto const* set : sets()) {
+            auto const e = built(g, set);
+            CHECK(error_of(g, e, random_inputs(g, 3)) < 1e-5);
+            std::size_t copies = 0;
+            for (auto const& s : e.steps()) copies += s.kind == "copy" || s.kind == "reference Split";
+            if (batch == 1) CHECK(copies == 1); // of the part that is split off before it is joined
+        }
+    }
+}
+
+TEST_CASE("a piece of a joined value may be an output") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {1, 16, 3, 3}, "x");
+    auto const a = net.apply<ops::global_average_pool>("g", {net.conv("c", x, {32, {1, 1}})});
+    auto const b = net.apply<ops::global_average_pool>("h", {net.conv("d", x, {16, {3, 3}})});
+    net.outputs({b, net.concat("j", {a, b}), a});
+    for (auto const* set : sets()) CHECK(error_of(g, built(g, set), random_inputs(g, 3)) < 1e-5);
+}
+
+TEST_CASE("random graphs run as they are evaluated") {
+    using namespace build_test;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        INFO("seed " << seed);
+        auto const g = random_graph::make<standard_ops>(seed, 14);
+        CHECK(error_of(g, built(g), random_inputs(g, seed)) < 1e-4);
+    }
+}
+
+TEST_CASE("equal kernels are compiled once") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto x = net.input(dtype::f32, {1, 32, 8, 8}, "x");
+    for (auto const* name : {"a", "b", "c"})
+        x = net.relu(name, net.conv(name, x, {32, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+    net.output(x, "y");
+    CHECK(plan(g, meaning, codegen::baseline).value().kernels.size() == 1);
+}
+
+TEST_CASE("NaN and infinities come out as the evaluator has them") {
+    using namespace build_test;
+    auto const special = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()};
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {1, 16, 6, 6}, "x");
+    auto const a = net.relu6("r", net.conv("c", x, {16, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+    auto const b = net.relu("q", net.sum("s", x, net.relu6("t", x)));
+    auto const c = net.max_pool("m", x, {{3, 3}, {2, 2}, {1, 1}});
+    auto const d = net.average_pool("p", x, {{2, 2}, {2, 2}, {0, 0}});
+    net.outputs({a, b, c, d});
+    auto const e = built(g);
+    for (auto const bad : special) {
+        auto inputs = random_inputs(g, 1);
+        inputs[0].mutable_data<float>()[77] = bad;
+        CHECK(error_of(g, e, inputs) < 1e-5);
+    }
+}
+
+TEST_CASE("an output may be an input, a constant, or named twice") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {2, 3}, "x");
+    auto const c = net.constant(tensor::from<float>({2}, {1, 2}));
+    auto const y = net.relu("r", x);
+    auto const flat = net.add<ops::flatten>({.axis = 0}, {y});
+    net.outputs({x, c, y, y, flat});
+    CHECK(error_of(g, built(g), random_inputs(g, 2)) == 0);
+}
+
+TEST_CASE("inputs that do not fit are refused before anything runs") {
+    using namespace build_test;
+    auto const g = small_net();
+    build_options options;
+    options.generate = false;
+    auto const e = build(g, meaning, host(), options).value();
+    auto const good = random_inputs(g, 1);
+    std::vector<tensor> const none, two{good[0], good[0]}, narrow{tensor::zeros(dtype::f32, ints{1, 3, 23, 18})},
+        wide{good[0].converted_to(dtype::f64)};
+    for (auto const& inputs : {none, two, narrow, wide}) {
+        auto const r = e.run(inputs);
+        REQUIRE_FALSE(r);
+        CHECK(r.error().code() == error_code::usage);
+    }
+    auto context = e.make_context();
+    std::vector<tensor> outputs{tensor::zeros(dtype::f32, ints{1, 12})};
+    inline_executor alone;
+    CHECK(e.run(context, good, outputs, alone).error().code() == error_code::usage);
+}
+
+TEST_CASE("without a compiler the reference runtime computes the same, with one note") {
+    using namespace build_test;
+    auto const g = small_net();
+    listener l;
+    build_options options;
+    options.compiler = "/nonexistent/compiler";
+    options.watch = &l;
+    auto const e = build(g, meaning, host(), options).value();
+    CHECK(error_of(g, e, random_inputs(g, 1)) < 1e-6);
+    CHECK(l.notes.size() == 1);
+    for (auto const& kind : kinds(e)) CHECK(kind.starts_with("reference"));
+}
+
+TEST_CASE("a graph without static shapes is refused by name") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {dim{symbol{"batch"}}, 3}, "x");
+    net.output(net.relu("r", x), "y");
+    auto const r = plan(g, meaning, codegen::baseline);
+    REQUIRE_FALSE(r);
+    CHECK(r.error().code() == error_code::unsupported);
+    CHECK(r.error().message().find("batch") != std::string::npos);
+}
+
+TEST_CASE("many threads use one executable, bit by bit as one does") {
+    using namespace build_test;
+    auto const g = small_net();
+    auto const e = built(g);
+    runtime::thread_pool pool;
+    std::vector<std::vector<tensor>> inputs, want;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        inputs.push_back(random_inputs(g, seed));
+        want.push_back(e.run(inputs.back()).value());
+    }
+    std::vector<int> wrong(8, 0);
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t t = 0; t < wrong.size(); ++t)
+            threads.emplace_back([&, t] {
+                for (std::size_t i = 0; i < 20; ++i) {
+                    auto const k = (t + i) % inputs.size();
+                    wrong[t] += e.run(inputs[k], t % 2 ? &pool : nullptr).value()[0].hash() != want[k][0].hash();
+                }
+            });
+    }
+    for (auto w : wrong) CHECK(w == 0);
+}
+
+TEST_CASE("a profile names each step, its kind and its work") {
+    using namespace build_test;
+    auto const g = small_net();
+    auto const e = built(g);
+    inline_executor alone;
+    auto const steps = e.profile(random_inputs(g, 1), alone, 3).value();
+    REQUIRE(steps.size() == e.steps().size());
+    double operations = 0;
+    for (auto const& s : steps) {
+        CHECK(s.seconds >= 0);
+        CHECK_FALSE(s.kind.empty());
+        operations += s.operations;
+    }
+    CHECK(operations > 1e6);
+}

@@ -1,0 +1,78 @@
+#include "catch.hpp"
+#include "loop/interpret.hpp"
+#include <gsub/loop/expression.hpp>
+
+#include <vector>
+
+namespace expression_test {
+
+using namespace gsub;
+using loop::affine;
+
+loop::tensor_expression product(std::int64_t m, std::int64_t n, std::int64_t inner) {
+    loop::expression_builder e{"matmul"};
+    auto const i = e.spatial("i", m), j = e.spatial("j", n), k = e.reduction("k", inner);
+    auto const a = e.input("a", {m, inner}), b = e.input("b", {inner, n}), c = e.output("c", {m, n});
+    auto const sum = e.sum(e.constant(0), e.at(a, {i, k}) * e.at(b, {k, j}));
+    return e.store(c, {i, j}, sum);
+}
+
+TEST_CASE("a built expression says what it computes") {
+    auto const e = product(2, 3, 4);
+    CHECK(e.name == "matmul");
+    REQUIRE(e.axes.size() == 3);
+    CHECK(e.axes[2].name == "k");
+    CHECK(e.axes[2].extent == 4);
+    CHECK(e.axes[1].kind == loop::axis_kind::spatial);
+    CHECK(e.axes[2].kind == loop::axis_kind::reduction);
+    REQUIRE(e.buffers.size() == 3);
+    CHECK(e.buffers[1].elements() == 12);
+    CHECK(e.buffers[2].written);
+    CHECK_FALSE(e.buffers[1].written);
+    CHECK(e.target.of == 2);
+    CHECK(e.combine == loop::scalar_op::add);
+
+    interpret::arrays data{{1, 2, 3, 4, 5, 6, 7, 8}, {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1}, std::vector<double>(6)};
+    interpret::run(e, data);
+    CHECK(data[2] == std::vector<double>{5, 6, 7, 13, 14, 15});
+}
+
+TEST_CASE("operands of a term come before it") {
+    loop::expression_builder e{"chain"};
+    auto const i = e.spatial("i", 4);
+    auto const x = e.input("x", {4}), y = e.output("y", {4});
+    auto const v = e.at(x, {i});
+    auto const made = e.store(y, {i}, min(max((v + v) * v - e.constant(1), e.constant(0)), v / e.constant(2)));
+    for (std::size_t t = 0; t < made.terms.size(); ++t)
+        for (auto o : made.terms[t].operands) CHECK(o < static_cast<std::int32_t>(t));
+    CHECK(made.update == -1);
+    interpret::arrays data{{-3, 0.5, 1, 8}, std::vector<double>(4)};
+    interpret::run(made, data);
+    CHECK(data[1] == std::vector<double>{-1.5, 0, 0.5, 4});
+}
+
+TEST_CASE("work is counted a position and a step") {
+    CHECK(product(2, 3, 4).operations() == 2 * 2 * 3 * 4);
+    loop::expression_builder e{"pool"};
+    auto const i = e.spatial("i", 5), k = e.reduction("k", 3);
+    auto const x = e.input("x", {5}), y = e.output("y", {5});
+    auto const most = e.maximum(e.constant(0), e.at(x, {i + k}), {{i + k, 5}});
+    auto const made = e.store(y, {i}, max(most * e.constant(2), e.constant(1)));
+    CHECK(made.operations() == 5 * 3 + 5 * 2);
+    CHECK(made.combine == loop::scalar_op::maximum);
+    CHECK(made.bounds.size() == 1);
+}
+
+TEST_CASE("steps out of bounds add nothing, positions out of the domain are not stored") {
+    loop::expression_builder e{"sums"};
+    auto const i = e.spatial("i", 4), k = e.reduction("k", 3);
+    auto const x = e.input("x", {4}), y = e.output("y", {3});
+    e.only({i, 3});
+    auto const made = e.store(y, {i}, e.sum(e.constant(10), e.at(x, {i + k - affine{1}}), {{i + k - affine{1}, 4}}));
+    CHECK(made.domain.size() == 1);
+    interpret::arrays data{{1, 2, 4, 8}, std::vector<double>(3)};
+    interpret::run(made, data);
+    CHECK(data[1] == std::vector<double>{13, 17, 24});
+}
+
+} // namespace expression_test

@@ -1,0 +1,275 @@
+#include "catch.hpp"
+#include "ir/random_graph.hpp"
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/eval/fold.hpp>
+#include <gsub/ir/legality.hpp>
+#include <gsub/ir/text.hpp>
+#include <gsub/models/catalogue.hpp>
+#include <gsub/passes/layout.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace layout_test {
+
+using namespace gsub;
+using passes::alter_op_layout;
+using passes::layout_question;
+
+// What a vector machine asks for: convolutions of images in blocks.
+struct blocked_convolutions {
+    std::string_view wanted = "NCHW4c";
+    std::optional<layout> operator()(layout_question const& q) const {
+        if (!q.is<ops::conv>() || q.result->rank() != 4) return std::nullopt;
+        return layout{wanted};
+    }
+};
+static_assert(passes::layout_hook<blocked_convolutions> && !passes::layout_hook<int>);
+static_assert(pass<alter_op_layout<blocked_convolutions>>);
+
+struct net {
+    graph g;
+    graph_builder b{g};
+    std::uint64_t seed = 0;
+
+    value_id image(std::int64_t channels = 8) {
+        return b.input(dtype::f32, {1, channels, 6, 6}, message({"x", g.inputs().size()}));
+    }
+    value_id weight(ints const& sizes) {
+        auto t = tensor::uninitialized(dtype::f32, sizes);
+        fill_random(t, random_stream{++seed});
+        return b.constant(std::move(t));
+    }
+    value_id conv(value_id x, std::int64_t outputs = 8) {
+        attributes_of<ops::conv> a;
+        a.strides = {1, 1}, a.pads = {1, 1, 1, 1}, a.dilations = {1, 1};
+        return b.add<ops::conv>(a, {x, weight({outputs, g.type(x).dims[1].size(), 3, 3})});
+    }
+    template <class Op>
+    value_id op(std::same_as<value_id> auto... x) {
+        return b.add<Op>(x...);
+    }
+};
+
+// Runs the pass on a graph with these outputs, checks its laws, and gives the new graph as its operators in order.
+template <class Hook = blocked_convolutions>
+std::string altered(net& n, std::vector<value_id> const& outputs, Hook hook = {}, pass_outcome* told = nullptr) {
+    n.g.set_outputs(outputs);
+    gsub::module m;
+    m.add("main", n.g);
+    auto const outcome = run_pass(alter_op_layout<Hook>{hook}, m).value();
+    if (told) *told = outcome;
+    auto const& g = m.find("main")->body;
+    for (auto const& p : check(g, stage::scheduled)) FAIL_CHECK(to_string(p));
+    CHECK_FALSE(run_pass(alter_op_layout<Hook>{hook}, m).value().changed);
+    for (std::size_t i = 0; i < outputs.size(); ++i) CHECK(g.type(g.output(i)) == n.g.type(outputs[i]));
+    auto const inputs = random_inputs(n.g, 1);
+    auto const before = evaluate_graph(n.g, inputs).value();
+    auto const after = evaluate_graph(g, table_of<eval_row, standard_ops>(), inputs).value();
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i].hash() == before[i].hash());
+    std::string text;
+    for (auto i : g.order()) {
+        if (g.op(i).category == op_category::structural) continue;
+        text += text.empty() ? "" : " ";
+        if (g.is<ops::layout_transform>(i)) {
+            text += message({">", g.attributes<ops::layout_transform>(i).to});
+        } else {
+            text += g.op(i).name;
+            if (!g.type({i, 0}).arrangement.empty()) text += "'";
+        }
+    }
+    return text;
+}
+
+TEST_CASE("P1: two convolutions in a row take one change of layout in and one out") {
+    net n;
+    auto const y = n.op<ops::relu>(n.conv(n.op<ops::relu>(n.conv(n.image()))));
+    pass_outcome told;
+    CHECK(altered(n, {y}, {}, &told) == ">NCHW4c Conv' Relu' Conv' Relu' >");
+    CHECK(told.changed);
+    CHECK(told.matches == 2);
+}
+
+TEST_CASE("P2: a value with readers of both kinds is changed back once, for the readers that need it") {
+    net n;
+    auto const r = n.op<ops::relu>(n.conv(n.image()));
+    auto const flat = n.b.add<ops::flatten>({}, {r}), other = n.b.add<ops::flatten>({.axis = 2}, {r});
+    CHECK(altered(n, {n.conv(r), flat, other}) == ">NCHW4c Conv' Relu' > Flatten Flatten Conv' >");
+}
+
+TEST_CASE("P3: a residual block takes its shared input in once, and comes out behind the pool") {
+    net n;
+    auto const r = n.op<ops::relu>(n.image());
+    auto const y = n.op<ops::global_average_pool>(n.op<ops::add>(n.conv(r), n.conv(r)));
+    CHECK(altered(n, {y}) == "Relu >NCHW4c Conv' Conv' Add' GlobalAveragePool' >");
+}
+
+TEST_CASE("P4, N2: a bias a channel, a number, and an image of one value a channel stay as they are") {
+    net n;
+    auto const c = n.conv(n.image());
+    auto const y = n.op<ops::mul>(n.op<ops::add>(c, n.weight({8, 1, 1})), n.b.constant(tensor::scalar(2.0f)));
+    CHECK(altered(n, {n.op<ops::add>(y, n.weight({1, 8, 1, 1}))}) == ">NCHW4c Conv' Add' Mul' Add' >");
+    net wide;
+    auto const sum = wide.op<ops::add>(wide.conv(wide.image()), wide.weight({1, 8, 6, 6}));
+    CHECK(altered(wide, {sum}) == ">NCHW4c Conv' >NCHW4c Add' >");
+}
+
+TEST_CASE("P5: a concatenation of full blocks stays blocked, any other goes back") {
+    for (std::int64_t const channels : {8, 6}) {
+        net n;
+        auto const x = n.image();
+        auto const a = n.conv(x, channels), b = n.conv(x, 8);
+        pass_outcome told;
+        auto const text = altered(n, {n.b.add<ops::concat>({.axis = 1}, {a, b})}, {}, &told);
+        CHECK(text == (channels == 8 ? ">NCHW4c Conv' Conv' Concat' >" : ">NCHW4c Conv' Conv' > > Concat"));
+        CHECK(told.skips("blocks that are not full") == (channels == 8 ? 0 : 1));
+    }
+}
+
+TEST_CASE("N1: without a wish nothing changes, and neither does a graph that is as wished") {
+    net n;
+    auto const y = n.op<ops::relu>(n.conv(n.image()));
+    pass_outcome told;
+    auto const nothing = [](layout_question const&) { return std::optional<layout>{}; };
+    CHECK(altered(n, {y}, nothing, &told) == "Conv Relu");
+    CHECK_FALSE(told.changed);
+    net row_major;
+    auto const plain = [](layout_question const&) { return std::optional{layout{}}; };
+    CHECK(altered(row_major, {row_major.conv(row_major.image())}, plain) == "Conv");
+}
+
+TEST_CASE("N3: what moves elements reads them in row-major order") {
+    net n;
+    auto const t = n.b.add<ops::transpose>({.perm = {0, 1, 3, 2}}, {n.conv(n.image())});
+    CHECK(altered(n, {n.conv(t)}) == ">NCHW4c Conv' > Transpose >NCHW4c Conv' >");
+}
+
+TEST_CASE("N4: no layout is chosen for shapes that are not known") {
+    net n;
+    auto const x = n.b.input(dtype::f32, {dim{symbol{"batch"}}, 8, 6, 6}, "x");
+    pass_outcome told;
+    CHECK(altered(n, {n.op<ops::relu>(n.conv(x))}, {}, &told) == "Conv Relu");
+    CHECK(told.skips("dynamic shape") == 2);
+}
+
+TEST_CASE("N5: attributes and sources of the original stay as they were") {
+    net n;
+    auto const c = n.conv(n.image());
+    n.g.set_source(c.node, "stem");
+    n.g.set_outputs({&c, 1});
+    auto const before = to_text(n.g);
+    auto copy = any_graph{n.g};
+    pass_context cx;
+    CHECK(alter_op_layout{blocked_convolutions{}}(copy, cx).value().changed);
+    CHECK(to_text(n.g) == before);
+    for (auto i : copy.order())
+        if (copy.is<ops::conv>(i)) CHECK(copy.display_name(i) == "stem");
+}
+
+TEST_CASE("the hook sees the operator, its attributes and types, and the machine") {
+    net n;
+    auto const y = n.conv(n.image(), 4);
+    n.g.set_outputs({&y, 1});
+    int asked = 0;
+    auto const look = [&](layout_question const& q) {
+        ++asked;
+        CHECK(q.is<ops::conv>());
+        CHECK(q.attributes<ops::conv>().pads == ints{1, 1, 1, 1});
+        CHECK(q.operands.size() == 2);
+        CHECK(to_string(*q.operands[1]) == "f32[4,8,3,3]");
+        CHECK(to_string(*q.result) == "f32[1,4,6,6]");
+        CHECK(q.machine.avx512);
+        return std::optional<layout>{};
+    };
+    pass_context cx;
+    cx.machine.avx512 = true;
+    CHECK(alter_op_layout{look}(n.g, cx));
+    CHECK(asked == 1);
+}
+
+TEST_CASE("a layout that a value cannot have is refused with the node's name") {
+    for (std::string_view const wanted : {"NC4c", "nonsense"}) {
+        net n;
+        auto const y = n.conv(n.image());
+        n.g.set_name(y, "stem");
+        n.g.set_outputs({&y, 1});
+        pass_context cx;
+        auto const r = alter_op_layout{blocked_convolutions{wanted}}(n.g, cx);
+        REQUIRE_FALSE(r);
+        CHECK(r.error().code() == error_code::usage);
+        CHECK(r.error().message().starts_with("usage: Conv (node \"stem\"): layout \"" + std::string{wanted} + "\""));
+    }
+}
+
+// Wants what a seed says, of anything of rank 4 or 3.
+struct random_wishes {
+    std::uint64_t seed;
+    std::optional<layout> operator()(layout_question const& q) const {
+        if (!q.result->ranked || q.result->rank() < 3 || q.result->rank() > 4) return std::nullopt;
+        random_stream r{seed ^ q.attributes_of_op.hash().low ^ static_cast<std::uint64_t>(q.op.id)};
+        auto const four = q.result->rank() == 4;
+        switch (r.below(4)) {
+        case 0:
+            return layout{four ? "NCHW4c" : "NCW4c"};
+        case 1:
+            return layout{four ? "NCHW8c" : "NCW2n"};
+        case 2:
+            return layout{};
+        default:
+            return std::nullopt;
+        }
+    }
+};
+
+TEST_CASE("whatever a hook wants, graphs stay well-typed, compute the same bytes, and settle at once") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        CAPTURE(seed);
+        auto const g = random_graph::make(seed, 30);
+        auto changed = any_graph{g};
+        pass_context cx;
+        alter_op_layout const wishes{random_wishes{seed}};
+        (void)wishes(changed, cx).value();
+        for (auto const& p : check(changed, stage::imported))
+            if (p.reason.find("no operator is internal") == p.reason.npos) {
+                auto const before = check(g, stage::imported);
+                auto const known =
+                    std::any_of(before.begin(), before.end(), [&](problem const& b) { return b.reason == p.reason; });
+                if (!known) FAIL_CHECK(to_string(p));
+            }
+        auto const again = any_graph{changed};
+        CHECK_FALSE(wishes(changed, cx).value().changed);
+        CHECK(changed == again);
+        auto const inputs = random_inputs(g, seed);
+        auto const before = evaluate_graph(g, inputs).value();
+        auto const after = evaluate_graph(changed, table_of<eval_row, standard_ops>(), inputs).value();
+        for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i].hash() == before[i].hash());
+        // Without wishes all changes of layout go away.
+        auto const none = [](layout_question const&) { return std::optional{layout{}}; };
+        (void)alter_op_layout{none}(changed, cx).value();
+        CHECK(changed == g);
+        // Weights that were stored anew are folded and still fit.
+        (void)wishes(changed, cx).value();
+        REQUIRE(fold_constants(changed, table_of<eval_row, standard_ops>(), {}));
+        for (auto const& p : check(changed, stage::imported)) CHECK(p.reason.find("ill-typed") == p.reason.npos);
+    }
+}
+
+TEST_CASE("networks go into blocks at their beginning and come out at their end") {
+    struct expectation {
+        std::string_view model;
+        std::size_t changes;
+    };
+    for (auto const& [name, changes] :
+         {expectation{"resnet18", 2}, {"squeezenet1_1", 2}, {"mobilenet_v2", 2}, {"inception_v3", 2}}) {
+        CAPTURE(name);
+        any_graph g = models::find_model(name)->build(1);
+        pass_context cx;
+        CHECK(alter_op_layout{blocked_convolutions{"NCHW16c"}}(g, cx).value().changed);
+        auto const is_change = [&](node_id n) { return g.is<ops::layout_transform>(n); };
+        CHECK(static_cast<std::size_t>(std::count_if(g.order().begin(), g.order().end(), is_change)) == changes);
+        CHECK(check(g, stage::scheduled).empty());
+    }
+}
+
+} // namespace layout_test
