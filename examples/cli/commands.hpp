@@ -71,6 +71,16 @@ struct bench_request {
 };
 answer bench(bench_request const& r, session const& s);
 
+struct cache_request {
+    std::string action = "ls"; ///< `ls`, `gc` or `verify`
+    std::string folder;        ///< empty: the default
+    std::uint64_t limit_bytes = std::uint64_t{1} << 30;
+};
+answer cache(cache_request const& r, session const& s);
+
+/// What this machine has for generated kernels. The answer is no where there is no compiler.
+answer doctor(session const& s);
+
 struct compare_request {
     std::string a, b;
     double relative = 1e-3, absolute = 1e-6;

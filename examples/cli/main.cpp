@@ -131,7 +131,16 @@ int main(int argc, char** argv) {
     verify->add_option("--rules", v.rules, "a choice among them, as in `gsub optimize`")->type_name("LIST");
     verify->add_option("--seed", v.seed, "seed of the random instances");
 
+    cli::cache_request k;
+    auto* cache =
+        declare("cache", "compiled kernels on disk: list, remove the oldest, remove the damaged", k, &cli::cache);
+    cache->add_option("action", k.action, "what to do")->check(CLI::IsMember({"ls", "gc", "verify"}));
+    cache->add_option("--folder", k.folder, "the cache; without: where kernels are kept by default")->type_name("DIR");
+    cache->add_option("--limit", k.limit_bytes, "bytes that `gc` leaves");
+
     int nothing = 0;
+    declare("doctor", "tell what this machine has for generated kernels, and what is off", nothing,
+            [](int, cli::session const& s) { return cli::doctor(s); });
     declare("rules", "list the rules with their conditions and sources", nothing,
             [](int, cli::session const&) { return cli::rules(); });
 

@@ -62,7 +62,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "run", "compare", "convert", "bench", "verify-rules", "rules", "inspect", "models", "ops"):
+        for command in ("optimize", "run", "compare", "convert", "bench", "cache", "doctor", "verify-rules", "rules", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -125,6 +125,24 @@ class Cli(unittest.TestCase):
         self.assertEqual(json.loads((self.at / "j").read_text())["backend"], "simd")
         numbers = [struct.unpack("<10f", (self.at / way / "output_0.npy").read_bytes()[-40:]) for way in ("reference", "simd")]
         self.assertLess(max(abs(a - b) for a, b in zip(*numbers)), 1e-4 * max(map(abs, numbers[0])))
+
+    def test_the_cache_is_listed_collected_and_verified(self):
+        self.assertIn("0 kernels", self.gsub("cache").stdout)
+        self.gsub("run", DIGITS / "digits.onnx", "--fill", 1, "--backend", "simd")
+        self.gsub("--json", "j", "cache", "ls")
+        entries = json.loads((self.at / "j").read_text())["entries"]
+        self.assertGreater(len(entries), 3)
+        with open(self.at / "cache" / entries[0]["name"], "r+b") as damaged:
+            damaged.write(b"damage")
+        self.assertIn("1 kernels removed", self.gsub("cache", "verify").stdout)
+        self.gsub("cache", "gc", "--limit", 0)
+        self.assertIn("0 kernels", self.gsub("cache", "ls").stdout)
+        self.gsub("cache", "burn", exit=2)
+
+    def test_doctor_names_processor_compiler_and_cache(self):
+        self.gsub("--json", "j", "doctor")
+        found = json.loads((self.at / "j").read_text())
+        self.assertTrue({"processor", "instruction set", "caches", "compiler", "cache"} <= set(found))
 
     def test_bench_times_runs_and_steps(self):
         done = self.gsub("--json", "j", "bench", DIGITS / "digits.onnx", "--runs", 20, "--warmup", 2, "--profile")

@@ -1,0 +1,103 @@
+// gsub cache and gsub doctor: the kernels on disk, and what this machine has for making and running them.
+#include "commands.hpp"
+#include <gsub/codegen/isa.hpp>
+#include <gsub/core/target.hpp>
+#include <gsub/report/table.hpp>
+#include <gsub/report/units.hpp>
+#include <gsub/runtime/jit.hpp>
+#include <gsub/runtime/thread_pool.hpp>
+
+#include <algorithm>
+#include <ctime>
+
+namespace cli {
+
+namespace {
+
+using gsub::message;
+
+std::string bytes_text(std::uint64_t n) {
+    return gsub::report::human(static_cast<double>(n), "B");
+}
+
+std::string date_of(std::int64_t nanoseconds) {
+    auto const seconds = static_cast<std::time_t>(nanoseconds / 1'000'000'000);
+    std::tm parts{};
+    char text[32] = "";
+    if (gmtime_r(&seconds, &parts)) std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+    return text;
+}
+
+} // namespace
+
+answer cache(cache_request const& r, session const&) {
+    auto const folder = r.folder.empty() ? gsub::runtime::default_cache_folder() : r.folder;
+    if (folder.empty())
+        throw gsub::error{gsub::error_code::environment,
+                          "there is no cache: none of GSUB_CACHE, XDG_CACHE_HOME and HOME is set"};
+    answer a;
+    a.data["folder"] = folder;
+    if (r.action == "ls") {
+        gsub::report::table t{{"entry", "size", "used (UTC)"}};
+        auto entries = gsub::io::json::array();
+        std::uint64_t all = 0;
+        auto const found = gsub::runtime::cache_entries(folder).value();
+        for (auto const& e : found) {
+            t.add({e.name, bytes_text(e.size), date_of(e.used)});
+            entries.push_back({{"name", e.name}, {"size", e.size}, {"used_ns", e.used}});
+            all += e.size;
+        }
+        a.data["entries"] = std::move(entries);
+        a.text = message({t.text(), found.size(), " kernels, ", bytes_text(all), " in ", folder, "\n"});
+        return a;
+    }
+    auto const done = r.action == "gc" ? gsub::runtime::cache_collect(folder, r.limit_bytes).value()
+                                       : gsub::runtime::cache_verify(folder).value();
+    a.data["kept"] = done.kept;
+    a.data["removed"] = done.removed;
+    a.data["kept_bytes"] = done.kept_bytes;
+    a.data["removed_bytes"] = done.removed_bytes;
+    a.text = message({done.removed, " kernels removed, ", bytes_text(done.removed_bytes), "; ", done.kept, " kept, ",
+                      bytes_text(done.kept_bytes), "\n"});
+    return a;
+}
+
+answer doctor(session const& s) {
+    answer a;
+    gsub::report::table t{{"", "", ""}};
+    auto const line = [&](std::string_view what, std::string const& value, std::string const& note) {
+        t.add({std::string{what}, value, note});
+        a.data[std::string{what}] = value;
+    };
+    auto const machine = gsub::host();
+    line("processor", machine.name.empty() ? "unknown" : machine.name, "");
+    auto const& set = gsub::codegen::isa_of(machine);
+    line("instruction set", std::string{set.name},
+         &set == &gsub::codegen::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
+    line(
+        "caches",
+        message({bytes_text(machine.l1_bytes), ", ", bytes_text(machine.l2_bytes), ", ", bytes_text(machine.l3_bytes)}),
+        "");
+    line("processors", message({gsub::runtime::available_cpus()}),
+         message({s.threads->concurrency(), " threads are used"}));
+    auto const with = gsub::runtime::find_compiler();
+    auto identity = with ? with->identity : with.error().message();
+    std::replace(identity.begin(), identity.end(), '\n', ' ');
+    line("compiler", with ? with->path : "none", identity);
+    if (!with) line("backend simd", "off", "without a compiler the reference runtime computes");
+    auto const folder = gsub::runtime::default_cache_folder();
+    if (folder.empty()) {
+        line("cache", "off", "none of GSUB_CACHE, XDG_CACHE_HOME and HOME is set");
+    } else if (auto const entries = gsub::runtime::cache_entries(folder)) {
+        std::uint64_t all = 0;
+        for (auto const& e : *entries) all += e.size;
+        line("cache", folder, message({entries->size(), " kernels, ", bytes_text(all)}));
+    } else {
+        line("cache", "off", entries.error().message());
+    }
+    a.text = t.text();
+    a.positive = with.has_value();
+    return a;
+}
+
+} // namespace cli
