@@ -148,6 +148,18 @@ TEST_CASE("a piece of a joined value may be an output") {
     for (auto const* set : sets()) CHECK(error_of(g, built(g, set), random_inputs(g, 3)) < 1e-5);
 }
 
+TEST_CASE("layouts in a graph's types change nothing for its caller") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {1, 16, 4, 4}, "x");
+    auto const a = net.apply<ops::layout_transform>("t", {x}, {.to = "NCHW16c"});
+    net.output(net.relu("r", net.conv("c", a, {16, {3, 3}, {1, 1}, {1, 1}})), "y");
+    auto const e = built(g);
+    CHECK(error_of(g, e, random_inputs(g, 4)) < 1e-5);
+    CHECK(e.outputs()[0] == tensor_type{dtype::f32, ints{1, 16, 4, 4}});
+}
+
 TEST_CASE("random graphs run as they are evaluated") {
     using namespace build_test;
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {

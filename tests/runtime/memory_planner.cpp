@@ -129,7 +129,7 @@ TEST_CASE("a buffer takes over the storage of one that dies where it begins, and
     CHECK(plan_memory(circle).size == 64);
 }
 
-TEST_CASE("plans of chains and residual networks stay within 1.15 of the lower bound") {
+TEST_CASE("plans of chains and residual networks stay near the lower bound") {
     double logs = 0;
     int count = 0;
     for (std::uint64_t seed = 0; seed < 100; ++seed)

@@ -1,5 +1,5 @@
-// From kernel IR to C++ with the compiler's vector extensions. The text includes nothing, so that a compiler takes some
-// 60 ms; the same text compiles for every instruction set.
+// From kernel IR to C++ with the compiler's vector extensions. The text includes nothing, so that a compiler has little
+// to read; the same text compiles for every instruction set.
 #pragma once
 
 #include <gsub/codegen/isa.hpp>

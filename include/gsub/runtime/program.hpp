@@ -52,8 +52,7 @@ struct program_step {
     std::int64_t positions = 1; ///< of the kernel's parallel loop
     std::shared_ptr<host_step const> host{};
     std::vector<std::int32_t> values{}; ///< in the order of the kernel's buffers, those that are written last
-    std::size_t written = 1;
-    double operations = 0; ///< floating-point
+    double operations = 0;              ///< floating-point
 };
 
 /// Steps in the order in which they run.

@@ -44,11 +44,11 @@ GSUB_INLINE conv2d_config default_config(conv2d_shape const& s, isa const& set) 
     best.unroll_ic = s.kernel[0] * s.kernel[1] == 1 ? std::min(4, set.lanes()) : 1;
     if (flat) {
         auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
-        // As many tiles a position as leave enough positions, and divide evenly.
+        // The most tiles a position, up to 16, that divide evenly: so no position has a tail of its own.
         for (std::int32_t chunk = 1; chunk <= 16; ++chunk)
             if (tiles % chunk == 0) best.chunk = chunk;
         // What is read again and again should be the smaller.
-        best.oc_inner = row * s.in_channels > s.in_channels * s.out_channels;
+        best.oc_inner = row > s.out_channels; // pixels against filters, of as many channels each
     }
     return best;
 }

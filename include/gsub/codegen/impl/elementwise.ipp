@@ -42,10 +42,9 @@ GSUB_INLINE loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t
     loop::schedule plan{e.store(y, {i}, values.back())};
     auto const [blocks, lane] = plan.split(plan.loop_of("i"), set.lanes());
     auto const count = (elements + set.lanes() - 1) / set.lanes();
-    auto const [pieces, block] = plan.split(blocks, std::min<std::int64_t>(count, 64));
+    auto const pieces = plan.split(blocks, std::min<std::int64_t>(count, 64)).first;
     plan.parallel(pieces);
     plan.vectorize(lane);
-    static_cast<void>(block);
     return plan.finish();
 }
 

@@ -9,6 +9,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/eval/fold.hpp>
+#include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/passes/fuse.hpp>
@@ -39,7 +40,8 @@ public:
     runtime::program run() {
         check();
         for (auto n : g_.inputs()) {
-            auto const& t = g_.type({n, 0});
+            auto t = g_.type({n, 0});
+            t.arrangement = {}; // callers' memory is row-major
             plain_[{n, 0}] = add_value({runtime::residence::input, bytes_of(t), g_.input_position(n)});
             made_.inputs.push_back(t);
             made_.input_names.emplace_back(g_.name({n, 0}));
@@ -96,15 +98,14 @@ private:
         return evaluate_graph(alone.graph, meaning_, {}).value()[v.port];
     }
 
-    std::vector<std::int64_t> blocked_dims(tensor_type const& t) const {
-        auto const sizes = t.sizes();
-        std::vector<std::int64_t> dims{sizes.begin(), sizes.end()};
-        dims[1] = (dims[1] + set_.lanes() - 1) / set_.lanes();
-        dims.push_back(set_.lanes());
-        return dims;
+    // Elements of a value that is stored in blocks of channels, `[N, C/l, ..., l]`.
+    std::int64_t blocked_elements(tensor_type const& t) const {
+        auto const elements = blocked_layout{t.rank(), 1, set_.lanes()}.stored_elements(t.sizes());
+        if (!elements) throw error{error_code::unsupported, message({"too large in blocks: ", to_string(t)})};
+        return *elements;
     }
     std::size_t blocked_bytes(tensor_type const& t) const {
-        return static_cast<std::size_t>(product(blocked_dims(t))) * sizeof(float);
+        return static_cast<std::size_t>(blocked_elements(t)) * sizeof(float);
     }
     // Blocks of one pixel a channel are the channels in order.
     bool stored_alike(tensor_type const& t) const {
@@ -517,7 +518,7 @@ private:
         std::vector<std::int32_t> values;
         for (auto v : arrays) values.push_back(in_blocks ? blocked(v) : plain(v));
         value_id const y{nodes[taken - 1], 0};
-        auto const elements = in_blocks ? product(blocked_dims(type)) : *type.elements();
+        auto const elements = in_blocks ? blocked_elements(type) : *type.elements();
         auto const to = in_blocks ? add_blocked(y)
                                   : (plain_[y] = add_temporary(static_cast<std::size_t>(elements) * sizeof(float)));
         values.push_back(to);
@@ -533,11 +534,7 @@ private:
         s.name = g_.display_name(n);
         s.kind = message({"reference ", g_.op(n).name});
         for (auto v : alone.boundary) s.values.push_back(plain(v));
-        s.written = 0;
-        for (auto v : alone.results) {
-            s.values.push_back(plain_[v] = add_temporary(bytes_of(g_.type(v))));
-            ++s.written;
-        }
+        for (auto v : alone.results) s.values.push_back(plain_[v] = add_temporary(bytes_of(g_.type(v))));
         s.host = runtime::make_reference_step(std::move(alone.graph), meaning_);
         made_.steps.push_back(std::move(s));
         return 1;
@@ -545,7 +542,8 @@ private:
 
     void add_output(std::size_t i) {
         auto const v = g_.output(i);
-        auto const& t = g_.type(v);
+        auto t = g_.type(v);
+        t.arrangement = {};
         made_.outputs.push_back(t);
         made_.output_names.push_back(i < g_.info().output_names.size() ? g_.info().output_names[i]
                                                                        : std::string{g_.name(v)});

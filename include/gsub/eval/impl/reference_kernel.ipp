@@ -19,7 +19,7 @@ namespace detail {
 
 // c[m,n] = alpha * a[m,k] * b[k,n], row-major with the given row lengths in memory; a or b may stand transposed there.
 // This calls Eigen below its expressions, at the function that its BLAS interface calls: the expressions' evaluators
-// were a fifth of what a header-only translation unit compiles. Eigen counts by columns, hence b before a.
+// are thousands of functions in every header-only translation unit. Eigen counts by columns, hence b before a.
 template <class T, bool TransposeA = false, bool TransposeB = false>
 void blocked_product(T const* a, std::int64_t a_row, T const* b, std::int64_t b_row, T* c, std::int64_t c_row,
                      std::int64_t m, std::int64_t k, std::int64_t n, T alpha = 1) {

@@ -36,7 +36,7 @@ struct executable::state {
         if (s.kernel < 0) return s.host->run({at, s.values.size()}, threads);
         auto const f = reinterpret_cast<detail::kernel_call>(kernels[static_cast<std::size_t>(s.kernel)].function());
         auto const workers = static_cast<std::int64_t>(threads.concurrency());
-        // Below some ten microseconds of work a second thread costs more than it brings.
+        // Little work is not worth waking other threads for.
         if (workers == 1 || s.positions == 1 || s.operations < 2e5) return f(at, 0, s.positions);
         auto const pieces = std::min(s.positions, 4 * workers);
         threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {

@@ -22,7 +22,7 @@ namespace gsub::runtime {
 
 namespace detail {
 
-// Without start files and libraries a run takes 33 ms instead of 46 (g++ 12, a 6x16 GEMM tile); a kernel's calls of
+// Without start files and libraries there is less to link; a kernel's calls of
 // memcpy or expf are bound to the libraries of the host program. Kernels raise no floating-point exceptions that
 // anybody reads.
 inline constexpr char const* fixed_flags[] = {"-std=c++20",
