@@ -1,5 +1,6 @@
 // Generated kernels, one by one, as a share of the rate of multiply-adds that this process reaches on one core.
 #include "measurement.hpp"
+#include "winograd.hpp"
 #include <gsub/cost/analytic.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/optimize.hpp>
@@ -43,10 +44,15 @@ struct measured_kernel {
 
 int main(int argc, char** argv) {
     std::vector<std::string> names(argv + 1, argv + argc);
+    auto const winograd = std::erase(names, "--winograd") > 0, cold = std::erase(names, "--cold") > 0;
     if (names.empty()) names = {"resnet50", "mobilenet_v2", "inception_v3", "squeezenet1_1"};
     auto const machine = host();
     auto const& set = codegen::isa_of(machine);
     bench::reporter report{"kernels"};
+    if (winograd) {
+        bench::compare_winograd(names, {.cold = cold}, report);
+        return report.finish();
+    }
 
     auto const with = runtime::find_compiler().value();
     auto const peak = runtime::load_kernels(

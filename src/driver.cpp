@@ -1,4 +1,9 @@
 #include <gsub/driver.hpp>
 #include <gsub/driver/impl/build.ipp>
+#include <gsub/driver/impl/chain_writer.ipp>
+#include <gsub/driver/impl/compile.ipp>
+#include <gsub/driver/impl/compile_text.ipp>
 #include <gsub/driver/impl/optimize.ipp>
+#include <gsub/driver/impl/program_planner.ipp>
+#include <gsub/driver/impl/storage_planner.ipp>
 #include <gsub/driver/impl/substitution.ipp>

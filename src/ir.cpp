@@ -11,6 +11,7 @@
 #include <gsub/ir/impl/op.ipp>
 #include <gsub/ir/impl/ops_math.ipp>
 #include <gsub/ir/impl/ops_nn.ipp>
+#include <gsub/ir/impl/ops_reduce.ipp>
 #include <gsub/ir/impl/ops_tensor.ipp>
 #include <gsub/ir/impl/patch.ipp>
 #include <gsub/ir/impl/tensor.ipp>

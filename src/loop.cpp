@@ -2,4 +2,5 @@
 #include <gsub/loop/impl/affine.ipp>
 #include <gsub/loop/impl/config_space.ipp>
 #include <gsub/loop/impl/expression.ipp>
+#include <gsub/loop/impl/fused_nest.ipp>
 #include <gsub/loop/impl/schedule.ipp>

@@ -71,6 +71,15 @@ struct bench_request {
 };
 answer bench(bench_request const& r, session const& s);
 
+struct compile_request {
+    std::string model, output;
+    std::string name;         ///< empty: made of the file's
+    std::string isa = "host"; ///< `avx512`, `avx2`, `baseline`, or the widest of this machine
+    bool optimize = false;
+    bool own_threads = true; ///< with a pool of threads in what is written
+};
+answer compile(compile_request const& r, session const& s);
+
 struct cache_request {
     std::string action = "ls"; ///< `ls`, `gc` or `verify`
     std::string folder;        ///< empty: the default

@@ -111,6 +111,19 @@ int main(int argc, char** argv) {
     bench->add_option("--seed", t.seed, "seed of the inputs");
     bench->add_flag("--profile", t.profile, "tell what each step takes");
 
+    cli::compile_request w;
+    auto* compile = declare("compile", "write a model as sources that build and run without gsub", w, &cli::compile);
+    compile->add_option("model", w.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    compile->add_option("-o,--output", w.output, "folder for sources and weights, new or written by this command")
+        ->required()
+        ->type_name("DIR");
+    compile->add_option("--name", w.name, "what the model is called in C; without: made of the file's name")
+        ->type_name("NAME");
+    compile->add_option("--isa", w.isa, "instruction set of the kernels; host: the widest of this machine")
+        ->check(CLI::IsMember({"host", "avx512", "avx2", "baseline"}));
+    compile->add_flag("--optimize", w.optimize, "find a cheaper graph first, as `gsub optimize` does");
+    compile->add_flag("!--no-threads", w.own_threads, "without threads of its own: one, or the embedder's executor");
+
     cli::compare_request c;
     auto* compare = declare("compare", "run two models on the same random inputs", c, &cli::compare);
     compare->add_option("a", c.a, "ONNX model")->required()->type_name("A.onnx");

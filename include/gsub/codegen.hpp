@@ -10,3 +10,6 @@
 #include <gsub/codegen/matmul.hpp>
 #include <gsub/codegen/pool2d.hpp>
 #include <gsub/codegen/register_tile.hpp>
+#include <gsub/codegen/row_kernel.hpp>
+#include <gsub/codegen/vector_math.hpp>
+#include <gsub/codegen/winograd.hpp>

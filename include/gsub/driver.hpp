@@ -2,5 +2,6 @@
 #pragma once
 
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/compile.hpp>
 #include <gsub/driver/optimize.hpp>
 #include <gsub/driver/substitution.hpp>

@@ -5,6 +5,7 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
+#include <gsub/eval/evaluate_reduce.hpp>
 #include <gsub/eval/evaluate_tensor.hpp>
 #include <gsub/eval/field.hpp>
 #include <gsub/eval/fold.hpp>

@@ -14,6 +14,7 @@
 #include <gsub/ir/ops.hpp>
 #include <gsub/ir/ops_math.hpp>
 #include <gsub/ir/ops_nn.hpp>
+#include <gsub/ir/ops_reduce.hpp>
 #include <gsub/ir/ops_tensor.hpp>
 #include <gsub/ir/patch.hpp>
 #include <gsub/ir/tensor.hpp>

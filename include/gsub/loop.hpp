@@ -4,4 +4,5 @@
 #include <gsub/loop/affine.hpp>
 #include <gsub/loop/config_space.hpp>
 #include <gsub/loop/expression.hpp>
+#include <gsub/loop/fused_nest.hpp>
 #include <gsub/loop/schedule.hpp>

@@ -1,13 +1,17 @@
 // Umbrella of layer models: builders of the literature's networks, with seeded weights.
 #pragma once
 
+#include <gsub/models/bert.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/catalogue_entry.hpp>
 #include <gsub/models/cnn_options.hpp>
+#include <gsub/models/densenet.hpp>
 #include <gsub/models/inception.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/models/resnet.hpp>
 #include <gsub/models/squeezenet.hpp>
+#include <gsub/models/ssd.hpp>
 #include <gsub/models/test_graphs.hpp>
+#include <gsub/models/vgg.hpp>
 #include <gsub/models/weights.hpp>

@@ -157,6 +157,26 @@ class Cli(unittest.TestCase):
         self.assertTrue(all({"name", "kind", "ms", "operations"} <= set(step) for step in found["steps"]))
         self.gsub("bench", DIGITS / "digits.onnx", "--backend", "reference", "--time", 0.05)
 
+    def test_compile_writes_a_folder_and_tells_what_is_in_it(self):
+        done = self.gsub("--json", "j", "compile", DIGITS / "digits.onnx", "-o", "out", "--isa", "avx2", "--optimize")
+        self.assertIn("model digits", done.stdout)
+        found = json.loads((self.at / "j").read_text())
+        self.assertEqual(sorted(found["files"]), sorted(p.name for p in (self.at / "out").iterdir()))
+        self.assertIn("digits.h", found["files"])
+        self.assertEqual(found["weight_bytes"], (self.at / "out/weights.bin").stat().st_size)
+        self.assertGreater(found["kernels"], 3)
+        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "other", "--isa", "baseline", "--no-threads", "--optimize")
+        self.assertIn("BatchNormalization", self.gsub("compile", DIGITS / "digits.onnx", "-o", "none", exit=3).stderr)
+        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "No Name", "--optimize", exit=2)
+        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--isa", "mmx", exit=2)
+        self.gsub("compile", DIGITS / "digits.onnx", exit=2)
+        self.gsub("compile", DIGITS / "digits.onnx", "-o", DIGITS, "--optimize", exit=2)
+        self.gsub("compile", "none.onnx", "-o", "none", exit=5)
+        self.file("m.onnx", model(("Wobble", "w", ["x"], ["a"]), ("Flip", "f", ["a"], ["y"])))
+        self.gsub("compile", "m.onnx", "-o", "none", "--json", "j", exit=3)
+        self.assertEqual([p["node"] for p in json.loads((self.at / "j").read_text())["error"]["problems"]], ["w", "f"])
+        self.assertFalse((self.at / "none").exists())
+
     def test_run_fills_inputs_from_a_seed(self):
         self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))
         outs = [self.gsub("--json", "j", "run", "m.onnx", "--fill", seed).stdout.splitlines()[0] for seed in (1, 1, 2)]

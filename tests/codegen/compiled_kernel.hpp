@@ -6,6 +6,7 @@
 #include <gsub/core/target.hpp>
 #include <gsub/runtime/jit.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -86,7 +87,8 @@ public:
     }
     /// One run of the compiler, with a table of all kernels as the symbol to load. By default what takes time is left
     /// out; flags may ask for more.
-    void compile(std::vector<std::string> flags = {"-O1"}) {
+    void compile(std::vector<std::string> flags = {"-O1"},
+                 runtime::compiler const& with = runtime::find_compiler().value()) {
         if (kernels_.empty()) return;
         auto source = text_ + "extern \"C\" {\nextern void* const kernels[];\n"
                               "__attribute__((visibility(\"default\"))) void* const kernels[] = {\n";
@@ -97,26 +99,29 @@ public:
         options.use_cache = false;
         options.flags = std::move(flags);
         std::vector<runtime::kernel_source> const sources{{source, "kernels", std::string{set_->flags}}};
-        loaded_ = runtime::load_kernels(sources, runtime::find_compiler().value(), options).value();
+        loaded_ = runtime::load_kernels(sources, with, options).value();
     }
     [[nodiscard]] std::size_t size() const { return kernels_.size(); }
     [[nodiscard]] codegen::kernel const& operator[](std::size_t i) const { return kernels_[i]; }
+    [[nodiscard]] codegen::kernel_function function(std::size_t i) const {
+        return reinterpret_cast<codegen::kernel_function>(static_cast<void* const*>(loaded_.at(0).function())[i]);
+    }
 
     /// Runs a kernel over pieces of its parallel range, the buffers flush with a guarded page on one side.
     void run(std::size_t i, interpret::arrays& data, guarded::side flush,
              std::vector<std::int64_t> const& pieces) const {
-        auto* const function =
-            reinterpret_cast<codegen::kernel_function>(static_cast<void* const*>(loaded_.at(0).function())[i]);
         std::vector<guarded> memory;
         std::vector<void*> addresses;
         for (auto const& array : data) {
             auto& m = memory.emplace_back(array.size(), flush);
             for (std::size_t e = 0; e < array.size(); ++e) m.data()[e] = static_cast<float>(array[e]);
-            addresses.push_back(m.data());
+            if (!kernels_[i].buffers[memory.size() - 1].scratch) addresses.push_back(m.data());
         }
-        for (std::size_t p = 0; p + 1 < pieces.size(); ++p) function(addresses.data(), pieces[p], pieces[p + 1]);
+        guarded const scratch{std::max<std::size_t>(codegen::scratch_bytes(kernels_[i]) / sizeof(float), 16), flush};
+        addresses.push_back(scratch.data());
+        for (std::size_t p = 0; p + 1 < pieces.size(); ++p) function(i)(addresses.data(), pieces[p], pieces[p + 1]);
         for (std::size_t b = 0; b < data.size(); ++b) {
-            if (!memory[b].intact()) throw std::runtime_error{"memory beside a buffer is written"};
+            if (!memory[b].intact() || !scratch.intact()) throw std::runtime_error{"memory beside a buffer is written"};
             for (std::size_t e = 0; e < data[b].size(); ++e) data[b][e] = static_cast<double>(memory[b].data()[e]);
         }
     }

@@ -187,13 +187,7 @@ TEST_CASE("square roots are those of the machine") {
         loop::expression_builder e{"roots"};
         auto const x = e.spatial("x", n);
         auto const a = e.input("a", {n}), y = e.output("y", {n});
-        auto what = e.store(y, {x}, e.at(a, {x}));
-        loop::term root;
-        root.op = loop::scalar_op::square_root;
-        root.operands[0] = what.result;
-        what.terms.push_back(root);
-        what.result = static_cast<std::int32_t>(what.terms.size()) - 1;
-        loop::schedule plan{what};
+        loop::schedule plan{e.store(y, {x}, sqrt(e.at(a, {x})))};
         plan.vectorize(plan.split(plan.loop_of("x"), set->lanes()).second);
         compiled_kernel::batch kernels{*set};
         kernels.add(lower(plan.finish(), "roots").value());

@@ -106,11 +106,13 @@ private:
         if (i.op == opcode::load || i.op == opcode::broadcast || i.op == opcode::store) {
             auto& b = data_.at(static_cast<std::size_t>(i.buffer));
             auto const offset = at(i.offset);
-            auto const count = i.op == opcode::broadcast ? 1 : i.lanes;
-            require(count >= 1 && count <= k_.lanes, "an access has from one to all lanes");
-            require(offset >= 0 && offset + count <= static_cast<std::int64_t>(b.size()), "an access out of bounds");
+            auto const inside = interpret::holds_all(i.within, [&](auto const& a) { return at(a); });
+            auto const count = !inside ? 0 : i.op == opcode::broadcast ? 1 : i.lanes;
+            require(!inside || (count >= 1 && count <= k_.lanes), "an access has from one to all lanes");
             for (std::int32_t l = 0; l < count; ++l) {
-                auto const e = static_cast<std::size_t>(offset + l);
+                auto const place = offset + l * i.stride;
+                require(place >= 0 && place < static_cast<std::int64_t>(b.size()), "an access out of bounds");
+                auto const e = static_cast<std::size_t>(place);
                 if (i.op == opcode::store) {
                     require(k_.buffers.at(static_cast<std::size_t>(i.buffer)).written, "an input is written");
                     b[e] = value(i.operands[0])[static_cast<std::size_t>(l)];
@@ -123,7 +125,21 @@ private:
             if (i.op != opcode::store) registers_.at(static_cast<std::size_t>(i.result)) = out;
             return;
         }
-        for (std::size_t l = 0; l < lanes; ++l) {
+        auto const is_step =
+            i.op == opcode::multiply_add || i.op == opcode::accumulate_add || i.op == opcode::accumulate_maximum;
+        if (is_step) {
+            require(i.lanes >= 1 && i.lanes <= k_.lanes, "a step has from one to all lanes");
+            out = value(i.result);
+        }
+        if (i.op == opcode::reduce_add || i.op == opcode::reduce_maximum) {
+            auto const how = i.op == opcode::reduce_add ? loop::scalar_op::add : loop::scalar_op::maximum;
+            auto all = value(i.operands[0])[0];
+            for (std::size_t l = 1; l < lanes; ++l) all = interpret::combine(how, all, value(i.operands[0])[l]);
+            out.assign(lanes, all);
+            registers_.at(static_cast<std::size_t>(i.result)) = out;
+            return;
+        }
+        for (std::size_t l = 0; l < (is_step ? static_cast<std::size_t>(i.lanes) : lanes); ++l) {
             auto const a = i.operands[0] < 0 ? 0 : value(i.operands[0])[l],
                        b = i.operands[1] < 0 ? 0 : value(i.operands[1])[l];
             switch (i.op) {
@@ -153,6 +169,30 @@ private:
                 break;
             case opcode::square_root:
                 out[l] = std::sqrt(a);
+                break;
+            case opcode::negate:
+                out[l] = -a;
+                break;
+            case opcode::absolute:
+                out[l] = std::abs(a);
+                break;
+            case opcode::floor:
+                out[l] = std::floor(a);
+                break;
+            case opcode::exponential:
+                out[l] = std::exp(a);
+                break;
+            case opcode::logarithm:
+                out[l] = std::log(a);
+                break;
+            case opcode::tanh:
+                out[l] = std::tanh(a);
+                break;
+            case opcode::erf:
+                out[l] = std::erf(a);
+                break;
+            case opcode::sigmoid:
+                out[l] = 1 / (1 + std::exp(-a));
                 break;
             case opcode::multiply_add:
                 out[l] = value(i.result)[l] + a * b;
@@ -188,13 +228,13 @@ inline std::string difference(kernel const& k, loop::tensor_expression const& wh
         m.run(0, middle);
         if (middle != k.parallel_extent) m.run(middle, k.parallel_extent);
     } catch (std::logic_error const& e) { return e.what(); }
-    auto const target = static_cast<std::size_t>(what.target.of);
-    for (std::size_t i = 0; i < actual[target].size(); ++i) {
-        auto const a = actual[target][i], b = expected[target][i];
-        if (m.written(target)[i] > 1) return "element " + std::to_string(i) + " is stored twice";
-        if (!(std::abs(a - b) <= 1e-5 * (1 + std::abs(b)) || a == b || (a != a && b != b)))
-            return "element " + std::to_string(i) + " is " + std::to_string(a) + ", not " + std::to_string(b);
-    }
+    for (std::size_t target = 0; target < actual.size(); ++target)
+        for (std::size_t i = 0; i < actual[target].size(); ++i) {
+            auto const a = actual[target][i], b = expected[target][i];
+            if (m.written(target)[i] > 1) return "element " + std::to_string(i) + " is stored twice";
+            if (!(std::abs(a - b) <= 1e-5 * (1 + std::abs(b)) || a == b || (a != a && b != b)))
+                return "element " + std::to_string(i) + " is " + std::to_string(a) + ", not " + std::to_string(b);
+        }
     return {};
 }
 

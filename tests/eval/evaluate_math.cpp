@@ -61,6 +61,17 @@ TEST_CASE("elementwise operators of one operand compute their formula, in every 
     check_unary<ops::hard_sigmoid>({.alpha = 0.7, .beta = -0.1}, hard(0.7, -0.1));
     check_unary<ops::hard_swish>({}, [&](double x) { return x * hard(1.0 / 6, 0.5)(x); });
     check_unary<ops::sum>({}, [](double x) { return x; });
+    check_unary<ops::exp>({}, [](double x) { return std::exp(x); });
+    check_unary<ops::log>({}, [](double x) { return std::log(x); });
+    check_unary<ops::erf>({}, [](double x) { return std::erf(x); });
+    check_unary<ops::neg>({}, [](double x) { return -x; });
+    check_unary<ops::abs>({}, [](double x) { return std::abs(x); });
+    check_unary<ops::leaky_relu>({.alpha = 0.2}, [](double x) { return x < 0 ? 0.2 * x : x; });
+    check_unary<ops::elu>({.alpha = 0.7}, [](double x) { return x < 0 ? 0.7 * (std::exp(x) - 1) : x; });
+    check_unary<ops::gelu>({}, [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; });
+    check_unary<ops::gelu>({.approximate = "tanh"}, [](double x) {
+        return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.141592653589793) * (x + 0.044715 * x * x * x)));
+    });
 }
 
 TEST_CASE("NaN and infinities pass as IEEE 754 and ONNX Runtime have them") {
@@ -74,6 +85,16 @@ TEST_CASE("NaN and infinities pass as IEEE 754 and ONNX Runtime have them") {
     CHECK(near(one<ops::mul>({x, f32({1}, {0})}), f32({5}, {nan, nan, nan, 0, 0}))); // x * 0 is not 0
     CHECK(near(one<ops::sub>({x, x}), f32({5}, {nan, nan, nan, 0, 0})));             // x - x neither
     CHECK(near(one<ops::div>({f32({3}, {1, -1, 0}), f32({1}, {0})}), f32({3}, {inf, -inf, nan})));
+    CHECK(near(one<ops::exp>({x}), f32({5}, {nan, inf, 0, 1, 0.36787944f})));
+    CHECK(near(one<ops::log>({x}), f32({5}, {nan, inf, nan, -inf, nan})));
+    CHECK(near(one<ops::erf>({x}), f32({5}, {nan, 1, -1, 0, -0.84270079f})));
+    CHECK(near(one<ops::neg>({x}), f32({5}, {nan, -inf, inf, 0, 1})));
+    CHECK_FALSE(std::signbit(one<ops::neg>({x}).data<float>()[3]));
+    CHECK(near(one<ops::abs>({x}), f32({5}, {nan, inf, inf, 0, 1})));
+    CHECK_FALSE(std::signbit(one<ops::abs>({x}).data<float>()[3]));
+    CHECK(near(one<ops::pow>({x, f32({1}, {2})}), f32({5}, {nan, inf, inf, 0, 1})));
+    CHECK(near(one<ops::pow>({x, f32({1}, {0})}), f32({5}, {1, 1, 1, 1, 1})));
+    CHECK(near(one<ops::leaky_relu>({.alpha = 0.5}, {x}), f32({5}, {nan, inf, -inf, 0, -0.5f})));
     auto const huge = f32({2}, {1000, -1000});
     CHECK(near(one<ops::sigmoid>({huge}), f32({2}, {1, 0})));
     // Denormal numbers are numbers.
@@ -114,6 +135,21 @@ TEST_CASE("integers add, subtract, multiply and divide modulo two to the number 
     CHECK(same(one<ops::sub>({tensor::from<std::uint8_t>({1}, {1}), tensor::from<std::uint8_t>({1}, {2})}),
                tensor::from<std::uint8_t>({1}, {255})));
     CHECK(same(one<ops::relu>({tensor::from<std::int16_t>({2}, {-5, 5})}), tensor::from<std::int16_t>({2}, {0, 5})));
+    CHECK(same(one<ops::neg>({b}), tensor::from<std::int8_t>({4}, {-1, 1, 0, 2})));
+    CHECK(same(one<ops::abs>({a}), tensor::from<std::int8_t>({4}, {127, -128, -128, 7})));
+}
+
+TEST_CASE("a power of integers is a product modulo two to the number of bits, an inverse truncates") {
+    auto const power = [](ints const& a, ints const& b) { return one<ops::pow>({compute::i64(a), compute::i64(b)}); };
+    CHECK(same(power({3, -2, 0, 0, 7}, {4, 3, 0, 5, 1}), compute::i64({81, -8, 1, 0, 7})));
+    CHECK(same(power({2, 1, -1, -1, 0}, {-1, -5, -5, -4, -1}), compute::i64({0, 1, -1, 1, 0})));
+    CHECK(same(power({2, 3}, {63, 64}), compute::i64({std::numeric_limits<std::int64_t>::min(), 8733086111712066817})));
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto const x = normal({3, 5}, seed);
+        CHECK(near(one<ops::pow>({x, tensor::scalar(2.0f)}), one<ops::mul>({x, x}), 1e-6));
+        CHECK(near(one<ops::pow>({one<ops::abs>({x}), tensor::scalar(0.5f)}), one<ops::sqrt>({one<ops::abs>({x})}),
+                   1e-6));
+    }
 }
 
 TEST_CASE("what is defined on real numbers only refuses integers, and truth values are no numbers") {

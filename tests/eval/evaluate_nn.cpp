@@ -303,6 +303,26 @@ TEST_CASE("softmax sums to one along its axis and does not see a constant added 
     CHECK(one<ops::softmax>({.axis = 0}, {tensor::zeros(dtype::f32, ints{0, 3})}).elements() == 0);
 }
 
+TEST_CASE("a layer normalisation leaves mean zero and variance one before scale and shift") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto const x = normal({4, 3, 5}, seed, dtype::f64);
+        for (std::int64_t axis : {-1, 2, -2, 1, 0, -3}) {
+            ints dims(x.dims().begin() + (axis < 0 ? axis + 3 : axis), x.dims().end());
+            auto const one_each = one<ops::fill>({.shape = dims, .element = dtype::f64, .value = 1}, {});
+            auto const y = one<ops::layer_norm>({.axis = axis, .epsilon = 0}, {x, one_each});
+            ints const rows{x.elements() / one_each.elements(), one_each.elements()};
+            auto const flat = y.reshaped(rows);
+            auto const mean = one<ops::reduce_mean>({.axes = {1}}, {flat});
+            auto const second = one<ops::reduce_mean>({.axes = {1}}, {one<ops::mul>({flat, flat})});
+            for (auto v : mean.data<double>()) CHECK(std::abs(v) < 1e-12);
+            for (auto v : second.data<double>()) CHECK(std::abs(v - 1) < 1e-12);
+            auto const scale = normal(dims, seed + 100, dtype::f64), shift = normal(dims, seed + 200, dtype::f64);
+            CHECK(near(one<ops::layer_norm>({.axis = axis, .epsilon = 0}, {x, scale, shift}),
+                       one<ops::add>({one<ops::mul>({y, scale}), shift}), 1e-12));
+        }
+    }
+}
+
 TEST_CASE("normalisation in training uses the batch's own statistics and moves the running ones") {
     auto const x = compute::normal({3, 2, 4, 5}, 71);
     auto const scale = compute::normal({2}, 72), shift = compute::normal({2}, 73);

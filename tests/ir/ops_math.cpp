@@ -30,6 +30,14 @@ TEST_CASE("elementwise operators of one operand have its type") {
     check_same_as_operand<ops::sum>();
     check_same_as_operand<ops::hard_sigmoid>();
     check_same_as_operand<ops::hard_swish>();
+    check_same_as_operand<ops::leaky_relu>();
+    check_same_as_operand<ops::elu>();
+    check_same_as_operand<ops::gelu>();
+    check_same_as_operand<ops::exp>();
+    check_same_as_operand<ops::log>();
+    check_same_as_operand<ops::erf>();
+    check_same_as_operand<ops::neg>();
+    check_same_as_operand<ops::abs>();
     CHECK(infers<ops::relu>({"i32[4]"}) == "i32[4]");
 }
 
@@ -49,6 +57,7 @@ TEST_CASE("elementwise operators of two operands broadcast them") {
     check_binary<ops::sub>();
     check_binary<ops::mul>();
     check_binary<ops::div>();
+    check_binary<ops::pow>();
     check_binary<ops::sum>();
     CHECK(infers<ops::sum>({"f32[2,1]", "f32[3]", "f32[4,1,1]"}) == "f32[4,2,3]");
 }
@@ -66,6 +75,10 @@ TEST_CASE("a clip's bounds are scalars of the operand's element type") {
 TEST_CASE("operators that are defined on real numbers only refuse integers") {
     CHECK(infers<ops::hard_sigmoid>({"i32[2]"}) == "error: element type i32; it takes floating types");
     CHECK(infers<ops::hard_swish>({"bool[2]"}) == "error: element type bool; it takes floating types");
+    CHECK(infers<ops::leaky_relu>({"i8[2]"}) == "error: element type i8; it takes floating types");
+    CHECK(infers<ops::gelu>({"i64[2]"}) == "error: element type i64; it takes floating types");
+    CHECK(infers<ops::gelu>({.approximate = "sigmoid"}, {"f32[2]"}) ==
+          "error: approximate \"sigmoid\"; none and tanh are supported");
 }
 
 TEST_CASE("small integer tensors are followed through arithmetic") {

@@ -208,4 +208,22 @@ TEST_CASE("local response normalisation, softmax and dropout keep the type") {
     CHECK(infers<ops::softmax>({.axis = 0}, {"f32[]"}) == "error: axis 0 for operand f32[]");
 }
 
+TEST_CASE("a layer normalisation has its operand's type, and its statistics fit the last dimensions") {
+    for (auto const* t : {"f32[2,3]", "f16[n,3]", "f32[?,3]"}) {
+        std::string const vector = std::string{t}.substr(0, 3) + "[3]";
+        CHECK(infers<ops::layer_norm>({}, {t, vector, vector}) == t);
+        CHECK(infers<ops::layer_norm>({}, {t, vector}) == t);
+    }
+    CHECK(infers<ops::layer_norm>({}, {"f32[*]", "f32[3]"}) == "f32[*]");
+    CHECK(infers<ops::layer_norm>({.axis = 0}, {"f32[2,3]", "f32[2,3]"}) == "f32[2,3]");
+    CHECK(infers<ops::layer_norm>({}, {"f32[2,3]", "f32[4]"}) == "error: scale f32[4] does not fit operand f32[2,3]");
+    CHECK(infers<ops::layer_norm>({}, {"f32[2,3]", "f32[3]", "f64[3]"}) ==
+          "error: shift f64[3] does not fit operand f32[2,3]");
+    CHECK(infers<ops::layer_norm>({}, {"f32[1,3]", "f32[2,3]"}) ==
+          "error: scale f32[2,3] does not fit operand f32[1,3]");
+    CHECK(infers<ops::layer_norm>({.axis = 2}, {"f32[2,3]", "f32[3]"}) == "error: axis 2 for operand f32[2,3]");
+    CHECK(infers<ops::layer_norm>({.axis = 1}, {"f32[*]", "f32[3]"}) == "error: axis 1 of an operand of unknown rank");
+    CHECK(infers<ops::layer_norm>({}, {"i32[2,3]", "i32[3]"}) == "error: element type i32; it takes floating types");
+}
+
 } // namespace ops_nn_test

@@ -108,7 +108,7 @@ private:
     }
 
     void step() {
-        switch (r_.below(29)) {
+        switch (r_.below(32)) {
         case 0:
             return convolve();
         case 1: {
@@ -214,8 +214,61 @@ private:
             keep(b_.add<ops::squeeze>({}, {y, numbers({0})}));
             return keep(b_.add<ops::reshape>({}, {x, b_.add<ops::shape>({.start = 1}, {y})}));
         }
+        case 28:
+            return unary();
+        case 29:
+            return reduce();
+        case 30: {
+            auto const x = any();
+            if (rank(x) == 0) return keep(b_.add<ops::gelu>(x));
+            auto const n = dims(x).back();
+            return keep(r_.below(2) ? b_.add<ops::layer_norm>({.epsilon = 0.5}, {x, vector(n)})
+                                    : b_.add<ops::layer_norm>({.epsilon = 0.5}, {x, vector(n), vector(n)}));
+        }
         default:
             return make();
+        }
+    }
+
+    void unary() {
+        auto const x = any();
+        auto const positive = [&] {
+            return b_.add<ops::add>(b_.add<ops::sigmoid>(x), b_.constant(tensor::scalar(0.5f)));
+        };
+        switch (r_.below(8)) {
+        case 0:
+            return keep(b_.add<ops::exp>(bounded(x)));
+        case 1:
+            return keep(b_.add<ops::log>(positive()));
+        case 2:
+            return keep(b_.add<ops::erf>(x));
+        case 3:
+            return keep(b_.add<ops::neg>(x));
+        case 4:
+            return keep(b_.add<ops::abs>(x));
+        case 5:
+            return keep(b_.add<ops::gelu>({.approximate = r_.below(2) ? "tanh" : "none"}, {bounded(x)}));
+        case 6:
+            return keep(r_.below(2) ? b_.add<ops::leaky_relu>({.alpha = 0.25}, {x})
+                                    : b_.add<ops::elu>({.alpha = 0.5}, {x}));
+        default:
+            return keep(b_.add<ops::pow>(positive(), b_.constant(tensor::scalar(static_cast<float>(pick(-1, 2))))));
+        }
+    }
+
+    void reduce() {
+        auto const x = any();
+        reduce_attributes a;
+        for (std::size_t i = 0; i < rank(x); ++i)
+            if (r_.below(2)) a.axes.push_back(static_cast<std::int64_t>(i));
+        a.keepdims = r_.below(2) != 0;
+        switch (r_.below(3)) {
+        case 0:
+            return keep(b_.add<ops::reduce_sum>(a, {bounded(x)}));
+        case 1:
+            return keep(b_.add<ops::reduce_mean>(a, {x}));
+        default:
+            return keep(b_.add<ops::reduce_max>(a, {x}));
         }
     }
 

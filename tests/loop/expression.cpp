@@ -2,6 +2,7 @@
 #include "loop/interpret.hpp"
 #include <gsub/loop/expression.hpp>
 
+#include <cmath>
 #include <vector>
 
 namespace expression_test {
@@ -49,6 +50,29 @@ TEST_CASE("operands of a term come before it") {
     interpret::arrays data{{-3, 0.5, 1, 8}, std::vector<double>(4)};
     interpret::run(made, data);
     CHECK(data[1] == std::vector<double>{-1.5, 0, 0.5, 4});
+}
+
+TEST_CASE("functions have one operand") {
+    loop::expression_builder e{"functions"};
+    auto const i = e.spatial("i", 3);
+    auto const x = e.input("x", {3}), y = e.output("y", {3});
+    auto const v = e.at(x, {i});
+    auto const made = e.store(y, {i}, floor(sqrt(abs(-v)) + exp(log(e.constant(0.5)))) + erf(tanh(v)) * sigmoid(v));
+    auto functions = 0;
+    for (auto const& t : made.terms)
+        if (loop::is_unary(t.op)) {
+            ++functions;
+            CHECK(t.operands[0] >= 0);
+            CHECK(t.operands[1] == -1);
+        }
+    CHECK(functions == 9);
+    CHECK(made.operations() == 3 * (9 + 3));
+    interpret::arrays data{{0, 16, -9}, std::vector<double>(3)};
+    interpret::run(made, data);
+    CHECK(data[1][0] == 0);
+    for (std::size_t k = 1; k < 3; ++k)
+        CHECK(data[1][k] == std::floor(std::sqrt(std::abs(data[0][k])) + 0.5) +
+                                std::erf(std::tanh(data[0][k])) / (1 + std::exp(-data[0][k])));
 }
 
 TEST_CASE("work is counted a position and a step") {

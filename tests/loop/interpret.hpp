@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace interpret {
@@ -26,11 +27,15 @@ inline std::int64_t at(affine const& a, positions const& p) {
     for (auto const& t : a.terms()) sum += t.factor * p.at(static_cast<std::size_t>(t.of));
     return sum;
 }
-inline bool holds(std::vector<loop::bound> const& bounds, positions const& p) {
+template <class Value>
+bool holds_all(std::vector<loop::bound> const& bounds, Value&& value) {
     return std::all_of(bounds.begin(), bounds.end(), [&](auto const& b) {
-        auto const v = at(b.value, p);
+        auto const v = value(b.value);
         return v >= 0 && v < b.extent;
     });
+}
+inline bool holds(std::vector<loop::bound> const& bounds, positions const& p) {
+    return holds_all(bounds, [&](affine const& a) { return at(a, p); });
 }
 /// Number of an element in its buffer. An index outside is an error of the expression.
 inline std::size_t element(tensor_expression const& e, loop::access const& a, positions const& p) {
@@ -58,6 +63,22 @@ inline double apply(loop::scalar_op op, double a, double b) {
         return a < b ? b : a;
     case loop::scalar_op::minimum:
         return b < a ? b : a;
+    case loop::scalar_op::negate:
+        return -a;
+    case loop::scalar_op::absolute:
+        return std::abs(a);
+    case loop::scalar_op::floor:
+        return std::floor(a);
+    case loop::scalar_op::exponential:
+        return std::exp(a);
+    case loop::scalar_op::logarithm:
+        return std::log(a);
+    case loop::scalar_op::tanh:
+        return std::tanh(a);
+    case loop::scalar_op::erf:
+        return std::erf(a);
+    case loop::scalar_op::sigmoid:
+        return 1 / (1 + std::exp(-a));
     default:
         return std::sqrt(a);
     }
@@ -73,6 +94,7 @@ inline double term(tensor_expression const& e, std::int32_t id, positions const&
     case loop::scalar_op::constant:
         return static_cast<double>(static_cast<float>(t.value));
     case loop::scalar_op::load:
+        if (!holds(t.within, p)) return 0;
         return data.at(static_cast<std::size_t>(t.source.of)).at(element(e, t.source, p));
     case loop::scalar_op::reduced:
         return reduced;
@@ -111,7 +133,12 @@ inline void run(tensor_expression const& e, arrays& data) {
                 if (holds(e.bounds, p)) sum = combine(e.combine, sum, term(e, e.update, p, data, 0));
             });
         }
-        data.at(static_cast<std::size_t>(e.target.of)).at(element(e, e.target, p)) = term(e, e.result, p, data, sum);
+        // All values before any is stored: one may be of what another replaces.
+        std::vector<std::pair<loop::access const*, double>> made{{&e.target, term(e, e.result, p, data, sum)}};
+        for (auto const& s : e.also)
+            if (holds(s.within, p)) made.emplace_back(&s.target, term(e, s.value, p, data, sum));
+        for (auto const& [target, v] : made)
+            data.at(static_cast<std::size_t>(target->of)).at(element(e, *target, p)) = v;
     });
 }
 
@@ -157,6 +184,10 @@ inline void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t,
                              sum != sums.end() ? sum->second
                              : e.update >= 0   ? term(e, e.initial, p, data, 0)
                                                : 0);
+        for (auto const& s : e.also)
+            if (holds(s.within, p))
+                data.at(static_cast<std::size_t>(s.target.of)).at(element(e, s.target, p)) =
+                    term(e, s.value, p, data, 0);
     });
 }
 

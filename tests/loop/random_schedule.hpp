@@ -16,11 +16,12 @@ namespace random_schedule {
 using namespace gsub;
 using loop::affine;
 
-/// A product, a convolution, a pooling or an elementwise computation. The axis `x` runs along memory, except that those
+/// A product, a convolution, a pooling, a computation along rows, one with two results and conditions on what it reads,
+/// or an elementwise one. The axis `x` runs along memory, except that those
 /// of blocks have `lane` innermost, of `lanes` positions.
 inline loop::tensor_expression computation(random_stream& r, std::int64_t lanes) {
     auto const upto = [&](std::uint64_t n) { return static_cast<std::int64_t>(1 + r.below(n)); };
-    auto const kind = r.below(4);
+    auto const kind = r.below(6);
     if (kind == 0) { // y = relu(a w + bias)
         auto const m = upto(7), n = upto(20), k = upto(9);
         loop::expression_builder e{"product"};
@@ -62,6 +63,28 @@ inline loop::tensor_expression computation(random_stream& r, std::int64_t lanes)
         auto const in = e.input("in", {h, w, lanes}), y = e.output("y", {oh, ow, lanes});
         auto const most = e.maximum(e.constant(-100), e.at(in, {row, column, lane}), {{row, h}, {column, w}});
         return e.store(y, {i, x, lane}, most);
+    }
+    if (kind == 3) { // one element of the result a row
+        auto const m = upto(7), n = upto(50);
+        loop::expression_builder e{"rows"};
+        auto const i = e.spatial("i", m), x = e.reduction("x", n);
+        auto const a = e.input("a", {m, n}), b = e.input("b", {n}), c = e.input("c", {m}), y = e.output("y", {m});
+        auto const v = e.at(a, {i, x}) * e.at(b, {x});
+        auto const reduced = r.below(2) ? e.sum(e.at(c, {i}), v) : e.maximum(e.at(c, {i}), v);
+        return e.store(y, {i}, reduced - e.at(c, {i}));
+    }
+    if (kind == 4) { // neighbours, of which some are outside
+        auto const h = upto(7), w = upto(9), step = upto(3), left = upto(3) - 1;
+        loop::expression_builder e{"neighbours"};
+        auto const i = e.spatial("i", h), x = e.spatial("ow", w), lane = e.spatial("lane", lanes);
+        auto const a = e.input("a", {h, w, lanes * step}), y = e.output("y", {h, w, lanes}),
+                   z = e.output("z", {w, h, lanes});
+        auto const at = [&](affine const& row, affine const& column) {
+            return e.at(a, {row, column, lane * step}, {{row, h}, {column, w}});
+        };
+        auto const p = at(i - affine{1}, x + affine{left}), q = at(i + affine{1}, x - affine{left});
+        e.also(z, {x, i, lane}, p - q);
+        return e.store(y, {i, x, lane}, p + q);
     }
     auto const m = upto(5), n = upto(40);
     loop::expression_builder e{"elementwise"};

@@ -141,7 +141,6 @@ TEST_CASE("a step that does not apply is refused and changes nothing") {
     CHECK(refuses(plan, [&] { plan.reorder({i, j, k, i}); }));
     CHECK(refuses(plan, [&] { plan.reorder({i, j, 99}); }));
     CHECK(refuses(plan, [&] { plan.parallel(k); }));
-    CHECK(refuses(plan, [&] { plan.vectorize(k); }));
     CHECK(refuses(plan, [&] { plan.unroll(99); }));
 
     auto const parts = plan.split(i, 2);

@@ -21,7 +21,11 @@ TEST_CASE("every model of the catalogue is legal, has inputs and outputs and is 
         CHECK(check(g, gsub::stage::imported).empty());
         CHECK(g.output_count() > 0);
         CHECK_FALSE(g.inputs().empty());
-        CHECK(g.hash() == entry.build(1).hash());
+        // Networks of many weights are built twice by their own tests, with smaller settings.
+        std::size_t weights = 0;
+        for (auto n : g.order())
+            if (g.is<gsub::ops::constant>(n)) weights += g.constant_data(n).size_bytes();
+        if (weights < std::size_t{110} << 20) CHECK(g.hash() == entry.build(1).hash());
     }
 }
 

@@ -31,6 +31,16 @@ TEST_CASE("ResNet-50 has the published layers and parameters") {
     CHECK(type_of(g, "layer4.2.relu3") == "f32[1,2048,7,7]");
 }
 
+TEST_CASE("ResNet-101 has the published layers and parameters") {
+    using namespace resnet_test;
+    auto const g = models::resnet101({.image = 64});
+    is_well_made(g, "f32[1,3,64,64]", "f32[1,1000]");
+    CHECK(parameters(g) == 44'549'160);
+    CHECK(count<ops::conv>(g) == 104);
+    CHECK(count<ops::add>(g) == 33);
+    CHECK(type_of(g, "layer3.22.relu3") == "f32[1,1024,4,4]");
+}
+
 TEST_CASE("ResNet-50 strides in its 3x3 convolutions") {
     using namespace resnet_test;
     auto const g = models::resnet50({.image = 64});
@@ -53,6 +63,9 @@ TEST_CASE("residual networks keep their activations alive") {
     }
     SECTION("50") {
         keeps_activations_alive(models::resnet50());
+    }
+    SECTION("101") {
+        keeps_activations_alive(models::resnet101());
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <gsub/loop/expression.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,7 +16,8 @@ using loop::affine;
 using loop::variable;
 
 /// Vector instructions. `broadcast` reads one element for all lanes and leaves it a scalar until a vector meets it;
-/// `multiply_add` adds the product of its last two operands to the first, in place.
+/// `multiply_add` adds the product of its last two operands to the first, in place. `reduce_add` and `reduce_maximum`
+/// combine the lanes of a register to a scalar.
 enum class opcode : std::uint8_t {
     splat,
     load,
@@ -29,9 +31,19 @@ enum class opcode : std::uint8_t {
     maximum,
     minimum,
     square_root,
+    negate,
+    absolute,
+    floor,
+    exponential,
+    logarithm,
+    tanh,
+    erf,
+    sigmoid,
     multiply_add,
     accumulate_add,
-    accumulate_maximum
+    accumulate_maximum,
+    reduce_add,
+    reduce_maximum
 };
 [[nodiscard]] std::string_view to_string(opcode op) noexcept;
 
@@ -44,8 +56,10 @@ struct instruction {
     reg operands[2] = {-1, -1};
     std::int32_t buffer = -1; ///< of loads and stores
     affine offset;            ///< of the first lane, in elements
-    std::int32_t lanes = 0;   ///< of a load or store, from the first; the others read as zero
-    double value = 0;         ///< of a splat
+    std::int32_t lanes = 0;   ///< of a load, store or step of an accumulator, from the first; others read as zero, stay
+    std::int64_t stride = 1;  ///< of a load, between lanes, in elements
+    std::vector<loop::bound> within{}; ///< of a load: outside, it gives zero; of a store: outside, there is none
+    double value = 0;                  ///< of a splat
 };
 
 /// `ceil(value / divisor)`.
@@ -68,7 +82,8 @@ struct node {
     std::vector<node> body, otherwise;
 };
 
-/// One kernel: called with its buffers and a range of positions of its parallel loop.
+/// One kernel: called with its buffers, scratch buffers as one block after the others, and a range of positions of its
+/// parallel loop.
 struct kernel {
     std::string name;
     std::vector<loop::buffer> buffers;
@@ -80,6 +95,10 @@ struct kernel {
     std::int32_t live = 0; ///< accumulators that are live at once
     std::vector<node> body;
 };
+
+/// Where a scratch buffer starts in the block of a thread, and the size of the block, in bytes; aligned to 64.
+[[nodiscard]] std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept;
+[[nodiscard]] std::size_t scratch_bytes(kernel const& k) noexcept;
 
 /// The kernel as indented text.
 [[nodiscard]] std::string to_string(kernel const& k);

@@ -5,7 +5,7 @@
 
 #include <gsub/codegen/kernel_ir.hpp>
 #include <gsub/core/result.hpp>
-#include <gsub/loop/schedule.hpp>
+#include <gsub/loop/fused_nest.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -18,13 +18,13 @@ struct lower_options {
     std::int32_t max_ranges = 8;
 };
 
-/// The kernel of a nest. Its parallel loop is the nest's one parallel loop; the width of vectors is the extent of the
-/// vectorised loop. *Errors* `usage` where the nest has two parallel loops (fuse them) or no vectorised loop;
-/// `unsupported` where an access steps through memory with the vectorised loop by more than one element, a bound of a
-/// read depends on that loop, a loop of a reduction has positions that do not exist (but where all of its loops are
-/// unrolled), or an axis that is split more than once, by factors that do not divide, ends within a tile.
-/// Cost: proportional to the number of instructions.
-[[nodiscard]] result<kernel> lower(loop::loop_nest const& nest, std::string_view name,
+/// The kernel of a nest, or of stages that share loops. Its parallel loop is the nest's one parallel loop; the width of
+/// vectors is the extent of the vectorised loop, which is one in all stages. Where that loop belongs to a reduction,
+/// the lanes are combined at its end, and one element is stored. *Errors* `usage` where the nest has two parallel loops
+/// (fuse them) or no vectorised loop; `unsupported` where results are stored with a step by the vectorised loop, a
+/// bound of a read depends on that loop, or an axis that is split more than once, by factors that do not divide, ends
+/// within a tile. Cost: proportional to the number of instructions.
+[[nodiscard]] result<kernel> lower(loop::fused_nest const& nest, std::string_view name,
                                    lower_options const& options = {});
 
 } // namespace gsub::codegen

@@ -1,8 +1,9 @@
-// Products with a constant right operand, packed once.
+// Products of matrices: with constant right operands, packed once, or with variable ones; stacks of them; operands that
+// are stored transposed or with gaps.
 #pragma once
 
-#include <gsub/codegen/isa.hpp>
-#include <gsub/loop/schedule.hpp>
+#include <gsub/codegen/elementwise.hpp>
+#include <gsub/loop/fused_nest.hpp>
 
 #include <cstdint>
 #include <span>
@@ -10,15 +11,20 @@
 
 namespace gsub::codegen {
 
-/// `y[m, n] = a[m, k] * w[k, n] + bias[n] + residual[m, n]`, clipped.
+/// `y[..., m, n] = chain(a[..., m, k] * b[..., k, n] + bias[n])` for each position on the `batch` dimensions. Views are
+/// over these and the two dimensions of the matrix; one without strides is the whole array, row-major.
 struct matmul_shape {
     std::int64_t m = 1, n = 1, k = 1;
-    bool bias = false, residual = false;
-    double low = -1e300, high = 1e300;
+    std::vector<std::int64_t> batch{};
+    array_view a{}, b{}, y{};
+    bool constant = true; ///< the right operand is one matrix for all, packed by `pack_matmul_weights`
+    bool bias = false;
+    std::vector<array_view> arrays{};    ///< further operands of the chain, over `[..., m, n]`
+    std::vector<elementwise_op> chain{}; ///< on the product as value 0, the arrays and its own results; the last counts
 
-    [[nodiscard]] double operations() const noexcept {
-        return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    }
+    [[nodiscard]] std::int64_t batches() const noexcept;
+    /// Of the product, a multiplication and an addition a step.
+    [[nodiscard]] double operations() const noexcept;
 };
 
 struct matmul_config {
@@ -30,9 +36,11 @@ struct matmul_config {
 /// The configuration that counting cycles prefers.
 [[nodiscard]] matmul_config default_config(matmul_shape const& s, isa const& set);
 
-/// Buffers: a `[m, k]`, weights `[n/l, k, l]` as `pack_matmul_weights` makes them, bias `[n/l, l]` and residual `[m,
-/// n]` where there are, y `[m, n]`. *Errors* throws `error` (`usage`) for knobs that do not apply.
-[[nodiscard]] loop::loop_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set);
+/// Buffers: a, flat; weights `[n/l, k, l]` as `pack_matmul_weights` makes them, or b, flat; bias `[n/l, l]` where there
+/// is one; the arrays, flat; y, flat. A variable right operand is packed in scratch memory where enough rows use it or
+/// its rows have gaps. *Errors* throws `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is
+/// not 1.
+[[nodiscard]] loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set);
 
 /// Weights `[k, n]`, or `[n, k]` where transposed, in the order that the kernel reads; columns filled up with zeros.
 [[nodiscard]] std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace gsub {
@@ -124,34 +123,55 @@ class [[nodiscard]] result {
 public:
     using value_type = T;
 
-    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-    result(gsub::error e) : state_(std::in_place_index<1>, std::move(e)) {}
+    result(T value) : value_(std::move(value)) {}
+    result(gsub::error e) : error_(std::move(e)) {}
+    result(result const& other) requires std::is_copy_constructible_v<T> : error_(other.error_) {
+        if (has_value()) std::construct_at(&value_, other.value_);
+    }
+    result(result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) : error_(other.error_) {
+        if (has_value()) std::construct_at(&value_, std::move(other.value_));
+    }
+    result& operator=(result other) noexcept {
+        static_assert(std::is_nothrow_move_constructible_v<T>, "a result is assigned by moving its value");
+        destroy();
+        error_ = other.error_;
+        if (has_value()) std::construct_at(&value_, std::move(other.value_));
+        return *this;
+    }
+    ~result() { destroy(); }
 
-    [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+    [[nodiscard]] bool has_value() const noexcept { return !error_; }
     explicit operator bool() const noexcept { return has_value(); }
 
-    [[nodiscard]] T& value() & { return throw_if_error(), *std::get_if<0>(&state_); }
-    [[nodiscard]] T const& value() const& { return throw_if_error(), *std::get_if<0>(&state_); }
-    [[nodiscard]] T&& value() && { return throw_if_error(), std::move(*std::get_if<0>(&state_)); }
+    [[nodiscard]] T& value() & { return throw_if_error(), value_; }
+    [[nodiscard]] T const& value() const& { return throw_if_error(), value_; }
+    [[nodiscard]] T&& value() && { return throw_if_error(), std::move(value_); }
 
     /// Unchecked access. *Requires* `has_value()`.
-    T& operator*() & noexcept { return *std::get_if<0>(&state_); }
-    T const& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-    T* operator->() noexcept { return std::get_if<0>(&state_); }
-    T const* operator->() const noexcept { return std::get_if<0>(&state_); }
+    T& operator*() & noexcept { return value_; }
+    T const& operator*() const& noexcept { return value_; }
+    T* operator->() noexcept { return &value_; }
+    T const* operator->() const noexcept { return &value_; }
 
     /// *Requires* `!has_value()`.
     [[nodiscard]] gsub::error const& error() const {
         GSUB_ASSERT(!has_value(), "result::error() asks for the error of a result that has a value");
-        return *std::get_if<1>(&state_);
+        return *error_;
     }
-    [[nodiscard]] T value_or(T fallback) const& { return has_value() ? **this : std::move(fallback); }
+    [[nodiscard]] T value_or(T fallback) const& { return has_value() ? value_ : std::move(fallback); }
 
 private:
     void throw_if_error() const {
-        if (!has_value()) throw *std::get_if<1>(&state_);
+        if (error_) throw *error_;
     }
-    std::variant<T, gsub::error> state_;
+    void destroy() noexcept {
+        if (has_value()) value_.~T();
+    }
+    // Not a std::variant, which instantiates four times as much for each type.
+    std::optional<gsub::error> error_{};
+    union {
+        T value_; // there is one where there is no error
+    };
 };
 
 /// Success without a value, or an error.

@@ -6,6 +6,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
+#include <gsub/eval/evaluate_reduce.hpp>
 #include <gsub/eval/evaluate_tensor.hpp>
 #include <gsub/eval/kernel.hpp>
 #include <gsub/eval/reference_kernel.hpp>

@@ -58,6 +58,57 @@ struct evaluate<ops::sqrt> {
     }
 };
 template <>
+struct evaluate<ops::exp> {
+    template <class T>
+    static T scalar(T x) {
+        return math::exp(x);
+    }
+};
+template <>
+struct evaluate<ops::log> {
+    template <class T>
+    static T scalar(T x) {
+        return math::log(x);
+    }
+};
+template <>
+struct evaluate<ops::erf> {
+    template <class T>
+    static T scalar(T x) {
+        return math::erf(x);
+    }
+};
+template <>
+struct evaluate<ops::neg> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T x) {
+        if constexpr (std::is_integral_v<T>)
+            return math::sub(T{0}, x);
+        else
+            return -x; // of 0 too, which 0 - x is not
+    }
+};
+template <>
+struct evaluate<ops::abs> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T x) {
+        if constexpr (std::is_integral_v<T>)
+            return x < T(0) ? math::sub(T{0}, x) : x;
+        else
+            return x < T(0) ? -x : x + T(0); // -0 becomes 0
+    }
+};
+template <>
+struct evaluate<ops::pow> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::power(a, b);
+    }
+};
+template <>
 struct evaluate<ops::add> {
     static constexpr bool integers = true;
     template <class T>

@@ -78,9 +78,29 @@ template <class T>
     }
 }
 
+using std::erf;
 using std::exp;
+using std::log;
 using std::pow;
 using std::tanh;
+
+/// Power; among integers by squaring, modulo two to the number of bits, and 1 / a^n truncates.
+template <class T>
+[[nodiscard]] T power(T base, T exponent) {
+    if constexpr (std::is_integral_v<T>) {
+        if constexpr (std::is_signed_v<T>)
+            if (exponent < 0) { // only 1 and -1 have inverses; x / 0 is 0
+                auto const odd = static_cast<bool>(exponent & 1);
+                return base == 1 ? T{1} : base == T{-1} ? (odd ? T{-1} : T{1}) : T{0};
+            }
+        T result{1};
+        for (auto e = static_cast<std::uint64_t>(exponent); e != 0; e >>= 1, base = mul(base, base))
+            if (e & 1) result = mul(result, base);
+        return result;
+    } else {
+        return pow(base, exponent);
+    }
+}
 
 /// Square root; in a field an uninterpreted function, which is what folding a normalisation needs of it.
 template <class T>

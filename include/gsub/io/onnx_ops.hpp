@@ -23,6 +23,38 @@ struct onnx_traits<ops::sqrt> {
     static constexpr std::int64_t since = 6;
 };
 template <>
+struct onnx_traits<ops::exp> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::log> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::neg> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::abs> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::erf> {
+    static constexpr std::int64_t since = 9;
+};
+template <>
+struct onnx_traits<ops::leaky_relu> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::elu> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::gelu> {
+    static constexpr std::int64_t since = 20;
+};
+template <>
 struct onnx_traits<ops::add> {
     static constexpr std::int64_t since = 7;
 };
@@ -113,6 +145,11 @@ struct onnx_traits<ops::softmax> {
     static void write(onnx_export_context& cx);
 };
 template <>
+struct onnx_traits<ops::layer_norm> {
+    static constexpr std::int64_t since = 17;
+    static value_id import(onnx_import_context& cx);
+};
+template <>
 struct onnx_traits<ops::dropout> {
     static constexpr std::int64_t since = 7;
     static value_id import(onnx_import_context& cx);
@@ -128,6 +165,29 @@ template <>
 struct onnx_traits<ops::sum> {
     static constexpr std::int64_t since = 8;
     static value_id import(onnx_import_context& cx);
+};
+template <>
+struct onnx_traits<ops::pow> {
+    static constexpr std::int64_t since = 7;
+    static value_id import(onnx_import_context& cx);
+};
+template <>
+struct onnx_traits<ops::reduce_sum> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::reduce_mean> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::reduce_max> {
+    static constexpr std::int64_t since = 1;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
 };
 template <>
 struct onnx_traits<ops::cast> {

@@ -58,6 +58,9 @@ public:
     [[nodiscard]] bool result_is_read(std::size_t i) const { return is_read_(i); }
     /// Leaves out the results from `count` on, which nothing may read.
     void keep_results(std::size_t count) noexcept { results_ = std::min(results_, count); }
+    /// Says that a result is a value of a node of its own, not of the one that the import returns.
+    void give(std::size_t result, value_id v) { given_[result] = v; }
+    [[nodiscard]] std::map<std::size_t, value_id> const& given() const noexcept { return given_; }
 
     // Attributes. Asking for one marks it as understood; one that nobody asked for makes the node opaque.
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name);
@@ -100,6 +103,7 @@ private:
     std::function<tensor(std::string_view)> read_tensor_;
     std::function<bool(std::size_t)> is_read_;
     std::set<std::string_view> read_;
+    std::map<std::size_t, value_id> given_;
 };
 
 /// Writes one attribute of a node.

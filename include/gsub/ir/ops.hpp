@@ -4,6 +4,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops_math.hpp>
 #include <gsub/ir/ops_nn.hpp>
+#include <gsub/ir/ops_reduce.hpp>
 #include <gsub/ir/ops_tensor.hpp>
 
 namespace gsub {
@@ -13,9 +14,10 @@ struct standard_ops
     : op_set<ops::conv, ops::batch_norm, ops::batch_norm_training, ops::max_pool, ops::average_pool,
              ops::global_average_pool, ops::lrn, ops::softmax, ops::dropout, ops::relu, ops::clip, ops::sigmoid,
              ops::tanh, ops::sqrt, ops::add, ops::sub, ops::mul, ops::div, ops::sum, ops::hard_sigmoid, ops::hard_swish,
-             ops::cast, ops::mat_mul, ops::gemm, ops::identity, ops::concat, ops::split, ops::slice, ops::pad,
-             ops::gather, ops::reshape, ops::flatten, ops::transpose, ops::squeeze, ops::unsqueeze, ops::shape,
-             ops::fill, ops::dirac, ops::layout_transform> {};
+             ops::leaky_relu, ops::elu, ops::gelu, ops::exp, ops::log, ops::erf, ops::neg, ops::abs, ops::pow,
+             ops::reduce_sum, ops::reduce_mean, ops::reduce_max, ops::layer_norm, ops::cast, ops::mat_mul, ops::gemm,
+             ops::identity, ops::concat, ops::split, ops::slice, ops::pad, ops::gather, ops::reshape, ops::flatten,
+             ops::transpose, ops::squeeze, ops::unsqueeze, ops::shape, ops::fill, ops::dirac, ops::layout_transform> {};
 
 /// A graph over the standard operators.
 using graph = basic_graph<standard_ops>;

@@ -12,13 +12,22 @@ struct clip {};         ///< min(max(x, low), high); bounds are attributes, or o
 struct sigmoid {};      ///< 1 / (1 + exp(-x))
 struct tanh {};         ///< hyperbolic tangent
 struct sqrt {};         ///< square root
+struct exp {};          ///< e to the power of x
+struct log {};          ///< natural logarithm
+struct erf {};          ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
+struct neg {};          ///< -x
+struct abs {};          ///< |x|
 struct add {};          ///< a + b
 struct sub {};          ///< a - b
 struct mul {};          ///< a * b
 struct div {};          ///< a / b; integers truncate
+struct pow {};          ///< a to the power of b; among integers 1 / a^n truncates
 struct sum {};          ///< x0 + x1 + ..., any number of operands
 struct hard_sigmoid {}; ///< min(max(alpha * x + beta, 0), 1)
 struct hard_swish {};   ///< x * hard_sigmoid(x) with alpha 1/6 and beta 1/2
+struct leaky_relu {};   ///< max(x, 0) + alpha * min(x, 0)
+struct elu {};          ///< max(x, 0) + alpha * (exp(min(x, 0)) - 1)
+struct gelu {};         ///< x times the normal distribution's function at x, or the approximation of that by tanh
 struct cast {};         ///< conversion to another element type
 struct mat_mul {};      ///< numpy's matmul: [..., m, k] x [..., k, n] -> [..., m, n]
 struct gemm {};         ///< alpha * A' * B' + beta * C, matrices, each of A and B transposed or not
@@ -70,6 +79,28 @@ struct op_traits<ops::sqrt> : detail::unary_traits {
     static constexpr std::string_view name = "Sqrt";
 };
 template <>
+struct op_traits<ops::exp> : detail::unary_traits {
+    static constexpr std::string_view name = "Exp";
+};
+template <>
+struct op_traits<ops::log> : detail::unary_traits {
+    static constexpr std::string_view name = "Log";
+};
+template <>
+struct op_traits<ops::erf> : detail::unary_traits {
+    static constexpr std::string_view name = "Erf";
+};
+template <>
+struct op_traits<ops::neg> : detail::unary_traits {
+    static constexpr std::string_view name = "Neg";
+    static constexpr auto needs = scalar_needs::ring;
+};
+template <>
+struct op_traits<ops::abs> : detail::unary_traits {
+    static constexpr std::string_view name = "Abs";
+    static constexpr auto needs = scalar_needs::ordered;
+};
+template <>
 struct op_traits<ops::add> : detail::binary_traits {
     static constexpr std::string_view name = "Add";
     static constexpr bool commutative = true;
@@ -87,6 +118,11 @@ template <>
 struct op_traits<ops::div> : detail::binary_traits {
     static constexpr std::string_view name = "Div";
     static constexpr auto needs = scalar_needs::field;
+};
+template <>
+struct op_traits<ops::pow> : detail::binary_traits {
+    static constexpr std::string_view name = "Pow";
+    static constexpr auto needs = scalar_needs::transcendental;
 };
 template <>
 struct op_traits<ops::sum> {
@@ -111,6 +147,34 @@ struct op_traits<ops::hard_swish> : detail::unary_traits {
     static constexpr std::string_view name = "HardSwish";
     static constexpr auto needs = scalar_needs::ordered;
     static constexpr bool composite = true;
+};
+template <>
+struct op_traits<ops::leaky_relu> : detail::unary_traits {
+    static constexpr std::string_view name = "LeakyRelu";
+    static constexpr auto needs = scalar_needs::ordered;
+    static constexpr bool composite = true;
+    struct attributes {
+        double alpha = 0.01;
+        static constexpr auto fields = std::tuple{field{"alpha", &attributes::alpha}};
+    };
+};
+template <>
+struct op_traits<ops::elu> : detail::unary_traits {
+    static constexpr std::string_view name = "Elu";
+    static constexpr bool composite = true;
+    struct attributes {
+        double alpha = 1;
+        static constexpr auto fields = std::tuple{field{"alpha", &attributes::alpha}};
+    };
+};
+template <>
+struct op_traits<ops::gelu> : detail::unary_traits {
+    static constexpr std::string_view name = "Gelu";
+    static constexpr bool composite = true;
+    struct attributes {
+        std::string approximate = "none"; ///< or `tanh`
+        static constexpr auto fields = std::tuple{field{"approximate", &attributes::approximate}};
+    };
 };
 template <>
 struct op_traits<ops::cast> : detail::unary_traits {
@@ -156,6 +220,18 @@ struct infer_shape<ops::tanh> : same_as_input<0> {};
 template <>
 struct infer_shape<ops::sqrt> : same_as_input<0> {};
 template <>
+struct infer_shape<ops::exp> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::log> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::erf> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::neg> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::abs> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::pow> : broadcast_inputs {};
+template <>
 struct infer_shape<ops::add> {
     static void infer(infer_context& cx);
 };
@@ -179,6 +255,14 @@ struct infer_shape<ops::hard_sigmoid> { // real numbers only: its constants are 
 };
 template <>
 struct infer_shape<ops::hard_swish> : infer_shape<ops::hard_sigmoid> {};
+template <>
+struct infer_shape<ops::leaky_relu> : infer_shape<ops::hard_sigmoid> {};
+template <>
+struct infer_shape<ops::elu> : infer_shape<ops::hard_sigmoid> {};
+template <>
+struct infer_shape<ops::gelu> {
+    static void infer(infer_context& cx);
+};
 template <>
 struct infer_shape<ops::cast> {
     static void infer(infer_context& cx);
@@ -204,6 +288,18 @@ struct decompose<ops::hard_sigmoid> {
 template <>
 struct decompose<ops::hard_swish> {
     static value_id build(node_sink& sink, no_attributes const&, std::span<value_id const> operands);
+};
+template <>
+struct decompose<ops::leaky_relu> {
+    static value_id build(node_sink& sink, attributes_of<ops::leaky_relu> const& a, std::span<value_id const> operands);
+};
+template <>
+struct decompose<ops::elu> {
+    static value_id build(node_sink& sink, attributes_of<ops::elu> const& a, std::span<value_id const> operands);
+};
+template <>
+struct decompose<ops::gelu> {
+    static value_id build(node_sink& sink, attributes_of<ops::gelu> const& a, std::span<value_id const> operands);
 };
 
 } // namespace gsub

@@ -13,6 +13,7 @@ struct average_pool {};        ///< mean over windows
 struct global_average_pool {}; ///< mean over all spatial positions
 struct lrn {};                 ///< local response normalisation across channels
 struct softmax {};             ///< exp(x - max) / sum, along one axis or over all axes from one on
+struct layer_norm {};          ///< (x - mean) / sqrt(variance + epsilon) * scale + shift over the last dimensions
 struct dropout {};             ///< the identity at inference; optionally the all-true mask. Ratio and mode may be
                                ///< operands; what the mode asks for at run time beyond the identity is refused
 } // namespace gsub::ops
@@ -143,6 +144,19 @@ struct op_traits<ops::softmax> {
     };
 };
 template <>
+struct op_traits<ops::layer_norm> {
+    static constexpr std::string_view name = "LayerNormalization";
+    static constexpr int min_inputs = 2, max_inputs = 3; ///< x, scale, shift
+    static constexpr auto category = op_category::reduction;
+    static constexpr bool composite = true;
+    struct attributes {
+        std::int64_t axis = -1; ///< the first dimension of what is normalised
+        double epsilon = 1e-5;
+        static constexpr auto fields =
+            std::tuple{field{"axis", &attributes::axis}, field{"epsilon", &attributes::epsilon}};
+    };
+};
+template <>
 struct op_traits<ops::dropout> {
     static constexpr std::string_view name = "Dropout";
     static constexpr int min_inputs = 1, max_inputs = 3, results = variadic; ///< x, ratio, training mode
@@ -184,8 +198,17 @@ struct infer_shape<ops::softmax> {
     static void infer(infer_context& cx);
 };
 template <>
+struct infer_shape<ops::layer_norm> {
+    static void infer(infer_context& cx);
+};
+template <>
 struct infer_shape<ops::dropout> {
     static void infer(infer_context& cx);
+};
+
+template <>
+struct decompose<ops::layer_norm> {
+    static value_id build(node_sink& sink, attributes_of<ops::layer_norm> const& a, std::span<value_id const> operands);
 };
 
 /// Extent of a window along one dimension: `dilation * (kernel - 1) + 1`.

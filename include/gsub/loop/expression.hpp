@@ -20,6 +20,7 @@ struct buffer {
     dtype element = dtype::f32;
     small_vector<std::int64_t, 6> dims;
     bool written = false;
+    bool scratch = false; ///< memory of the thread that runs a position of the outermost loop; written too
 
     [[nodiscard]] std::int64_t elements() const noexcept;
 };
@@ -40,8 +41,15 @@ struct access {
     std::vector<affine> index{};
 };
 
+/// `0 <= value < extent`.
+struct bound {
+    affine value;
+    std::int64_t extent = 0;
+};
+
 /// Operations of scalar terms. `maximum` and `minimum` give the second operand only where it is greater or less: a NaN
-/// in the first stays.
+/// in the first stays. From `square_root` on an operation has one operand; their errors are stated in
+/// `codegen/vector_math.hpp`.
 enum class scalar_op : std::uint8_t {
     constant,
     load,
@@ -52,25 +60,42 @@ enum class scalar_op : std::uint8_t {
     divide,
     maximum,
     minimum,
-    square_root
+    square_root,
+    negate,
+    absolute,
+    floor,
+    exponential,
+    logarithm, ///< natural
+    tanh,
+    erf,
+    sigmoid ///< 1 / (1 + e^-x)
 };
+[[nodiscard]] std::string_view to_string(scalar_op op) noexcept;
+
+/// Whether an operation has one operand.
+[[nodiscard]] constexpr bool is_unary(scalar_op op) noexcept {
+    return op >= scalar_op::square_root;
+}
 
 /// A scalar term: a node of `tensor_expression::terms`.
 struct term {
     scalar_op op = scalar_op::constant;
     double value = 0;                    ///< of a constant
     access source{};                     ///< of a load
+    std::vector<bound> within{};         ///< of a load: outside, it is zero
     std::int32_t operands[2] = {-1, -1}; ///< earlier terms
 };
 
-/// `0 <= value < extent`.
-struct bound {
-    affine value;
-    std::int64_t extent = 0;
+/// A further element that a position stores.
+struct stored_term {
+    access target{};
+    std::int32_t value = -1;     ///< a term
+    std::vector<bound> within{}; ///< outside, it is not stored
 };
 
 /// A computation over buffers. For each position on the spatial axes, `reduced` is `initial` combined with `update` of
-/// all positions on the reduction axes that lie within `bounds`; the element stored is `result`.
+/// all positions on the reduction axes that lie within `bounds`; the element stored is `result`. `also` stores more
+/// elements a position.
 struct tensor_expression {
     std::string name;
     std::vector<axis> axes; ///< variable i is axis i
@@ -81,30 +106,45 @@ struct tensor_expression {
     std::int32_t update = -1;
     std::int32_t result = -1; ///< may read `reduced`
     access target;
+    std::vector<stored_term> also{};
     std::vector<bound> bounds; ///< of reads by `update`; outside, a position adds nothing
     std::vector<bound> domain; ///< spatial positions outside do not exist
 
-    /// Additions, multiplications and comparisons, those outside bounds included.
+    /// Additions, multiplications, comparisons and functions, each counted once, those outside bounds included.
     [[nodiscard]] double operations() const;
 };
 
 class expression_builder;
+class value;
+[[nodiscard]] value apply(scalar_op op, value a, value b);
+[[nodiscard]] value apply(scalar_op op, value a);
 
 /// A scalar term under construction.
 class value {
 public:
-    friend value operator+(value a, value b) { return a.apply(scalar_op::add, b); }
-    friend value operator-(value a, value b) { return a.apply(scalar_op::subtract, b); }
-    friend value operator*(value a, value b) { return a.apply(scalar_op::multiply, b); }
-    friend value operator/(value a, value b) { return a.apply(scalar_op::divide, b); }
-    friend value max(value a, value b) { return a.apply(scalar_op::maximum, b); }
-    friend value min(value a, value b) { return a.apply(scalar_op::minimum, b); }
+    friend value operator+(value a, value b) { return apply(scalar_op::add, a, b); }
+    friend value operator-(value a, value b) { return apply(scalar_op::subtract, a, b); }
+    friend value operator*(value a, value b) { return apply(scalar_op::multiply, a, b); }
+    friend value operator/(value a, value b) { return apply(scalar_op::divide, a, b); }
+    friend value max(value a, value b) { return apply(scalar_op::maximum, a, b); }
+    friend value min(value a, value b) { return apply(scalar_op::minimum, a, b); }
+    friend value operator-(value a) { return apply(scalar_op::negate, a); }
+    friend value sqrt(value a) { return apply(scalar_op::square_root, a); }
+    friend value abs(value a) { return apply(scalar_op::absolute, a); }
+    friend value floor(value a) { return apply(scalar_op::floor, a); }
+    friend value exp(value a) { return apply(scalar_op::exponential, a); }
+    friend value log(value a) { return apply(scalar_op::logarithm, a); }
+    friend value tanh(value a) { return apply(scalar_op::tanh, a); }
+    friend value erf(value a) { return apply(scalar_op::erf, a); }
+    friend value sigmoid(value a) { return apply(scalar_op::sigmoid, a); }
+    /// *Requires* an operation of as many operands.
+    friend value apply(scalar_op op, value a, value b);
+    friend value apply(scalar_op op, value a);
     [[nodiscard]] std::int32_t id() const noexcept { return id_; }
 
 private:
     friend class expression_builder;
     value(expression_builder& in, std::int32_t id) noexcept : in_(&in), id_(id) {}
-    [[nodiscard]] value apply(scalar_op op, value other) const;
     expression_builder* in_;
     std::int32_t id_;
 };
@@ -119,25 +159,38 @@ private:
 class expression_builder {
 public:
     explicit expression_builder(std::string_view name) { made_.name = name; }
+    /// A stage of a fused nest: over the buffers of the stage before it, and those that it adds.
+    expression_builder(std::string_view name, std::vector<buffer> buffers) : expression_builder(name) {
+        made_.buffers = std::move(buffers);
+    }
 
     [[nodiscard]] affine spatial(std::string_view name, std::int64_t extent);
     [[nodiscard]] affine reduction(std::string_view name, std::int64_t extent);
     [[nodiscard]] std::int32_t input(std::string_view name, std::initializer_list<std::int64_t> dims);
     [[nodiscard]] std::int32_t output(std::string_view name, std::initializer_list<std::int64_t> dims);
+    [[nodiscard]] std::int32_t scratch(std::string_view name, std::initializer_list<std::int64_t> dims);
+    [[nodiscard]] std::vector<buffer> const& buffers() const noexcept { return made_.buffers; }
 
     [[nodiscard]] value constant(double v);
     /// An element of a buffer. *Requires* an index for each dimension.
     [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index);
+    /// The same, but zero where a bound does not hold.
+    [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
+                           std::initializer_list<bound> within);
     /// The reduction of `update`, within bounds where an index may lie outside its buffer.
     [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> within = {});
     [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> within = {});
     /// Leaves out positions on the spatial axes: the tail of an axis that is given in blocks.
     void only(bound where) { made_.domain.push_back(std::move(where)); }
+    /// Stores one more element a position; only where the bounds hold.
+    void also(std::int32_t buffer, std::initializer_list<affine> index, value v,
+              std::initializer_list<bound> within = {});
     /// The computation, whose element at an index is `v`.
     [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v);
 
 private:
-    friend class value;
+    friend value apply(scalar_op op, value a, value b);
+    friend value apply(scalar_op op, value a);
     affine add_axis(std::string_view name, std::int64_t extent, axis_kind kind);
     std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written);
     value add(term t);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
 namespace gsub::models {
@@ -46,6 +47,11 @@ public:
     /// `add<Op>` with a name.
     template <operation Op>
     value_id apply(std::string_view name, std::initializer_list<value_id> operands,
+                   attributes_of<Op> const& attributes = {}) {
+        return named(name, add<Op>(attributes, operands));
+    }
+    template <operation Op>
+    value_id apply(std::string_view name, std::span<value_id const> operands,
                    attributes_of<Op> const& attributes = {}) {
         return named(name, add<Op>(attributes, operands));
     }

@@ -15,8 +15,9 @@ struct resnet_plan {
     bool bottleneck = false;              ///< blocks of 1x1, 3x3 and 1x1 convolutions instead of two 3x3 ones
 };
 
-/// The plans with 18 and 50 weighted layers.
-inline constexpr resnet_plan resnet18_plan{{2, 2, 2, 2}, false}, resnet50_plan{{3, 4, 6, 3}, true};
+/// The plans with 18, 50 and 101 weighted layers.
+inline constexpr resnet_plan resnet18_plan{{2, 2, 2, 2}, false}, resnet50_plan{{3, 4, 6, 3}, true},
+    resnet101_plan{{3, 4, 23, 3}, true};
 
 /// A residual network at inference, batch normalisations as nodes of their own. Layers are named as in torchvision
 /// (`layer1.0.conv1`). Bottleneck blocks stride in their 3x3 convolution (the form called v1.5). Works for images of
@@ -27,6 +28,8 @@ inline constexpr resnet_plan resnet18_plan{{2, 2, 2, 2}, false}, resnet50_plan{{
 [[nodiscard]] graph resnet18(cnn_options const& options = {});
 /// ResNet-50 v1.5: 25.6 million parameters, 4.1 billion multiplications.
 [[nodiscard]] graph resnet50(cnn_options const& options = {});
+/// ResNet-101 v1.5: 44.5 million parameters, 7.8 billion multiplications.
+[[nodiscard]] graph resnet101(cnn_options const& options = {});
 
 } // namespace gsub::models
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,12 @@ struct program_value {
     std::size_t offset = 0;    ///< of the piece, in bytes
 };
 
+/// What a step does as a text: called as kernels are, it needs nothing of gsub.
+struct step_source {
+    kernel_source code{};
+    std::int64_t positions = 1; ///< of its parallel loop
+};
+
 /// Work of a step that is no generated kernel.
 class host_step {
 public:
@@ -42,6 +49,8 @@ public:
     virtual ~host_step() = default;
     /// `values` are those of the step. *Errors* throws `error`.
     virtual void run(std::span<void* const> values, executor& threads) const = 0;
+    /// The same work, bit for bit, for programs without gsub; nothing where it cannot be told so.
+    [[nodiscard]] virtual std::optional<step_source> source() const { return std::nullopt; }
 };
 
 /// One kernel call.
@@ -52,6 +61,7 @@ struct program_step {
     std::int64_t positions = 1; ///< of the kernel's parallel loop
     std::shared_ptr<host_step const> host{};
     std::vector<std::int32_t> values{}; ///< in the order of the kernel's buffers, those that are written last
+    std::size_t scratch = 0;            ///< bytes that a thread lends the kernel, as one buffer after `values`
     double operations = 0;              ///< floating-point
 };
 
@@ -64,6 +74,22 @@ struct program {
     std::vector<std::string> input_names, output_names;
 };
 
+/// The number of the value in whose storage a value lies: its own, or that of the one it is a piece of.
+[[nodiscard]] inline std::size_t whole_of(program const& p, std::int32_t value) noexcept {
+    auto const part_of = p.values[static_cast<std::size_t>(value)].part_of;
+    return static_cast<std::size_t>(part_of < 0 ? value : part_of);
+}
+
+/// Where the temporaries of a program lie.
+struct arena_plan {
+    std::vector<std::size_t> offsets{}; ///< of each value that is no piece of another, in bytes; 0 outside of the arena
+    std::size_t size = 0;               ///< of the arena, in bytes
+};
+
+/// Places the temporaries by the steps that use them: what runs a program, here or elsewhere, uses these places.
+/// *Complexity* as `plan_memory`.
+[[nodiscard]] arena_plan plan_arena(program const& p);
+
 /// Copies a tensor `[N, C, ...]` into blocks of channels `[N, C/l, ..., l]`, filled up with zeros, or back.
 [[nodiscard]] std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims,
                                                                   std::int64_t lanes, bool to_blocks);
@@ -71,6 +97,10 @@ struct program {
 [[nodiscard]] std::shared_ptr<host_step const> make_copy_step(std::size_t size);
 /// Joins arrays: each time so many bytes of each, one after the other.
 [[nodiscard]] std::shared_ptr<host_step const> make_join_step(std::size_t times, std::vector<std::size_t> sizes);
+/// Entries along an axis of `[outer, size, inner]`, so many bytes each, chosen by `count` integers, i32 or i64;
+/// negative ones count from the end. *Errors* of a run: `invalid_input` for one that is out of range.
+[[nodiscard]] std::shared_ptr<host_step const> make_gather_step(std::size_t outer, std::int64_t size, std::size_t inner,
+                                                                std::size_t count, dtype integers);
 /// Computes a graph on the reference runtime: its inputs are the first values of the step, its outputs the last.
 [[nodiscard]] std::shared_ptr<host_step const> make_reference_step(any_graph g, std::span<eval_row const> meaning);
 

@@ -7,6 +7,30 @@
 
 namespace gsub::codegen {
 
+GSUB_INLINE array_view array_view::contiguous(std::span<std::int64_t const> dims) {
+    array_view v;
+    v.elements = 1;
+    v.strides = small_vector<std::int64_t, 6>(dims);
+    for (auto d = dims.size(); d-- > 0;) {
+        v.strides[d] = v.elements;
+        v.elements *= dims[d];
+    }
+    return v;
+}
+
+GSUB_INLINE void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
+                             std::span<elementwise_op const> chain) {
+    for (auto const& step : chain) {
+        auto const left = step.left < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.left)];
+        if (loop::is_unary(step.op)) {
+            values.push_back(apply(step.op, left));
+            continue;
+        }
+        auto const right = step.right < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.right)];
+        values.push_back(apply(step.op, left, right));
+    }
+}
+
 GSUB_INLINE loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
                                              std::span<elementwise_op const> chain, isa const& set) {
     loop::expression_builder e{"elementwise"};
@@ -16,29 +40,7 @@ GSUB_INLINE loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t
     auto const y = e.output("y", {elements});
     std::vector<loop::value> values;
     for (auto b : buffers) values.push_back(e.at(b, {i}));
-    for (auto const& step : chain) {
-        auto const left = values[static_cast<std::size_t>(step.left)];
-        auto const right = step.right < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.right)];
-        switch (step.op) {
-        case loop::scalar_op::subtract:
-            values.push_back(left - right);
-            break;
-        case loop::scalar_op::multiply:
-            values.push_back(left * right);
-            break;
-        case loop::scalar_op::divide:
-            values.push_back(left / right);
-            break;
-        case loop::scalar_op::maximum:
-            values.push_back(max(left, right));
-            break;
-        case loop::scalar_op::minimum:
-            values.push_back(min(left, right));
-            break;
-        default:
-            values.push_back(left + right);
-        }
-    }
+    apply_chain(e, values, chain);
     loop::schedule plan{e.store(y, {i}, values.back())};
     auto const [blocks, lane] = plan.split(plan.loop_of("i"), set.lanes());
     auto const count = (elements + set.lanes() - 1) / set.lanes();

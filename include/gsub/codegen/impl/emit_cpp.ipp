@@ -1,8 +1,11 @@
 #pragma once
 
 #include <gsub/codegen/emit_cpp.hpp>
+#include <gsub/codegen/vector_math.hpp>
+#include <gsub/core/executor.hpp>
 #include <gsub/core/message.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace gsub::codegen {
@@ -21,9 +24,15 @@ public:
                       "(void* const* b, long begin, long end) {"}));
         indent_ += "  ";
         if (k_.parallel < 0) line("(void)begin, (void)end;");
-        for (std::size_t i = 0; i < k_.buffers.size(); ++i)
-            line(message({k_.buffers[i].written ? "float* " : "const float* ", "__restrict b", i,
-                          k_.buffers[i].written ? " = (float*)b[" : " = (const float*)b[", i, "];"}));
+        std::size_t given = 0;
+        auto const scratch = std::count_if(k_.buffers.begin(), k_.buffers.end(), [](auto& b) { return !b.scratch; });
+        for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
+            auto const type = k_.buffers[i].written ? "float*" : "const float*";
+            auto const from = k_.buffers[i].scratch
+                                  ? message({"((char*)b[", scratch, "] + ", scratch_offset(k_, i), ")"})
+                                  : message({"b[", given++, "]"});
+            line(message({type, " __restrict b", i, " = (", type, ")", from, ";"}));
+        }
         write(k_.body);
         indent_.resize(indent_.size() - 2);
         line("}");
@@ -45,7 +54,39 @@ private:
         line("static inline vf vmin(vf a, vf b) { return b < a ? b : a; }");
         line("static inline vf part(const float* p, int n) { vf v = {}; for (int i = 0; i < n; ++i) v[i] = p[i]; "
              "return v; }");
+        if (uses([](auto& i) { return i.stride != 1; }))
+            line("static inline vf strided(const float* p, long s, int n) { vf v = {}; for (int i = 0; i < n; ++i) "
+                 "v[i] = p[i * s]; return v; }");
+        if (uses([&](auto& i) { return is_step(i.op) && i.lanes != k_.lanes; }))
+            line("static inline vf first(vf a, vf b, int n) { for (int i = 0; i < n; ++i) b[i] = a[i]; return b; }");
+        if (uses([](auto& i) { return i.op == opcode::reduce_add || i.op == opcode::reduce_maximum; })) {
+            std::string add, max;
+            for (auto half = k_.lanes / 2; half > 0; half /= 2) {
+                std::string order;
+                for (std::int32_t l = 0; l < k_.lanes; ++l) order += message({l ? ", " : "", (l + half) % k_.lanes});
+                add += message({" v += __builtin_shufflevector(v, v, ", order, ");"});
+                max += message({" v = vmaxnan(v, __builtin_shufflevector(v, v, ", order, "));"});
+            }
+            line(message({"static inline float sum_of(vf v) {", add, " return v[0]; }"}));
+            line(message({"static inline float max_of(vf v) {", max, " return v[0]; }"}));
+        }
         line("static inline void keep(float* p, vf v, int n) { for (int i = 0; i < n; ++i) p[i] = v[i]; }");
+        std::vector<opcode> functions;
+        uses([&](auto& i) {
+            if (!vector_function(i.op).empty()) functions.push_back(i.op);
+            return false;
+        });
+        text_ += vector_math_text(k_.lanes, functions);
+    }
+
+    static bool is_step(opcode op) {
+        return op == opcode::multiply_add || op == opcode::accumulate_add || op == opcode::accumulate_maximum;
+    }
+    bool uses(function_ref<bool(instruction const&)> what) const { return uses(k_.body, what); }
+    static bool uses(std::vector<node> const& nodes, function_ref<bool(instruction const&)> what) {
+        return std::any_of(nodes.begin(), nodes.end(), [&](auto& n) {
+            return std::any_of(n.code.begin(), n.code.end(), what) || uses(n.body, what) || uses(n.otherwise, what);
+        });
     }
 
     static std::string name(variable v) { return message({"i", v}); }
@@ -141,16 +182,17 @@ private:
                 define(float_text(i.value));
                 break;
             case opcode::load:
-                define(i.lanes == k_.lanes ? message({"(vf)*(const uf*)(", place_of(i), ")"})
-                                           : message({"part(", place_of(i), ", ", i.lanes, ")"}));
+                define(guarded(i, i.stride != 1 ? message({"strided(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
+                                  : i.lanes == k_.lanes ? message({"(vf)*(const uf*)(", place_of(i), ")"})
+                                                        : message({"part(", place_of(i), ", ", i.lanes, ")"})));
                 break;
             case opcode::broadcast:
-                define(message({"*(", place_of(i), ")"}));
+                define(guarded(i, message({"*(", place_of(i), ")"})));
                 break;
             case opcode::store:
-                line(i.lanes == k_.lanes
-                         ? message({"*(uf*)(", place_of(i), ") = wide(", operand(0), ");"})
-                         : message({"keep(", place_of(i), ", wide(", operand(0), "), ", i.lanes, ");"}));
+                line(where(i) + (i.lanes == k_.lanes
+                                     ? message({"*(uf*)(", place_of(i), ") = wide(", operand(0), ");"})
+                                     : message({"keep(", place_of(i), ", wide(", operand(0), "), ", i.lanes, ");"})));
                 break;
             case opcode::copy:
                 line(message({"vf ", r, " = wide(", operand(0), ");"}));
@@ -177,17 +219,58 @@ private:
                 line(message({"vf ", r, " = wide(", operand(0), ");"}));
                 line(message({"for (int l = 0; l < ", k_.lanes, "; ++l) ", r, "[l] = __builtin_sqrtf(", r, "[l]);"}));
                 break;
+            case opcode::negate:
+                define(message({"-", operand(0)}));
+                break;
+            case opcode::absolute:
+            case opcode::floor:
+            case opcode::exponential:
+            case opcode::logarithm:
+            case opcode::tanh:
+            case opcode::erf:
+            case opcode::sigmoid:
+                define(message({vector_function(i.op), "(wide(", operand(0), "))"}));
+                break;
             case opcode::multiply_add:
-                line(message({r, " += ", operand(0), " * ", operand(1), ";"}));
+                step(i, message({r, " + ", operand(0), " * ", operand(1)}),
+                     message({r, " += ", operand(0), " * ", operand(1)}));
                 break;
             case opcode::accumulate_add:
-                line(message({r, " += ", operand(0), ";"}));
+                step(i, message({r, " + ", operand(0)}), message({r, " += ", operand(0)}));
                 break;
-            case opcode::accumulate_maximum:
-                line(message({r, " = vmaxnan(", r, ", wide(", operand(0), "));"}));
+            case opcode::accumulate_maximum: {
+                auto const value = message({"vmaxnan(", r, ", wide(", operand(0), "))"});
+                step(i, value, message({r, " = ", value}));
+                break;
+            }
+            case opcode::reduce_add:
+                define(message({"sum_of(", operand(0), ")"}));
+                break;
+            case opcode::reduce_maximum:
+                define(message({"max_of(", operand(0), ")"}));
                 break;
             }
         }
+    }
+
+    // One step of an accumulator: lanes beyond those of the step stay.
+    void step(instruction const& i, std::string const& value, std::string const& all) {
+        line(i.lanes == k_.lanes ? all + ";"
+                                 : message({"r", i.result, " = first(", value, ", r", i.result, ", ", i.lanes, ");"}));
+    }
+    // A value that is zero where a condition does not hold; nothing is read there.
+    static std::string where(instruction const& i) {
+        return i.within.empty() ? std::string{} : message({"if (", conditions(i.within), ") "});
+    }
+    static std::string conditions(std::vector<loop::bound> const& bounds) {
+        std::string all;
+        for (auto const& c : bounds)
+            all += message({all.empty() ? "" : " && ", "(unsigned long)(", text_of(c.value), ") < ", c.extent, "UL"});
+        return all;
+    }
+    static std::string guarded(instruction const& i, std::string const& value) {
+        if (i.within.empty()) return value;
+        return message({conditions(i.within), " ? ", value, i.op == opcode::broadcast ? " : 0.0f" : " : vf{}"});
     }
 
     std::string place_of(instruction const& i) {

@@ -6,11 +6,43 @@
 namespace gsub::codegen {
 
 GSUB_INLINE std::string_view to_string(opcode op) noexcept {
-    constexpr std::string_view names[] = {
-        "splat",   "load",        "broadcast",    "store",          "copy",
-        "add",     "subtract",    "multiply",     "divide",         "maximum",
-        "minimum", "square_root", "multiply_add", "accumulate_add", "accumulate_maximum"};
+    constexpr std::string_view names[] = {"splat",
+                                          "load",
+                                          "broadcast",
+                                          "store",
+                                          "copy",
+                                          "add",
+                                          "subtract",
+                                          "multiply",
+                                          "divide",
+                                          "maximum",
+                                          "minimum",
+                                          "square_root",
+                                          "negate",
+                                          "absolute",
+                                          "floor",
+                                          "exponential",
+                                          "logarithm",
+                                          "tanh",
+                                          "erf",
+                                          "sigmoid",
+                                          "multiply_add",
+                                          "accumulate_add",
+                                          "accumulate_maximum",
+                                          "reduce_add",
+                                          "reduce_maximum"};
     return names[static_cast<std::size_t>(op)];
+}
+
+GSUB_INLINE std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < buffer; ++i)
+        if (k.buffers[i].scratch)
+            at += (static_cast<std::size_t>(k.buffers[i].elements()) * sizeof(float) + 63) / 64 * 64;
+    return at;
+}
+GSUB_INLINE std::size_t scratch_bytes(kernel const& k) noexcept {
+    return scratch_offset(k, k.buffers.size());
 }
 
 namespace detail {
@@ -59,6 +91,9 @@ GSUB_INLINE void print(std::vector<node> const& nodes, std::string const& indent
                     out += message({" ", k.buffers[static_cast<std::size_t>(i.buffer)].name, "[",
                                     loop::to_string(i.offset, k.names), "]"});
                 if (i.lanes > 0 && i.lanes < k.lanes) out += message({" lanes ", i.lanes});
+                if (i.stride != 1) out += message({" by ", i.stride});
+                for (auto const& b : i.within)
+                    out += message({" if 0 <= ", loop::to_string(b.value, k.names), " < ", b.extent});
                 out += "\n";
             }
             break;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace gsub::codegen {
@@ -15,27 +17,32 @@ enum class truth : std::uint8_t { no, unknown, yes };
 
 class nest_lowerer {
 public:
-    nest_lowerer(loop::loop_nest const& nest, std::string_view name, lower_options const& options)
-        : nest_(nest), options_(options), ranges_(nest.ranges), decided_(nest.what.bounds.size(), 0) {
+    /// A stage of a kernel, within so many of its loops. Variables are the stage's own.
+    nest_lowerer(loop::loop_nest const& nest, std::size_t within, lower_options const& options, kernel& made)
+        : nest_(nest),
+          within_(within),
+          options_(options),
+          ranges_(nest.ranges),
+          decided_(nest.what.bounds.size(), 0),
+          made_(made) {
         if (nest.parallel_loops() > 1) fail(error_code::usage, "a kernel has one parallel loop: fuse them");
         if (nest.loops.empty() || nest.loops.back().kind != loop::loop_kind::vectorized)
             fail(error_code::usage, "a kernel has a vectorised loop");
         lane_ = nest.loops.back().var;
+        lanes_reduce_ = nest.loops.back().reduction;
+        auto const lanes = static_cast<std::int32_t>(nest.loops.back().extent);
+        if (made.lanes != 1 && made.lanes != lanes) fail(error_code::usage, "stages have vectors of one width");
+        made.lanes = lanes;
         loop_of_.resize(nest.names.size());
         for (std::size_t i = 0; i < nest.loops.size(); ++i) loop_of_[static_cast<std::size_t>(nest.loops[i].var)] = i;
         for (auto const& p : nest.parts)
             loop_of_[static_cast<std::size_t>(p.var)] = loop_of_[static_cast<std::size_t>(p.of)];
-        made_.name = name;
-        made_.buffers = nest.what.buffers;
-        made_.names = nest.names;
-        made_.lanes = static_cast<std::int32_t>(nest.loops.back().extent);
-        made_.parallel_extent = nest.parallel_extent();
-        if (nest.parallel_loops() == 1) made_.parallel = nest.loops[0].var;
     }
 
-    kernel run() {
-        descend(0, made_.body);
-        return std::move(made_);
+    std::vector<node> run() {
+        std::vector<node> body;
+        descend(0, body);
+        return body;
     }
 
 private:
@@ -43,9 +50,6 @@ private:
 
     [[noreturn]] static void fail(error_code code, std::string_view reason) {
         throw error{code, message({"lowering: ", reason})};
-    }
-    [[noreturn]] static void fail_reduction() {
-        fail(error_code::unsupported, "a reduction is split by a factor of its extent");
     }
     loop::interval& range(variable v) { return ranges_[static_cast<std::size_t>(v)]; }
     [[nodiscard]] bool known(variable v) const {
@@ -63,6 +67,12 @@ private:
     [[nodiscard]] truth check(loop::bound const& b) const {
         auto const r = loop::range_of(b.value, ranges_);
         if (r.low >= 0 && r.high < b.extent) return truth::yes;
+        if (!assumed_.empty() && std::any_of(assumed_.begin(), assumed_.end(), [&](auto& a) {
+                auto const here = resolved(b.value);
+                return b.extent == a.extent && a.low <= here.constant() && here.constant() <= a.high &&
+                       here - affine{here.constant()} == a.varying;
+            }))
+            return truth::yes;
         return r.high < 0 || r.low >= b.extent ? truth::no : truth::unknown;
     }
 
@@ -122,6 +132,10 @@ private:
         for (auto const& b : nest_.tails) cuts_of(b, v, depth, true, cuts);
         auto all = cuts;
         for (auto const& b : nest_.what.bounds) cuts_of(b, v, depth, false, all);
+        for (auto const& t : nest_.what.terms)
+            for (auto const& b : t.within) cuts_of(b, v, depth, false, all);
+        for (auto const& s : nest_.what.also)
+            for (auto const& b : s.within) cuts_of(b, v, depth, false, all);
         auto ranges = finish(std::move(all));
         return static_cast<std::int32_t>(ranges.size()) - 1 <= options_.max_ranges ? ranges : finish(std::move(cuts));
     }
@@ -129,6 +143,12 @@ private:
     void descend(std::size_t depth, nodes& out) {
         if (depth == nest_.loops.size()) return leaf(out);
         auto const& l = nest_.loops[depth];
+        if (depth < within_) {
+            auto const whole = range(l.var);
+            alternatives(l.var, cut(l.var, depth + 1), 0, 0, l.var, depth, out);
+            range(l.var) = whole;
+            return;
+        }
         if (!in_tile_ && (l.reduction || only_inner_from(depth))) return tile(depth, out);
         switch (l.kind) {
         case loop::loop_kind::unrolled:
@@ -217,14 +237,29 @@ private:
         out.push_back(std::move(n));
     }
 
-    // A reduction loop takes over each condition that it and enclosing loops decide.
+    // The ranges of a reduction loop within which its steps exist alike.
     void reduce(std::size_t depth, nodes& out) {
+        auto const v = nest_.loops[depth].var;
+        auto const whole = range(v);
+        std::vector<std::int64_t> cuts{whole.low, whole.high + 1};
+        for (auto const& b : nest_.tails) cuts_of(b, v, depth + 1, true, cuts);
+        std::erase_if(cuts, [&](auto c) { return c < whole.low || c > whole.high + 1; });
+        std::sort(cuts.begin(), cuts.end());
+        cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+        for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+            range(v) = {cuts[i], cuts[i + 1] - 1};
+            reduce_range(depth, out);
+        }
+        range(v) = whole;
+    }
+    // A reduction loop takes over each condition that it and enclosing loops decide.
+    void reduce_range(std::size_t depth, nodes& out) {
         auto const& l = nest_.loops[depth];
         node n;
         n.kind = node_kind::loop;
         n.var = l.var;
-        n.begin = {{0, 1}};
-        n.end = {{l.extent, 1}};
+        n.begin = {{range(l.var).low, 1}};
+        n.end = {{range(l.var).high + 1, 1}};
         std::vector<std::size_t> taken;
         for (std::size_t i = 0; i < nest_.what.bounds.size(); ++i) {
             auto const& b = nest_.what.bounds[i];
@@ -236,9 +271,7 @@ private:
             decided_[i] = 1;
             taken.push_back(i);
         }
-        for (auto const& b : nest_.tails)
-            if (b.value.depends_on(l.var) && check(b) != truth::yes) fail_reduction();
-        if (l.extent == 1 && taken.empty()) { // no loop
+        if (known(l.var) && taken.empty()) { // no loop
             enter_parts(0, l.var, depth, out);
         } else {
             enter_parts(0, l.var, depth, n.body);
@@ -260,11 +293,13 @@ private:
         if (out.empty() || out.back().kind != node_kind::block) {
             out.emplace_back();
             values_.clear();
+            terms_.clear();
         }
         if (block_of_values_ != &out || values_in_ != out.size()) {
             block_of_values_ = &out;
             values_in_ = out.size();
             values_.clear();
+            terms_.clear();
         }
         return out.back().code;
     }
@@ -279,8 +314,10 @@ private:
         auto& code = block(out);
         for (auto const& [known, r] : values_)
             if (known.op == i.op && known.buffer == i.buffer && known.operands[0] == i.operands[0] &&
-                known.operands[1] == i.operands[1] && known.lanes == i.lanes && same_bits(known.value, i.value) &&
-                known.offset == i.offset)
+                known.operands[1] == i.operands[1] && known.lanes == i.lanes && known.stride == i.stride &&
+                same_bits(known.value, i.value) && known.offset == i.offset &&
+                std::equal(known.within.begin(), known.within.end(), i.within.begin(), i.within.end(),
+                           [](auto& a, auto& b) { return a.extent == b.extent && a.value == b.value; }))
                 return r;
         i.result = fresh();
         auto const r = i.result;
@@ -301,7 +338,25 @@ private:
         return offset;
     }
 
+    // A term that is stored at the present place: what many stores share is looked up once.
+    reg stored_term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
+        block(out);
+        storing_ = true;
+        auto const r = term(id, lanes, reduced, out);
+        storing_ = false;
+        return r;
+    }
     reg term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
+        if (!storing_) return new_term(id, lanes, reduced, out);
+        auto const n = static_cast<std::size_t>(id);
+        if (terms_.size() <= n) terms_.resize(nest_.what.terms.size(), -1);
+        if (terms_[n] < 0) {
+            auto const r = new_term(id, lanes, reduced, out);
+            terms_[n] = r;
+        }
+        return terms_[n];
+    }
+    reg new_term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
         auto const& t = nest_.what.terms[static_cast<std::size_t>(id)];
         instruction i;
         switch (t.op) {
@@ -314,20 +369,33 @@ private:
         case loop::scalar_op::load: {
             auto const offset = offset_of(t.source);
             auto const step = offset.factor(lane_);
-            if (step != 0 && step != 1)
-                fail(error_code::unsupported, "an access steps by more than an element with the vectorised loop");
-            i.op = step == 1 ? opcode::load : opcode::broadcast;
+            i.op = step == 0 ? opcode::broadcast : opcode::load;
             i.buffer = t.source.of;
             i.offset = resolved(offset.with(lane_, 0));
+            for (auto const& b : t.within) {
+                auto const here = check(b);
+                if (here == truth::yes) continue;
+                if (b.value.depends_on(lane_))
+                    fail(error_code::unsupported, "a condition depends on the vectorised loop");
+                if (here == truth::no) {
+                    i = {};
+                    return value_of(std::move(i), out);
+                }
+                i.within.push_back({resolved(b.value), b.extent});
+            }
+            if (step == 0) return value_of(std::move(i), out);
             // Lanes beyond the tail may hold anything that can be read: nobody stores them.
             auto const& from = made_.buffers[static_cast<std::size_t>(i.buffer)];
-            auto const last = loop::range_of(i.offset, ranges_).high + made_.lanes;
-            i.lanes = step == 0 ? 0 : last <= from.elements() ? made_.lanes : lanes;
+            auto const reach = loop::range_of(i.offset + affine{step * (made_.lanes - 1)}, ranges_);
+            i.lanes = reach.low >= 0 && reach.high < from.elements() ? made_.lanes : lanes;
+            i.stride = step;
             return value_of(std::move(i), out);
         }
         default:
-            constexpr opcode codes[] = {opcode::add,     opcode::subtract, opcode::multiply,   opcode::divide,
-                                        opcode::maximum, opcode::minimum,  opcode::square_root};
+            constexpr opcode codes[] = {opcode::add,      opcode::subtract, opcode::multiply,    opcode::divide,
+                                        opcode::maximum,  opcode::minimum,  opcode::square_root, opcode::negate,
+                                        opcode::absolute, opcode::floor,    opcode::exponential, opcode::logarithm,
+                                        opcode::tanh,     opcode::erf,      opcode::sigmoid};
             i.op = codes[static_cast<std::size_t>(t.op) - static_cast<std::size_t>(loop::scalar_op::add)];
             i.operands[0] = term(t.operands[0], lanes, reduced, out);
             if (t.operands[1] >= 0) i.operands[1] = term(t.operands[1], lanes, reduced, out);
@@ -340,6 +408,56 @@ private:
     // Everything from the first reduction loop on, or from where only unrolled loops remain: one accumulator for each
     // position of the unrolled spatial loops, kept in registers to the end.
     void tile(std::size_t depth, nodes& out) {
+        auto open = open_guards(depth);
+        if (open.empty()) return whole_tile(depth, out);
+        // Where all hold there is nothing to test within.
+        node n;
+        n.kind = node_kind::branch;
+        for (auto const& a : open) {
+            n.conditions.push_back({a.varying + affine{a.low}, a.extent});
+            if (a.low != a.high) n.conditions.push_back({a.varying + affine{a.high}, a.extent});
+        }
+        assumed_ = std::move(open);
+        whole_tile(depth, n.body);
+        assumed_.clear();
+        whole_tile(depth, n.otherwise);
+        out.push_back(std::move(n));
+    }
+    // Conditions on what is read and stored at the end of a tile that loops have not decided, where they are many:
+    // those that differ by a constant as one.
+    struct guard {
+        affine varying;
+        std::int64_t extent = 0, low = 0, high = 0;
+    };
+    std::vector<guard> open_guards(std::size_t depth) {
+        std::vector<guard> open;
+        int count = 0;
+        if (nest_.what.update >= 0) return open;
+        auto const add = [&](std::vector<loop::bound> const& within) {
+            for (auto const& b : within) {
+                if (check(b) != truth::unknown || b.value.depends_on(lane_)) continue;
+                ++count;
+                auto const value = resolved(b.value);
+                auto const constant = value.constant();
+                auto const varying = value - affine{constant};
+                auto const same = std::find_if(open.begin(), open.end(),
+                                               [&](auto& o) { return o.extent == b.extent && o.varying == varying; });
+                if (same == open.end()) {
+                    open.push_back({varying, b.extent, constant, constant});
+                } else {
+                    same->low = std::min(same->low, constant);
+                    same->high = std::max(same->high, constant);
+                }
+            }
+        };
+        each_place(depth, [&] {
+            for (auto const& t : nest_.what.terms) add(t.within);
+            for (auto const& s : nest_.what.also) add(s.within);
+        });
+        if (count < 4) open.clear();
+        return open;
+    }
+    void whole_tile(std::size_t depth, nodes& out) {
         in_tile_ = true;
         tile_.clear();
         auto const reducing = nest_.what.update >= 0;
@@ -349,7 +467,7 @@ private:
             if (!reducing) return tile_.push_back({0, lanes});
             instruction i;
             i.op = opcode::copy;
-            i.operands[0] = term(nest_.what.initial, lanes, -1, out);
+            i.operands[0] = lanes_reduce_ ? neutral(out) : term(nest_.what.initial, lanes, -1, out);
             i.result = fresh();
             block(out).push_back(i);
             tile_.push_back({i.result, lanes});
@@ -362,18 +480,63 @@ private:
         each_place(depth, [&] {
             auto const place = tile_[at++];
             if (place.accumulator < 0) return;
-            instruction i;
-            i.op = opcode::store;
-            i.operands[0] = term(nest_.what.result, place.lanes, place.accumulator, out);
-            i.buffer = nest_.what.target.of;
-            auto const offset = offset_of(nest_.what.target);
-            if (offset.factor(lane_) != 1)
-                fail(error_code::unsupported, "results are stored one element after another by the vectorised loop");
-            i.offset = resolved(offset.with(lane_, 0));
-            i.lanes = place.lanes;
-            block(out).push_back(i);
+            auto const reduced = lanes_reduce_ ? combined_lanes(place.accumulator, out) : place.accumulator;
+            terms_.clear();
+            store({nest_.what.target, nest_.what.result}, place.lanes, reduced, out);
+            for (auto const& more : nest_.what.also) store(more, place.lanes, reduced, out);
         });
         in_tile_ = false;
+    }
+    void store(loop::stored_term const& what, std::int32_t lanes, reg reduced, nodes& out) {
+        instruction i;
+        for (auto const& b : what.within) {
+            auto const here = check(b);
+            if (here == truth::no) return;
+            if (here == truth::yes) continue;
+            if (b.value.depends_on(lane_)) fail(error_code::unsupported, "a condition depends on the vectorised loop");
+            i.within.push_back({resolved(b.value), b.extent});
+        }
+        i.op = opcode::store;
+        i.operands[0] = stored_term(what.value, lanes, reduced, out);
+        i.buffer = what.target.of;
+        auto const offset = offset_of(what.target);
+        if (offset.factor(lane_) != (lanes_reduce_ ? 0 : 1))
+            fail(error_code::unsupported, "results are stored one element after another by the vectorised loop");
+        i.offset = resolved(offset.with(lane_, 0));
+        i.lanes = lanes_reduce_ ? 1 : lanes;
+        block(out).push_back(std::move(i));
+        forget_loads_of(what.target.of);
+    }
+    // What was read of a buffer before something is stored there may be old.
+    void forget_loads_of(std::int32_t buffer) {
+        if (std::erase_if(values_, [&](auto const& v) { return v.first.buffer == buffer; }) > 0) terms_.clear();
+    }
+    // What a combination starts from that leaves every element as it is.
+    reg neutral(nodes& out) {
+        instruction i;
+        i.value = nest_.what.combine == loop::scalar_op::add ? 0 : -std::numeric_limits<double>::infinity();
+        return value_of(std::move(i), out);
+    }
+    // The initial value and all lanes of an accumulator as one.
+    reg combined_lanes(reg accumulator, nodes& out) {
+        instruction i;
+        auto const adds = nest_.what.combine == loop::scalar_op::add;
+        i.op = adds ? opcode::reduce_add : opcode::reduce_maximum;
+        i.operands[0] = accumulator;
+        i.result = fresh();
+        block(out).push_back(i);
+        instruction first;
+        first.op = opcode::copy;
+        first.operands[0] = term(nest_.what.initial, made_.lanes, -1, out);
+        first.result = fresh();
+        block(out).push_back(first);
+        instruction both;
+        both.op = adds ? opcode::accumulate_add : opcode::accumulate_maximum;
+        both.operands[0] = i.result;
+        both.lanes = made_.lanes;
+        both.result = first.result;
+        block(out).push_back(both);
+        return both.result;
     }
 
     // Calls `body` at each position of the unrolled spatial loops from `depth` on.
@@ -392,10 +555,10 @@ private:
         body();
     }
     // Lanes that exist at the present position: a prefix.
-    std::int32_t lanes_here() {
+    std::int32_t lanes_here(bool of_reduction = false) {
         std::int32_t lanes = made_.lanes;
         for (auto const& b : nest_.tails) {
-            if (check(b) == truth::yes || depends_on_reduction(b.value)) continue;
+            if (check(b) == truth::yes || depends_on_reduction(b.value) != of_reduction) continue;
             std::int32_t count = 0;
             for (std::int32_t i = 0; i < made_.lanes; ++i) {
                 range(lane_) = {i, i};
@@ -423,11 +586,8 @@ private:
     void leaf(nodes& out) {
         auto const place = tile_[place_index()];
         if (place.accumulator < 0) return;
-        for (auto const& b : nest_.tails) {
-            if (!depends_on_reduction(b.value) || check(b) == truth::yes) continue;
-            if (check(b) == truth::no) return;
-            fail_reduction();
-        }
+        auto const lanes = lanes_here(true);
+        if (lanes == 0) return;
         std::vector<loop::bound> open;
         for (std::size_t i = 0; i < nest_.what.bounds.size(); ++i) {
             if (decided_[i]) continue;
@@ -439,11 +599,12 @@ private:
                 open.push_back({resolved(nest_.what.bounds[i].value), nest_.what.bounds[i].extent});
             }
         }
-        if (open.empty()) return step(place.accumulator, place.lanes, out);
+        auto const valid = lanes_reduce_ ? lanes : place.lanes;
+        if (open.empty()) return step(place.accumulator, valid, out);
         node n;
         n.kind = node_kind::branch;
         n.conditions = std::move(open);
-        step(place.accumulator, place.lanes, n.body);
+        step(place.accumulator, valid, n.body);
         out.push_back(std::move(n));
     }
     [[nodiscard]] std::size_t place_index() const {
@@ -461,6 +622,7 @@ private:
         auto const& update = what.terms[static_cast<std::size_t>(what.update)];
         instruction i;
         i.result = accumulator;
+        i.lanes = lanes_reduce_ ? lanes : made_.lanes;
         if (what.combine == loop::scalar_op::add && update.op == loop::scalar_op::multiply) {
             i.op = opcode::multiply_add;
             i.operands[0] = term(update.operands[0], lanes, -1, out);
@@ -478,25 +640,112 @@ private:
     };
 
     loop::loop_nest const& nest_;
+    std::size_t within_; // leading loops that stand outside
     lower_options options_;
     std::vector<loop::interval> ranges_; // what is known of each variable here
     std::vector<char> decided_;          // conditions that an enclosing reduction loop ensures
     std::vector<std::size_t> loop_of_;   // depth of the loop that a variable belongs to
     variable lane_ = -1;
-    kernel made_;
+    bool lanes_reduce_ = false; // the vectorised loop belongs to the reduction
+    kernel& made_;
     bool in_tile_ = false;
     std::size_t tile_depth_ = 0;
     std::vector<tile_place> tile_;
     nodes const* block_of_values_ = nullptr;
     std::size_t values_in_ = 0;
+    std::vector<guard> assumed_;
+    bool storing_ = false;
+    std::vector<reg> terms_; // of the present place, while storing
     std::vector<std::pair<instruction, reg>> values_;
+};
+
+// Puts stages together: each within the loops that it shares, its variables renamed to those of the kernel.
+class kernel_assembler {
+public:
+    kernel_assembler(loop::fused_nest const& nest, lower_options const& options) : nest_(nest), options_(options) {}
+
+    kernel run(std::string_view name) {
+        made_.name = name;
+        made_.buffers.assign(nest_.buffers().begin(), nest_.buffers().end());
+        auto const stages = nest_.stages();
+        for (std::size_t i = 0; i < stages.size(); ++i) {
+            auto& own = variables_.emplace_back();
+            for (auto const& n : stages[i].names) {
+                own.push_back(static_cast<variable>(made_.names.size()));
+                made_.names.push_back(n);
+            }
+            for (std::size_t d = 0; d < nest_.shared(i); ++d)
+                own[index(stages[i].loops[d].var)] = variables_[i - 1][index(stages[i - 1].loops[d].var)];
+        }
+        if (stages[0].parallel_loops() > 0) {
+            made_.parallel = stages[0].loops[0].var;
+            made_.parallel_extent = stages[0].parallel_extent();
+        }
+        assemble(0, stages.size(), 0, made_.body);
+        return std::move(made_);
+    }
+
+private:
+    static std::size_t index(variable v) { return static_cast<std::size_t>(v); }
+
+    // Stages that stand within `depth` common loops.
+    void assemble(std::size_t first, std::size_t last, std::size_t depth, std::vector<node>& out) {
+        for (auto i = first; i < last;) {
+            auto end = i + 1;
+            while (end < last && nest_.shared(end) > depth) ++end;
+            auto const& stage = nest_.stages()[i];
+            if (end == i + 1) {
+                auto body = nest_lowerer{stage, depth, options_, made_}.run();
+                rename(body, variables_[i]);
+                std::move(body.begin(), body.end(), std::back_inserter(out));
+            } else {
+                auto const& l = stage.loops[depth];
+                node n;
+                n.kind = node_kind::loop;
+                n.var = variables_[i][index(l.var)];
+                if (l.kind != loop::loop_kind::parallel) n.begin = {{0, 1}}, n.end = {{l.extent, 1}};
+                assemble(i, end, depth + 1, n.body);
+                out.push_back(std::move(n));
+            }
+            i = end;
+        }
+    }
+
+    static affine renamed(affine const& a, std::vector<variable> const& to) {
+        affine out = a.constant();
+        for (auto const& t : a.terms()) out += affine::of(to[index(t.of)], t.factor);
+        return out;
+    }
+    static void rename(std::vector<node>& nodes, std::vector<variable> const& to) {
+        auto const bounds = [&](std::vector<loop::bound>& all) {
+            for (auto& b : all) b.value = renamed(b.value, to);
+        };
+        for (auto& n : nodes) {
+            if (n.var >= 0) n.var = to[index(n.var)];
+            if (n.of >= 0) n.of = to[index(n.of)];
+            for (auto* limits : {&n.begin, &n.end})
+                for (auto& l : *limits) l.value = renamed(l.value, to);
+            bounds(n.conditions);
+            for (auto& i : n.code) {
+                i.offset = renamed(i.offset, to);
+                bounds(i.within);
+            }
+            rename(n.body, to);
+            rename(n.otherwise, to);
+        }
+    }
+
+    loop::fused_nest const& nest_;
+    lower_options options_;
+    kernel made_;
+    std::vector<std::vector<variable>> variables_; // of the kernel, for those of each stage
 };
 
 } // namespace detail
 
-GSUB_INLINE result<kernel> lower(loop::loop_nest const& nest, std::string_view name, lower_options const& options) {
+GSUB_INLINE result<kernel> lower(loop::fused_nest const& nest, std::string_view name, lower_options const& options) {
     try {
-        return detail::nest_lowerer{nest, name, options}.run();
+        return detail::kernel_assembler{nest, options}.run(name);
     } catch (error const& e) { return e; }
 }
 

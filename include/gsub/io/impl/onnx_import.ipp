@@ -451,8 +451,9 @@ private:
         auto const first_new = graph_.capacity();
         std::optional<problem> reason;
         value_id made;
+        std::map<std::size_t, value_id> given; // results that other nodes have
         try {
-            made = import_known(n, version, operands, outputs.size(), reason);
+            made = import_known(n, version, operands, outputs.size(), reason, given);
         } catch (not_supported const& e) { reason = e.what; } catch (error const& e) {
             for (auto const& p : e.problems())
                 wrong(p.code, label(i), message({n.op_type, "-", version}), p.reason, p.hint);
@@ -469,10 +470,11 @@ private:
         }
         for (std::uint32_t port = 0; port < outputs.size(); ++port) {
             if (outputs[port].empty()) continue;
-            if (port >= graph_.result_count(made.node)) break; // results that nothing reads
-            value_id const v{made.node, port};
+            auto const other = given.find(port);
+            if (other == given.end() && port >= graph_.result_count(made.node)) continue; // nothing reads it
+            auto const v = other != given.end() ? other->second : value_id{made.node, port};
             values_[outputs[port]] = v;
-            if (made.node.index >= first_new) graph_.set_name(v, outputs[port]);
+            if (v.node.index >= first_new) graph_.set_name(v, outputs[port]);
         }
         for (auto k = static_cast<std::uint32_t>(first_new); k < graph_.capacity(); ++k)
             graph_.set_source({k}, label(i));
@@ -480,7 +482,7 @@ private:
 
     // The node as one of gsub's operators; an invalid value with a reason where it must stay opaque.
     value_id import_known(onnx_node const& n, std::int64_t version, std::vector<value_id> const& operands,
-                          std::size_t results, std::optional<problem>& reason) {
+                          std::size_t results, std::optional<problem>& reason, std::map<std::size_t, value_id>& given) {
         problem why{
             error_code::unsupported, {}, {}, "gsub does not know this operator", "gsub ops lists the operators"};
         std::optional<std::uint16_t> row = n.op_type == "Constant" && n.domain.empty()
@@ -513,6 +515,7 @@ private:
             reason = std::move(why);
             return {};
         }
+        given = cx.given();
         return made;
     }
 

@@ -243,6 +243,43 @@ GSUB_INLINE void onnx_traits<ops::softmax>::write(onnx_export_context& cx) {
     cx.write("Reshape", back, {&output, 1});
 }
 
+namespace detail {
+
+// Mean and inverse deviation of a layer normalisation, which its node does not give, as nodes of their own.
+GSUB_INLINE void make_statistics(onnx_import_context& cx, attributes_of<ops::layer_norm> const& a) {
+    auto& b = cx.builder();
+    auto const x = cx.operand(0);
+    reduce_attributes over;
+    for (auto axis = a.axis; axis < 0; ++axis) over.axes.push_back(axis);
+    auto const scalar = [&](double v) { return b.constant(tensor::scalar(static_cast<float>(v))); };
+    auto const mean = b.add<ops::reduce_mean>(over, {x});
+    auto const centred = b.add<ops::sub>(x, mean);
+    auto const variance = b.add<ops::reduce_mean>(over, {b.add<ops::mul>(centred, centred)});
+    auto const deviation = b.add<ops::sqrt>(b.add<ops::add>(variance, scalar(a.epsilon)));
+    cx.give(1, mean);
+    cx.give(2, b.add<ops::div>(scalar(1), deviation));
+}
+
+} // namespace detail
+
+GSUB_INLINE value_id onnx_traits<ops::layer_norm>::import(onnx_import_context& cx) {
+    attributes_of<ops::layer_norm> a;
+    a.axis = cx.integer("axis").value_or(-1);
+    a.epsilon = cx.real("epsilon").value_or(static_cast<double>(1e-5f));
+    if (cx.integer("stash_type").value_or(1) != 1) cx.unsupported("statistics in another element type than f32");
+    if (auto const& x = cx.type(0); x.ranked && a.axis >= 0 && normalized_axis(a.axis, x.rank()))
+        a.axis -= static_cast<std::int64_t>(x.rank()); // one form for all
+    else if (!x.ranked && a.axis >= 0)
+        cx.unsupported(message({"axis ", a.axis, " of a tensor of unknown rank"}));
+    auto const statistics = cx.result_is_read(1) || cx.result_is_read(2);
+    if (statistics && cx.type(0).element != dtype::f32)
+        cx.unsupported("mean and inverse deviation as results, of another element type than f32");
+    cx.keep_results(1);
+    auto const y = cx.add<ops::layer_norm>(a, cx.all_operands());
+    if (statistics) detail::make_statistics(cx, a);
+    return y;
+}
+
 GSUB_INLINE value_id onnx_traits<ops::dropout>::import(onnx_import_context& cx) {
     cx.ignore("ratio");
     cx.ignore("seed");
@@ -304,6 +341,78 @@ GSUB_INLINE value_id onnx_traits<ops::sum>::import(onnx_import_context& cx) {
     if (cx.operands() == 1) return cx.add<ops::identity>({}, cx.all_operands());
     if (cx.operands() == 2) return cx.add<ops::add>({}, cx.all_operands());
     return cx.add<ops::sum>({}, cx.all_operands());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::pow>::import(onnx_import_context& cx) {
+    auto const base = cx.type(0).element, exponent = cx.type(1).element;
+    if (base == exponent || base == dtype::undefined || exponent == dtype::undefined)
+        return cx.add<ops::pow>({}, cx.all_operands());
+    // The result has the type of the base, and nothing of the exponent may be lost before.
+    if (is_floating(base))
+        return cx.add<ops::pow>({}, {cx.operand(0), cx.builder().add<ops::cast>({.to = base}, {cx.operand(1)})});
+    auto const both = is_floating(exponent) ? exponent : dtype::i64;
+    auto const wide = [&](std::size_t i, dtype from) {
+        return from == both ? cx.operand(i) : cx.builder().add<ops::cast>({.to = both}, {cx.operand(i)});
+    };
+    return cx.add<ops::cast>({.to = base}, {cx.builder().add<ops::pow>(wide(0, base), wide(1, exponent))});
+}
+
+namespace detail {
+
+// Attributes of a reduction; nothing where it reduces nothing. Unknown axes stay an operand.
+GSUB_INLINE std::optional<reduce_attributes> read_reduction(onnx_import_context& cx) {
+    reduce_attributes a;
+    a.keepdims = cx.integer("keepdims").value_or(1) != 0;
+    auto const noop = cx.integer("noop_with_empty_axes").value_or(0) != 0;
+    if (auto axes = attribute_or_operand(cx, "axes", 1))
+        a.axes = std::move(*axes);
+    else if (cx.has(1))
+        a.noop_with_empty_axes = noop;
+    auto const open = cx.has(1) && !cx.known_ints(1);
+    if (noop && a.axes.empty() && !open) return std::nullopt;
+    return a;
+}
+
+template <operation Op>
+value_id import_reduction(onnx_import_context& cx) {
+    auto const a = read_reduction(cx);
+    if (!a) return cx.add<ops::identity>({}, {cx.operand(0)});
+    auto const open = cx.has(1) && !cx.known_ints(1);
+    return cx.add<Op>(*a, cx.all_operands().first(open ? 2 : std::min<std::size_t>(cx.operands(), 1)));
+}
+
+// `since` is the operator set from which on the axes are an operand.
+GSUB_INLINE void write_reduction(onnx_export_context& cx, reduce_attributes const& a, std::int64_t since) {
+    auto inputs = cx.operands();
+    auto const as_attribute = cx.opset()<since, open = inputs.size()> 1;
+    if (as_attribute && open) cx.unsupported(message({"axes as an operand need operator set ", since}));
+    if (!as_attribute && !open && !a.axes.empty()) inputs.push_back(cx.initializer(a.axes));
+    cx.write(cx.graph().op(cx.node()).name, inputs, cx.results(), [&](onnx_attribute_writer& w) {
+        if (as_attribute && !a.axes.empty()) w.integer_list("axes", a.axes);
+        w.integer("keepdims", a.keepdims);
+        if (open && a.noop_with_empty_axes) w.integer("noop_with_empty_axes", 1);
+    });
+}
+
+} // namespace detail
+
+GSUB_INLINE value_id onnx_traits<ops::reduce_sum>::import(onnx_import_context& cx) {
+    return detail::import_reduction<ops::reduce_sum>(cx);
+}
+GSUB_INLINE value_id onnx_traits<ops::reduce_mean>::import(onnx_import_context& cx) {
+    return detail::import_reduction<ops::reduce_mean>(cx);
+}
+GSUB_INLINE value_id onnx_traits<ops::reduce_max>::import(onnx_import_context& cx) {
+    return detail::import_reduction<ops::reduce_max>(cx);
+}
+GSUB_INLINE void onnx_traits<ops::reduce_sum>::write(onnx_export_context& cx) {
+    detail::write_reduction(cx, cx.attributes<ops::reduce_sum>(), 13);
+}
+GSUB_INLINE void onnx_traits<ops::reduce_mean>::write(onnx_export_context& cx) {
+    detail::write_reduction(cx, cx.attributes<ops::reduce_mean>(), 18);
+}
+GSUB_INLINE void onnx_traits<ops::reduce_max>::write(onnx_export_context& cx) {
+    detail::write_reduction(cx, cx.attributes<ops::reduce_max>(), 18);
 }
 
 GSUB_INLINE value_id onnx_traits<ops::cast>::import(onnx_import_context& cx) {

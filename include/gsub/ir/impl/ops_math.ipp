@@ -47,6 +47,13 @@ GSUB_INLINE void infer_shape<ops::hard_sigmoid>::infer(infer_context& cx) {
     cx.result(0, x);
 }
 
+GSUB_INLINE void infer_shape<ops::gelu>::infer(infer_context& cx) {
+    auto const& how = cx.attributes<ops::gelu>().approximate;
+    if (how != "none" && how != "tanh")
+        return cx.fail(message({"approximate ", in_quotes(how), "; none and tanh are supported"}));
+    infer_shape<ops::hard_sigmoid>::infer(cx);
+}
+
 GSUB_INLINE void infer_shape<ops::add>::infer(infer_context& cx) {
     detail::follow_arithmetic(cx, [](std::int64_t a, std::int64_t b) {
         std::int64_t c = 0;
@@ -149,10 +156,16 @@ GSUB_INLINE value_id decompose<ops::sum>::build(node_sink& sink, no_attributes c
                : total;
 }
 
+namespace detail {
+// A number in the element type of a value.
+GSUB_INLINE value_id scalar_like(node_sink& sink, value_id x, double number) {
+    return sink.add<ops::fill>({.element = sink.type_of(x)->element, .value = number}, {});
+}
+} // namespace detail
+
 GSUB_INLINE value_id decompose<ops::hard_sigmoid>::build(node_sink& sink, attributes_of<ops::hard_sigmoid> const& a,
                                                          std::span<value_id const> operands) {
-    auto const element = sink.type_of(operands[0])->element;
-    auto const scalar = [&](double v) { return sink.add<ops::fill>({.element = element, .value = v}, {}); };
+    auto const scalar = [&](double v) { return detail::scalar_like(sink, operands[0], v); };
     auto const line = sink.add<ops::add>(sink.add<ops::mul>(operands[0], scalar(a.alpha)), scalar(a.beta));
     return sink.add<ops::clip>({.min = 0, .max = 1}, {line});
 }
@@ -161,6 +174,37 @@ GSUB_INLINE value_id decompose<ops::hard_swish>::build(node_sink& sink, no_attri
                                                        std::span<value_id const> operands) {
     auto const gate = sink.add<ops::hard_sigmoid>({.alpha = 1.0 / 6, .beta = 0.5}, {operands[0]});
     return sink.add<ops::mul>(operands[0], gate);
+}
+
+GSUB_INLINE value_id decompose<ops::leaky_relu>::build(node_sink& sink, attributes_of<ops::leaky_relu> const& a,
+                                                       std::span<value_id const> operands) {
+    auto const below = sink.add<ops::clip>({.max = 0}, {operands[0]});
+    return sink.add<ops::add>(sink.add<ops::relu>(operands[0]),
+                              sink.add<ops::mul>(below, detail::scalar_like(sink, below, a.alpha)));
+}
+
+GSUB_INLINE value_id decompose<ops::elu>::build(node_sink& sink, attributes_of<ops::elu> const& a,
+                                                std::span<value_id const> operands) {
+    auto const x = operands[0];
+    auto const power = sink.add<ops::exp>(sink.add<ops::clip>({.max = 0}, {x}));
+    auto const below = sink.add<ops::sub>(power, detail::scalar_like(sink, x, 1));
+    return sink.add<ops::add>(sink.add<ops::relu>(x), sink.add<ops::mul>(below, detail::scalar_like(sink, x, a.alpha)));
+}
+
+GSUB_INLINE value_id decompose<ops::gelu>::build(node_sink& sink, attributes_of<ops::gelu> const& a,
+                                                 std::span<value_id const> operands) {
+    auto const x = operands[0];
+    auto const scalar = [&](double v) { return detail::scalar_like(sink, x, v); };
+    auto const half = sink.add<ops::mul>(x, scalar(0.5));
+    value_id gate;
+    if (a.approximate == "tanh") { // tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))
+        auto const cube = sink.add<ops::mul>(sink.add<ops::mul>(x, x), x);
+        auto const inner = sink.add<ops::add>(x, sink.add<ops::mul>(cube, scalar(0.044715)));
+        gate = sink.add<ops::tanh>(sink.add<ops::mul>(inner, scalar(0.7978845608028654)));
+    } else { // erf(x / sqrt(2))
+        gate = sink.add<ops::erf>(sink.add<ops::div>(x, scalar(1.4142135623730951)));
+    }
+    return sink.add<ops::mul>(half, sink.add<ops::add>(gate, scalar(1)));
 }
 
 } // namespace gsub

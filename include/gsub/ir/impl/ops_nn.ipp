@@ -1,7 +1,11 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/ir/node_sink.hpp>
+#include <gsub/ir/ops_math.hpp>
 #include <gsub/ir/ops_nn.hpp>
+#include <gsub/ir/ops_reduce.hpp>
+#include <gsub/ir/ops_tensor.hpp>
 
 namespace gsub {
 
@@ -190,6 +194,45 @@ GSUB_INLINE void infer_shape<ops::softmax>::infer(infer_context& cx) {
     if (x.ranked && !normalized_axis(a.axis, x.rank()) && !(a.flatten && a.axis == static_cast<std::int64_t>(x.rank())))
         return cx.fail(message({"axis ", a.axis, " for operand ", to_string(x)}));
     cx.result(0, x);
+}
+
+GSUB_INLINE void infer_shape<ops::layer_norm>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    auto const axis = cx.attributes<ops::layer_norm>().axis;
+    if (!is_floating(x.element) && x.element != dtype::undefined)
+        return cx.fail(message({"element type ", to_string(x.element), "; it takes floating types"}));
+    if (!x.ranked && axis >= 0) return cx.fail(message({"axis ", axis, " of an operand of unknown rank"}));
+    if (x.ranked && !normalized_axis(axis, x.rank()))
+        return cx.fail(message({"axis ", axis, " for operand ", to_string(x)}));
+    for (std::size_t i = 1; i < cx.operands(); ++i) {
+        if (!cx.has(i)) continue;
+        auto const& t = cx.type(i);
+        auto fits = t.element == x.element || t.element == dtype::undefined || x.element == dtype::undefined;
+        if (x.ranked && t.ranked) {
+            auto const both = broadcast(t.dims, x.dims);
+            fits = fits && both && both->size() == x.rank();
+            for (std::size_t d = 0; fits && d < x.rank(); ++d) fits = !provably_different((*both)[d], x.dims[d]);
+        }
+        if (!fits)
+            return cx.fail(
+                message({i == 1 ? "scale " : "shift ", to_string(t), " does not fit operand ", to_string(x)}));
+    }
+    cx.result(0, x);
+}
+
+GSUB_INLINE value_id decompose<ops::layer_norm>::build(node_sink& sink, attributes_of<ops::layer_norm> const& a,
+                                                       std::span<value_id const> operands) {
+    auto const x = operands[0];
+    auto const type = sink.type_of(x);
+    reduce_attributes over;
+    auto const rank = static_cast<std::int64_t>(type->rank());
+    for (auto axis = a.axis < 0 ? a.axis : a.axis - rank; axis < 0; ++axis) over.axes.push_back(axis);
+    auto const centred = sink.add<ops::sub>(x, sink.add<ops::reduce_mean>(over, {x}));
+    auto const variance = sink.add<ops::reduce_mean>(over, {sink.add<ops::mul>(centred, centred)});
+    auto const epsilon = sink.add<ops::fill>({.element = type->element, .value = a.epsilon}, {});
+    auto const deviation = sink.add<ops::sqrt>(sink.add<ops::add>(variance, epsilon));
+    auto const y = sink.add<ops::mul>(sink.add<ops::div>(centred, deviation), operands[1]);
+    return operands.size() > 2 && operands[2].valid() ? sink.add<ops::add>(y, operands[2]) : y;
 }
 
 GSUB_INLINE void infer_shape<ops::dropout>::infer(infer_context& cx) {

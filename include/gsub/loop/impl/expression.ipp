@@ -28,12 +28,27 @@ GSUB_INLINE double tensor_expression::operations() const {
     return places * (per_place + (update >= 0 ? steps * per_step : 0));
 }
 
-GSUB_INLINE value value::apply(scalar_op op, value other) const {
+GSUB_INLINE std::string_view to_string(scalar_op op) noexcept {
+    constexpr std::string_view names[] = {"constant", "load",    "reduced", "add",  "subtract", "multiply",
+                                          "divide",   "maximum", "minimum", "sqrt", "negate",   "abs",
+                                          "floor",    "exp",     "log",     "tanh", "erf",      "sigmoid"};
+    return names[static_cast<std::size_t>(op)];
+}
+
+GSUB_INLINE value apply(scalar_op op, value a, value b) {
+    GSUB_ASSERT(op > scalar_op::reduced && !is_unary(op), "an operation of two operands");
     term t;
     t.op = op;
-    t.operands[0] = id_;
-    t.operands[1] = other.id_;
-    return in_->add(std::move(t));
+    t.operands[0] = a.id_;
+    t.operands[1] = b.id_;
+    return a.in_->add(std::move(t));
+}
+GSUB_INLINE value apply(scalar_op op, value a) {
+    GSUB_ASSERT(is_unary(op), "an operation of one operand");
+    term t;
+    t.op = op;
+    t.operands[0] = a.id_;
+    return a.in_->add(std::move(t));
 }
 
 GSUB_INLINE affine expression_builder::add_axis(std::string_view name, std::int64_t extent, axis_kind kind) {
@@ -60,6 +75,11 @@ GSUB_INLINE std::int32_t expression_builder::input(std::string_view name, std::i
 GSUB_INLINE std::int32_t expression_builder::output(std::string_view name, std::initializer_list<std::int64_t> dims) {
     return add_buffer(name, dims, true);
 }
+GSUB_INLINE std::int32_t expression_builder::scratch(std::string_view name, std::initializer_list<std::int64_t> dims) {
+    auto const b = add_buffer(name, dims, true);
+    made_.buffers.back().scratch = true;
+    return b;
+}
 
 GSUB_INLINE value expression_builder::add(term t) {
     made_.terms.push_back(std::move(t));
@@ -78,6 +98,12 @@ GSUB_INLINE value expression_builder::at(std::int32_t of, std::initializer_list<
     t.source = {of, {index.begin(), index.end()}};
     return add(std::move(t));
 }
+GSUB_INLINE value expression_builder::at(std::int32_t of, std::initializer_list<affine> index,
+                                         std::initializer_list<bound> within) {
+    auto const v = at(of, index);
+    made_.terms.back().within.assign(within.begin(), within.end());
+    return v;
+}
 
 GSUB_INLINE value expression_builder::reduce(scalar_op combine, value initial, value update,
                                              std::initializer_list<bound> within) {
@@ -95,6 +121,14 @@ GSUB_INLINE value expression_builder::sum(value initial, value update, std::init
 }
 GSUB_INLINE value expression_builder::maximum(value initial, value update, std::initializer_list<bound> within) {
     return reduce(scalar_op::maximum, initial, update, within);
+}
+
+GSUB_INLINE void expression_builder::also(std::int32_t of, std::initializer_list<affine> index, value v,
+                                          std::initializer_list<bound> within) {
+    GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
+                "an access has an index for each dimension of its buffer");
+    GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].written, "a result goes to an output");
+    made_.also.push_back({{of, {index.begin(), index.end()}}, v.id(), {within.begin(), within.end()}});
 }
 
 GSUB_INLINE tensor_expression expression_builder::store(std::int32_t of, std::initializer_list<affine> index, value v) {

@@ -45,10 +45,9 @@ GSUB_INLINE std::string text_of(std::int32_t id, loop_nest const& nest) {
         return both("max", ", ");
     case scalar_op::minimum:
         return both("min", ", ");
-    case scalar_op::square_root:
-        return message({"sqrt(", text_of(t.operands[0], nest), ")"});
+    default:
+        return message({to_string(t.op), "(", text_of(t.operands[0], nest), ")"});
     }
-    return {};
 }
 
 } // namespace detail
@@ -96,6 +95,10 @@ GSUB_INLINE std::string to_string(loop_nest const& nest) {
                       "  # from ", detail::text_of(e.initial, nest)}));
     }
     line(message({detail::text_of(e.target, nest), " = ", detail::text_of(e.result, nest)}));
+    for (auto const& s : e.also) {
+        where(s.within);
+        line(message({detail::text_of(s.target, nest), " = ", detail::text_of(s.value, nest)}));
+    }
     return text;
 }
 
@@ -134,8 +137,15 @@ GSUB_INLINE void schedule::substitute(variable v, affine const& by) {
     auto const in = [&](access& a) {
         for (auto& i : a.index) i = i.with(v, by);
     };
-    for (auto& t : nest_.what.terms) in(t.source);
+    for (auto& t : nest_.what.terms) {
+        in(t.source);
+        for (auto& b : t.within) b.value = b.value.with(v, by);
+    }
     in(nest_.what.target);
+    for (auto& s : nest_.what.also) {
+        in(s.target);
+        for (auto& b : s.within) b.value = b.value.with(v, by);
+    }
     for (auto& b : nest_.what.bounds) b.value = b.value.with(v, by);
     for (auto& b : nest_.tails) b.value = b.value.with(v, by);
 }
@@ -189,8 +199,7 @@ GSUB_INLINE void schedule::reorder(std::span<variable const> order) {
 GSUB_INLINE void schedule::set_kind(variable loop, loop_kind k) {
     auto& l = nest_.loops[position(loop)];
     if (l.kind != loop_kind::serial) detail::refuse("a loop gets its kind once");
-    if (l.reduction && (k == loop_kind::parallel || k == loop_kind::vectorized))
-        detail::refuse("a reduction is neither parallel nor vectorised");
+    if (l.reduction && k == loop_kind::parallel) detail::refuse("a reduction is not parallel");
     if (is_fused(loop) && k != loop_kind::parallel) detail::refuse("a fused loop is serial or parallel");
     l.kind = k;
 }

@@ -4,6 +4,7 @@
 #include <gsub/models/network_builder.hpp>
 #include <gsub/models/resnet.hpp>
 
+#include <numeric>
 #include <string>
 
 namespace gsub::models {
@@ -12,7 +13,7 @@ namespace detail {
 
 /// One residual block: x + branch(x), rectified. `width` is the number of channels inside of the branch.
 GSUB_INLINE value_id residual_block(network_builder& net, std::string const& name, value_id x, std::int64_t width,
-                                    std::int64_t stride, bool bottleneck) {
+                                    std::int64_t stride, bool bottleneck, norm_place end = norm_place::branch_end) {
     auto const outputs = bottleneck ? 4 * width : width;
     auto y = x;
     if (bottleneck) {
@@ -22,13 +23,13 @@ GSUB_INLINE value_id residual_block(network_builder& net, std::string const& nam
                      {.outputs = width, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}});
         y = net.relu(name + ".relu2", net.batch_norm(name + ".bn2", y));
         y = net.conv(name + ".conv3", y, {.outputs = outputs});
-        y = net.batch_norm(name + ".bn3", y, {.place = norm_place::branch_end});
+        y = net.batch_norm(name + ".bn3", y, {.place = end});
     } else {
         y = net.conv(name + ".conv1", y,
                      {.outputs = width, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}});
         y = net.relu(name + ".relu1", net.batch_norm(name + ".bn1", y));
         y = net.conv(name + ".conv2", y, {.outputs = outputs, .kernel = {3, 3}, .pad = {1, 1}});
-        y = net.batch_norm(name + ".bn2", y, {.place = norm_place::branch_end});
+        y = net.batch_norm(name + ".bn2", y, {.place = end});
     }
     // Where the shapes of x and branch differ, a 1x1 convolution projects x.
     if (stride != 1 || net.channels(x) != outputs) {
@@ -48,10 +49,12 @@ GSUB_INLINE graph resnet(resnet_plan const& plan, cnn_options const& options) {
     x = net.conv("conv1", x, {.outputs = 64, .kernel = {7, 7}, .stride = {2, 2}, .pad = {3, 3}});
     x = net.relu("relu", net.batch_norm("bn1", x));
     x = net.max_pool("maxpool", x, {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});
+    auto const blocks = std::accumulate(plan.blocks.begin(), plan.blocks.end(), std::int64_t{0});
+    auto const end = blocks > 20 ? norm_place::long_chain_branch_end : norm_place::branch_end;
     for (std::size_t stage = 0; stage < plan.blocks.size(); ++stage)
         for (std::int64_t i = 0; i < plan.blocks[stage]; ++i)
             x = detail::residual_block(net, message({"layer", stage + 1, ".", i}), x, std::int64_t{64} << stage,
-                                       stage > 0 && i == 0 ? 2 : 1, plan.bottleneck);
+                                       stage > 0 && i == 0 ? 2 : 1, plan.bottleneck, end);
     net.output(net.linear("fc", net.pooled_features(x), options.classes), "logits");
     return g;
 }
@@ -62,6 +65,10 @@ GSUB_INLINE graph resnet18(cnn_options const& options) {
 
 GSUB_INLINE graph resnet50(cnn_options const& options) {
     return resnet(resnet50_plan, options);
+}
+
+GSUB_INLINE graph resnet101(cnn_options const& options) {
+    return resnet(resnet101_plan, options);
 }
 
 } // namespace gsub::models

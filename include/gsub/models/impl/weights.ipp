@@ -57,8 +57,9 @@ GSUB_INLINE tensor weight_source::bias(std::string_view name, std::int64_t count
 
 GSUB_INLINE batch_norm_weights weight_source::batch_norm(std::string_view name, std::int64_t channels,
                                                          norm_place place) const {
-    auto const small = place == norm_place::branch_end;
-    return {uniform(message({name, ".weight"}), {channels}, small ? 0.2 : 0.5, small ? 0.6 : 1.5),
+    constexpr double low[] = {0.5, 0.2, 0.1}, high[] = {1.5, 0.6, 0.3};
+    auto const at = static_cast<std::size_t>(place);
+    return {uniform(message({name, ".weight"}), {channels}, low[at], high[at]),
             normal(message({name, ".bias"}), {channels}, 0.1),
             normal(message({name, ".running_mean"}), {channels}, 0.1),
             uniform(message({name, ".running_var"}), {channels}, 0.6, 1.8)};

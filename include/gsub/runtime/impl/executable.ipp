@@ -5,9 +5,11 @@
 #include <gsub/runtime/memory_planner.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <sys/mman.h>
 #include <utility>
 
@@ -16,10 +18,27 @@ namespace gsub::runtime {
 namespace detail {
 using kernel_call = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end);
 
-// The value that owns the storage of a value.
-GSUB_INLINE std::size_t whole_of(program const& p, std::int32_t v) noexcept {
-    auto const part_of = p.values[static_cast<std::size_t>(v)].part_of;
-    return static_cast<std::size_t>(part_of < 0 ? v : part_of);
+// Memory of the calling thread for one kernel after the other, kept for the next: at least so many bytes, aligned to
+// 64. Nothing is allocated where an earlier kernel needed as much.
+GSUB_INLINE void* thread_scratch(std::size_t size) {
+    struct block {
+        void* at = nullptr;
+        std::size_t size = 0;
+        block() = default;
+        block(block const&) = delete;
+        block& operator=(block const&) = delete;
+        ~block() { std::free(at); }
+    };
+    thread_local block own;
+    if (own.size < size) {
+        constexpr std::size_t unit = std::size_t{1} << 16;
+        auto const rounded = (size + unit - 1) / unit * unit;
+        auto* const grown = std::aligned_alloc(unit, rounded);
+        if (!grown) throw std::bad_alloc{};
+        std::free(own.at);
+        own.at = grown, own.size = rounded;
+    }
+    return own.at;
 }
 } // namespace detail
 
@@ -37,12 +56,21 @@ struct executable::state {
         auto const f = reinterpret_cast<detail::kernel_call>(kernels[static_cast<std::size_t>(s.kernel)].function());
         auto const workers = static_cast<std::int64_t>(threads.concurrency());
         // Little work is not worth waking other threads for.
-        if (workers == 1 || s.positions == 1 || s.operations < 2e5) return f(at, 0, s.positions);
+        if (workers == 1 || s.positions == 1 || s.operations < 2e5) return call(s, f, at, 0, s.positions);
         auto const pieces = std::min(s.positions, 4 * workers);
         threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
             auto const piece = static_cast<std::int64_t>(k);
-            f(at, s.positions * piece / pieces, s.positions * (piece + 1) / pieces);
+            call(s, f, at, s.positions * piece / pieces, s.positions * (piece + 1) / pieces);
         });
+    }
+    static void call(program_step const& s, detail::kernel_call f, void* const* at, std::int64_t begin,
+                     std::int64_t end) {
+        if (s.scratch == 0) return f(at, begin, end);
+        std::array<void*, 64> own;
+        GSUB_ASSERT(s.values.size() < own.size(), "a kernel with scratch memory has less than 64 buffers");
+        std::copy_n(at, s.values.size(), own.begin());
+        own[s.values.size()] = detail::thread_scratch(s.scratch);
+        f(own.data(), begin, end);
     }
 };
 
@@ -68,28 +96,15 @@ GSUB_INLINE executable::executable(program made, std::vector<loaded_kernel> kern
     s->kernels = std::move(kernels);
     auto const& p = s->p;
     GSUB_ASSERT(s->kernels.size() == p.kernels.size(), "an executable has a kernel for each source");
-    std::vector<buffer> lifetimes;
-    std::vector<std::int32_t> number(p.values.size(), -1);
-    for (std::size_t i = 0; i < p.steps.size(); ++i) {
-        auto const& step = p.steps[i];
-        for (std::size_t k = 0; k < step.values.size(); ++k) {
-            auto const v = detail::whole_of(p, step.values[k]);
-            if (p.values[v].where != residence::temporary) continue;
-            if (number[v] < 0) {
-                number[v] = static_cast<std::int32_t>(lifetimes.size());
-                lifetimes.push_back({p.values[v].size, static_cast<int>(i), static_cast<int>(i), -1});
-            }
-            lifetimes[static_cast<std::size_t>(number[v])].last = static_cast<int>(i);
-        }
+    for (auto const& step : p.steps) {
         s->first_slot.push_back(s->slots);
         s->slots += step.values.size();
     }
-    auto const plan = plan_memory(lifetimes);
+    auto plan = plan_arena(p);
     s->arena = plan.size;
-    for (std::size_t v = 0; v < p.values.size(); ++v) {
-        s->offsets.push_back(number[v] < 0 ? 0 : plan.offsets[static_cast<std::size_t>(number[v])]);
-        if (p.values[v].where == residence::constant) s->constants += p.values[v].size;
-    }
+    s->offsets = std::move(plan.offsets);
+    for (auto const& v : p.values)
+        if (v.where == residence::constant) s->constants += v.size;
     state_ = std::move(s);
 }
 
@@ -127,7 +142,7 @@ GSUB_INLINE run_context executable::make_context() const {
     std::size_t slot = 0;
     for (auto const& step : p.steps)
         for (auto v : step.values) {
-            auto const whole = detail::whole_of(p, v);
+            auto const whole = whole_of(p, v);
             auto const& value = p.values[whole];
             void* at = nullptr;
             if (value.where == residence::temporary)
@@ -180,7 +195,7 @@ GSUB_INLINE result<void> executable::run(run_context& context, std::span<tensor 
         std::size_t slot = 0;
         for (auto const& step : p.steps)
             for (auto v : step.values) {
-                auto const& value = p.values[detail::whole_of(p, v)];
+                auto const& value = p.values[whole_of(p, v)];
                 auto const offset = p.values[static_cast<std::size_t>(v)].offset;
                 if (value.where == residence::input)
                     m.addresses[slot] = const_cast<std::byte*>(inputs[value.position].raw().data()) + offset;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gsub/core/message.hpp>
+#include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>
 
 #include <algorithm>
@@ -9,6 +11,14 @@
 namespace gsub::runtime {
 
 namespace detail {
+
+// A function like a kernel's.
+GSUB_INLINE step_source source_of_step(std::string_view body, std::int64_t positions) {
+    return {{message({"extern \"C\" void gsub_step(void* const* b, long begin, long end) {\n", body, "}\n"}),
+             "gsub_step",
+             {}},
+            positions};
+}
 
 class blocking_step final : public host_step {
 public:
@@ -38,6 +48,31 @@ public:
         });
     }
 
+    std::optional<step_source> source() const override {
+        auto const blocks = (channels_ + lanes_ - 1) / lanes_;
+        auto const numbers = message({"  const long channels = ", channels_, ", lanes = ", lanes_,
+                                      ", blocks = ", blocks, ", area = ", area_, ";\n"});
+        return source_of_step(numbers + (to_blocks_ ? R"(  for (long at = begin; at < end; ++at) {
+    const long n = at / blocks, k = at % blocks, left = channels - k * lanes, present = left < lanes ? left : lanes;
+    const float* from = (const float*)b[0] + (n * channels + k * lanes) * area;
+    float* to = (float*)b[1] + at * area * lanes;
+    for (long i = 0; i < area; ++i) {
+      for (long c = 0; c < present; ++c) to[i * lanes + c] = from[c * area + i];
+      for (long c = present; c < lanes; ++c) to[i * lanes + c] = 0;
+    }
+  }
+)"
+                                                    : R"(  for (long at = begin; at < end; ++at) {
+    const long n = at / blocks, k = at % blocks, left = channels - k * lanes, present = left < lanes ? left : lanes;
+    const float* from = (const float*)b[0] + at * area * lanes;
+    float* to = (float*)b[1] + (n * channels + k * lanes) * area;
+    for (long c = 0; c < present; ++c)
+      for (long i = 0; i < area; ++i) to[c * area + i] = from[i * lanes + c];
+  }
+)"),
+                              batch_ * blocks);
+    }
+
 private:
     std::int64_t batch_, channels_, area_ = 1, lanes_;
     bool to_blocks_;
@@ -48,6 +83,11 @@ public:
     explicit copy_step(std::size_t size) noexcept : size_(size) {}
     void run(std::span<void* const> values, executor&) const override {
         if (size_ > 0) std::memcpy(values[1], values[0], size_);
+    }
+    std::optional<step_source> source() const override {
+        return source_of_step(message({"  (void)begin, (void)end;\n", size_ > 0 ? "" : "  (void)b;\n",
+                                       size_ > 0 ? message({"  __builtin_memcpy(b[1], b[0], ", size_, "UL);\n"}) : ""}),
+                              1);
     }
 
 private:
@@ -65,10 +105,48 @@ public:
                 to += sizes_[i];
             }
     }
+    std::optional<step_source> source() const override {
+        std::size_t row = 0;
+        for (auto s : sizes_) row += s;
+        std::string text = message({"  for (long t = begin; t < end; ++t) {\n    char* to = (char*)b[", sizes_.size(),
+                                    "] + t * ", row, "L;\n    (void)to;\n"});
+        std::size_t before = 0;
+        for (std::size_t i = 0; i < sizes_.size(); before += sizes_[i++])
+            if (sizes_[i] > 0)
+                text += message({"    __builtin_memcpy(to + ", before, "L, (const char*)b[", i, "] + t * ", sizes_[i],
+                                 "L, ", sizes_[i], "UL);\n"});
+        return source_of_step(text + "  }\n", static_cast<std::int64_t>(times_));
+    }
 
 private:
     std::size_t times_;
     std::vector<std::size_t> sizes_;
+};
+
+class gather_step final : public host_step {
+public:
+    gather_step(std::size_t outer, std::int64_t size, std::size_t inner, std::size_t count, dtype integers)
+        : outer_(outer), inner_(inner), count_(count), size_(size), integers_(integers) {}
+    void run(std::span<void* const> values, executor&) const override {
+        auto const* const from = static_cast<std::byte const*>(values[0]);
+        auto* to = static_cast<std::byte*>(values[2]);
+        for (std::size_t o = 0; o < outer_; ++o)
+            for (std::size_t i = 0; i < count_; ++i, to += inner_) {
+                auto at = integers_ == dtype::i64 ? static_cast<std::int64_t const*>(values[1])[i]
+                                                  : std::int64_t{static_cast<std::int32_t const*>(values[1])[i]};
+                if (at < -size_ || at >= size_)
+                    throw error{error_code::invalid_input,
+                                message({"index ", at, " of a gather is out of range for ", size_, " entries"})};
+                if (at < 0) at += size_;
+                std::memcpy(to, from + (o * static_cast<std::size_t>(size_) + static_cast<std::size_t>(at)) * inner_,
+                            inner_);
+            }
+    }
+
+private:
+    std::size_t outer_, inner_, count_;
+    std::int64_t size_;
+    dtype integers_;
 };
 
 class reference_step final : public host_step {
@@ -100,6 +178,26 @@ private:
 
 } // namespace detail
 
+GSUB_INLINE arena_plan plan_arena(program const& p) {
+    std::vector<buffer> lifetimes;
+    std::vector<std::int32_t> number(p.values.size(), -1);
+    for (std::size_t i = 0; i < p.steps.size(); ++i)
+        for (auto part : p.steps[i].values) {
+            auto const v = whole_of(p, part);
+            if (p.values[v].where != residence::temporary) continue;
+            if (number[v] < 0) {
+                number[v] = static_cast<std::int32_t>(lifetimes.size());
+                lifetimes.push_back({p.values[v].size, static_cast<int>(i), static_cast<int>(i), -1});
+            }
+            lifetimes[static_cast<std::size_t>(number[v])].last = static_cast<int>(i);
+        }
+    auto const plan = plan_memory(lifetimes);
+    arena_plan out;
+    out.size = plan.size;
+    for (auto n : number) out.offsets.push_back(n < 0 ? 0 : plan.offsets[static_cast<std::size_t>(n)]);
+    return out;
+}
+
 GSUB_INLINE std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims, std::int64_t lanes,
                                                                 bool to_blocks) {
     GSUB_ASSERT(dims.size() >= 2, "blocks of channels need a batch and a channel dimension");
@@ -110,6 +208,10 @@ GSUB_INLINE std::shared_ptr<host_step const> make_copy_step(std::size_t size) {
     return std::make_shared<detail::copy_step const>(size);
 }
 
+GSUB_INLINE std::shared_ptr<host_step const> make_gather_step(std::size_t outer, std::int64_t size, std::size_t inner,
+                                                              std::size_t count, dtype integers) {
+    return std::make_shared<detail::gather_step const>(outer, size, inner, count, integers);
+}
 GSUB_INLINE std::shared_ptr<host_step const> make_join_step(std::size_t times, std::vector<std::size_t> sizes) {
     return std::make_shared<detail::join_step const>(times, std::move(sizes));
 }

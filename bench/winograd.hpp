@@ -1,0 +1,183 @@
+// Winograd kernels beside the direct ones, for each distinct 3x3 convolution of stride 1 of some models.
+#pragma once
+
+#include "measurement.hpp"
+#include <gsub/codegen/emit_cpp.hpp>
+#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/winograd.hpp>
+#include <gsub/ir/ops.hpp>
+#include <gsub/models/catalogue.hpp>
+#include <gsub/runtime/jit.hpp>
+#include <gsub/runtime/thread_pool.hpp>
+
+#include <memory>
+#include <set>
+
+namespace bench {
+
+/// How convolutions are compared.
+struct winograd_comparison {
+    bool cold = false; ///< weights come from memory, as in networks that no cache holds
+    int rounds = 15;
+};
+
+namespace detail {
+
+using namespace gsub;
+
+struct conv_variant {
+    codegen::kernel k;
+    codegen::kernel_function call = nullptr;
+    std::vector<tensor> weights; ///< copies, used in turn
+    std::size_t turn = 0;
+};
+
+// Names of shapes, `64 -> 128, 28 x 28`, each once.
+inline std::vector<std::pair<std::string, codegen::conv2d_shape>> convolutions_of(std::vector<std::string> const& names,
+                                                                                  std::int32_t lanes) {
+    std::vector<std::pair<std::string, codegen::conv2d_shape>> found;
+    std::set<std::string> seen;
+    for (auto const& name : names) {
+        auto const* const entry = models::find_model(name);
+        if (!entry) {
+            std::fprintf(stderr, "no model %s\n", name.c_str());
+            continue;
+        }
+        auto const g = entry->build(1);
+        for (auto const n : g.order()) {
+            if (!g.is<ops::conv>(n)) continue;
+            auto const &in = g.type(g.operand(n, 0)), &out = g.type({n, 0}), &w = g.type(g.operand(n, 1));
+            auto const& a = g.attributes<ops::conv>(n);
+            if (in.rank() != 4) continue;
+            codegen::conv2d_shape s;
+            s.in_channels = in.dims[1].size(), s.out_channels = out.dims[1].size(), s.groups = a.group;
+            for (std::size_t i = 0; i < 2; ++i) {
+                s.in[i] = in.dims[i + 2].size(), s.kernel[i] = w.dims[i + 2].size();
+                s.stride[i] = a.strides[i], s.dilation[i] = a.dilations[i];
+                s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
+            }
+            s.bias = true, s.low = 0;
+            if (!codegen::winograd_applies(s) || s.in_channels < lanes / 2) continue;
+            auto text = message({s.in_channels, " -> ", s.out_channels, ", ", s.out(0), " x ", s.out(1),
+                                 s.pads == std::array<std::int64_t, 4>{} ? ", no pads" : ""});
+            if (seen.insert(text).second) found.emplace_back(std::move(text), s);
+        }
+    }
+    return found;
+}
+
+inline tensor random_tensor(std::int64_t elements, std::uint64_t seed) {
+    auto t = tensor::zeros(dtype::f32, ints{elements});
+    fill_random(t, random_stream{seed});
+    return t;
+}
+
+inline void run(conv_variant& v, std::vector<void*> const& buffers, executor& threads) {
+    auto const own = static_cast<std::int64_t>(codegen::scratch_bytes(v.k) / sizeof(float));
+    auto const positions = v.k.parallel_extent,
+               pieces = std::min(positions, 4 * static_cast<std::int64_t>(threads.concurrency()));
+    auto* const weights = v.weights[v.turn++ % v.weights.size()].mutable_raw().data();
+    threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
+        thread_local tensor scratch;
+        if (own > 0 && (!scratch.raw().data() || static_cast<std::int64_t>(scratch.raw().size()) < 4 * own))
+            scratch = tensor::zeros(dtype::f32, ints{own});
+        auto all = buffers;
+        all[1] = weights;
+        if (own > 0) all.push_back(scratch.mutable_raw().data());
+        auto const piece = static_cast<std::int64_t>(k);
+        v.call(all.data(), positions * piece / pieces, positions * (piece + 1) / pieces);
+    });
+}
+
+} // namespace detail
+
+/// Prints for one thread, and for two where there are two CPUs: what a direct kernel takes, and what Winograd kernels
+/// and the one that is chosen take of that, in rounds that take one after the other. Budgets are on two threads.
+inline void compare_winograd(std::vector<std::string> const& names, winograd_comparison const& how, reporter& report) {
+    using namespace gsub;
+    auto const machine = host();
+    auto const& set = codegen::isa_of(machine);
+    auto const with = runtime::find_compiler().value();
+    auto const layers = detail::convolutions_of(names, set.lanes());
+    for (std::uint32_t count = 1; count <= std::min<std::size_t>(2, runtime::available_cpus()); ++count) {
+        runtime::thread_pool threads{{.threads = count}};
+        auto options = codegen::winograd_options_of(machine);
+        options.threads = count;
+        for (auto const& [name, s] : layers) {
+            auto const chosen = codegen::choose_winograd(s, set, options);
+            auto const weights = detail::random_tensor(s.out_channels * s.in_channels * 9, 1);
+            std::vector<detail::conv_variant> variants(3);
+            std::vector<runtime::kernel_source> sources;
+            for (std::size_t i = 0; i < 3; ++i) {
+                auto& v = variants[i];
+                std::vector<float> packed;
+                if (i == 0) {
+                    packed = codegen::pack_conv2d_weights(s, weights.data<float>(), set);
+                    v.k =
+                        codegen::lower(codegen::conv2d_nest(s, codegen::default_config(s, set), set), "direct").value();
+                } else {
+                    auto const c = codegen::default_winograd(s, set, i == 1 ? 2 : 4, options);
+                    packed = codegen::pack_winograd_weights(s, c, weights.data<float>(), set);
+                    v.k = codegen::lower(codegen::winograd_nest(s, c, set), "winograd").value();
+                }
+                auto const symbol = message({"variant_", i});
+                sources.push_back({codegen::emit_cpp(v.k, set, symbol), symbol, std::string{set.flags}});
+                auto const size = packed.size() * sizeof(float);
+                auto const copies = how.cold ? 1 + 3 * std::max<std::uint64_t>(machine.l3_bytes, 1u << 25) / size : 1;
+                for (std::size_t c = 0; c < copies; ++c) {
+                    auto& copy = v.weights.emplace_back(
+                        tensor::zeros(dtype::f32, ints{static_cast<std::int64_t>(packed.size())}));
+                    std::copy(packed.begin(), packed.end(), copy.mutable_data<float>().begin());
+                }
+            }
+            auto const loaded = runtime::load_kernels(sources, with).value();
+            for (std::size_t i = 0; i < 3; ++i)
+                variants[i].call = reinterpret_cast<codegen::kernel_function>(loaded[i].function());
+
+            auto const& b = variants[0].k.buffers;
+            std::vector<tensor> memory;
+            std::vector<void*> addresses;
+            for (std::size_t i = 0; i < b.size(); ++i) {
+                memory.push_back(detail::random_tensor(i == 1 ? 1 : b[i].elements(), i));
+                addresses.push_back(memory.back().mutable_raw().data());
+            }
+            sample direct, of[2];
+            auto const times = std::max(1, static_cast<int>(4e8 / s.operations()));
+            for (int round = -1; round < how.rounds; ++round) { // the first one warms up
+                double seconds[3];
+                for (std::size_t i = 0; i < 3; ++i) {
+                    seconds[i] = seconds_of([&] {
+                        for (int k = 0; k < times; ++k) detail::run(variants[i], addresses, threads);
+                    });
+                    seconds[i] /= times;
+                }
+                if (round < 0) continue;
+                direct.values.push_back(seconds[0]);
+                for (std::size_t i : {0u, 1u}) of[i].values.push_back(seconds[i + 1] / seconds[0]);
+            }
+            auto const on = message({name, ", ", count, count == 1 ? " thread" : " threads", how.cold ? ", cold" : ""});
+            auto const pixels = std::min(s.out(0), s.out(1)), channels = std::min(s.in_channels, s.out_channels);
+            auto const budget = count == 1      ? 0
+                                : channels < 64 ? 1 / 0.98
+                                : pixels >= 28  ? 1 / 2.0
+                                : pixels >= 14  ? 1 / 1.5
+                                : pixels >= 7   ? 1 / 1.2
+                                                : 1 / 0.98;
+            sample one;
+            one.values.assign(static_cast<std::size_t>(how.rounds), 1.0);
+            report.add("direct", on, direct, "s");
+            report.add("F(2x2) / direct", on, of[0], "x");
+            report.add("F(4x4) / direct", on, of[1], "x");
+            report.add(message({"chosen: ", !chosen          ? "direct"
+                                            : chosen->m == 2 ? "F(2x2)"
+                                                             : "F(4x4)"}),
+                       on,
+                       !chosen          ? one
+                       : chosen->m == 2 ? of[0]
+                                        : of[1],
+                       "x", budget);
+        }
+    }
+}
+
+} // namespace bench

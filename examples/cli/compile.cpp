@@ -1,0 +1,57 @@
+// gsub compile: a model as sources, weights and a C API.
+#include "commands.hpp"
+#include <gsub/cost/analytic.hpp>
+#include <gsub/driver.hpp>
+#include <gsub/io.hpp>
+#include <gsub/report/units.hpp>
+
+#include <filesystem>
+
+namespace cli {
+
+namespace {
+
+using gsub::message;
+
+gsub::codegen::isa const& set_of(std::string const& name) {
+    for (auto const* set : {&gsub::codegen::avx512, &gsub::codegen::avx2, &gsub::codegen::baseline})
+        if (set->name == name) return *set;
+    return gsub::codegen::isa_of(gsub::host());
+}
+
+} // namespace
+
+answer compile(compile_request const& r, session const& s) {
+    s.watch->on_progress({"load", 0, 0, r.model});
+    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    if (r.optimize) g = gsub::optimize(g, gsub::cost::roofline{}, {.threads = s.threads, .watch = s.watch}).value();
+    gsub::standalone_options options;
+    options.name = r.name.empty() ? gsub::standalone_name(std::filesystem::path{r.model}.stem().string()) : r.name;
+    options.threads = r.own_threads;
+    auto const& set = set_of(r.isa);
+
+    s.watch->on_progress({"plan", 0, 0, std::string{set.name}});
+    gsub::build_options planning;
+    planning.threads = s.threads;
+    planning.watch = s.watch;
+    auto const program = gsub::plan(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>(), set, planning).value();
+    s.watch->on_progress({"write", 0, 0, r.output});
+    auto const written = gsub::write_standalone(program, r.output, options).value();
+
+    answer a;
+    auto const size = [](std::size_t n) { return gsub::report::human(static_cast<double>(n), "B"); };
+    a.text = message({"written  ", r.output, ": model ", options.name, ", ", written.kernels, " kernels for ", set.name,
+                      ", ", written.steps, " steps, ", size(written.weight_bytes), " of weights, ",
+                      size(written.arena_bytes), " of memory a run\n"});
+    a.data["output"] = r.output;
+    a.data["name"] = options.name;
+    a.data["isa"] = set.name;
+    a.data["files"] = written.files;
+    a.data["kernels"] = written.kernels;
+    a.data["steps"] = written.steps;
+    a.data["weight_bytes"] = written.weight_bytes;
+    a.data["arena_bytes"] = written.arena_bytes;
+    return a;
+}
+
+} // namespace cli

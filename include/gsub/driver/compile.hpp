@@ -1,0 +1,56 @@
+// Ahead of time: a program as a folder of sources that builds and runs without gsub.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/runtime/program.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub {
+
+/// How a folder is written.
+struct standalone_options {
+    /// What the model is called in the API, in names of files and of the CMake target. *Requires* nothing: a name that
+    /// `standalone_name` would change is an error.
+    std::string name = "model";
+    bool threads = true; ///< with a pool of threads of its own; false: one thread, or the embedder's executor
+};
+
+/// What was written.
+struct standalone_report {
+    std::vector<std::string> files{}; ///< below the folder, in the order of writing
+    std::size_t kernels = 0;          ///< distinct ones
+    std::size_t steps = 0;            ///< of a run
+    std::size_t weight_bytes = 0;     ///< size of the file of weights
+    std::size_t arena_bytes = 0;      ///< memory of a run
+};
+
+/// A name that is safe in C, CMake and as that of a header, near to any text: `[a-z][a-z0-9_]*`, at most 64 long, not
+/// the name of a C or POSIX header, a system library or a target that CMake reserves.
+[[nodiscard]] std::string standalone_name(std::string_view text);
+
+/// Writes a program into a folder: `CMakeLists.txt` (a library), `<name>.h` (its C API), `<name>.cpp` (steps and what
+/// runs them), a file for each kernel, `weights.bin`, `main.c` (a program that runs the model) and `README.txt`. They
+/// need a C++17 compiler with GNU vectors (GCC, Clang) and nothing of gsub. Where things lie in memory and what is
+/// computed is what `runtime::executable` does, bit for bit with the same compiler.
+///
+/// Each file is replaced as a whole. A folder that exists is empty or was written by this function; its sources of
+/// kernels are replaced.
+///
+/// Texts from the model (names of inputs and outputs) occur as escaped literals alone.
+/// *Errors* `unsupported` naming every step that has no text of its own, and an instruction set option whose presence
+/// generated code could not ask the processor for; `usage` for a bad name, or a folder with other things in it;
+/// `environment` where a file cannot be written.
+/// *Example* `examples/standalone`
+[[nodiscard]] result<standalone_report> write_standalone(runtime::program const& p, std::string const& folder,
+                                                         standalone_options const& options = {});
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/driver/impl/compile.ipp>
+#include <gsub/driver/impl/compile_text.ipp>
+#endif

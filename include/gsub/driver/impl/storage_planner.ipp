@@ -1,0 +1,196 @@
+#pragma once
+
+#include <gsub/codegen/emit_cpp.hpp>
+#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/row_kernel.hpp>
+#include <gsub/core/message.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/ir/blocked_layout.hpp>
+#include <gsub/ir/ops.hpp>
+#include <gsub/ir/traversal.hpp>
+#include <gsub/runtime/program.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace gsub::detail {
+
+// The program under construction: where the values of a graph are stored and how, and the steps so far. A value is
+// stored row-major, in blocks of channels, or both; or it is a view of what is stored.
+class storage_planner {
+protected:
+    storage_planner(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set)
+        : g_(std::move(g)), meaning_(meaning), set_(set) {}
+
+    static bool computes_f32(tensor_type const& t) { return t.element == dtype::f32; }
+    static std::size_t bytes_of(tensor_type const& t) {
+        return static_cast<std::size_t>(*t.elements()) * byte_size(t.element);
+    }
+
+    std::int32_t add_value(runtime::program_value v) {
+        made_.values.push_back(std::move(v));
+        return static_cast<std::int32_t>(made_.values.size() - 1);
+    }
+    std::int32_t add_temporary(std::size_t size) { return add_value({runtime::residence::temporary, size}); }
+    std::int32_t add_constant(tensor t) {
+        auto const size = t.size_bytes();
+        return add_value({runtime::residence::constant, size, 0, std::move(t)});
+    }
+    std::int32_t add_constant(std::vector<float> const& elements) {
+        std::int64_t const dims[] = {static_cast<std::int64_t>(elements.size())};
+        return add_constant(tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{elements}));
+    }
+
+    // The tensor of a constant, or nothing.
+    std::optional<tensor> constant_of(value_id v) const {
+        if (!v.valid() || !g_.constant(v)) return std::nullopt;
+        if (g_.is<ops::constant>(v.node)) return g_.constant_data(v.node);
+        auto const alone = extract(g_, {&v.node, 1});
+        return evaluate_graph(alone.graph, meaning_, {}).value()[v.port];
+    }
+
+    // Elements of a value that is stored in blocks of channels, `[N, C/l, ..., l]`.
+    std::int64_t blocked_elements(tensor_type const& t) const {
+        auto const elements = blocked_layout{t.rank(), 1, set_.lanes()}.stored_elements(t.sizes());
+        if (!elements) throw error{error_code::unsupported, message({"too large in blocks: ", to_string(t)})};
+        return *elements;
+    }
+    std::size_t blocked_bytes(tensor_type const& t) const {
+        return static_cast<std::size_t>(blocked_elements(t)) * sizeof(float);
+    }
+    // Blocks of one pixel a channel are the channels in order.
+    bool stored_alike(tensor_type const& t) const {
+        auto const sizes = t.sizes();
+        return sizes[1] % set_.lanes() == 0 && product(std::span{sizes}.subspan(2)) == 1;
+    }
+
+    std::int32_t plain(value_id v) {
+        if (auto const found = plain_.find(v); found != plain_.end()) return found->second;
+        if (auto t = constant_of(v)) return plain_[v] = add_constant(std::move(*t));
+        if (auto const view = views_.find(v); view != views_.end()) return plain_[v] = copied(v, view->second);
+        return plain_[v] = converted(v, blocked_.at(v), false);
+    }
+    std::int32_t blocked(value_id v) {
+        if (auto const found = blocked_.find(v); found != blocked_.end()) return found->second;
+        return blocked_[v] = converted(v, plain(v), true);
+    }
+    bool exists(value_id v) const {
+        return plain_.contains(v) || blocked_.contains(v) || views_.contains(v) || g_.constant(v);
+    }
+    // How a value is read at `storage_of`, over its own dimensions; nothing where there is none yet.
+    std::optional<codegen::array_view> view_of(value_id v) const {
+        if (!exists(v)) return std::nullopt;
+        if (auto const view = views_.find(v); view != views_.end() && !plain_.contains(v)) return view->second.how;
+        return codegen::array_view::contiguous(g_.type(v).sizes());
+    }
+    std::int32_t storage_of(value_id v) {
+        if (auto const view = views_.find(v); view != views_.end() && !plain_.contains(v)) return view->second.value;
+        return plain(v);
+    }
+    // Makes a value a view of a stored one.
+    void add_view(value_id v, std::int32_t value, codegen::array_view how) {
+        auto const whole = codegen::array_view::contiguous(g_.type(v).sizes());
+        if (how.offset == 0 && how.elements == whole.elements && std::ranges::equal(how.strides, whole.strides))
+            plain_[v] = value;
+        else
+            views_[v] = {value, std::move(how)};
+    }
+    std::int32_t new_plain(value_id v) { return plain_[v] = add_temporary(bytes_of(g_.type(v))); }
+
+    // Storage for a value in blocks: its place in a value that joins it with others along the channels, where there is
+    // one, so that nothing is copied.
+    std::int32_t add_blocked(value_id v) {
+        std::optional<node_id> join;
+        g_.for_each_use(v, [&](use u) {
+            if (!join && joins_blocks(u.user) && u.user != v.node) join = u.user;
+        });
+        if (!join) return blocked_[v] = add_temporary(blocked_bytes(g_.type(v)));
+        value_id const whole{*join, 0};
+        if (!blocked_.contains(whole)) blocked_[whole] = add_blocked(whole);
+        std::size_t offset = 0;
+        for (auto o : g_.operands(*join)) {
+            if (o == v) break;
+            offset += blocked_bytes(g_.type(o));
+        }
+        return blocked_[v] = add_value(part_of(blocked_[whole], offset, blocked_bytes(g_.type(v))));
+    }
+    static std::size_t along(std::int64_t axis, tensor_type const& t) {
+        return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(t.rank()) : axis);
+    }
+    // A piece of a value that is stored in blocks.
+    runtime::program_value part_of(std::int32_t whole, std::size_t offset, std::size_t size) const {
+        auto const& owner = made_.values[static_cast<std::size_t>(whole)];
+        runtime::program_value part{runtime::residence::temporary, size};
+        part.part_of = owner.part_of < 0 ? whole : owner.part_of;
+        part.offset = owner.offset + offset;
+        return part;
+    }
+    // A join along the channels of one image, of whole blocks.
+    bool joins_blocks(node_id n) const {
+        if (!g_.is<ops::concat>(n)) return false;
+        auto const& t = g_.type({n, 0});
+        if (along(g_.attributes<ops::concat>(n).axis, t) != 1) return false;
+        if (!computes_f32(t) || t.rank() != 4 || t.dims[0].size() != 1) return false;
+        auto const operands = g_.operands(n);
+        return std::all_of(operands.begin(), operands.end(), [&](value_id v) {
+            return !g_.constant(v) && g_.type(v).dims[1].size() % set_.lanes() == 0 && *g_.type(v).elements() > 0;
+        });
+    }
+    std::int32_t converted(value_id v, std::int32_t from, bool to_blocks) {
+        auto const& t = g_.type(v);
+        if (stored_alike(t)) return from;
+        auto const to = add_temporary(to_blocks ? blocked_bytes(t) : bytes_of(t));
+        runtime::program_step s;
+        s.name = g_.display_name(v.node);
+        s.kind = to_blocks ? "to blocks of channels" : "from blocks of channels";
+        s.host = runtime::make_blocking_step(t.sizes(), set_.lanes(), to_blocks);
+        s.values = {from, to};
+        made_.steps.push_back(std::move(s));
+        return to;
+    }
+
+    struct stored_view {
+        std::int32_t value;
+        codegen::array_view how;
+    };
+    // What a view shows, row-major.
+    std::int32_t copied(value_id v, stored_view const& from) {
+        codegen::row_program p;
+        auto const dims = g_.type(v).sizes();
+        p.dims.assign(dims.begin(), dims.end());
+        p.arrays.push_back(from.how);
+        p.results.push_back({0, true});
+        auto const to = add_temporary(bytes_of(g_.type(v)));
+        add_kernel("copy", {&v.node, 1}, codegen::row_nest(std::move(p), set_), {from.value, to}, 0);
+        return to;
+    }
+
+    void add_kernel(std::string_view kind, std::span<node_id const> nodes, loop::fused_nest const& nest,
+                    std::vector<std::int32_t> values, double operations) {
+        auto const k = codegen::lower(nest, kind).value();
+        auto text = codegen::emit_cpp(k, set_, "gsub_kernel");
+        auto const [found, is_new] = kernels_.emplace(std::move(text), static_cast<std::int32_t>(made_.kernels.size()));
+        if (is_new) made_.kernels.push_back({found->first, "gsub_kernel", std::string{set_.flags}});
+        runtime::program_step s;
+        for (auto n : nodes) s.name += message({s.name.empty() ? "" : " + ", g_.display_name(n)});
+        s.kind = kind;
+        s.kernel = found->second;
+        s.positions = k.parallel < 0 ? 1 : k.parallel_extent;
+        s.scratch = codegen::scratch_bytes(k);
+        s.values = std::move(values);
+        s.operations = operations;
+        made_.steps.push_back(std::move(s));
+    }
+
+    any_graph g_;
+    std::span<eval_row const> meaning_;
+    codegen::isa const& set_;
+    runtime::program made_;
+    std::map<value_id, std::int32_t> plain_, blocked_;
+    std::map<value_id, stored_view> views_;
+    std::map<std::string, std::int32_t> kernels_; // by their texts
+};
+
+} // namespace gsub::detail

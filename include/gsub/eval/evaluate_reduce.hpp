@@ -1,0 +1,121 @@
+// Meaning of reductions along dimensions.
+#pragma once
+
+#include <gsub/eval/kernel.hpp>
+#include <gsub/ir/ops_reduce.hpp>
+
+#include <limits>
+#include <vector>
+
+namespace gsub {
+
+namespace detail {
+
+/// Where the elements lie that a reduction combines: for each result in row-major order the first one, and from there
+/// the same runs for all.
+struct reduction_plan {
+    small_vector<std::int64_t, 6> kept, kept_strides; ///< dimensions of x that stay
+    std::vector<std::int64_t> runs;                   ///< offsets at which the runs of one result start
+    std::int64_t length = 1, stride = 1;              ///< of each run; a length of 0: there is nothing to combine
+
+    explicit reduction_plan(kernel_args const& args);
+};
+
+/// out[i] = combine(elements of result i), where `combine` gets a function that calls another for each element.
+template <class T, class Combine>
+void reduce(kernel<T>& k, Combine&& combine) {
+    reduction_plan const plan{k.args()};
+    auto const x = k.in(0);
+    auto* to = k.out().data();
+    if (k.out().empty()) return;
+    box_index at{plan.kept};
+    do {
+        std::int64_t first = 0;
+        for (std::size_t i = 0; i < plan.kept.size(); ++i) first += at[i] * plan.kept_strides[i];
+        *to++ = combine([&](auto&& f) {
+            for (auto run : plan.runs)
+                for (std::int64_t i = 0; i < plan.length; ++i)
+                    f(x[static_cast<std::size_t>(first + run + i * plan.stride)]);
+        });
+    } while (at.next());
+}
+
+/// The sum of what `each` gives, and how many that were. Pieces are added up in pairs, and pairs of pairs, so that the
+/// error grows with the logarithm of their number.
+template <class T, class Each>
+T sum_of(Each&& each, std::int64_t& count) {
+    constexpr std::int64_t piece = 16;
+    T part{}, sums[60]{}; // sums[i]: of 2^i pieces, where that bit is set in the number of pieces
+    count = 0;
+    each([&](T x) {
+        part = math::add(part, x);
+        if (++count % piece != 0) return;
+        std::size_t level = 0;
+        for (auto pieces = count / piece; pieces % 2 == 0; pieces /= 2) part = math::add(part, sums[level++]);
+        sums[level] = part;
+        part = T{};
+    });
+    std::size_t level = 0;
+    for (auto pieces = count / piece; pieces != 0; pieces /= 2, ++level)
+        if (pieces % 2 != 0) part = math::add(part, sums[level]);
+    return part;
+}
+
+} // namespace detail
+
+template <>
+struct evaluate<ops::reduce_sum> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(kernel<T>& k) {
+        std::int64_t count = 0;
+        detail::reduce(k, [&](auto&& each) { return detail::sum_of<T>(each, count); });
+    }
+};
+template <>
+struct evaluate<ops::reduce_mean> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(kernel<T>& k) {
+        detail::reduce(k, [](auto&& each) {
+            // Integers are summed where they do not overflow; the mean of nothing is NaN, of no integers 0.
+            if constexpr (std::is_integral_v<T>) {
+                std::int64_t count = 0;
+                auto const sum = detail::sum_of<std::int64_t>(each, count);
+                return static_cast<T>(math::div(sum, count));
+            } else {
+                std::int64_t count = 0;
+                auto const sum = detail::sum_of<T>(each, count);
+                return sum / math::constant<T>(static_cast<double>(count));
+            }
+        });
+    }
+};
+template <>
+struct evaluate<ops::reduce_max> {
+    static constexpr bool integers = true, any_scalar = true;
+    template <class T>
+    static void run(kernel<T>& k) {
+        std::vector<T> elements;
+        detail::reduce(k, [&](auto&& each) {
+            elements.clear();
+            each([&](T x) { elements.push_back(x); });
+            return elements.empty() ? least<T>() : math::maximum<T>(elements);
+        });
+    }
+
+private:
+    template <class T>
+    static T least() {
+        if constexpr (std::is_integral_v<T>)
+            return std::numeric_limits<T>::lowest();
+        else
+            return math::constant<T>(-std::numeric_limits<double>::infinity());
+    }
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/eval/impl/evaluate_reduce.ipp>
+#endif

@@ -1,0 +1,45 @@
+// Loop nests that run one after another within loops that they have in common.
+#pragma once
+
+#include <gsub/loop/schedule.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gsub::loop {
+
+/// Stages over one list of buffers. Each stands at a loop of the stage before it (elsewhere: compute_at): at every
+/// position of the loops that they share it runs after that one, and finds in scratch buffers what that one left there.
+///
+///     fused_nest softmax{maxima};
+///     softmax.then(exponentials, 1).then(sums, 1).then(quotients, 1);
+class fused_nest {
+public:
+    fused_nest(loop_nest first);
+
+    /// Adds a stage that shares its `shared` outermost loops with the stage before. *Requires* that what it reads of
+    /// written buffers was stored by earlier stages at the same position of the loops shared with them. *Errors* throws
+    /// `error` (`usage`) where these loops differ in extent or kind, are no plain serial or parallel loops over spatial
+    /// axes, a parallel loop is not shared, or the buffers before are not the first ones of this stage.
+    fused_nest& then(loop_nest next, std::size_t shared);
+
+    [[nodiscard]] std::span<loop_nest const> stages() const noexcept { return stages_; }
+    /// Leading loops of stage `i` that are those of the stage before; zero for the first.
+    [[nodiscard]] std::size_t shared(std::size_t i) const noexcept { return shared_[i]; }
+    [[nodiscard]] std::span<buffer const> buffers() const noexcept { return stages_.back().what.buffers; }
+
+private:
+    std::vector<loop_nest> stages_;
+    std::vector<std::size_t> shared_{0};
+};
+
+/// The stages as indented text, one after another.
+[[nodiscard]] std::string to_string(fused_nest const& nest);
+
+} // namespace gsub::loop
+
+#ifndef GSUB_COMPILED
+#include <gsub/loop/impl/fused_nest.ipp>
+#endif

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/loop/fused_nest.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace gsub::loop {
+
+GSUB_INLINE fused_nest::fused_nest(loop_nest first) {
+    stages_.push_back(std::move(first));
+}
+
+GSUB_INLINE fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
+    auto const refuse = [](std::string_view reason) {
+        throw error{error_code::usage, message({"fused nest: ", reason})};
+    };
+    auto const& before = stages_.back();
+    if (shared > before.loops.size() || shared > next.loops.size()) refuse("a stage shares loops that it has");
+    if (shared < std::max(before.parallel_loops(), next.parallel_loops())) refuse("a parallel loop is shared");
+    for (std::size_t i = 0; i < shared; ++i) {
+        auto const &a = before.loops[i], &b = next.loops[i];
+        if (a.extent != b.extent || a.kind != b.kind) refuse("shared loops have one extent and kind");
+        if (b.reduction || a.reduction) refuse("a reduction is not shared");
+        if (b.kind != loop_kind::serial && b.kind != loop_kind::parallel) refuse("a shared loop is serial or parallel");
+    }
+    auto const &known = before.what.buffers, &all = next.what.buffers;
+    auto const same = [](buffer const& x, buffer const& y) {
+        return x.name == y.name && x.element == y.element && std::ranges::equal(x.dims, y.dims) &&
+               x.written == y.written && x.scratch == y.scratch;
+    };
+    if (all.size() < known.size() || !std::equal(known.begin(), known.end(), all.begin(), same))
+        refuse("a stage knows the buffers of the stage before");
+    stages_.push_back(std::move(next));
+    shared_.push_back(shared);
+    return *this;
+}
+
+GSUB_INLINE std::string to_string(fused_nest const& nest) {
+    std::string text;
+    for (std::size_t i = 0; i < nest.stages().size(); ++i) {
+        if (i > 0) text += message({"then, within ", nest.shared(i), " of these loops:\n"});
+        text += to_string(nest.stages()[i]);
+    }
+    return text;
+}
+
+} // namespace gsub::loop

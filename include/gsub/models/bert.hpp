@@ -1,0 +1,38 @@
+// BERT: an encoder of attention and feed-forward layers over a text.
+#pragma once
+
+#include <gsub/ir/ops.hpp>
+
+#include <cstdint>
+
+namespace gsub::models {
+
+/// Settings of an encoder; the defaults are those of BERT-base. Inputs `input_ids`, `attention_mask` and
+/// `token_type_ids` are `i64[batch, sequence]`: words in [0, vocabulary), 1 where a word counts and 0 where it does
+/// not, 0 or 1. Output `last_hidden_state` is `f32[batch, sequence, hidden]`.
+struct bert_options {
+    std::uint64_t seed = 1; ///< of the weights
+    std::int64_t batch = 1;
+    std::int64_t sequence = 128;
+    std::int64_t layers = 12;
+    std::int64_t hidden = 768;
+    std::int64_t heads = 12; ///< divides `hidden`
+    std::int64_t intermediate = 3072;
+    std::int64_t vocabulary = 30522; ///< a smaller one makes a smaller file of the same work
+    std::int64_t positions = 512;    ///< longest sequence that has weights
+};
+
+/// BERT-base without pooler at inference: 108.9 million parameters, 11.2 billion multiplications at 128 words. It
+/// consists of primitive operators, as PyTorch exports them: embeddings as Gather; linear layers as MatMul and Add with
+/// weights `[inputs, outputs]`; attention as Reshape, Transpose, MatMul, Div by the root of the head's size, Add of the
+/// mask (0 or -10000), Softmax; LayerNorm as ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add; GELU as Div,
+/// Erf, Add, Mul, Mul. Layers are named as in Hugging Face's transformers
+/// (`encoder.layer.0.attention.self.query`), the parts of a layer behind its name.
+/// *Source* Devlin et al., "BERT: pre-training of deep bidirectional transformers", 2018.
+[[nodiscard]] graph bert_base(bert_options const& options = {});
+
+} // namespace gsub::models
+
+#ifndef GSUB_COMPILED
+#include <gsub/models/impl/bert.ipp>
+#endif

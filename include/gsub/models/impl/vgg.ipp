@@ -1,0 +1,36 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/models/network_builder.hpp>
+#include <gsub/models/vgg.hpp>
+
+#include <array>
+
+namespace gsub::models {
+
+GSUB_INLINE graph vgg16(cnn_options const& options) {
+    // Channels of the convolutions; 0 is a pool.
+    static constexpr std::array<std::int64_t, 18> plan{64, 64,  0,   128, 128, 0,   256, 256, 256,
+                                                       0,  512, 512, 512, 0,   512, 512, 512, 0};
+    graph g;
+    network_builder net{g, weight_source{options.seed}};
+    auto const size = options.image_or(224);
+    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    int layer = 0;
+    auto const next = [&] { return message({"features.", layer++}); };
+    for (auto channels : plan) {
+        if (channels == 0) {
+            x = net.max_pool(next(), x, {.kernel = {2, 2}, .stride = {2, 2}});
+        } else {
+            x = net.conv(next(), x, {.outputs = channels, .kernel = {3, 3}, .pad = {1, 1}, .bias = true});
+            x = net.relu(next(), x);
+        }
+    }
+    x = net.apply<ops::flatten>("flatten", {x}, {.axis = 1});
+    x = net.relu("classifier.1", net.linear("classifier.0", x, 4096));
+    x = net.relu("classifier.4", net.linear("classifier.3", x, 4096));
+    net.output(net.linear("classifier.6", x, options.classes), "logits");
+    return g;
+}
+
+} // namespace gsub::models

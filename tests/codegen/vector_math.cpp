@@ -1,0 +1,217 @@
+#include "catch.hpp"
+#include "codegen/compiled_kernel.hpp"
+#include <gsub/codegen/elementwise.hpp>
+#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/vector_math.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace vector_math_test {
+
+using namespace gsub;
+using codegen::elementwise_op;
+using codegen::isa;
+using codegen::opcode;
+using loop::scalar_op;
+
+struct function {
+    scalar_op op;
+    double bound;         ///< of the error, in ULP
+    bool flushes = false; ///< results less than 2^-126 may be zero
+};
+// A square root's nearest float is within half a unit.
+constexpr function functions[] = {{scalar_op::negate, 0},
+                                  {scalar_op::absolute, 0},
+                                  {scalar_op::floor, 0},
+                                  {scalar_op::square_root, 0.5},
+                                  {scalar_op::exponential, 2, true},
+                                  {scalar_op::logarithm, 2},
+                                  {scalar_op::sigmoid, 4, true},
+                                  {scalar_op::tanh, 4},
+                                  {scalar_op::erf, 4}};
+constexpr auto count = std::size(functions);
+
+constexpr auto infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+constexpr auto tiny = std::numeric_limits<float>::denorm_min(), huge = std::numeric_limits<float>::max();
+
+// Every function over n elements, in the order of `functions`.
+compiled_kernel::batch kernels_of(isa const& set, std::int64_t n, runtime::compiler const& with) {
+    compiled_kernel::batch kernels{set};
+    for (auto const& f : functions) {
+        elementwise_op const chain[] = {{f.op, 0}};
+        kernels.add(codegen::lower(codegen::elementwise_nest(n, 1, chain, set), "function").value());
+    }
+    kernels.compile({}, with);
+    return kernels;
+}
+// The compiler of other tests, and clang++ where it is installed.
+std::vector<runtime::compiler> compilers() {
+    std::vector<runtime::compiler> out{runtime::find_compiler().value()};
+    for (auto const* name : {"clang++-14", "clang++"})
+        if (auto const found = runtime::find_compiler(name); found && out.size() == 1 && found->path != out[0].path)
+            out.push_back(*found);
+    return out;
+}
+std::vector<float> run(compiled_kernel::batch const& kernels, std::size_t i, std::vector<float>& x) {
+    std::vector<float> y(x.size(), 12345);
+    void* const buffers[] = {x.data(), y.data()};
+    kernels.function(i)(buffers, 0, kernels[i].parallel_extent);
+    return y;
+}
+bool same(float a, float b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (a != a && b != b);
+}
+// Of the last place that an f32 near a value has.
+double unit_of(double value) {
+    return std::ldexp(1.0, std::max(std::isfinite(value) ? std::ilogb(value) : 0, -126) - 23);
+}
+double error_of(float got, double exact, double unit) {
+    if (!std::isfinite(got) || !std::isfinite(exact)) return same(got, static_cast<float>(exact)) ? 0 : infinity;
+    if (std::signbit(got) != std::signbit(exact)) return infinity;
+    return std::abs(got - exact) / unit;
+}
+
+TEST_CASE("functions are as near to the exact value as stated, over all magnitudes") {
+    std::vector<float> x;
+    for (std::uint64_t bits = 0; bits >> 32 == 0; bits += 1021)
+        x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    REQUIRE(x.size() >= std::size_t{1} << 22);
+    struct loaded {
+        std::string name;
+        compiled_kernel::batch kernels;
+    };
+    std::vector<loaded> all;
+    for (auto const& with : compilers())
+        for (auto const* set : compiled_kernel::sets())
+            all.push_back({with.path + " " + std::string{set->name},
+                           kernels_of(*set, static_cast<std::int64_t>(x.size()), with)});
+    for (std::size_t f = 0; f < count; ++f) {
+        std::vector<double> exact(x.size()), unit(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            exact[i] = interpret::apply(functions[f].op, static_cast<double>(x[i]), 0);
+            unit[i] = unit_of(exact[i]);
+        }
+        for (auto const& l : all) {
+            auto const y = run(l.kernels, f, x);
+            auto worst = 0.0;
+            auto at = 0.0f, most = 0.0f;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                most = std::max(most, std::abs(y[i]));
+                if (functions[f].flushes && y[i] == 0 && exact[i] < 0x1p-126) continue;
+                if (auto const e = error_of(y[i], exact[i], unit[i]); e > worst) worst = e, at = x[i];
+            }
+            CAPTURE(l.name, to_string(functions[f].op), worst, at);
+            CHECK(worst <= functions[f].bound);
+            if (functions[f].op == scalar_op::tanh || functions[f].op == scalar_op::erf) CHECK(most == 1);
+        }
+    }
+}
+
+TEST_CASE("limits, signed zeros, NaN and the ends of the range are those of the function") {
+    struct special {
+        scalar_op op;
+        float x, y;
+    };
+    std::vector<special> cases;
+    for (auto const& f : functions) cases.push_back({f.op, nan, nan}), cases.push_back({f.op, -nan, nan});
+    for (auto op : {scalar_op::floor, scalar_op::tanh, scalar_op::erf, scalar_op::square_root})
+        for (auto zero : {0.0f, -0.0f}) cases.push_back({op, zero, zero});
+    for (auto op : {scalar_op::tanh, scalar_op::erf})
+        for (auto sign : {1.0f, -1.0f})
+            for (auto v : {infinity, huge, 1e20f, 40.0f, 9.5f}) cases.push_back({op, sign * v, sign});
+    for (auto v : {0x1p23f, 0x1p23f + 1, 0x1p24f, 0x1p31f, 0x1p32f, 1e30f, huge, infinity})
+        cases.push_back({scalar_op::floor, v, v}), cases.push_back({scalar_op::floor, -v, -v});
+    for (auto const& c : std::initializer_list<special>{{scalar_op::negate, 0.0f, -0.0f},
+                                                        {scalar_op::negate, -0.0f, 0.0f},
+                                                        {scalar_op::negate, infinity, -infinity},
+                                                        {scalar_op::absolute, -0.0f, 0.0f},
+                                                        {scalar_op::absolute, -infinity, infinity},
+                                                        {scalar_op::floor, -tiny, -1.0f},
+                                                        {scalar_op::floor, tiny, 0.0f},
+                                                        {scalar_op::floor, 0x1p22f + 0.5f, 0x1p22f},
+                                                        {scalar_op::floor, -0x1p22f - 0.5f, -0x1p22f - 1},
+                                                        {scalar_op::square_root, infinity, infinity},
+                                                        {scalar_op::square_root, -1.0f, nan},
+                                                        {scalar_op::exponential, 0.0f, 1.0f},
+                                                        {scalar_op::exponential, -0.0f, 1.0f},
+                                                        {scalar_op::exponential, infinity, infinity},
+                                                        {scalar_op::exponential, 88.73f, infinity},
+                                                        {scalar_op::exponential, huge, infinity},
+                                                        {scalar_op::exponential, -infinity, 0.0f},
+                                                        {scalar_op::exponential, -huge, 0.0f},
+                                                        {scalar_op::logarithm, 0.0f, -infinity},
+                                                        {scalar_op::logarithm, -0.0f, -infinity},
+                                                        {scalar_op::logarithm, 1.0f, 0.0f},
+                                                        {scalar_op::logarithm, infinity, infinity},
+                                                        {scalar_op::logarithm, -tiny, nan},
+                                                        {scalar_op::logarithm, -infinity, nan},
+                                                        {scalar_op::sigmoid, 0.0f, 0.5f},
+                                                        {scalar_op::sigmoid, -infinity, 0.0f},
+                                                        {scalar_op::sigmoid, -huge, 0.0f},
+                                                        {scalar_op::sigmoid, infinity, 1.0f},
+                                                        {scalar_op::sigmoid, huge, 1.0f},
+                                                        {scalar_op::tanh, tiny, tiny}})
+        cases.push_back(c);
+    std::vector<float> x;
+    for (auto const& c : cases) x.push_back(c.x);
+    for (auto const& with : compilers())
+        for (auto const* set : compiled_kernel::sets()) {
+            auto const kernels = kernels_of(*set, static_cast<std::int64_t>(x.size()), with);
+            for (std::size_t f = 0; f < count; ++f) {
+                auto const y = run(kernels, f, x);
+                for (std::size_t i = 0; i < x.size(); ++i) {
+                    if (cases[i].op != functions[f].op) continue;
+                    CAPTURE(with.path, set->name, to_string(cases[i].op), x[i], y[i]);
+                    CHECK(same(y[i], cases[i].y));
+                }
+            }
+        }
+}
+
+TEST_CASE("functions of constants and of what all lanes share are functions of vectors") {
+    for (auto const* set : compiled_kernel::sets()) {
+        loop::expression_builder e{"scales"};
+        auto const i = e.spatial("i", 3), x = e.spatial("x", 21);
+        auto const a = e.input("a", {3}), y = e.output("y", {3, 21});
+        auto const v = e.at(a, {i});
+        auto const what = e.store(y, {i, x}, -exp(v) + floor(v) * tanh(e.constant(0.5)) + abs(-v));
+        loop::schedule plan{what};
+        plan.vectorize(plan.split(plan.loop_of("x"), set->lanes()).second);
+        compiled_kernel::batch kernels{*set};
+        kernels.add(codegen::lower(plan.finish(), "scales").value());
+        kernels.compile();
+        CAPTURE(set->name);
+        CHECK(kernels.difference(0, what, 1) == "");
+    }
+}
+
+TEST_CASE("a text defines the functions that it calls, and nothing for kernels without") {
+    CHECK(codegen::vector_math_text(8, {}) == "");
+    for (auto op : {opcode::add, opcode::square_root, opcode::negate}) {
+        CHECK(codegen::vector_function(op) == "");
+        CHECK(codegen::vector_math_text(8, {&op, 1}) == "");
+    }
+    opcode const all[] = {opcode::absolute, opcode::floor, opcode::exponential, opcode::logarithm,
+                          opcode::tanh,     opcode::erf,   opcode::sigmoid};
+    auto const defines = [](std::string const& text, opcode op) {
+        return text.find("vf " + std::string{codegen::vector_function(op)} + "(") != std::string::npos;
+    };
+    for (auto op : all) {
+        auto const text = codegen::vector_math_text(8, {&op, 1});
+        for (auto other : all) {
+            auto const called = (op == opcode::floor && other == opcode::absolute) ||
+                                (op == opcode::sigmoid && other == opcode::exponential);
+            CHECK(defines(text, other) == (op == other || called));
+        }
+        CHECK(text.find("#include") == std::string::npos);
+        CHECK(defines(codegen::vector_math_text(8, all), op));
+    }
+}
+
+} // namespace vector_math_test
