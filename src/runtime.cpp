@@ -1,5 +1,6 @@
 #include <gsub/runtime.hpp>
 #include <gsub/runtime/impl/executable.ipp>
+#include <gsub/runtime/impl/extern_kernel.ipp>
 #include <gsub/runtime/impl/jit.ipp>
 #include <gsub/runtime/impl/jit_cache.ipp>
 #include <gsub/runtime/impl/jit_process.ipp>

@@ -55,21 +55,27 @@ struct run_request {
     std::optional<std::uint64_t> fill;
     std::size_t repeat = 1;
     std::string backend = "reference";
+    std::string winograd = "f4";      ///< or `f2`, `off`
+    std::string precision = "native"; ///< or `f64`: everything in double, on the reference runtime
 };
 answer run(run_request const& r, session const& s);
 
 /// Builds generated kernels; says which operators have none.
-gsub::runtime::executable build_simd(gsub::graph const& g, session const& s);
+gsub::runtime::executable build_simd(gsub::graph const& g, std::string const& winograd, session const& s);
 
 struct bench_request {
     std::string model;
     std::string backend = "simd";
+    std::string winograd = "f4"; ///< or `f2`, `off`
     std::size_t runs = 50, warmup = 5;
     std::optional<double> seconds;
     std::uint64_t seed = 1;
     bool profile = false;
 };
 answer bench(bench_request const& r, session const& s);
+
+/// The most memory that this process has had resident, in bytes.
+double peak_memory();
 
 struct compile_request {
     std::string model, output;

@@ -97,12 +97,22 @@ int main(int argc, char** argv) {
     run->add_option("--output-dir", r.output_dir, "outputs are written here as output_<i>.npy")->type_name("DIR");
     run->add_option("--fill", r.fill, "make the inputs that are not given")->type_name("SEED");
     run->add_option("--repeat", r.repeat, "run so often, and tell the median time")->check(CLI::PositiveNumber);
+    run->add_option("--winograd", r.winograd,
+                    "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
+        ->check(CLI::IsMember({"off", "f2", "f4"}));
+    run->add_option("--precision", r.precision,
+                    "what the reference runtime computes with; f64: double throughout, outputs too")
+        ->check(CLI::IsMember({"native", "f64"}));
     run->add_option("--backend", r.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
 
     cli::bench_request t;
     auto* bench = declare("bench", "time a model", t, &cli::bench);
     bench->add_option("model", t.model, "ONNX model")->required()->type_name("MODEL.onnx");
     bench->add_option("--backend", t.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
+    bench
+        ->add_option("--winograd", t.winograd,
+                     "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
+        ->check(CLI::IsMember({"off", "f2", "f4"}));
     bench->add_option("--runs", t.runs, "runs that are timed")->check(CLI::PositiveNumber);
     bench->add_option("--warmup", t.warmup, "runs before that")->check(CLI::NonNegativeNumber);
     bench->add_option("--time", t.seconds, "time runs for so long, whatever their number")

@@ -73,11 +73,15 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 
 } // namespace
 
-gsub::runtime::executable build_simd(gsub::graph const& g, session const& s) {
+gsub::runtime::executable build_simd(gsub::graph const& g, std::string const& winograd, session const& s) {
     s.watch->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;
     options.watch = s.watch;
+    using gsub::codegen::winograd_accuracy;
+    options.winograd.accuracy = winograd == "off"  ? winograd_accuracy::off
+                                : winograd == "f2" ? winograd_accuracy::f2
+                                                   : winograd_accuracy::f4;
     auto built = gsub::build(g, gsub::host(), options).value();
     std::map<std::string_view, std::size_t> reference;
     for (auto const& step : built.steps())
@@ -92,25 +96,29 @@ gsub::runtime::executable build_simd(gsub::graph const& g, session const& s) {
 
 answer run(run_request const& r, session const& s) {
     using clock = std::chrono::steady_clock;
+    if (r.precision != "native" && r.backend != "reference")
+        throw error{error_code::usage, message({"--precision ", r.precision, " needs --backend reference"})};
     s.watch->on_progress({"load", 0, 0, r.model});
     auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     require_computable(g, r.model);
     auto const inputs = inputs_of(r, g);
+    gsub::evaluate_options const reference{
+        .compute = r.precision == "f64" ? gsub::precision::f64 : gsub::precision::native, .threads = s.threads};
     std::vector<tensor> outputs;
     std::vector<double> seconds;
     std::optional<gsub::runtime::executable> built;
-    if (r.backend == "simd") built = build_simd(g, s);
+    if (r.backend == "simd") built = build_simd(g, r.winograd, s);
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
         s.watch->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();
-        outputs = built ? built->run(inputs, s.threads).value()
-                        : gsub::evaluate_graph(g, inputs, {.threads = s.threads}).value();
+        outputs = built ? built->run(inputs, s.threads).value() : gsub::evaluate_graph(g, inputs, reference).value();
         seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count());
     }
     auto const middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
     std::nth_element(seconds.begin(), middle, seconds.end());
 
     answer a;
+    a.data["peak_rss_mib"] = peak_memory() / (1 << 20);
     a.data["outputs"] = gsub::io::json::array();
     if (!r.output_dir.empty()) {
         std::error_code failed;
@@ -131,6 +139,7 @@ answer run(run_request const& r, session const& s) {
     a.text += message({gsub::report::human(*middle, "s"), r.repeat > 1 ? " a run, median\n" : "\n"});
     a.data["seconds"] = *middle;
     a.data["backend"] = r.backend;
+    a.data["precision"] = r.precision;
     return a;
 }
 

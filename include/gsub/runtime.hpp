@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/runtime/executable.hpp>
+#include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/jit.hpp>
 #include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>

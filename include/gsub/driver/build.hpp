@@ -2,10 +2,12 @@
 #pragma once
 
 #include <gsub/codegen/isa.hpp>
+#include <gsub/codegen/winograd.hpp>
 #include <gsub/core/observer.hpp>
 #include <gsub/core/target.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/runtime/executable.hpp>
+#include <gsub/runtime/extern_kernel.hpp>
 
 #include <cstdint>
 #include <span>
@@ -21,15 +23,20 @@ struct build_options {
     bool generate = true;                                    ///< false: every operator runs on the reference runtime
     codegen::isa const* set = nullptr;                       ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
-    executor* threads = nullptr;                             ///< for folding and compiling; null: one thread
+    /// Which convolutions may be computed in tiles, and what that is decided from: `build` takes all but the accuracy
+    /// from its target. F4 errs about twice as much as a direct sum.
+    codegen::winograd_options winograd{};
+    /// Functions of the application: each computes the nodes of its operator, before anything of gsub would.
+    std::span<runtime::user_kernel const> kernels{};
+    executor* threads = nullptr; ///< for folding and compiling; null: one thread
     observer* watch = nullptr;
 };
 
 /// The program of a graph: operators are grouped (`passes::fuse_groups`), each group becomes a generated kernel where
 /// there is a generator for it, else its operators are steps of the reference runtime; the `kind` of each step says
-/// which. Convolutions and poolings work on blocks of channels, and blocks are made and dissolved where they meet
-/// anything else. *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond
-/// the limit.
+/// which. Nodes with a kernel of the application are steps `extern Op`. Convolutions and poolings work on blocks of
+/// channels, and blocks are made and dissolved where they meet anything else. *Errors* `unsupported` naming every
+/// operator that nothing computes, dynamic shapes, or weights beyond the limit; those of `runtime::bind_kernels`.
 [[nodiscard]] result<runtime::program> plan(any_graph const& g, std::span<eval_row const> meaning,
                                             codegen::isa const& set, build_options const& options = {});
 

@@ -346,21 +346,22 @@ GSUB_INLINE double winograd_cycles(conv2d_shape const& s, winograd_config const&
         return static_cast<double>(tiles * z.in_blocks) * transform_in +
                static_cast<double>(vectors / c.vectors) * group(c.vectors) + (rest ? group(rest) : 0);
     };
-    // Positions as threads take them, one after the other.
     auto const last = z.whole_rows ? z.tile_rows * z.tile_columns - (z.row_blocks - 1) * z.block
                                    : z.tile_columns - (z.column_blocks - 1) * z.block;
     auto const ends = c.parts * s.batch * (z.whole_rows ? 1 : z.tile_rows),
                each = z.whole_rows ? z.row_blocks : z.column_blocks;
     auto const whole = position(z.block), tail = position(last);
-    auto const all = static_cast<double>(ends) * (static_cast<double>(each - 1) * whole + tail);
-    auto busiest = all / options.threads;
-    if (ends * each < 32 * std::int64_t{options.threads}) {
-        std::vector<double> busy(options.threads, 0.0);
-        for (std::int64_t k = 0; k < ends * each; ++k)
-            *std::min_element(busy.begin(), busy.end()) += k % each + 1 < each ? whole : tail;
-        busiest = *std::max_element(busy.begin(), busy.end());
+    // Threads take pieces, a few for each, as the executor cuts them.
+    auto const positions = ends * each, pieces = std::min(positions, 4 * std::int64_t{options.threads});
+    std::vector<double> busy(options.threads, 0.0);
+    for (std::int64_t k = 0; k < pieces; ++k) {
+        auto const begin = positions * k / pieces, end = positions * (k + 1) / pieces;
+        auto const tails = end / each - begin / each;
+        *std::min_element(busy.begin(), busy.end()) +=
+            static_cast<double>(end - begin - tails) * whole + static_cast<double>(tails) * tail;
     }
-    auto const share = std::min(1.0, static_cast<double>(options.threads) / static_cast<double>(ends * each));
+    auto const busiest = *std::max_element(busy.begin(), busy.end());
+    auto const share = std::min(1.0, static_cast<double>(options.threads) / static_cast<double>(positions));
     return detail::with_memory(busiest, share, group_bytes * static_cast<double>(z.groups), options);
 }
 

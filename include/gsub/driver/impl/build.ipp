@@ -29,6 +29,8 @@ GSUB_INLINE result<runtime::executable> build(any_graph const& g, std::span<eval
                 message({"no kernels are generated, the reference runtime computes: ", with.error().message()}));
         chosen.generate = false;
     }
+    chosen.winograd = codegen::winograd_options_of(machine);
+    chosen.winograd.accuracy = options.winograd.accuracy;
     auto made = plan(g, meaning, options.set ? *options.set : codegen::isa_of(machine), chosen);
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;

@@ -9,6 +9,7 @@
 #include <gsub/driver/impl/storage_planner.ipp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/passes/fuse.hpp>
+#include <gsub/runtime/extern_kernel.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -61,7 +62,13 @@ public:
 
 private:
     void check() {
-        if (auto missing = not_computable(g_, meaning_); !missing.empty()) throw error{std::move(missing)};
+        if (!options_.kernels.empty()) {
+            bound_ = runtime::bind_kernels(g_, options_.kernels).value();
+            g_ = bound_->graph;
+        }
+        auto missing = not_computable(g_, meaning_);
+        std::erase_if(missing, [](problem const& p) { return p.reason == runtime::computed_by_user; });
+        if (!missing.empty()) throw error{std::move(missing)};
         std::vector<problem> open;
         for (auto n : g_.order())
             for (std::size_t i = 0; i < g_.result_count(n); ++i)
@@ -82,11 +89,14 @@ private:
     std::size_t plan_from(std::span<node_id const> nodes) {
         auto const n = nodes[0];
         std::size_t taken = 0;
+        if (auto own = bound_ ? bound_->step_of(n) : nullptr) return plan_user_kernel(n, std::move(own));
         if (!options_.generate) return plan_reference(n);
         if (g_.is<ops::conv>(n))
-            taken = plan_conv(nodes);
+            taken = plan_conv(n);
+        else if (g_.is<ops::batch_norm>(n))
+            taken = plan_batch_norm(n);
         else if (g_.is<ops::gemm>(n) || g_.is<ops::mat_mul>(n))
-            taken = plan_product(nodes);
+            taken = plan_product(n);
         else if (g_.is<ops::max_pool>(n) || g_.is<ops::average_pool>(n) || g_.is<ops::global_average_pool>(n))
             taken = plan_pool(n);
         else if (g_.is<ops::concat>(n))
@@ -103,25 +113,33 @@ private:
         return taken ? taken : plan_reference(n);
     }
 
-    // How many nodes after the first the kernel takes over: each reads the value before it and nothing else does.
-    std::size_t absorb(std::span<node_id const> nodes, epilogue& e) const {
-        std::size_t taken = 1;
-        for (; taken < nodes.size(); ++taken) {
-            value_id const before{nodes[taken - 1], 0};
-            auto const n = nodes[taken];
-            if (g_.use_count(before) != 1 || g_.result_count(n) != 1 || g_.type({n, 0}) != g_.type(before)) break;
+    // The only reader of a value, if it is an operator that nothing computes as yet.
+    std::optional<node_id> only_reader(value_id v) const {
+        if (g_.use_count(v) != 1) return std::nullopt;
+        auto reader = g_.results_node();
+        g_.for_each_use(v, [&](use u) { reader = u.user; });
+        if (reader == g_.results_node() || planned_[reader.index] || g_.result_count(reader) != 1) return std::nullopt;
+        return reader;
+    }
+    // Nodes behind the last one of a kernel that it takes over: each reads the value before it and nothing else does.
+    void absorb(std::vector<node_id>& nodes, epilogue& e) const {
+        while (true) {
+            value_id const before{nodes.back(), 0};
+            auto const next = only_reader(before);
+            if (!next || g_.type({*next, 0}) != g_.type(before)) return;
+            auto const n = *next;
             if (g_.is<ops::add>(n) && !e.residual.valid() && !e.bounded()) {
                 auto const left = g_.operand(n, 0), right = g_.operand(n, 1);
                 auto const other = left == before ? right : right == before ? left : value_id{};
-                if (!other.valid() || other == before || g_.type(other) != g_.type(before) || !exists(other)) break;
+                if (!other.valid() || other == before || g_.type(other) != g_.type(before) || !exists(other)) return;
                 e.residual = other;
             } else if (auto const b = bounds_of(n); b && g_.operand(n, 0) == before && !e.bounded()) {
                 e.low = b->low, e.high = b->high;
             } else {
-                break;
+                return;
             }
+            nodes.push_back(n);
         }
-        return taken;
     }
     std::optional<epilogue> bounds_of(node_id n) const {
         epilogue e;
@@ -138,8 +156,40 @@ private:
         return e;
     }
 
-    std::size_t plan_conv(std::span<node_id const> nodes) {
-        auto const n = nodes[0];
+    // What a normalisation by constants does to each channel: a factor, and what is added.
+    struct channel_lines {
+        std::vector<float> scale, shift;
+    };
+    std::optional<channel_lines> lines_of(node_id n) const {
+        std::vector<tensor> constants; // scale, shift, mean, variance
+        for (std::size_t i = 1; i < 5; ++i) {
+            auto c = constant_of(g_.operand(n, i));
+            if (!c || c->element() != dtype::f32) return std::nullopt;
+            constants.push_back(std::move(*c));
+        }
+        channel_lines out;
+        for (std::size_t c = 0; c < static_cast<std::size_t>(constants[0].elements()); ++c) {
+            auto const at = [&](std::size_t i) { return static_cast<double>(constants[i].data<float>()[c]); };
+            auto const factor = at(0) / std::sqrt(at(3) + g_.attributes<ops::batch_norm>(n).epsilon);
+            out.scale.push_back(static_cast<float>(factor));
+            out.shift.push_back(static_cast<float>(at(1) - at(2) * factor));
+        }
+        return out;
+    }
+    // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
+    std::size_t plan_batch_norm(node_id n) {
+        auto const& type = g_.type(g_.operand(n, 0));
+        if (!computes_f32(type) || type.rank() != 4 || *type.elements() == 0 || g_.result_count(n) != 1) return 0;
+        auto const lines = lines_of(n);
+        codegen::conv2d_shape s;
+        s.batch = type.dims[0].size();
+        s.in_channels = s.out_channels = s.groups = type.dims[1].size();
+        s.in = {1, type.dims[2].size() * type.dims[3].size()};
+        if (!lines || s.groups == 1) return 0;
+        return add_conv(s, {n}, lines->scale, lines->shift, {});
+    }
+
+    std::size_t plan_conv(node_id n) {
         auto const x = g_.operand(n, 0);
         auto const &in = g_.type(x), &out = g_.type({n, 0});
         auto const& a = g_.attributes<ops::conv>(n);
@@ -170,21 +220,47 @@ private:
             e.low = a.act_min, e.high = a.act_max;
         else if (a.act != activation::none)
             return 0;
-        auto const taken = absorb(nodes, e);
-        s.blocked_input = depthwise || s.groups > 1 || s.in_channels >= l / 2 || blocked_.contains(x);
-        s.bias = bias.has_value();
+        std::vector<node_id> nodes{n};
+        auto scaled = std::vector<float>(weights->data<float>().begin(), weights->data<float>().end());
+        std::vector<float> shifts;
+        if (bias) shifts.assign(bias->data<float>().begin(), bias->data<float>().end());
+        if (auto const next = only_reader({n, 0}); next && !e.bounded() && g_.is<ops::batch_norm>(*next))
+            if (auto const lines = lines_of(*next)) {
+                auto const per_channel = scaled.size() / lines->scale.size();
+                for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] *= lines->scale[i / per_channel];
+                shifts.resize(lines->shift.size(), 0.0f);
+                for (std::size_t c = 0; c < shifts.size(); ++c)
+                    shifts[c] = shifts[c] * lines->scale[c] + lines->shift[c];
+                nodes.push_back(*next);
+            }
+        return add_conv(s, std::move(nodes), scaled, shifts, e);
+    }
+    // A convolution of the first operand of the first node, with what follows the last.
+    std::size_t add_conv(codegen::conv2d_shape s, std::vector<node_id> nodes, std::span<float const> weights,
+                         std::span<float const> bias, epilogue e) {
+        auto const x = g_.operand(nodes.front(), 0);
+        auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+        absorb(nodes, e);
+        s.blocked_input = depthwise || s.groups > 1 || s.in_channels >= set_.lanes() / 2 || blocked_.contains(x);
+        s.bias = !bias.empty();
         s.residual = e.residual.valid();
         s.low = e.low, s.high = e.high;
-        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x),
-                                         add_constant(codegen::pack_conv2d_weights(s, weights->data<float>(), set_))};
-        if (s.bias) values.push_back(add_constant(filled_up(bias->data<float>())));
+        auto const tiles = codegen::choose_winograd(s, set_, options_.winograd);
+        auto const packed = tiles ? codegen::pack_winograd_weights(s, *tiles, weights, set_)
+                                  : codegen::pack_conv2d_weights(s, weights, set_);
+        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x), add_constant(packed)};
+        if (s.bias) values.push_back(add_constant(filled_up(bias)));
         if (s.residual) values.push_back(blocked(e.residual));
-        value_id const y{nodes[taken - 1], 0};
-        values.push_back(add_blocked(y));
-        auto const nest = codegen::conv2d_nest(s, codegen::default_config(s, set_), set_);
-        add_kernel(depthwise ? "depthwise conv2d" : "conv2d", nodes.first(taken), nest, std::move(values),
-                   s.operations());
-        return taken;
+        values.push_back(add_blocked({nodes.back(), 0}));
+        mark_planned(nodes);
+        auto const kind = tiles       ? message({"winograd F", tiles->m})
+                          : depthwise ? std::string{"depthwise conv2d"}
+                                      : std::string{"conv2d"};
+        add_kernel(kind, nodes,
+                   tiles ? codegen::winograd_nest(s, *tiles, set_)
+                         : codegen::conv2d_nest(s, codegen::default_config(s, set_), set_),
+                   std::move(values), s.operations());
+        return 1;
     }
 
     std::vector<float> filled_up(std::span<float const> elements) const {
@@ -311,8 +387,7 @@ private:
 
     // ---- products
 
-    std::size_t plan_product(std::span<node_id const> nodes) {
-        auto const n = nodes[0];
+    std::size_t plan_product(node_id n) {
         auto const x = g_.operand(n, 0), y = g_.operand(n, 1);
         value_id const result{n, 0};
         auto const &left = g_.type(x), &right = g_.type(y), &out = g_.type(result);
@@ -610,6 +685,19 @@ private:
         return 1;
     }
 
+    std::size_t plan_user_kernel(node_id n, std::shared_ptr<runtime::host_step const> own) {
+        auto const& a = g_.attributes<ops::opaque>(n);
+        runtime::program_step s;
+        s.name = g_.display_name(n);
+        s.kind = message({"extern ", a.domain, a.domain.empty() ? "" : ".", a.op_type});
+        s.host = std::move(own);
+        for (auto v : g_.operands(n))
+            if (v.valid()) s.values.push_back(plain(v));
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port) s.values.push_back(new_plain({n, port}));
+        made_.steps.push_back(std::move(s));
+        return 1;
+    }
+
     std::size_t plan_reference(node_id n) {
         auto alone = extract(g_, {&n, 1});
         runtime::program_step s;
@@ -645,6 +733,7 @@ private:
     }
 
     build_options const& options_;
+    std::optional<runtime::bound_graph> bound_; // with the user's kernels, where there are any
     std::vector<std::size_t> position_; // of nodes in the graph's order
     std::vector<char> planned_;         // nodes
 };

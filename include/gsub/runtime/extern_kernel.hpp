@@ -1,0 +1,89 @@
+// User kernels: C functions of the application that compute operators, its own ones and those gsub does not know.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/graph.hpp>
+#include <gsub/runtime/extern_kernel.h>
+#include <gsub/runtime/program.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gsub::runtime {
+
+/// A function that computes an operator, and what it takes. What it does not take is refused before anything runs.
+struct user_kernel {
+    std::string domain{}, op_type{}; ///< of the operator, as in an ONNX file; the empty domain is ONNX's own
+    gsub_kernel function = nullptr;
+    /// null: results have the types that the graph says, by inference or by the `value_info` of the file.
+    gsub_shape_function shape = nullptr;
+    void* user = nullptr; ///< handed to both; what it points to outlives every run
+    /// Of operands and results. Empty: any, the function looks at `dtype` itself.
+    std::vector<dtype> elements{dtype::f32};
+    int min_operands = 0, max_operands = variadic; ///< operands left out in between count
+    int results = variadic;
+};
+
+/// For an operator that the op set of a graph has: `extern_kernel<app::swish>(swish)`. `call->typed` is its attribute
+/// struct. It serves the same operator where it is opaque too, then without `typed`.
+template <operation Op>
+[[nodiscard]] user_kernel extern_kernel(gsub_kernel function, void* user = nullptr) {
+    constexpr auto row = op_info::of<Op>();
+    user_kernel k;
+    k.domain = row.domain;
+    k.op_type = row.name;
+    k.function = function;
+    k.user = user;
+    k.min_operands = row.min_inputs, k.max_operands = row.max_inputs;
+    k.results = row.results;
+    return k;
+}
+
+/// For an operator by its name, e.g. of opaque nodes.
+[[nodiscard]] inline user_kernel extern_kernel(std::string domain, std::string op_type, gsub_kernel function,
+                                               gsub_shape_function shape = nullptr, void* user = nullptr) {
+    user_kernel k;
+    k.domain = std::move(domain);
+    k.op_type = std::move(op_type);
+    k.function = function;
+    k.shape = shape;
+    k.user = user;
+    return k;
+}
+
+/// The attributes of a call. *Requires* a node whose operator is `Op` in the graph's op set.
+template <operation Op>
+[[nodiscard]] attributes_of<Op> const& typed_attributes(gsub_call const& call) {
+    GSUB_ASSERT(call.typed, "typed_attributes<Op>(call) of an opaque node");
+    return *static_cast<attributes_of<Op> const*>(call.typed);
+}
+
+/// What `not_computable` says of a node that has a user kernel.
+inline constexpr std::string_view computed_by_user = "a kernel of the application computes it";
+
+/// A graph whose nodes with user kernels are opaque, so that nothing takes them for anything else: they are not folded,
+/// not fused, not rewritten.
+struct bound_graph {
+    any_graph graph;
+    std::vector<std::pair<node_id, std::shared_ptr<host_step const>>> steps{}; ///< by their nodes' ids
+
+    /// The step of a node, or null. Its values are the operands that are given, then all results, row-major.
+    [[nodiscard]] std::shared_ptr<host_step const> step_of(node_id n) const;
+};
+
+/// Finds the nodes that user kernels compute. Types that a shape function gives go on through the graph. *Errors*
+/// `usage` for a kernel without a name or function, and for two of one operator; `unsupported` for nodes whose operands
+/// or results are not what the kernel takes, or whose result types nobody knows; `invalid_input` where a shape function
+/// contradicts the graph; what a shape function says. All name the node. *Complexity* O(n + e) and the calls.
+[[nodiscard]] result<bound_graph> bind_kernels(any_graph const& g, std::span<user_kernel const> kernels);
+
+} // namespace gsub::runtime
+
+#ifndef GSUB_COMPILED
+#include <gsub/runtime/impl/extern_kernel.ipp>
+#endif

@@ -1,0 +1,222 @@
+// Kernels as a program of their own: compiled with any compiler and options, run by any command. Its buffers are on the
+// heap and have exactly the sizes that the kernels state, so a sanitizer sees each access beside them.
+#pragma once
+
+#include "codegen/interpreted_kernel.hpp"
+#include "io/scratch_folder.hpp"
+#include <gsub/codegen/conv2d.hpp>
+#include <gsub/codegen/elementwise.hpp>
+#include <gsub/codegen/emit_cpp.hpp>
+#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/matmul.hpp>
+#include <gsub/codegen/pool2d.hpp>
+#include <gsub/codegen/row_kernel.hpp>
+#include <gsub/codegen/winograd.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kernel_program {
+
+using namespace gsub;
+using codegen::isa;
+using codegen::kernel;
+
+/// Kernels of every kind, for sizes around the lanes: tails of every length.
+inline std::vector<kernel> grid(isa const& set) {
+    using loop::scalar_op;
+    std::int64_t const l = set.lanes();
+    std::vector<kernel> out;
+    auto const add = [&](auto const& nest, std::string const& name) {
+        out.push_back(codegen::lower(nest, name).value());
+    };
+
+    for (std::int64_t n = 1; n <= 2 * l + 1; ++n) { // every operation that a chain knows, one or two of them each
+        constexpr scalar_op kinds[] = {scalar_op::add,       scalar_op::subtract,    scalar_op::multiply,
+                                       scalar_op::divide,    scalar_op::maximum,     scalar_op::minimum,
+                                       scalar_op::negate,    scalar_op::absolute,    scalar_op::floor,
+                                       scalar_op::logarithm, scalar_op::exponential, scalar_op::tanh,
+                                       scalar_op::erf,       scalar_op::sigmoid,     scalar_op::square_root};
+        auto const one = kinds[static_cast<std::size_t>(n) % std::size(kinds)],
+                   two = kinds[static_cast<std::size_t>(n + l) % std::size(kinds)];
+        std::vector<codegen::elementwise_op> const chain{{one, 0, loop::is_unary(one) ? -1 : 1, 0}, {two, 2, -1, 0.75}};
+        add(codegen::elementwise_nest(n, 2, chain, set), "elementwise " + std::to_string(n));
+    }
+    for (auto const n : {std::int64_t{1}, l - 1, l, l + 1, 3 * l + 2}) {
+        // Rows of a matrix that is stored transposed, from its third element on: softmax, and the means.
+        codegen::row_program p;
+        p.dims = {3, n};
+        p.arrays = {{3 * n + 2, 2, {1, 3}}};
+        auto const reduced = codegen::row_step::sum, greatest = codegen::row_step::maximum;
+        p.ops = {{greatest, {scalar_op::add, 0, -1, 0}},
+                 {codegen::row_step::elementwise, {scalar_op::subtract, 0, 1, 0}},
+                 {codegen::row_step::elementwise, {scalar_op::exponential, 2, -1, 0}},
+                 {reduced, {scalar_op::add, 3, -1, 0}},
+                 {codegen::row_step::elementwise, {scalar_op::divide, 3, 4, 0}}};
+        p.results = {{5, true}, {4, false}};
+        add(codegen::row_nest(p, set), "softmax " + std::to_string(n));
+        p.arrays = {codegen::array_view::contiguous(p.dims)}; // layer normalisation
+        auto const count = static_cast<double>(n);
+        p.ops = {{reduced, {scalar_op::add, 0, -1, 0}},
+                 {codegen::row_step::elementwise, {scalar_op::divide, 1, -1, count}},
+                 {codegen::row_step::elementwise, {scalar_op::subtract, 0, 2, 0}},
+                 {codegen::row_step::elementwise, {scalar_op::multiply, 3, 3, 0}},
+                 {reduced, {scalar_op::add, 4, -1, 0}},
+                 {codegen::row_step::elementwise, {scalar_op::add, 5, -1, 1e-3}},
+                 {codegen::row_step::elementwise, {scalar_op::square_root, 6, -1, 0}},
+                 {codegen::row_step::elementwise, {scalar_op::divide, 3, 7, 0}}};
+        p.results = {{8, true}};
+        add(codegen::row_nest(p, set), "layer norm " + std::to_string(n));
+    }
+    for (auto const n : {std::int64_t{1}, l - 1, l + 1, 2 * l + 3})
+        for (auto const constant : {true, false}) {
+            codegen::matmul_shape s;
+            s.m = n == 1 ? 1 : 7, s.n = n, s.k = 5, s.constant = constant, s.bias = constant;
+            if (!constant) s.batch = {2}, s.b = {2 * 5 * n, 0, {5 * n, 1, 5}}; // stored transposed
+            s.chain = {{scalar_op::maximum, 0, -1, 0}};
+            add(codegen::matmul_nest(s, codegen::default_config(s, set), set),
+                std::string{constant ? "matmul " : "matmul of variables "} + std::to_string(n));
+        }
+    for (auto const width : {std::int64_t{1}, std::int64_t{5}, 2 * l + 3}) {
+        codegen::conv2d_shape s;
+        s.in_channels = 3, s.out_channels = l + 1, s.in = {3, width}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
+        s.bias = s.residual = true, s.low = 0;
+        auto const conv = [&](std::string const& name) {
+            add(codegen::conv2d_nest(s, codegen::default_config(s, set), set), name + " " + std::to_string(width));
+        };
+        conv("conv2d");
+        s.blocked_input = false, s.stride = {2, 2}, s.residual = false;
+        conv("conv2d of NCHW");
+        s.blocked_input = true, s.in_channels = s.groups = s.out_channels;
+        conv("depthwise");
+        for (auto const average : {false, true}) {
+            codegen::pool2d_shape p;
+            p.channels = l + 1, p.in = {3, width}, p.kernel = {3, 3}, p.stride = {2, 2}, p.pads = p.pads_end = {1, 1};
+            p.out = {2, (width - 1) / 2 + 1}, p.average = average;
+            add(codegen::pool2d_nest(p, set), "pool2d " + std::to_string(width));
+        }
+        s.groups = 1, s.in_channels = l, s.out_channels = l, s.stride = {1, 1};
+        if (width > 1)
+            for (std::int32_t const m : {2, 4})
+                add(codegen::winograd_nest(s, codegen::default_winograd(s, set, m), set),
+                    "winograd " + std::to_string(m) + " " + std::to_string(width));
+    }
+    return out;
+}
+
+/// Contents of all buffers: small whole numbers, no element of what is written, nothing known of scratch memory.
+inline interpret::arrays contents(kernel const& k, std::uint64_t seed) {
+    random_stream r{seed};
+    interpret::arrays out;
+    for (auto const& b : k.buffers) {
+        auto const mark = b.scratch ? std::numeric_limits<double>::quiet_NaN() : interpret::untouched;
+        auto& a = out.emplace_back(static_cast<std::size_t>(b.elements()), mark);
+        if (!b.written && !b.scratch)
+            for (auto& v : a) v = static_cast<double>(r.below(9)) - 4;
+    }
+    return out;
+}
+
+/// The text of a program that runs each kernel on numbers of one file, its range whole and then in pieces, and writes
+/// all its buffers to another.
+inline std::string text_of(std::vector<kernel> const& kernels, isa const& set) {
+    std::string text = "#include <cstdio>\n#include <cstdlib>\n";
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        auto const n = std::to_string(i);
+        text += "namespace space_" + n + " {\n" + codegen::emit_cpp(kernels[i], set, "kernel_" + n) + "}\n";
+    }
+    text += "typedef void (*function)(void* const*, long, long);\n"
+            "static bool run(function f, long last, unsigned long scratch, int count, const unsigned long* sizes,\n"
+            "                FILE* in, FILE* out) {\n"
+            "    void* at[16];\n"
+            "    for (int i = 0; i < count; ++i)\n"
+            "        if (!(at[i] = malloc(sizes[i] * 4)) || fread(at[i], 4, sizes[i], in) != sizes[i]) return false;\n"
+            "    if (!(at[count] = aligned_alloc(64, scratch))) return false;\n"
+            "    f(at, 0, last);\n"
+            "    f(at, 0, last / 3), f(at, last / 3, last / 3), f(at, last / 3, last);\n"
+            "    for (int i = 0; i < count; ++i)\n"
+            "        if (fwrite(at[i], 4, sizes[i], out) != sizes[i]) return false;\n"
+            "    for (int i = 0; i <= count; ++i) free(at[i]);\n"
+            "    return true;\n"
+            "}\n"
+            "int main(int, char** argv) {\n"
+            "    FILE *in = fopen(argv[1], \"rb\"), *out = fopen(argv[2], \"wb\");\n"
+            "    if (!in || !out) return 2;\n";
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        auto const& k = kernels[i];
+        std::string sizes;
+        auto count = 0;
+        for (auto const& b : k.buffers)
+            if (!b.scratch) sizes += std::to_string(b.elements()) + ", ", ++count;
+        auto const n = std::to_string(i);
+        text += "    { const unsigned long sizes[] = {" + sizes + "};\n    if (!run(space_" + n + "::kernel_" + n +
+                ", " + std::to_string(k.parallel_extent) + ", " +
+                std::to_string(std::max<std::size_t>((codegen::scratch_bytes(k) + 63) / 64 * 64, 64)) + ", " +
+                std::to_string(count) + ", sizes, in, out)) return 3; }\n";
+    }
+    return text + "    return fclose(in) || fclose(out);\n}\n";
+}
+
+inline std::string quoted(std::string const& path) {
+    return "'" + path + "'";
+}
+
+/// What is wrong with the program that `compile` makes of the kernels and `run` starts: what they said, or a difference
+/// from the kernels as they are read; empty where nothing is. Both are words of a shell.
+inline std::string fault(std::vector<kernel> const& kernels, isa const& set, std::string const& compile,
+                         std::string const& run) {
+    scratch_folder const folder;
+    auto const source = folder.file("kernels.cpp", text_of(kernels, set)), program = folder / "kernels",
+               log = folder / "log";
+    std::vector<interpret::arrays> data;
+    {
+        std::ofstream in{folder / "in", std::ios::binary};
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+            data.push_back(contents(kernels[i], i));
+            for (std::size_t b = 0; b < data[i].size(); ++b)
+                if (!kernels[i].buffers[b].scratch)
+                    for (auto const v : data[i][b]) {
+                        auto const f = static_cast<float>(v);
+                        in.write(reinterpret_cast<char const*>(&f), sizeof f);
+                    }
+        }
+    }
+    auto const command = "( " + compile + " " + quoted(source) + " -o " + quoted(program) + " && " + run + " " +
+                         quoted(program) + " " + quoted(folder / "in") + " " + quoted(folder / "out") + " ) > " +
+                         quoted(log) + " 2>&1";
+    if (std::system(command.c_str()) != 0) {
+        std::ifstream said{log};
+        return std::string{std::istreambuf_iterator<char>{said}, {}}.substr(0, 4000) + "\nended by an error";
+    }
+    std::ifstream out{folder / "out", std::ios::binary};
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        auto const& k = kernels[i];
+        interpreted_kernel::machine m{k, data[i]};
+        m.run(0, k.parallel_extent);
+        for (std::size_t b = 0; b < data[i].size(); ++b) {
+            if (k.buffers[b].scratch) continue;
+            double largest = 1;
+            for (auto const v : data[i][b])
+                if (std::abs(v) < std::numeric_limits<double>::infinity()) largest = std::max(largest, std::abs(v));
+            for (std::size_t e = 0; e < data[i][b].size(); ++e) {
+                float got = 0;
+                if (!out.read(reinterpret_cast<char*>(&got), sizeof got)) return "too little was written";
+                auto const x = static_cast<double>(got), y = data[i][b][e];
+                if (!(std::abs(x - y) <= 1e-5 * largest || x == y || (x != x && y != y)))
+                    return k.name + ": element " + std::to_string(e) + " of buffer " + std::to_string(b) + " is " +
+                           std::to_string(x) + ", not " + std::to_string(y);
+            }
+        }
+    }
+    return {};
+}
+
+} // namespace kernel_program

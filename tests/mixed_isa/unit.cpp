@@ -1,0 +1,34 @@
+// One of several units of a program, each compiled for another instruction set: UNIT is what its function is called.
+#include <gsub/driver/build.hpp>
+#include <gsub/models/network_builder.hpp>
+#include <gsub/runtime/thread_pool.hpp>
+
+#include <vector>
+
+/// What a small network gives: by the evaluator, by the reference runtime, by kernels for any processor.
+std::vector<float> UNIT() {
+    using namespace gsub;
+    using namespace gsub::models;
+    graph g;
+    network_builder net{g, weight_source{3}};
+    auto x = net.input(dtype::f32, {1, 3, 23, 19}, "x");
+    x = net.relu("r0", net.conv("c0", x, {24, {7, 7}, {2, 2}, {3, 3}, 1, true}));
+    x = net.max_pool("m", x, {{3, 3}, {2, 2}, {1, 1}});
+    auto const a = net.relu("r1", net.conv("c1", x, {24, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+    x = net.relu6("r2", net.conv("dw", net.sum("s", a, x), {24, {3, 3}, {2, 2}, {1, 1}, 24, true}));
+    net.output(net.linear("fc", net.pooled_features(x), 11), "y");
+    auto const inputs = random_inputs(g, 1);
+    runtime::thread_pool threads{{.threads = 2}};
+    std::vector<float> out;
+    auto const keep = [&](tensor const& y) { out.insert(out.end(), y.data<float>().begin(), y.data<float>().end()); };
+    keep(evaluate_graph(g, inputs).value().at(0));
+    for (auto const generate : {false, true}) {
+        build_options options;
+        options.jit.use_cache = false;
+        options.generate = generate;
+        options.set = &codegen::baseline;
+        options.threads = &threads;
+        keep(build(g, host(), options).value().run(inputs, &threads).value().at(0));
+    }
+    return out;
+}
