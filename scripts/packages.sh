@@ -3,6 +3,8 @@
 build_packages="g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev libprotozero-dev libcli11-dev catch2 python3"
 # For ./test.sh --all: the second compiler with sanitizers and fuzzer, the formatter, Python and ONNX's own node tests.
 check_packages="clang-14 libclang-rt-14-dev libfuzzer-14-dev clang-format-14 python3-venv libonnx-testdata"
+# Used by tests which are skipped without them: kernels and programs for other processors.
+emulation_packages="g++-aarch64-linux-gnu qemu-user"
 
 step() {
     printf '== %s\n' "$*" >&2
@@ -36,4 +38,9 @@ require_packages() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update >&2
     # shellcheck disable=SC2086 # the list is split on purpose
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $missing >&2
+}
+
+# The same for packages that tests can do without.
+wish_for_packages() {
+    (require_packages "$@") || step "going on without: $(missing_packages "$@")"
 }

@@ -27,7 +27,7 @@ def session(engine, model, threads):
     request = compiled.create_infer_request()
 
     def run(values):
-        request.infer(values)
+        request.infer(values, share_inputs=True, share_outputs=True)
         return [request.get_output_tensor(i).data for i in range(len(compiled.outputs))]
     return run
 

@@ -76,11 +76,11 @@ def facts(rows):
 
 
 def markdown(machine, rows, plot=None):
+    versions = {**machine["versions"], "openvino": machine["versions"]["openvino"].partition("-")[0]}  # without the build
     out = [BEGIN, "", f"Measured on {machine['date']}:", ""]
     out += ["| | |", "|---|---|",
             f"| machine | {machine['processor']}, {plural(machine['cores'], 'core')}, {machine['isa']}; load before: {machine['load']:.1f} |",
-            "| versions | " + ", ".join(f"{NAMES[e]} {machine['versions'][e].split('-1')[0] if e == 'openvino' else machine['versions'][e]}"
-                                        for e in NAMES) + " |",
+            "| versions | " + ", ".join(f"{name} {versions[e]}" for e, name in NAMES.items()) + " |",
             f"| kernels compiled by | {machine['compiler']} |",
             f"| rounds | {machine['rounds']}, {machine['seconds']:g} s an engine |"]
     if machine["optimize"]:
@@ -169,7 +169,7 @@ def svg(machine, rows):
                 out.append(f'<rect x="{left}" y="{y + i * bar + 1}" width="{ratio * scale:.1f}" height="{bar - 2}" class="bar{i % 3}"/>')
                 if highest > least:
                     out.append(line(x(least), middle, x(highest), middle, "spread"))
-                out.append(text(x(highest) + 6, middle + 4, f"{ratio:.2f}", "text small"))
+                out.append(text(width - 20, middle + 4, f"{ratio:.2f}", "text small", "end"))
         y += step
     out.append(line(x(1), top - 6, x(1), bottom, "one"))
     note = f"{machine['date']}, {machine['processor']}, {machine['isa']}, batch 1, f32; above 1 gsub is faster"

@@ -14,7 +14,7 @@ import render
 
 MACHINE = {"bench": "machine", "date": "2026-01-02", "processor": "A <fast> one", "cores": 2, "isa": "avx512", "compiler": "g++ 12",
            "load": 0.25, "rounds": 3, "seconds": 1.5, "optimize": "", "winograd": "default",
-           "versions": {"gsub": "abc-dirty", "onnxruntime": "1.2.3", "openvino": "2026.1.0-12345-releases"}}
+           "versions": {"gsub": "abc-dirty", "onnxruntime": "1.2.3", "openvino": "2026.1.0-22345-abc-releases"}}
 
 
 def row(model, threads, ours, kind="model", variant=""):

@@ -54,18 +54,18 @@ double peak_memory() {
 
 answer bench(bench_request const& r, session const& s) {
     s.watch->on_progress({"load", 0, 0, r.model});
-    auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     auto const inputs = gsub::random_inputs(g, r.seed);
 
     auto const begin = clock::now();
     std::optional<gsub::runtime::executable> built;
     if (r.backend == "simd") {
-        built = build_simd(g, r.winograd, s);
+        built = build_simd(std::move(g), r.winograd, s);
     } else {
         gsub::build_options options;
         options.generate = false;
         options.threads = s.threads;
-        built = gsub::build(g, gsub::host(), options).value();
+        built = gsub::build(std::move(g), gsub::host(), options).value();
     }
     auto const build_seconds = since(begin);
     auto context = built->make_context();

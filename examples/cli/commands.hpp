@@ -61,7 +61,7 @@ struct run_request {
 answer run(run_request const& r, session const& s);
 
 /// Builds generated kernels; says which operators have none.
-gsub::runtime::executable build_simd(gsub::graph const& g, std::string const& winograd, session const& s);
+gsub::runtime::executable build_simd(gsub::graph g, std::string const& winograd, session const& s);
 
 struct bench_request {
     std::string model;

@@ -73,7 +73,7 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 
 } // namespace
 
-gsub::runtime::executable build_simd(gsub::graph const& g, std::string const& winograd, session const& s) {
+gsub::runtime::executable build_simd(gsub::graph g, std::string const& winograd, session const& s) {
     s.watch->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;
@@ -82,7 +82,7 @@ gsub::runtime::executable build_simd(gsub::graph const& g, std::string const& wi
     options.winograd.accuracy = winograd == "off"  ? winograd_accuracy::off
                                 : winograd == "f2" ? winograd_accuracy::f2
                                                    : winograd_accuracy::f4;
-    auto built = gsub::build(g, gsub::host(), options).value();
+    auto built = gsub::build(std::move(g), gsub::host(), options).value();
     std::map<std::string_view, std::size_t> reference;
     for (auto const& step : built.steps())
         if (step.kind.starts_with("reference ")) ++reference[std::string_view{step.kind}.substr(10)];
@@ -99,15 +99,16 @@ answer run(run_request const& r, session const& s) {
     if (r.precision != "native" && r.backend != "reference")
         throw error{error_code::usage, message({"--precision ", r.precision, " needs --backend reference"})};
     s.watch->on_progress({"load", 0, 0, r.model});
-    auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     require_computable(g, r.model);
     auto const inputs = inputs_of(r, g);
+    auto const names = g.info().output_names;
     gsub::evaluate_options const reference{
         .compute = r.precision == "f64" ? gsub::precision::f64 : gsub::precision::native, .threads = s.threads};
     std::vector<tensor> outputs;
     std::vector<double> seconds;
     std::optional<gsub::runtime::executable> built;
-    if (r.backend == "simd") built = build_simd(g, r.winograd, s);
+    if (r.backend == "simd") built = build_simd(std::move(g), r.winograd, s);
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
         s.watch->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();
@@ -126,7 +127,7 @@ answer run(run_request const& r, session const& s) {
         if (failed) throw error{error_code::environment, message({r.output_dir, ": ", failed.message()})};
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        auto const name = g.info().output_names[i];
+        auto const& name = names[i];
         gsub::io::json entry{{"name", name}, {"value", to_string(outputs[i])}};
         a.text += message({name, "  ", to_string(outputs[i]), "\n"});
         if (!r.output_dir.empty()) {

@@ -126,6 +126,19 @@ class Cli(unittest.TestCase):
         numbers = [struct.unpack("<10f", (self.at / way / "output_0.npy").read_bytes()[-40:]) for way in ("reference", "simd")]
         self.assertLess(max(abs(a - b) for a, b in zip(*numbers)), 1e-4 * max(map(abs, numbers[0])))
 
+    def test_double_precision_is_the_reference_runtimes(self):
+        digits = DIGITS / "digits.onnx"
+        self.gsub("run", digits, "--fill", 1, "--output-dir", "single")
+        self.gsub("--json", "j", "run", digits, "--fill", 1, "--precision", "f64", "--output-dir", "double")
+        told = json.loads((self.at / "j").read_text())
+        self.assertEqual(told["precision"], "f64")
+        self.assertGreater(told["peak_rss_mib"], 1)
+        single = struct.unpack("<10f", (self.at / "single/output_0.npy").read_bytes()[-40:])
+        double = struct.unpack("<10d", (self.at / "double/output_0.npy").read_bytes()[-80:])
+        apart = max(abs(a - b) for a, b in zip(single, double))
+        self.assertTrue(0 < apart < 1e-5 * max(map(abs, double)))
+        self.gsub("run", digits, "--fill", 1, "--precision", "f64", "--backend", "simd", exit=2)
+
     def test_the_cache_is_listed_collected_and_verified(self):
         self.assertIn("0 kernels", self.gsub("cache").stdout)
         self.gsub("run", DIGITS / "digits.onnx", "--fill", 1, "--backend", "simd")

@@ -35,21 +35,23 @@ struct build_options {
 /// The program of a graph: operators are grouped (`passes::fuse_groups`), each group becomes a generated kernel where
 /// there is a generator for it, else its operators are steps of the reference runtime; the `kind` of each step says
 /// which. Nodes with a kernel of the application are steps `extern Op`. Convolutions and poolings work on blocks of
-/// channels, and blocks are made and dissolved where they meet anything else. *Errors* `unsupported` naming every
-/// operator that nothing computes, dynamic shapes, or weights beyond the limit; those of `runtime::bind_kernels`.
-[[nodiscard]] result<runtime::program> plan(any_graph const& g, std::span<eval_row const> meaning,
-                                            codegen::isa const& set, build_options const& options = {});
+/// channels, and blocks are made and dissolved where they meet anything else. Weights
+/// that a kernel has packed are freed one by one where no copy of the graph shares them: a graph that is moved here
+/// does not keep them in memory twice. *Errors* `unsupported` naming every operator that nothing computes, dynamic
+/// shapes, or weights beyond the limit; those of `runtime::bind_kernels`.
+[[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
+                                            build_options const& options = {});
 
 /// Plans, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
 /// gets a note. *Errors* as `plan`; `environment` where the compiler fails.
-[[nodiscard]] result<runtime::executable> build(any_graph const& g, std::span<eval_row const> meaning,
-                                                target const& machine, build_options const& options = {});
+[[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,
+                                                build_options const& options = {});
 
 /// `build(graph).value().run(inputs)`
 template <class OpSet>
-[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> const& g, target const& machine = host(),
+[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine = host(),
                                                 build_options const& options = {}) {
-    return build(g, table_of<eval_row, OpSet>(), machine, options);
+    return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, options);
 }
 
 } // namespace gsub

@@ -110,6 +110,9 @@ public:
     [[nodiscard]] tensor const& constant_data(node_id n) const noexcept {
         return (*constants_)[record(n).payload]->data();
     }
+    /// Gives up the elements of a constant, which are freed where no other graph shares them. *Requires* that nobody
+    /// asks for them any more, by way of this node or of another that shares them.
+    void release_constant(node_id n);
     /// Position of an input in the signature.
     [[nodiscard]] std::size_t input_position(node_id n) const noexcept { return record(n).payload; }
 

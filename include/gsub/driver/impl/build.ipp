@@ -9,15 +9,15 @@
 
 namespace gsub {
 
-GSUB_INLINE result<runtime::program> plan(any_graph const& g, std::span<eval_row const> meaning,
-                                          codegen::isa const& set, build_options const& options) {
+GSUB_INLINE result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
+                                          build_options const& options) {
     try {
-        return detail::program_planner{g, meaning, set, options}.run();
+        return detail::program_planner{std::move(g), meaning, set, options}.run();
     } catch (error const& e) { return e; }
 }
 
-GSUB_INLINE result<runtime::executable> build(any_graph const& g, std::span<eval_row const> meaning,
-                                              target const& machine, build_options const& options) {
+GSUB_INLINE result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,
+                                              build_options const& options) {
     auto jit = options.jit;
     if (!jit.threads) jit.threads = options.threads;
     if (!jit.watch) jit.watch = options.watch;
@@ -31,7 +31,7 @@ GSUB_INLINE result<runtime::executable> build(any_graph const& g, std::span<eval
     }
     chosen.winograd = codegen::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
-    auto made = plan(g, meaning, options.set ? *options.set : codegen::isa_of(machine), chosen);
+    auto made = plan(std::move(g), meaning, options.set ? *options.set : codegen::isa_of(machine), chosen);
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;
     if (!made->kernels.empty()) {

@@ -47,7 +47,7 @@ public:
             position_[n.index] = next++;
         }
         planned_.assign(position_.size(), 0);
-        for (auto const& group : passes::fuse_groups(g_)) {
+        for (auto const& group : groups()) {
             auto rest = std::vector<node_id>(group);
             while (true) {
                 std::erase_if(rest, [&](node_id n) { return planned_[n.index] != 0; });
@@ -65,6 +65,7 @@ private:
         if (!options_.kernels.empty()) {
             bound_ = runtime::bind_kernels(g_, options_.kernels).value();
             g_ = bound_->graph;
+            g_.erase_dead();
         }
         auto missing = not_computable(g_, meaning_);
         std::erase_if(missing, [](problem const& p) { return p.reason == runtime::computed_by_user; });
@@ -81,6 +82,17 @@ private:
         folding.max_weight_bytes = options_.max_weight_bytes;
         folding.threads = options_.threads;
         fold_constants(g_, meaning_, folding).value();
+    }
+
+    // Groups of operators, and alone the nodes with a kernel of the user's, each after what it reads.
+    std::vector<std::vector<node_id>> groups() const {
+        auto found = passes::fuse_groups(g_);
+        if (!bound_ || bound_->steps.empty()) return found;
+        for (auto const& own : bound_->steps)
+            if (g_.live(own.first)) found.push_back({own.first});
+        std::sort(found.begin(), found.end(),
+                  [&](auto const& a, auto const& b) { return position_[a.back().index] < position_[b.back().index]; });
+        return found;
     }
 
     // ---- steps
@@ -222,6 +234,8 @@ private:
             return 0;
         std::vector<node_id> nodes{n};
         auto scaled = std::vector<float>(weights->data<float>().begin(), weights->data<float>().end());
+        weights.reset();
+        release(g_.operand(n, 1));
         std::vector<float> shifts;
         if (bias) shifts.assign(bias->data<float>().begin(), bias->data<float>().end());
         if (auto const next = only_reader({n, 0}); next && !e.bounded() && g_.is<ops::batch_norm>(*next))
@@ -435,6 +449,8 @@ private:
             auto packed = codegen::pack_matmul_weights(s, weights->data<float>(), transposed, set_);
             if (alpha != 1)
                 for (auto& v : packed) v *= static_cast<float>(alpha);
+            weights.reset();
+            release(y);
             values.push_back(add_constant(packed));
         } else {
             values.push_back(storage_of(y));
@@ -462,11 +478,26 @@ private:
         own.strides = strides;
         return own;
     }
+    // Rows a multiple of 4 KiB apart would all fall on the same few lines of a cache: then they have gaps, if their
+    // readers can do with that.
+    std::int32_t new_rows(value_id v, codegen::matmul_shape& s) {
+        constexpr std::int64_t apart = 4096 / sizeof(float);
+        bool gaps = s.n % apart == 0 && s.m >= 8;
+        g_.for_each_use(v, [&](use u) { gaps = gaps && (g_.is<ops::mat_mul>(u.user) || g_.is<ops::gemm>(u.user)); });
+        if (!gaps) return new_plain(v);
+        auto dims = g_.type(v).sizes();
+        dims.back() += 16;
+        s.y = codegen::array_view::contiguous(dims);
+        auto const to = add_temporary(static_cast<std::size_t>(s.y.elements) * sizeof(float));
+        add_view(v, to, s.y);
+        return to;
+    }
     // Where the only reader of a product permutes its dimensions, but not the last one, the product is stored so.
     std::int32_t new_product_result(value_id v, codegen::matmul_shape& s, std::vector<node_id>& taken) {
         auto reader = v.node;
         g_.for_each_use(v, [&](use u) { reader = u.user; });
-        if (g_.use_count(v) != 1 || reader == g_.results_node() || !g_.is<ops::transpose>(reader)) return new_plain(v);
+        if (g_.use_count(v) != 1 || reader == g_.results_node() || !g_.is<ops::transpose>(reader))
+            return new_rows(v, s);
         auto const& perm = g_.attributes<ops::transpose>(reader).perm;
         if (perm.empty() || perm.back() != static_cast<std::int64_t>(perm.size()) - 1) return new_plain(v);
         value_id const turned{reader, 0};
@@ -734,8 +765,8 @@ private:
 
     build_options const& options_;
     std::optional<runtime::bound_graph> bound_; // with the user's kernels, where there are any
-    std::vector<std::size_t> position_; // of nodes in the graph's order
-    std::vector<char> planned_;         // nodes
+    std::vector<std::size_t> position_;         // of nodes in the graph's order
+    std::vector<char> planned_;                 // nodes
 };
 
 } // namespace gsub::detail

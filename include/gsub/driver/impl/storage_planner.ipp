@@ -51,6 +51,15 @@ protected:
         return evaluate_graph(alone.graph, meaning_, {}).value()[v.port];
     }
 
+    // A constant that one operator reads, which has packed it.
+    void release(value_id v) {
+        if (!g_.is<ops::constant>(v.node) || g_.use_count(v) != 1 || plain_.contains(v)) return;
+        if (sharers_.empty())
+            for (auto n : g_.order())
+                if (g_.is<ops::constant>(n)) ++sharers_[&g_.constant_data(n)];
+        if (sharers_[&g_.constant_data(v.node)] == 1) g_.release_constant(v.node);
+    }
+
     // Elements of a value that is stored in blocks of channels, `[N, C/l, ..., l]`.
     std::int64_t blocked_elements(tensor_type const& t) const {
         auto const elements = blocked_layout{t.rank(), 1, set_.lanes()}.stored_elements(t.sizes());
@@ -190,7 +199,8 @@ protected:
     runtime::program made_;
     std::map<value_id, std::int32_t> plain_, blocked_;
     std::map<value_id, stored_view> views_;
-    std::map<std::string, std::int32_t> kernels_; // by their texts
+    std::map<std::string, std::int32_t> kernels_;  // by their texts
+    std::map<tensor const*, std::size_t> sharers_; // constants with these elements
 };
 
 } // namespace gsub::detail

@@ -71,6 +71,13 @@ GSUB_INLINE std::uint32_t any_graph::add_blob(tensor t) {
     return static_cast<std::uint32_t>(constants_->size() - 1);
 }
 
+GSUB_INLINE void any_graph::release_constant(node_id n) {
+    GSUB_ASSERT(is<ops::constant>(n), "elements of a constant are released");
+    if (constants_.use_count() > 1)
+        constants_ = std::make_shared<std::vector<std::shared_ptr<constant_blob const>>>(*constants_);
+    (*constants_)[record(n).payload] = std::make_shared<constant_blob const>(tensor{});
+}
+
 GSUB_INLINE node_id any_graph::append_node(std::uint16_t row, attributes_id attributes, std::uint32_t payload,
                                            std::span<value_id const> operands, std::span<type_id const> results) {
     node_id const id{static_cast<std::uint32_t>(nodes_.size())};

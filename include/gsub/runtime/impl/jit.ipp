@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace gsub::runtime {
@@ -111,8 +112,9 @@ GSUB_INLINE void check(kernel_source const& source, jit_options const& options) 
 /// Loads an object from memory: nothing on disk can change between check and use, and no folder needs to allow
 /// execution. *Errors* throws `environment`.
 [[nodiscard]] GSUB_INLINE loaded_kernel load_object(std::string_view object, std::string const& symbol) {
-    auto const fault = [&](std::string reason) {
-        return error{problem{error_code::environment, symbol, {}, message({"cannot be loaded: ", reason}), {}}};
+    auto const fault = [&](std::string reason, std::string hint = {}) {
+        reason.insert(0, "cannot be loaded: ");
+        return error{problem{error_code::environment, symbol, {}, std::move(reason), std::move(hint)}};
     };
     static std::atomic<std::uint64_t> counter{0};
     void* handle = nullptr;
@@ -136,7 +138,13 @@ GSUB_INLINE void check(kernel_source const& source, jit_options const& options) 
         if (auto const number = file ? write_all(file.get(), object) : errno) throw fault(system_text(number));
         file.reset();
         handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!handle) throw fault(reason.empty() ? ::dlerror() : reason);
+        if (!handle) {
+            if (reason.empty()) reason = ::dlerror();
+            struct statvfs system {};
+            if (::statvfs(folder.path().c_str(), &system) != 0 || !(system.f_flag & ST_NOEXEC)) throw fault(reason);
+            throw fault(message({folder.path(), " is on a file system that forbids execution: ", reason}),
+                        "set TMPDIR to a folder on another");
+        }
     }
     std::shared_ptr<void> shared(handle, [](void* h) { ::dlclose(h); });
     auto* const function = ::dlsym(handle, symbol.c_str());
