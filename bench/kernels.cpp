@@ -1,12 +1,16 @@
 // Generated kernels, one by one, as a share of the rate of multiply-adds that this process reaches on one core.
 #include "measurement.hpp"
+#include "overhead.hpp"
 #include "winograd.hpp"
+#ifdef GSUB_BENCH_ONEDNN
+#include "versus_onednn.hpp"
+#endif
 #include <gsub/cost/analytic.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/optimize.hpp>
 #include <gsub/models/catalogue.hpp>
 
-#include <cstring>
+#include <algorithm>
 #include <set>
 
 namespace {
@@ -44,13 +48,35 @@ struct measured_kernel {
 
 int main(int argc, char** argv) {
     std::vector<std::string> names(argv + 1, argv + argc);
-    auto const winograd = std::erase(names, "--winograd") > 0, cold = std::erase(names, "--cold") > 0;
+    auto const flag = [&](char const* name) { return std::erase(names, name) > 0; };
+    auto const winograd = flag("--winograd"), cold = flag("--cold"), onednn = flag("--onednn"),
+               overhead = flag("--overhead");
+    std::string only;
+    if (auto const at = std::find(names.begin(), names.end(), "--only"); at != names.end()) {
+        if (at + 1 == names.end() || !onednn || (at[1] != "depthwise" && at[1] != "convolution" && at[1] != "product"))
+            return std::fprintf(stderr, "--onednn --only depthwise|convolution|product\n"), 2;
+        only = at[1];
+        names.erase(at, at + 2);
+    }
+    for (auto const& name : names)
+        if (!models::find_model(name)) return std::fprintf(stderr, "no model %s\n", name.c_str()), 2;
+#ifdef GSUB_BENCH_ONEDNN
+    if (onednn && !bench::onednn_layer::alone())
+        return std::fprintf(stderr, "this oneDNN cannot be told to use one thread\n"), 2;
+#else
+    if (onednn)
+        return std::fprintf(stderr, "built without oneDNN: install it (Debian: libdnnl-dev) and configure again\n"), 2;
+#endif
     if (names.empty()) names = {"resnet50", "mobilenet_v2", "inception_v3", "squeezenet1_1"};
     auto const machine = host();
     auto const& set = codegen::isa_of(machine);
     bench::reporter report{"kernels"};
     if (winograd) {
         bench::compare_winograd(names, {.cold = cold}, report);
+        return report.finish();
+    }
+    if (overhead) {
+        bench::measure_overhead(report);
         return report.finish();
     }
 
@@ -65,13 +91,17 @@ int main(int argc, char** argv) {
     auto const peak_rate = [&] {
         return 12.0 * 2 * set.lanes() * turns / bench::seconds_of([&] { run_peak(peak_address, 0, turns); });
     };
+#ifdef GSUB_BENCH_ONEDNN
+    if (onednn) {
+        bench::compare_onednn(names, {.only = only}, peak_rate, report);
+        return report.finish();
+    }
+#endif
 
     std::vector<measured_kernel> kernels;
     std::set<std::string> seen;
     for (auto const& name : names) {
-        auto const* const entry = models::find_model(name);
-        if (!entry) return std::fprintf(stderr, "no model %s\n", name.c_str()), 2;
-        auto const g = entry->build(1);
+        auto const g = models::find_model(name)->build(1);
         auto const better = optimize(g, cost::roofline{}, {.alpha = 1.05}).value();
         auto const p = plan(better, table_of<eval_row, standard_ops>(), set).value();
         auto const loaded = runtime::load_kernels(p.kernels, with).value();

@@ -35,6 +35,9 @@ template <class F>
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// Which side of its budget a median must lie on.
+enum class budget_kind { at_most, at_least };
+
 /// Collects figures, prints each as a JSON line at once and all as a table at the end. Counts those beyond their
 /// budgets.
 class reporter {
@@ -47,16 +50,9 @@ public:
         std::fprintf(stderr, "%s on %s, %u threads\n", name_.c_str(), machine.key().c_str(), machine.threads);
     }
     /// A figure in `unit`, least and most over repeats; budget 0: none.
-    void add(std::string const& what, std::string const& on, sample const& s, std::string_view unit,
-             double budget = 0) {
-        gsub::io::json line{
-            {"bench", name_},       {"what", what},     {"on", on},        {"unit", unit},
-            {"median", s.median()}, {"least", s.at(0)}, {"most", s.at(1)}, {"repeats", s.values.size()}};
-        auto const within = budget <= 0 || s.median() <= budget;
-        if (budget > 0) line["budget"] = budget, line["within"] = within;
-        beyond_ += !within;
-        std::printf("%s\n", line.dump().c_str());
-        std::fflush(stdout);
+    void add(std::string const& what, std::string const& on, sample const& s, std::string_view unit, double budget = 0,
+             budget_kind kind = budget_kind::at_most) {
+        auto const within = line(what, on, s, unit, budget, kind);
         auto const text = [&](double v) { // a ratio has no prefix
             return unit == "x" ? gsub::message({gsub::report::fixed(v, 2), " x"}) : gsub::report::human(v, unit);
         };
@@ -65,6 +61,19 @@ public:
                     budget <= 0 ? ""
                     : within    ? "yes"
                                 : "NO"});
+    }
+    /// The same without a row in the table; whether the median is within its budget.
+    bool line(std::string const& what, std::string const& on, sample const& s, std::string_view unit, double budget = 0,
+              budget_kind kind = budget_kind::at_most) {
+        gsub::io::json line{
+            {"bench", name_},       {"what", what},     {"on", on},        {"unit", unit},
+            {"median", s.median()}, {"least", s.at(0)}, {"most", s.at(1)}, {"repeats", s.values.size()}};
+        auto const within = budget <= 0 || (kind == budget_kind::at_most ? s.median() <= budget : s.median() >= budget);
+        if (budget > 0) line["budget"] = budget, line["within"] = within;
+        beyond_ += !within;
+        std::printf("%s\n", line.dump().c_str());
+        std::fflush(stdout);
+        return within;
     }
     /// Prints the table; the exit status of the program.
     [[nodiscard]] int finish() const {

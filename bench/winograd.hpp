@@ -1,13 +1,9 @@
 // Winograd kernels beside the direct ones, for each distinct 3x3 convolution of stride 1 of some models.
 #pragma once
 
+#include "layers.hpp"
 #include "measurement.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
 #include <gsub/codegen/winograd.hpp>
-#include <gsub/ir/ops.hpp>
-#include <gsub/models/catalogue.hpp>
-#include <gsub/runtime/jit.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
 #include <memory>
@@ -46,30 +42,15 @@ inline std::vector<std::pair<std::string, codegen::conv2d_shape>> convolutions_o
         auto const g = entry->build(1);
         for (auto const n : g.order()) {
             if (!g.is<ops::conv>(n)) continue;
-            auto const &in = g.type(g.operand(n, 0)), &out = g.type({n, 0}), &w = g.type(g.operand(n, 1));
-            auto const& a = g.attributes<ops::conv>(n);
-            if (in.rank() != 4) continue;
-            codegen::conv2d_shape s;
-            s.in_channels = in.dims[1].size(), s.out_channels = out.dims[1].size(), s.groups = a.group;
-            for (std::size_t i = 0; i < 2; ++i) {
-                s.in[i] = in.dims[i + 2].size(), s.kernel[i] = w.dims[i + 2].size();
-                s.stride[i] = a.strides[i], s.dilation[i] = a.dilations[i];
-                s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
-            }
-            s.bias = true, s.low = 0;
-            if (!codegen::winograd_applies(s) || s.in_channels < lanes / 2) continue;
+            auto const shape = conv2d_of(g, n, lanes);
+            if (!shape || !shape->blocked_input || !codegen::winograd_applies(*shape)) continue;
+            auto const& s = *shape;
             auto text = message({s.in_channels, " -> ", s.out_channels, ", ", s.out(0), " x ", s.out(1),
                                  s.pads == std::array<std::int64_t, 4>{} ? ", no pads" : ""});
             if (seen.insert(text).second) found.emplace_back(std::move(text), s);
         }
     }
     return found;
-}
-
-inline tensor random_tensor(std::int64_t elements, std::uint64_t seed) {
-    auto t = tensor::zeros(dtype::f32, ints{elements});
-    fill_random(t, random_stream{seed});
-    return t;
 }
 
 inline void run(conv_variant& v, std::vector<void*> const& buffers, executor& threads) {
@@ -105,7 +86,7 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
         options.threads = count;
         for (auto const& [name, s] : layers) {
             auto const chosen = codegen::choose_winograd(s, set, options);
-            auto const weights = detail::random_tensor(s.out_channels * s.in_channels * 9, 1);
+            auto const weights = random_tensor(s.out_channels * s.in_channels * 9, 1);
             std::vector<detail::conv_variant> variants(3);
             std::vector<runtime::kernel_source> sources;
             for (std::size_t i = 0; i < 3; ++i) {
@@ -138,7 +119,7 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
             std::vector<tensor> memory;
             std::vector<void*> addresses;
             for (std::size_t i = 0; i < b.size(); ++i) {
-                memory.push_back(detail::random_tensor(i == 1 ? 1 : b[i].elements(), i));
+                memory.push_back(random_tensor(i == 1 ? 1 : b[i].elements(), i));
                 addresses.push_back(memory.back().mutable_raw().data());
             }
             sample direct, of[2];

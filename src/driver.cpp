@@ -3,6 +3,7 @@
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/compile.ipp>
 #include <gsub/driver/impl/compile_text.ipp>
+#include <gsub/driver/impl/measured_kernels.ipp>
 #include <gsub/driver/impl/optimize.ipp>
 #include <gsub/driver/impl/program_planner.ipp>
 #include <gsub/driver/impl/storage_planner.ipp>

@@ -38,7 +38,8 @@ struct optimize_request {
     std::string cost = "roofline";
     std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the library's
     std::string split_cost = "free";
-    std::string profile; ///< file of measured times, empty: none
+    std::string profile;               ///< file of measured times, empty: none
+    std::string backend = "reference"; ///< whose times `measured` takes; or `simd`
     std::uint64_t budget = 1000;
     std::optional<double> seconds;
     std::uint64_t seed = 1;

@@ -79,6 +79,9 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"free", "copy"}));
     optimize->add_option("--profile", o.profile, "measured times are read from and added to this file")
         ->type_name("FILE");
+    optimize
+        ->add_option("--backend", o.backend, "what --cost measured times: operators one by one, or generated kernels")
+        ->check(CLI::IsMember({"reference", "simd"}));
     optimize->add_option("--budget", o.budget, "graphs expanded at most");
     optimize->add_option("--time", o.seconds, "seconds of search at most")->type_name("S");
     optimize->add_option("--seed", o.seed, "seed of the inputs that --verify uses");

@@ -3,6 +3,7 @@
 #include <gsub/cost.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/driver.hpp>
+#include <gsub/driver/measured_kernels.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>
 #include <gsub/report/json.hpp>
@@ -23,6 +24,8 @@ using gsub::problem;
 template <class Use>
 auto with_cost(optimize_request const& r, session const& s, Use&& use) {
     auto const splits = r.split_cost == "copy" ? gsub::cost::split_cost::copy : gsub::cost::split_cost::free;
+    if (r.backend != "reference" && r.cost != "measured")
+        throw error{error_code::usage, message({"--backend ", r.backend, " needs --cost measured"})};
     if (r.cost == "flops") return use(gsub::cost::flop_cost{});
     if (r.cost == "bytes") return use(gsub::cost::byte_cost{splits});
     if (r.cost == "peak_memory") return use(gsub::cost::peak_memory{});
@@ -30,8 +33,16 @@ auto with_cost(optimize_request const& r, session const& s, Use&& use) {
         auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
         if (known.skipped() > 0)
             s.watch->on_note(message({r.profile, ": ", known.skipped(), " lines are no records and were passed over"}));
-        auto const model =
-            gsub::cost::measured::over<gsub::standard_ops>(std::move(known), {.threads = s.threads, .watch = s.watch});
+        gsub::cost::measure_options const measuring{.threads = s.threads, .watch = s.watch};
+        if (r.backend == "simd") {
+            auto const model = gsub::measured_kernels::over<gsub::standard_ops>(std::move(known), measuring).value();
+            auto done = use(model);
+            if (model.unmeasured() > 0)
+                s.watch->on_note(
+                    message({model.unmeasured(), " kinds of kernels cannot be built; the roofline has priced them"}));
+            return done;
+        }
+        auto const model = gsub::cost::measured::over<gsub::standard_ops>(std::move(known), measuring);
         auto done = use(model);
         if (model.unmeasured() > 0)
             s.watch->on_note(

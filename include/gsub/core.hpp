@@ -13,3 +13,4 @@
 #include <gsub/core/small_vector.hpp>
 #include <gsub/core/strong.hpp>
 #include <gsub/core/target.hpp>
+#include <gsub/core/thread_scratch.hpp>

@@ -55,7 +55,7 @@ TEST_CASE("inputs are read where they lie, aligned as their elements alone, and 
     }
 }
 
-TEST_CASE("building and running leave rounding, flags of traps and the locale's texts as they are") {
+TEST_CASE("building and running keep the direction of rounding") {
     auto const g = odd_net();
     auto const x = random_inputs(g, 3);
     auto const want = built(g, true).run(x).value();

@@ -59,6 +59,7 @@ NOT_IN_UMBRELLA = {
     "gsub/io/json.hpp": "includes nlohmann/json, which few programs need",
     "gsub/report/json.hpp": "includes nlohmann/json, which few programs need",
     "gsub/cost/measured.hpp": "includes nlohmann/json, which few programs need",
+    "gsub/driver/measured_kernels.hpp": "includes nlohmann/json, which few programs need",
     "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
 }
 

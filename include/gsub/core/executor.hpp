@@ -5,6 +5,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -50,6 +51,12 @@ public:
     /// Calls `body(i)` once for each i in [0, count) and returns when all are done. The first exception is rethrown.
     virtual void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) = 0;
 };
+
+/// Pieces that the positions of a loop are cut into for so many threads: several for each, so that one that is held up
+/// leaves its share to the others.
+[[nodiscard]] constexpr std::int64_t pieces_of_loop(std::int64_t positions, std::int64_t threads) noexcept {
+    return std::min(positions, 8 * threads);
+}
 
 /// Runs everything on the calling thread, in order.
 class inline_executor final : public executor {

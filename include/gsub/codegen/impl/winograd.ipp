@@ -2,6 +2,7 @@
 
 #include <gsub/codegen/register_tile.hpp>
 #include <gsub/codegen/winograd.hpp>
+#include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
 
 #include <algorithm>
@@ -235,23 +236,25 @@ GSUB_INLINE std::vector<float> pack_winograd_weights(conv2d_shape const& s, wino
     g.push_back({0, 0, 1});
     std::vector<float> packed(static_cast<std::size_t>(z.groups * z.points * z.in_blocks * z.l * c.vectors * z.l),
                               0.0f);
+    auto const point = static_cast<std::size_t>(z.in_blocks * z.l * c.vectors * z.l); // from one to the next
     // The filters of a vector of output channels one after another: they share cache lines.
-    for (std::int64_t f = 0; f < z.out_blocks * s.in_channels * z.l; ++f) {
-        auto const lane = f % z.l, i = f / z.l % s.in_channels, block = f / z.l / s.in_channels;
-        if (block * z.l + lane >= s.out_channels) continue;
-        auto const* const w = weights.data() + ((block * z.l + lane) * s.in_channels + i) * 9;
-        std::array<std::array<double, 3>, 6> rows{};
-        for (std::size_t r = 0; r < t; ++r)
-            for (std::size_t k = 0; k < 3; ++k)
-                rows[r][k] = g[r][0] * static_cast<double>(w[k]) + g[r][1] * static_cast<double>(w[3 + k]) +
-                             g[r][2] * static_cast<double>(w[6 + k]);
-        for (std::size_t p = 0; p < t * t; ++p) {
-            auto const point = block / c.vectors * z.points + static_cast<std::int64_t>(p);
-            auto const at = ((point * z.in_blocks * z.l + i) * c.vectors + block % c.vectors) * z.l + lane;
-            auto const &r = rows[p / t], &q = g[p % t];
-            packed[static_cast<std::size_t>(at)] = static_cast<float>(r[0] * q[0] + r[1] * q[1] + r[2] * q[2]);
+    for (std::int64_t block = 0; block < z.out_blocks; ++block)
+        for (std::int64_t i = 0; i < s.in_channels; ++i) {
+            auto const first =
+                ((block / c.vectors * z.points * z.in_blocks * z.l + i) * c.vectors + block % c.vectors) * z.l;
+            for (std::int64_t lane = 0; lane < std::min(z.l, s.out_channels - block * z.l); ++lane) {
+                auto const* const w = weights.data() + ((block * z.l + lane) * s.in_channels + i) * 9;
+                auto* to = packed.data() + first + lane;
+                for (std::size_t r = 0; r < t; ++r) {
+                    std::array<double, 3> row;
+                    for (std::size_t k = 0; k < 3; ++k)
+                        row[k] = g[r][0] * static_cast<double>(w[k]) + g[r][1] * static_cast<double>(w[3 + k]) +
+                                 g[r][2] * static_cast<double>(w[6 + k]);
+                    for (std::size_t q = 0; q < t; ++q, to += point)
+                        *to = static_cast<float>(row[0] * g[q][0] + row[1] * g[q][1] + row[2] * g[q][2]);
+                }
+            }
         }
-    }
     return packed;
 }
 
@@ -352,7 +355,7 @@ GSUB_INLINE double winograd_cycles(conv2d_shape const& s, winograd_config const&
                each = z.whole_rows ? z.row_blocks : z.column_blocks;
     auto const whole = position(z.block), tail = position(last);
     // Threads take pieces, a few for each, as the executor cuts them.
-    auto const positions = ends * each, pieces = std::min(positions, 4 * std::int64_t{options.threads});
+    auto const positions = ends * each, pieces = pieces_of_loop(positions, std::int64_t{options.threads});
     std::vector<double> busy(options.threads, 0.0);
     for (std::int64_t k = 0; k < pieces; ++k) {
         auto const begin = positions * k / pieces, end = positions * (k + 1) / pieces;

@@ -327,7 +327,7 @@ void run_step(@name@_context& c, step const& s) {
         run_range(c, s, 0, s.positions);
         return;
     }
-    work_of_step w{&c, &s, s.positions < 4 * workers ? s.positions : 4 * workers};
+    work_of_step w{&c, &s, s.positions < 8 * workers ? s.positions : 8 * workers};
     c.threads.parallel_for(c.threads.user, static_cast<std::size_t>(w.pieces), run_piece, &w);
 }
 

@@ -57,6 +57,7 @@ public:
             }
         }
         for (std::size_t i = 0; i < g_.output_count(); ++i) add_output(i);
+        pack_all(options_.threads);
         return std::move(made_);
     }
 
@@ -64,7 +65,7 @@ private:
     void check() {
         if (!options_.kernels.empty()) {
             bound_ = runtime::bind_kernels(g_, options_.kernels).value();
-            g_ = bound_->graph;
+            g_ = std::move(bound_->graph);
             g_.erase_dead();
         }
         auto missing = not_computable(g_, meaning_);
@@ -198,7 +199,9 @@ private:
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
         s.in = {1, type.dims[2].size() * type.dims[3].size()};
         if (!lines || s.groups == 1) return 0;
-        return add_conv(s, {n}, lines->scale, lines->shift, {});
+        std::int64_t const dims[] = {s.groups};
+        auto const weights = tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{lines->scale});
+        return add_conv(s, {n}, weights, {}, lines->shift, {});
     }
 
     std::size_t plan_conv(node_id n) {
@@ -233,24 +236,22 @@ private:
         else if (a.act != activation::none)
             return 0;
         std::vector<node_id> nodes{n};
-        auto scaled = std::vector<float>(weights->data<float>().begin(), weights->data<float>().end());
-        weights.reset();
         release(g_.operand(n, 1));
-        std::vector<float> shifts;
+        std::vector<float> scale, shifts;
         if (bias) shifts.assign(bias->data<float>().begin(), bias->data<float>().end());
         if (auto const next = only_reader({n, 0}); next && !e.bounded() && g_.is<ops::batch_norm>(*next))
             if (auto const lines = lines_of(*next)) {
-                auto const per_channel = scaled.size() / lines->scale.size();
-                for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] *= lines->scale[i / per_channel];
+                scale = lines->scale;
                 shifts.resize(lines->shift.size(), 0.0f);
                 for (std::size_t c = 0; c < shifts.size(); ++c)
                     shifts[c] = shifts[c] * lines->scale[c] + lines->shift[c];
                 nodes.push_back(*next);
             }
-        return add_conv(s, std::move(nodes), scaled, shifts, e);
+        return add_conv(s, std::move(nodes), std::move(*weights), std::move(scale), shifts, e);
     }
-    // A convolution of the first operand of the first node, with what follows the last.
-    std::size_t add_conv(codegen::conv2d_shape s, std::vector<node_id> nodes, std::span<float const> weights,
+    // A convolution of the first operand of the first node, with what follows the last. Weights are scaled by output
+    // channels, if at all.
+    std::size_t add_conv(codegen::conv2d_shape s, std::vector<node_id> nodes, tensor weights, std::vector<float> scale,
                          std::span<float const> bias, epilogue e) {
         auto const x = g_.operand(nodes.front(), 0);
         auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
@@ -260,9 +261,19 @@ private:
         s.residual = e.residual.valid();
         s.low = e.low, s.high = e.high;
         auto const tiles = codegen::choose_winograd(s, set_, options_.winograd);
-        auto const packed = tiles ? codegen::pack_winograd_weights(s, *tiles, weights, set_)
-                                  : codegen::pack_conv2d_weights(s, weights, set_);
-        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x), add_constant(packed)};
+        auto const pack = [s, tiles, set = set_, weights = std::move(weights), scale = std::move(scale)] {
+            auto const given = weights.data<float>();
+            std::vector<float> scaled;
+            if (!scale.empty()) {
+                scaled.assign(given.begin(), given.end());
+                auto const per_channel = scaled.size() / scale.size();
+                for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] *= scale[i / per_channel];
+            }
+            auto const from = scale.empty() ? given : std::span<float const>{scaled};
+            return tiles ? codegen::pack_winograd_weights(s, *tiles, from, set)
+                         : codegen::pack_conv2d_weights(s, from, set);
+        };
+        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x), add_packed(pack)};
         if (s.bias) values.push_back(add_constant(filled_up(bias)));
         if (s.residual) values.push_back(blocked(e.residual));
         values.push_back(add_blocked({nodes.back(), 0}));
@@ -446,12 +457,16 @@ private:
 
         std::vector<std::int32_t> values{storage_of(x)};
         if (s.constant) {
-            auto packed = codegen::pack_matmul_weights(s, weights->data<float>(), transposed, set_);
-            if (alpha != 1)
-                for (auto& v : packed) v *= static_cast<float>(alpha);
-            weights.reset();
             release(y);
-            values.push_back(add_constant(packed));
+            values.push_back(
+                add_packed([n = s.n, k = s.k, alpha, transposed, set = set_, weights = std::move(*weights)] {
+                    codegen::matmul_shape of;
+                    of.n = n, of.k = k;
+                    auto packed = codegen::pack_matmul_weights(of, weights.data<float>(), transposed, set);
+                    if (alpha != 1)
+                        for (auto& v : packed) v *= static_cast<float>(alpha);
+                    return packed;
+                }));
         } else {
             values.push_back(storage_of(y));
         }

@@ -3,6 +3,7 @@
 #include <gsub/codegen/emit_cpp.hpp>
 #include <gsub/codegen/lower.hpp>
 #include <gsub/codegen/row_kernel.hpp>
+#include <gsub/core/executor.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/blocked_layout.hpp>
@@ -11,6 +12,7 @@
 #include <gsub/runtime/program.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -51,7 +53,26 @@ protected:
         return evaluate_graph(alone.graph, meaning_, {}).value()[v.port];
     }
 
-    // A constant that one operator reads, which has packed it.
+    // Weights in the order of a kernel: made when the plan stands, several at a time.
+    std::int32_t add_packed(std::function<std::vector<float>()> make) {
+        packings_.push_back({add_value({runtime::residence::constant}), std::move(make)});
+        return packings_.back().value;
+    }
+    void pack_all(executor* threads) {
+        auto const one = [&](std::size_t i) {
+            auto& p = packings_[i];
+            auto const elements = p.make();
+            p.make = nullptr; // frees what it was made of
+            std::int64_t const dims[] = {static_cast<std::int64_t>(elements.size())};
+            auto& value = made_.values[static_cast<std::size_t>(p.value)];
+            value.data = tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{elements});
+            value.size = value.data.size_bytes();
+        };
+        inline_executor alone;
+        (threads ? *threads : static_cast<executor&>(alone)).parallel_for(packings_.size(), one);
+    }
+
+    // A constant that one operator reads, which packs it.
     void release(value_id v) {
         if (!g_.is<ops::constant>(v.node) || g_.use_count(v) != 1 || plain_.contains(v)) return;
         if (sharers_.empty())
@@ -199,6 +220,11 @@ protected:
     runtime::program made_;
     std::map<value_id, std::int32_t> plain_, blocked_;
     std::map<value_id, stored_view> views_;
+    struct packing {
+        std::int32_t value;
+        std::function<std::vector<float>()> make;
+    };
+    std::vector<packing> packings_;
     std::map<std::string, std::int32_t> kernels_;  // by their texts
     std::map<tensor const*, std::size_t> sharers_; // constants with these elements
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/thread_scratch.hpp>
 #include <gsub/eval/elementwise.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
@@ -162,7 +163,6 @@ void reference_kernel<ops::conv>::run(kernel<T>& k) {
         (std::int64_t{1} << 18) / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(depth, 1), 48, 1024);
     auto const pieces = (area_out + piece - 1) / piece;
     auto const work = [&](std::size_t index) {
-        thread_local std::vector<T> columns;
         auto const job = static_cast<std::int64_t>(index);
         auto const begin = job % pieces * piece, end = std::min(area_out, begin + piece);
         auto const g = job / pieces % a.group, n = job / pieces / a.group;
@@ -170,11 +170,12 @@ void reference_kernel<ops::conv>::run(kernel<T>& k) {
         auto const* columns_at = input + begin;
         auto columns_row = area_in;
         if (!plain) {
-            columns.resize(static_cast<std::size_t>(depth * (end - begin)));
+            auto* const columns =
+                static_cast<T*>(thread_scratch(static_cast<std::size_t>(depth * (end - begin)) * sizeof(T)));
             for (std::int64_t c = 0; c < inputs; ++c)
                 detail::gather_columns(a, x.subspan(2), w.subspan(2), y.subspan(2), input + c * area_in, begin, end,
-                                       columns.data() + c * area_k * (end - begin));
-            columns_at = columns.data();
+                                       columns + c * area_k * (end - begin));
+            columns_at = columns;
             columns_row = end - begin;
         }
         auto* const to = out + (n * y[1] + g * outputs) * area_out + begin;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/core/thread_scratch.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/memory_planner.hpp>
 
@@ -17,29 +18,6 @@ namespace gsub::runtime {
 
 namespace detail {
 using kernel_call = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end);
-
-// Memory of the calling thread for one kernel after the other, kept for the next: at least so many bytes, aligned to
-// 64. Nothing is allocated where an earlier kernel needed as much.
-GSUB_INLINE void* thread_scratch(std::size_t size) {
-    struct block {
-        void* at = nullptr;
-        std::size_t size = 0;
-        block() = default;
-        block(block const&) = delete;
-        block& operator=(block const&) = delete;
-        ~block() { std::free(at); }
-    };
-    thread_local block own;
-    if (own.size < size) {
-        constexpr std::size_t unit = std::size_t{1} << 16;
-        auto const rounded = (size + unit - 1) / unit * unit;
-        auto* const grown = std::aligned_alloc(unit, rounded);
-        if (!grown) throw std::bad_alloc{};
-        std::free(own.at);
-        own.at = grown, own.size = rounded;
-    }
-    return own.at;
-}
 } // namespace detail
 
 struct executable::state {
@@ -57,7 +35,7 @@ struct executable::state {
         auto const workers = static_cast<std::int64_t>(threads.concurrency());
         // Little work is not worth waking other threads for.
         if (workers == 1 || s.positions == 1 || s.operations < 2e5) return call(s, f, at, 0, s.positions);
-        auto const pieces = std::min(s.positions, 4 * workers);
+        auto const pieces = pieces_of_loop(s.positions, workers);
         threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
             auto const piece = static_cast<std::int64_t>(k);
             call(s, f, at, s.positions * piece / pieces, s.positions * (piece + 1) / pieces);
@@ -69,7 +47,7 @@ struct executable::state {
         std::array<void*, 64> own;
         GSUB_ASSERT(s.values.size() < own.size(), "a kernel with scratch memory has less than 64 buffers");
         std::copy_n(at, s.values.size(), own.begin());
-        own[s.values.size()] = detail::thread_scratch(s.scratch);
+        own[s.values.size()] = thread_scratch(s.scratch);
         f(own.data(), begin, end);
     }
 };

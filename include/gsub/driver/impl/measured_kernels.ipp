@@ -1,0 +1,199 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/driver/measured_kernels.hpp>
+#include <gsub/passes/fuse.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace gsub {
+
+namespace detail {
+
+// A group of operators on its own, and a text that is equal for groups that take one time.
+struct lone_group {
+    any_graph graph;
+    std::string ops, signature;
+};
+
+class group_reader {
+public:
+    group_reader(any_graph const& g, std::span<node_id const> nodes)
+        : g_(g), nodes_(nodes), made_{any_graph{g.operators()}, {}, {}} {}
+
+    // Nothing where a size is not known.
+    std::optional<lone_group> run() {
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            auto const n = nodes_[i];
+            made_.ops +=
+                message({i == 0 ? "" : "+", g_.op(n).domain, g_.op(n).domain.empty() ? "" : ".", g_.op(n).name});
+            made_.signature += i == 0 ? "(" : " (";
+            small_vector<value_id, 6> operands;
+            for (auto v : g_.operands(n)) {
+                if (operands.size() > 0) made_.signature += ' ';
+                operands.push_back(bring(v));
+            }
+            made_.signature += ")->";
+            small_vector<type_id, 4> types;
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port) types.push_back(g_.type_of({n, port}));
+            auto const copy = made_.graph.append_node(g_.row(n), g_.attributes(n), 0, operands, types);
+            for (std::uint32_t port = 0; port < types.size(); ++port) {
+                value_id const v{n, port};
+                if (!types[port]->is_static()) return std::nullopt;
+                name(v, {copy, port});
+                bool outside = false;
+                g_.for_each_use(
+                    v, [&](use u) { outside |= std::find(nodes_.begin(), nodes_.end(), u.user) == nodes_.end(); });
+                if (outside) outputs_.push_back({copy, port});
+                made_.signature += message({port == 0 ? "" : ",", to_string(*types[port]), outside ? "*" : ""});
+            }
+            for (auto const& value : g_.attributes(n).values()) made_.signature += message({";", to_string(value)});
+        }
+        if (!known_sizes_) return std::nullopt;
+        made_.graph.set_outputs(outputs_);
+        return std::move(made_);
+    }
+
+private:
+    struct entry {
+        value_id here;
+        std::size_t number;
+    };
+    void name(value_id v, value_id here) {
+        auto const number = moved_.size();
+        moved_[v] = {here, number};
+    }
+
+    value_id bring(value_id v) {
+        if (!v.valid()) {
+            made_.signature += '_';
+            return v;
+        }
+        if (auto const found = moved_.find(v); found != moved_.end()) {
+            made_.signature += message({"%", found->second.number});
+            return found->second.here;
+        }
+        auto const& type = g_.type(v);
+        made_.signature += to_string(type);
+        value_id here;
+        if (!type.is_static()) {
+            known_sizes_ = false;
+        } else if (g_.is<ops::constant>(v.node)) {
+            // Integers choose and shape; a single number may choose a kernel, such as the exponent 2.
+            if (!is_floating(type.element) || *type.elements() == 1) {
+                auto const h = g_.blob(v.node)->hash();
+                made_.signature += message({"=", h.high, ".", h.low});
+            }
+            made_.signature += 'c';
+            here = made_.graph.add_constant(g_.constant_data(v.node));
+        } else if (g_.constant(v)) { // weight arithmetic, done before the kernel runs
+            auto t = tensor::uninitialized(type.element, type.sizes());
+            fill_random(t, random_stream{1}.split(moved_.size()));
+            made_.signature += 'c';
+            here = made_.graph.add_constant(std::move(t));
+        } else {
+            auto row_major = type;
+            row_major.arrangement = {};
+            here = made_.graph.add_input(row_major, {});
+        }
+        name(v, here);
+        return here;
+    }
+
+    any_graph const& g_;
+    std::span<node_id const> nodes_;
+    lone_group made_;
+    std::map<value_id, entry> moved_;
+    std::vector<value_id> outputs_;
+    bool known_sizes_ = true;
+};
+
+// Whether a step is there only because its group stands alone.
+GSUB_INLINE bool only_arranges(runtime::program_step const& s) {
+    return s.kernel < 0 &&
+           (s.kind == "copy" || s.kind == "to blocks of channels" || s.kind == "from blocks of channels");
+}
+
+} // namespace detail
+
+GSUB_INLINE result<measured_kernels> measured_kernels::make(std::span<eval_row const> meaning, cost::profile p,
+                                                            cost::measure_options measuring, build_options building,
+                                                            target const& machine) {
+    auto const compiler = runtime::find_compiler(building.compiler);
+    if (!compiler) return compiler.error().within("timing generated kernels");
+    building.compiler = compiler->path;
+    building.generate = true;
+    if (!building.threads) building.threads = measuring.threads;
+    if (!building.watch) building.watch = measuring.watch;
+    measured_kernels made{meaning, measuring, std::move(building), machine};
+    auto const& set = made.building_.set ? *made.building_.set : codegen::isa_of(machine);
+    made.machine_ =
+        message({machine.key(), " threads=", measuring.threads ? measuring.threads->concurrency() : 1,
+                 " backend=simd isa=", set.name, " winograd=", static_cast<int>(made.building_.winograd.accuracy),
+                 " gsub=", version, " compiler=", compiler->identity});
+    std::replace(made.machine_.begin(), made.machine_.end(), '\n', ' ');
+    made.state_ = std::make_shared<state>();
+    made.state_->known = std::move(p);
+    return made;
+}
+
+GSUB_INLINE measured_kernels::unit measured_kernels::operator()(any_graph const& g) const {
+    unit total{};
+    std::vector<char> grouped(g.capacity(), 0);
+    std::lock_guard const lock{state_->mutex};
+    for (auto const& group : passes::fuse_groups(g)) {
+        for (auto n : group) grouped[n.index] = 1;
+        total.amount += price(g, group);
+    }
+    // What is no part of a group: unknown operators and calls.
+    for (auto n : g.order())
+        if (!grouped[n.index] && (g.is<ops::opaque>(n) || g.is<ops::call>(n)))
+            total.amount += cost::roofline{}(g, n).amount;
+    return total;
+}
+
+GSUB_INLINE double measured_kernels::price(any_graph const& g, std::span<node_id const> group) const {
+    if (std::none_of(group.begin(), group.end(), [&](node_id n) { return cost::is_kernel(g, n); })) return 0;
+    double roof = 0;
+    for (auto n : group) roof += cost::roofline{}(g, n).amount;
+    auto alone = detail::group_reader{g, group}.run();
+    if (!alone) return ++state_->unmeasured, roof;
+    auto const key = message({machine_, "|", alone->ops, "|", alone->signature});
+    if (auto const* known = state_->known.find(key)) return *known;
+    if (auto const found = state_->fallback.find(key); found != state_->fallback.end()) return found->second;
+    if (measuring_.watch) measuring_.watch->on_progress({"measuring", state_->runs + 1, 0, alone->ops});
+    auto const unmeasured = [&] {
+        ++state_->unmeasured;
+        return state_->fallback[key] = roof;
+    };
+    auto const built = build(alone->graph, meaning_, target_, building_);
+    if (!built && built.error().code() == error_code::environment)
+        throw built.error().within("timing generated kernels");
+    if (!built) return unmeasured();
+    auto const inputs = random_inputs(alone->graph, 1);
+    inline_executor one;
+    auto& threads = measuring_.threads ? *measuring_.threads : one;
+    auto runs = std::max<std::size_t>(measuring_.least_runs, 1);
+    auto const timed = [&] {
+        double sum = 0;
+        auto const profile = built->profile(inputs, threads, runs);
+        if (!profile) return -1.0; // random numbers are no operands of everything
+        for (std::size_t i = 0; i < profile->size(); ++i)
+            if (!detail::only_arranges(built->steps()[i])) sum += (*profile)[i].seconds;
+        return sum;
+    };
+    auto taken = timed();
+    if (taken < 0) return unmeasured();
+    if (auto const spent = taken * static_cast<double>(runs); spent < measuring_.least_seconds) {
+        auto const wanted = measuring_.least_seconds / std::max(taken, 1e-6);
+        runs = std::clamp(static_cast<std::size_t>(wanted), runs, std::max<std::size_t>(runs, 1000));
+        taken = timed();
+    }
+    ++state_->runs;
+    state_->known.add(key, alone->ops, alone->signature, machine_, taken, runs);
+    return taken;
+}
+
+} // namespace gsub

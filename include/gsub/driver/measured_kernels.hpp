@@ -1,0 +1,75 @@
+// Costs by the clock for generated code: each distinct group of operators is built once, run, and timed.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/core/target.hpp>
+#include <gsub/cost/measured.hpp>
+#include <gsub/driver/build.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace gsub {
+
+/// Time of a graph = sum of the times of its groups (`passes::fuse_groups`), each distinct one built by `build` and
+/// timed once, so that an activation which a convolution's kernel takes over costs what it costs there. Distinct are
+/// operators, attributes, types, which values are constant and how the operators are joined; values of weights do not
+/// count, those of integers and single numbers do.
+///
+/// Not additive over nodes: what a group is depends on who else reads its values, so a search prices whole graphs.
+/// Steps that arrange the data of a group alone, and copies of its outputs, are left out. Groups that cannot be built
+/// are priced by the roofline and counted in `unmeasured`. Times are kept in a `cost::profile` under machine, threads,
+/// instruction set, compiler and version of gsub: never those of the reference runtime. Safe to use from several
+/// threads. *Errors* of a call: throws `error` (`environment`) where the compiler fails or the profile cannot be
+/// written. *Complexity* that of `fuse_groups`, and a build for each group that is new.
+class measured_kernels {
+public:
+    using unit = gsub::seconds;
+
+    /// *Errors* `environment` where there is no compiler: the reference runtime would be timed in place of kernels.
+    static result<measured_kernels> make(std::span<eval_row const> meaning, cost::profile p = {},
+                                         cost::measure_options measuring = {}, build_options building = {},
+                                         target const& machine = host());
+    /// Over a set of operators.
+    template <class OpSet>
+    static result<measured_kernels> over(cost::profile p = {}, cost::measure_options measuring = {},
+                                         build_options building = {}, target const& machine = host()) {
+        return make(table_of<eval_row, OpSet>(), std::move(p), measuring, std::move(building), machine);
+    }
+
+    unit operator()(any_graph const& g) const;
+    /// Distinct groups that were run by this object, those found in the profile not counted.
+    [[nodiscard]] std::size_t runs() const noexcept { return state_->runs; }
+    /// Distinct groups that could not be built.
+    [[nodiscard]] std::size_t unmeasured() const noexcept { return state_->unmeasured; }
+
+private:
+    struct state {
+        std::mutex mutex;
+        cost::profile known;
+        std::map<std::string, double> fallback;
+        std::size_t runs = 0, unmeasured = 0;
+    };
+    measured_kernels(std::span<eval_row const> meaning, cost::measure_options measuring, build_options building,
+                     target const& machine)
+        : meaning_(meaning), measuring_(measuring), building_(std::move(building)), target_(machine) {}
+    double price(any_graph const& g, std::span<node_id const> group) const;
+
+    std::span<eval_row const> meaning_;
+    cost::measure_options measuring_;
+    build_options building_;
+    target target_;
+    std::string machine_; // with all that times depend on beside the group
+    std::shared_ptr<state> state_;
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/driver/impl/measured_kernels.ipp>
+#endif
