@@ -1,4 +1,5 @@
 #include <gsub/driver.hpp>
+#include <gsub/driver/compile.hpp>
 #include <gsub/driver/impl/build.ipp>
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/compile.ipp>

@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include <gsub/cost/analytic.hpp>
 #include <gsub/driver.hpp>
+#include <gsub/driver/compile.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report/units.hpp>
 

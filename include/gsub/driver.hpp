@@ -2,6 +2,5 @@
 #pragma once
 
 #include <gsub/driver/build.hpp>
-#include <gsub/driver/compile.hpp>
 #include <gsub/driver/optimize.hpp>
 #include <gsub/driver/substitution.hpp>

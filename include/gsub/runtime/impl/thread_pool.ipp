@@ -139,8 +139,15 @@ GSUB_INLINE std::size_t available_cpus() {
 }
 
 struct thread_pool::state {
-    // The high half counts calls, the low half the tickets that are left of one. A thread that claims a ticket holds up
-    // the end of the call, so the fields of the call stand still while it reads them.
+    // The tickets that are left of a call: the first one and the end, 20 bits each, below a count of calls. The caller
+    // claims from the front and the others from the end, so that in kernel after kernel each meets in its own cache
+    // what it has written before. A thread that claims a ticket holds up the end of the call, so the fields of the call
+    // stand still while it reads them.
+    static constexpr unsigned ticket_bits = 20;
+    static constexpr std::uint64_t one_first = std::uint64_t{1} << ticket_bits, ticket_mask = one_first - 1;
+    [[nodiscard]] static std::uint64_t end_of(std::uint64_t t) noexcept { return t & ticket_mask; }
+    [[nodiscard]] static std::uint64_t first_of(std::uint64_t t) noexcept { return t >> ticket_bits & ticket_mask; }
+    [[nodiscard]] static bool any_left(std::uint64_t t) noexcept { return first_of(t) < end_of(t); }
     alignas(64) std::atomic<std::uint64_t> tickets{0};
     alignas(64) std::atomic<std::uint32_t> finished{0}; ///< tickets worked off
     std::atomic<std::uint32_t> caller_sleeps{0};
@@ -160,7 +167,7 @@ struct thread_pool::state {
     std::vector<std::thread> threads;
 
     [[nodiscard]] bool forked() const { return detail::forks().load(std::memory_order_relaxed) != born_after; }
-    void work() noexcept;
+    void work(bool is_caller) noexcept;
     void serve() noexcept;
     void wake();
     void await_end();
@@ -168,11 +175,12 @@ struct thread_pool::state {
     bool look_out(Done&& done) const noexcept;
 };
 
-GSUB_INLINE void thread_pool::state::work() noexcept {
+GSUB_INLINE void thread_pool::state::work(bool is_caller) noexcept {
     std::uint32_t done = 0;
-    for (auto t = tickets.load(std::memory_order_acquire); static_cast<std::uint32_t>(t) != 0;) {
-        if (!tickets.compare_exchange_weak(t, t - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-        auto const begin = (total - static_cast<std::uint32_t>(t)) * chunk;
+    for (auto t = tickets.load(std::memory_order_acquire); any_left(t);) {
+        auto const next = is_caller ? t + one_first : t - 1;
+        if (!tickets.compare_exchange_weak(t, next, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+        auto const begin = static_cast<std::size_t>(is_caller ? first_of(t) : end_of(t) - 1) * chunk;
         auto const end = std::min(begin + chunk, count);
         try {
             for (auto i = begin; i < end && !failed.load(std::memory_order_relaxed); ++i) (*body)(i);
@@ -204,15 +212,14 @@ bool thread_pool::state::look_out(Done&& done) const noexcept {
 
 GSUB_INLINE void thread_pool::state::serve() noexcept {
     auto const called = [this] {
-        return static_cast<std::uint32_t>(tickets.load(std::memory_order_relaxed)) != 0 ||
-               stop.load(std::memory_order_relaxed);
+        return any_left(tickets.load(std::memory_order_relaxed)) || stop.load(std::memory_order_relaxed);
     };
     while (!stop.load()) {
-        work();
+        work(false);
         if (look_out(called)) continue;
         auto const seen = epoch.load();
         sleepers.fetch_add(1);
-        if (static_cast<std::uint32_t>(tickets.load()) == 0 && !stop.load()) epoch.wait(seen);
+        if (!any_left(tickets.load()) && !stop.load()) epoch.wait(seen);
         sleepers.fetch_sub(1);
     }
 }
@@ -283,13 +290,14 @@ GSUB_INLINE void thread_pool::parallel_for(std::size_t count, function_ref<void(
     }
     s.body = &body;
     s.count = count;
-    s.chunk = std::max<std::size_t>(count / (64 * (s.threads.size() + 1)), 1);
+    s.chunk = std::max(count / (64 * (s.threads.size() + 1)), count / state::ticket_mask + 1);
     s.total = static_cast<std::uint32_t>((count - 1) / s.chunk + 1);
     s.failed.store(false, std::memory_order_relaxed);
     s.finished.store(0, std::memory_order_relaxed);
-    s.tickets.store(((s.tickets.load(std::memory_order_relaxed) >> 32) + 1) << 32 | s.total);
+    constexpr auto both = 2 * state::ticket_bits;
+    s.tickets.store(((s.tickets.load(std::memory_order_relaxed) >> both) + 1) << both | s.total);
     s.wake();
-    s.work();
+    s.work(true);
     s.await_end();
     auto const failure = std::exchange(s.failure, nullptr);
     s.busy.store(false, std::memory_order_release);
