@@ -186,7 +186,7 @@ TEST_CASE("a standalone model computes what the executable does, bit for bit, wi
         c_options from_file;
         from_file.weights_path = weights.c_str();
         void* first = nullptr;
-        for (std::size_t const threads : {0, 1, 2, 5}) {
+        for (std::size_t const threads : {0u, 1u, 2u, 5u}) {
             from_file.threads = threads;
             REQUIRE(api.create(&from_file, &first) == ok);
             for (int i = 0; i < 20; ++i) CHECK(same_bits(outputs_of(api, first, p, inputs), want));
@@ -280,7 +280,7 @@ TEST_CASE("each thread lends a kernel memory of its own") {
     written(p, folder.path.string(), {"net", true});
     auto const api = loaded(folder.path.string(), "net");
     auto const weights = folder.at("weights.bin");
-    for (std::size_t const threads : {1, 4}) {
+    for (std::size_t const threads : {1u, 4u}) {
         c_options o;
         o.weights_path = weights.c_str();
         o.threads = threads;
