@@ -137,6 +137,19 @@ TEST_CASE("whole blocks of channels are joined and split without a copy") {
     }
 }
 
+TEST_CASE("a joined value is read when all of its pieces are there") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {1, 32, 6, 5}, "x");
+    auto const a = net.conv("a", x, {16, {1, 1}});
+    auto const mean = net.add<ops::reduce_mean>({.axes = {3}}, {x}); // planned between the two pieces
+    auto const b = net.conv("b", x, {16, {1, 1}});
+    auto const joined = net.concat("j", {a, b});
+    net.outputs({net.add<ops::sub>(joined, mean)});
+    for (auto const* set : sets()) CHECK(error_of(g, built(g, set), random_inputs(g, 3)) < 1e-5);
+}
+
 TEST_CASE("a piece of a joined value may be an output") {
     using namespace build_test;
     graph g;

@@ -278,7 +278,6 @@ private:
         if (!y) return std::nullopt;
         if (g.is<ops::pow>(n)) {
             if (y->value >= 0 || x->value < 0) return std::nullopt;
-            if (y->number == 0.5) return one(scalar_op::square_root, *x);
             if (y->number != 2 && y->number != 3) return std::nullopt;
             auto const square = two(scalar_op::multiply, *x, *x);
             return y->number == 2 ? square : two(scalar_op::multiply, {*square, 0}, *x);

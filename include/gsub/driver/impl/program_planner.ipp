@@ -199,9 +199,7 @@ private:
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
         s.in = {1, type.dims[2].size() * type.dims[3].size()};
         if (!lines || s.groups == 1) return 0;
-        std::int64_t const dims[] = {s.groups};
-        auto const weights = tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{lines->scale});
-        return add_conv(s, {n}, weights, {}, lines->shift, {});
+        return add_conv(s, {n}, flat(lines->scale), {}, lines->shift, {});
     }
 
     std::size_t plan_conv(node_id n) {
@@ -318,7 +316,7 @@ private:
             nodes = w.nodes().size(), ops = w.size(), arrays = w.arrays().size();
         };
         settle();
-        while (w.nodes().size() < 64) {
+        while (w.nodes().size() < 32) { // with arrays and scratch memory less than 64 buffers
             std::optional<node_id> next;
             for (auto v : values)
                 g_.for_each_use(v, [&](use u) {
@@ -715,7 +713,7 @@ private:
         auto const x = g_.operand(n, 0), index = g_.operand(n, 1);
         value_id const y{n, 0};
         auto const &in = g_.type(x), &at = g_.type(index);
-        if (*g_.type(y).elements() == 0) return 0;
+        if (*g_.type(y).elements() == 0 || (at.element != dtype::i32 && at.element != dtype::i64)) return 0;
         auto const axis = along(g_.attributes<ops::gather>(n).axis, in);
         auto const dims = in.sizes();
         runtime::program_step s;
@@ -781,7 +779,6 @@ private:
     build_options const& options_;
     std::optional<runtime::bound_graph> bound_; // with the user's kernels, where there are any
     std::vector<std::size_t> position_;         // of nodes in the graph's order
-    std::vector<char> planned_;                 // nodes
 };
 
 } // namespace gsub::detail

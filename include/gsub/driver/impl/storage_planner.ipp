@@ -40,10 +40,11 @@ protected:
         auto const size = t.size_bytes();
         return add_value({runtime::residence::constant, size, 0, std::move(t)});
     }
-    std::int32_t add_constant(std::vector<float> const& elements) {
+    static tensor flat(std::vector<float> const& elements) {
         std::int64_t const dims[] = {static_cast<std::int64_t>(elements.size())};
-        return add_constant(tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{elements}));
+        return tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{elements});
     }
+    std::int32_t add_constant(std::vector<float> const& elements) { return add_constant(flat(elements)); }
 
     // The tensor of a constant, or nothing.
     std::optional<tensor> constant_of(value_id v) const {
@@ -63,9 +64,8 @@ protected:
             auto& p = packings_[i];
             auto const elements = p.make();
             p.make = nullptr; // frees what it was made of
-            std::int64_t const dims[] = {static_cast<std::int64_t>(elements.size())};
             auto& value = made_.values[static_cast<std::size_t>(p.value)];
-            value.data = tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{elements});
+            value.data = flat(elements);
             value.size = value.data.size_bytes();
         };
         inline_executor alone;
@@ -106,7 +106,9 @@ protected:
         if (auto const found = blocked_.find(v); found != blocked_.end()) return found->second;
         return blocked_[v] = converted(v, plain(v), true);
     }
+    // Whether a value is computed by now. A join has its place as soon as one of its pieces does.
     bool exists(value_id v) const {
+        if (g_.is<ops::concat>(v.node) && !g_.constant(v) && !planned_[v.node.index]) return false;
         return plain_.contains(v) || blocked_.contains(v) || views_.contains(v) || g_.constant(v);
     }
     // How a value is read at `storage_of`, over its own dimensions; nothing where there is none yet.
@@ -225,6 +227,7 @@ protected:
         std::function<std::vector<float>()> make;
     };
     std::vector<packing> packings_;
+    std::vector<char> planned_;                    // nodes
     std::map<std::string, std::int32_t> kernels_;  // by their texts
     std::map<tensor const*, std::size_t> sharers_; // constants with these elements
 };
