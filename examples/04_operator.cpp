@@ -19,7 +19,7 @@ struct gsub::op_traits<app::ops::swish> {
     static constexpr auto category = op_category::elementwise;
     struct attributes {
         double slope = 1;
-        static constexpr auto fields = std::tuple{field{"slope", &attributes::slope}};
+        static constexpr field<attributes> fields[] = {{"slope", &attributes::slope}};
     };
 };
 template <>

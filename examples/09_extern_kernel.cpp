@@ -26,7 +26,7 @@ struct gsub::op_traits<app::ops::leaky> {
     static constexpr auto category = op_category::elementwise;
     struct attributes {
         double slope = 0.25;
-        static constexpr auto fields = std::tuple{field{"slope", &attributes::slope}};
+        static constexpr field<attributes> fields[] = {{"slope", &attributes::slope}};
     };
 };
 template <>
@@ -43,7 +43,7 @@ struct gsub::op_traits<app::ops::top> {
     static constexpr auto category = op_category::injective;
     struct attributes {
         std::int64_t k = 1;
-        static constexpr auto fields = std::tuple{field{"k", &attributes::k}};
+        static constexpr field<attributes> fields[] = {{"k", &attributes::k}};
     };
 };
 template <>

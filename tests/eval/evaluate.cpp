@@ -73,7 +73,7 @@ struct op_traits<evaluate_test::ops::scaled> {
     static constexpr auto needs = scalar_needs::ring;
     struct attributes {
         double by = 1;
-        static constexpr auto fields = std::tuple{field{"by", &attributes::by}};
+        static constexpr field<attributes> fields[] = {{"by", &attributes::by}};
     };
 };
 template <>

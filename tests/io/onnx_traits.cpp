@@ -18,10 +18,9 @@ struct gsub::op_traits<traits_test::everything> {
         std::string mode = "plain";
         ints sizes{};
         reals weights{};
-        static constexpr auto fields =
-            std::tuple{field{"count", &attributes::count},   field{"flag", &attributes::flag},
-                       field{"factor", &attributes::factor}, field{"mode", &attributes::mode},
-                       field{"sizes", &attributes::sizes},   field{"weights", &attributes::weights}};
+        static constexpr field<attributes> fields[] = {
+            {"count", &attributes::count}, {"flag", &attributes::flag},   {"factor", &attributes::factor},
+            {"mode", &attributes::mode},   {"sizes", &attributes::sizes}, {"weights", &attributes::weights}};
     };
 };
 template <>

@@ -24,11 +24,11 @@ struct everything_attributes {
     reals numbers{};
     dtype element = dtype::f32;
     activation act = activation::none;
-    static constexpr auto fields = std::tuple{
-        field{"integer", &everything_attributes::integer},   field{"flag", &everything_attributes::flag},
-        field{"real", &everything_attributes::real},         field{"text", &everything_attributes::text},
-        field{"integers", &everything_attributes::integers}, field{"numbers", &everything_attributes::numbers},
-        field{"element", &everything_attributes::element},   field{"act", &everything_attributes::act}};
+    static constexpr field<everything_attributes> fields[] = {
+        {"integer", &everything_attributes::integer},   {"flag", &everything_attributes::flag},
+        {"real", &everything_attributes::real},         {"text", &everything_attributes::text},
+        {"integers", &everything_attributes::integers}, {"numbers", &everything_attributes::numbers},
+        {"element", &everything_attributes::element},   {"act", &everything_attributes::act}};
 };
 } // namespace attributes_test
 

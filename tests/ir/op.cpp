@@ -35,7 +35,7 @@ struct gsub::op_traits<op_test::ops::scale> {
     static constexpr auto needs = gsub::scalar_needs::field;
     struct attributes {
         double factor = 1;
-        static constexpr auto fields = std::tuple{gsub::field{"factor", &attributes::factor}};
+        static constexpr gsub::field<attributes> fields[] = {{"factor", &attributes::factor}};
     };
 };
 template <>

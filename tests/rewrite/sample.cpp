@@ -28,7 +28,7 @@ struct gsub::op_traits<sample_test::masked> : gsub::op_traits<sample_test::negat
     static constexpr std::string_view name = "Masked";
     struct attributes {
         std::int64_t bits = 0;
-        static constexpr auto fields = std::tuple{field{"bits", &attributes::bits}};
+        static constexpr field<attributes> fields[] = {{"bits", &attributes::bits}};
     };
 };
 template <>

@@ -28,10 +28,9 @@ struct gsub::op_traits<extern_kernel_test::scale> {
         reals points{};
         std::string word{"none"};
         dtype element = dtype::f32;
-        static constexpr auto fields =
-            std::tuple{field{"factor", &attributes::factor}, field{"flag", &attributes::flag},
-                       field{"sizes", &attributes::sizes},   field{"points", &attributes::points},
-                       field{"word", &attributes::word},     field{"element", &attributes::element}};
+        static constexpr field<attributes> fields[] = {
+            {"factor", &attributes::factor}, {"flag", &attributes::flag}, {"sizes", &attributes::sizes},
+            {"points", &attributes::points}, {"word", &attributes::word}, {"element", &attributes::element}};
     };
 };
 template <>

@@ -13,7 +13,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,23 +65,72 @@ enum class activation : std::uint8_t { none, relu, clip, sigmoid, tanh };
     return names[static_cast<std::size_t>(a)];
 }
 
-/// One field of an attribute struct: its name in files and where it is stored.
-template <class Struct, class T>
-struct field {
-    std::string_view name;
-    T Struct::*member;
-};
-template <class Struct, class T>
-field(char const*, T Struct::*) -> field<Struct, T>;
-
-/// The attribute struct of an operator that has no attributes.
-struct no_attributes {
-    static constexpr auto fields = std::tuple{};
-};
-
 /// What a field of an attribute struct may be: `std::int64_t`, `bool`, `double`, `std::string`, `ints`, `reals`,
 /// `dtype`, `activation`.
 enum class field_type : std::uint8_t { integer, boolean, real, text, integer_list, real_list, element, activation };
+
+/// One field of an attribute struct: its name in files and where it is stored.
+template <class Struct>
+class field {
+public:
+    constexpr field(char const* n, std::int64_t Struct::*m) : name(n), type(field_type::integer), integer_(m) {}
+    constexpr field(char const* n, bool Struct::*m) : name(n), type(field_type::boolean), boolean_(m) {}
+    constexpr field(char const* n, double Struct::*m) : name(n), type(field_type::real), real_(m) {}
+    constexpr field(char const* n, std::string Struct::*m) : name(n), type(field_type::text), text_(m) {}
+    constexpr field(char const* n, ints Struct::*m) : name(n), type(field_type::integer_list), integers_(m) {}
+    constexpr field(char const* n, reals Struct::*m) : name(n), type(field_type::real_list), reals_(m) {}
+    constexpr field(char const* n, dtype Struct::*m) : name(n), type(field_type::element), element_(m) {}
+    constexpr field(char const* n, activation Struct::*m) : name(n), type(field_type::activation), activation_(m) {}
+    template <class T>
+    constexpr field(char const*, T Struct::*) {
+        static_assert(sizeof(T) == 0, "a field of an attribute struct is an std::int64_t, bool, double, std::string, "
+                                      "ints, reals, dtype or activation");
+    }
+
+    std::string_view name;
+    field_type type;
+
+    /// Where the field of a struct is stored.
+    [[nodiscard]] constexpr void* in(Struct& s) const noexcept {
+        switch (type) {
+        case field_type::integer:
+            return &(s.*integer_);
+        case field_type::boolean:
+            return &(s.*boolean_);
+        case field_type::real:
+            return &(s.*real_);
+        case field_type::text:
+            return &(s.*text_);
+        case field_type::integer_list:
+            return &(s.*integers_);
+        case field_type::real_list:
+            return &(s.*reals_);
+        case field_type::element:
+            return &(s.*element_);
+        case field_type::activation:
+            return &(s.*activation_);
+        }
+        return nullptr;
+    }
+
+private:
+    // A member of each type, and not a list of types: that costs every includer compile time.
+    union {
+        std::int64_t Struct::*integer_;
+        bool Struct::*boolean_;
+        double Struct::*real_;
+        std::string Struct::*text_;
+        ints Struct::*integers_;
+        reals Struct::*reals_;
+        dtype Struct::*element_;
+        activation Struct::*activation_;
+    };
+};
+
+/// The attribute struct of an operator that has no attributes.
+struct no_attributes {
+    static constexpr std::array<field<no_attributes>, 0> fields{};
+};
 
 /// Kind of the attribute that a field becomes.
 [[nodiscard]] constexpr attribute_kind kind_of(field_type t) noexcept {
@@ -120,55 +168,19 @@ struct attribute_layout {
 
 namespace detail {
 
-template <class T>
-inline constexpr field_type field_type_of = [] {
-    static_assert(sizeof(T) == 0, "a field of an attribute struct is an std::int64_t, bool, double, std::string, ints, "
-                                  "reals, dtype or activation");
-    return field_type::integer;
-}();
-template <>
-inline constexpr field_type field_type_of<std::int64_t> = field_type::integer;
-template <>
-inline constexpr field_type field_type_of<bool> = field_type::boolean;
-template <>
-inline constexpr field_type field_type_of<double> = field_type::real;
-template <>
-inline constexpr field_type field_type_of<std::string> = field_type::text;
-template <>
-inline constexpr field_type field_type_of<ints> = field_type::integer_list;
-template <>
-inline constexpr field_type field_type_of<reals> = field_type::real_list;
-template <>
-inline constexpr field_type field_type_of<dtype> = field_type::element;
-template <>
-inline constexpr field_type field_type_of<activation> = field_type::activation;
-
-template <class Struct, class T>
-constexpr attribute_info info_of(field<Struct, T> const& f) {
-    return {f.name, kind_of(field_type_of<T>), field_type_of<T>};
-}
-
-// The fields of a struct, one by one. The data are constants, so that the functions below are all that a struct costs.
-template <class Struct,
-          class = std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(Struct::fields)>>>>
-struct fields_of;
-template <class Struct, std::size_t... I>
-struct fields_of<Struct, std::index_sequence<I...>> {
-    static constexpr std::array<attribute_info, sizeof...(I)> infos{info_of(std::get<I>(Struct::fields))...};
+// The fields of a struct. The data are constants, so that the functions below are all that a struct costs.
+template <class Struct>
+struct fields_of {
+    static constexpr auto infos = [] {
+        std::array<attribute_info, std::size(Struct::fields)> all{};
+        for (std::size_t i = 0; auto const& f : Struct::fields) all[i++] = {f.name, kind_of(f.type), f.type};
+        return all;
+    }();
 
     static void* make(void const* from) { return from ? new Struct(*static_cast<Struct const*>(from)) : new Struct{}; }
     static void destroy(void* attributes) { delete static_cast<Struct*>(attributes); }
-    static void* field(void* attributes, std::size_t i) {
-        [[maybe_unused]] auto& s = *static_cast<Struct*>(attributes);
-        void* const at[] = {member<I>(s)..., nullptr};
-        return at[i];
-    }
-
-private:
-    template <std::size_t J>
-    static void* member(Struct& s) {
-        constexpr auto pointer = std::get<J>(Struct::fields).member;
-        return &(s.*pointer);
+    static void* at(void* attributes, std::size_t i) {
+        return std::data(Struct::fields)[i].in(*static_cast<Struct*>(attributes));
     }
 };
 
@@ -177,7 +189,7 @@ private:
 /// The layout of an attribute struct.
 template <class Struct>
 inline constexpr attribute_layout layout_of{detail::fields_of<Struct>::infos, &detail::fields_of<Struct>::make,
-                                            &detail::fields_of<Struct>::destroy, &detail::fields_of<Struct>::field};
+                                            &detail::fields_of<Struct>::destroy, &detail::fields_of<Struct>::at};
 
 namespace detail {
 

@@ -202,9 +202,8 @@ struct op_traits<ops::opaque> : op_traits<ops::results> {
     struct attributes {
         std::string domain{}, op_type{}; ///< as in the file; the node itself is a blob of the constant pool
         std::string reason{};            ///< why gsub does not compute it
-        static constexpr auto fields =
-            std::tuple{field{"domain", &attributes::domain}, field{"op_type", &attributes::op_type},
-                       field{"reason", &attributes::reason}};
+        static constexpr field<attributes> fields[] = {
+            {"domain", &attributes::domain}, {"op_type", &attributes::op_type}, {"reason", &attributes::reason}};
     };
 };
 template <>
@@ -213,7 +212,7 @@ struct op_traits<ops::call> : op_traits<ops::results> {
     static constexpr int results = variadic;
     struct attributes {
         std::string callee{}; ///< name of a function of the module
-        static constexpr auto fields = std::tuple{field{"callee", &attributes::callee}};
+        static constexpr field<attributes> fields[] = {{"callee", &attributes::callee}};
     };
 };
 

@@ -63,7 +63,7 @@ struct op_traits<ops::clip> {
     struct attributes {
         double min = -std::numeric_limits<double>::infinity();
         double max = std::numeric_limits<double>::infinity();
-        static constexpr auto fields = std::tuple{field{"min", &attributes::min}, field{"max", &attributes::max}};
+        static constexpr field<attributes> fields[] = {{"min", &attributes::min}, {"max", &attributes::max}};
     };
 };
 template <>
@@ -139,7 +139,7 @@ struct op_traits<ops::hard_sigmoid> : detail::unary_traits {
     static constexpr bool composite = true;
     struct attributes {
         double alpha = 0.2, beta = 0.5;
-        static constexpr auto fields = std::tuple{field{"alpha", &attributes::alpha}, field{"beta", &attributes::beta}};
+        static constexpr field<attributes> fields[] = {{"alpha", &attributes::alpha}, {"beta", &attributes::beta}};
     };
 };
 template <>
@@ -155,7 +155,7 @@ struct op_traits<ops::leaky_relu> : detail::unary_traits {
     static constexpr bool composite = true;
     struct attributes {
         double alpha = 0.01;
-        static constexpr auto fields = std::tuple{field{"alpha", &attributes::alpha}};
+        static constexpr field<attributes> fields[] = {{"alpha", &attributes::alpha}};
     };
 };
 template <>
@@ -164,7 +164,7 @@ struct op_traits<ops::elu> : detail::unary_traits {
     static constexpr bool composite = true;
     struct attributes {
         double alpha = 1;
-        static constexpr auto fields = std::tuple{field{"alpha", &attributes::alpha}};
+        static constexpr field<attributes> fields[] = {{"alpha", &attributes::alpha}};
     };
 };
 template <>
@@ -173,7 +173,7 @@ struct op_traits<ops::gelu> : detail::unary_traits {
     static constexpr bool composite = true;
     struct attributes {
         std::string approximate = "none"; ///< or `tanh`
-        static constexpr auto fields = std::tuple{field{"approximate", &attributes::approximate}};
+        static constexpr field<attributes> fields[] = {{"approximate", &attributes::approximate}};
     };
 };
 template <>
@@ -182,7 +182,7 @@ struct op_traits<ops::cast> : detail::unary_traits {
     static constexpr auto needs = scalar_needs::ordered; // rounding is not a polynomial
     struct attributes {
         dtype to = dtype::f32;
-        static constexpr auto fields = std::tuple{field{"to", &attributes::to}};
+        static constexpr field<attributes> fields[] = {{"to", &attributes::to}};
     };
 };
 template <>
@@ -201,9 +201,10 @@ struct op_traits<ops::gemm> {
     struct attributes {
         double alpha = 1, beta = 1;
         bool transpose_a = false, transpose_b = false;
-        static constexpr auto fields =
-            std::tuple{field{"alpha", &attributes::alpha}, field{"beta", &attributes::beta},
-                       field{"transA", &attributes::transpose_a}, field{"transB", &attributes::transpose_b}};
+        static constexpr field<attributes> fields[] = {{"alpha", &attributes::alpha},
+                                                       {"beta", &attributes::beta},
+                                                       {"transA", &attributes::transpose_a},
+                                                       {"transB", &attributes::transpose_b}};
     };
 };
 

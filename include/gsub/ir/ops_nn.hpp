@@ -38,13 +38,11 @@ struct op_traits<ops::conv> {
         std::int64_t group = 1;
         gsub::activation act = activation::none;
         double act_min = 0, act_max = 0; ///< bounds of activation `clip`
-        static constexpr auto fields = std::tuple{field<attributes, ints>{"strides", &attributes::strides},
-                                                  field<attributes, ints>{"pads", &attributes::pads},
-                                                  field<attributes, ints>{"dilations", &attributes::dilations},
-                                                  field{"group", &attributes::group},
-                                                  field{"activation", &attributes::act},
-                                                  field{"activation_min", &attributes::act_min},
-                                                  field{"activation_max", &attributes::act_max}};
+        static constexpr field<attributes> fields[] = {
+            {"strides", &attributes::strides},       {"pads", &attributes::pads},
+            {"dilations", &attributes::dilations},   {"group", &attributes::group},
+            {"activation", &attributes::act},        {"activation_min", &attributes::act_min},
+            {"activation_max", &attributes::act_max}};
     };
 };
 template <>
@@ -56,7 +54,7 @@ struct op_traits<ops::batch_norm> {
     static constexpr auto needs = scalar_needs::field; // the square root is uninterpreted in a field
     struct attributes {
         double epsilon = 1e-5;
-        static constexpr auto fields = std::tuple{field{"epsilon", &attributes::epsilon}};
+        static constexpr field<attributes> fields[] = {{"epsilon", &attributes::epsilon}};
     };
 };
 template <>
@@ -68,8 +66,8 @@ struct op_traits<ops::batch_norm_training> {
     struct attributes {
         double epsilon = 1e-5;
         double momentum = 0.9; ///< weight of the running statistics so far
-        static constexpr auto fields =
-            std::tuple{field{"epsilon", &attributes::epsilon}, field{"momentum", &attributes::momentum}};
+        static constexpr field<attributes> fields[] = {{"epsilon", &attributes::epsilon},
+                                                       {"momentum", &attributes::momentum}};
     };
 };
 template <>
@@ -83,12 +81,12 @@ struct op_traits<ops::max_pool> {
         ints kernel_shape{};
         bool ceil_mode = false;
         bool column_major_indices = false; ///< ONNX's storage_order
-        static constexpr auto fields = std::tuple{field{"kernel_shape", &attributes::kernel_shape},
-                                                  field<attributes, ints>{"strides", &attributes::strides},
-                                                  field<attributes, ints>{"pads", &attributes::pads},
-                                                  field<attributes, ints>{"dilations", &attributes::dilations},
-                                                  field{"ceil_mode", &attributes::ceil_mode},
-                                                  field{"storage_order", &attributes::column_major_indices}};
+        static constexpr field<attributes> fields[] = {{"kernel_shape", &attributes::kernel_shape},
+                                                       {"strides", &attributes::strides},
+                                                       {"pads", &attributes::pads},
+                                                       {"dilations", &attributes::dilations},
+                                                       {"ceil_mode", &attributes::ceil_mode},
+                                                       {"storage_order", &attributes::column_major_indices}};
     };
 };
 template <>
@@ -102,12 +100,12 @@ struct op_traits<ops::average_pool> {
         ints kernel_shape{};
         bool ceil_mode = false;
         bool count_include_pad = false;
-        static constexpr auto fields = std::tuple{field{"kernel_shape", &attributes::kernel_shape},
-                                                  field<attributes, ints>{"strides", &attributes::strides},
-                                                  field<attributes, ints>{"pads", &attributes::pads},
-                                                  field<attributes, ints>{"dilations", &attributes::dilations},
-                                                  field{"ceil_mode", &attributes::ceil_mode},
-                                                  field{"count_include_pad", &attributes::count_include_pad}};
+        static constexpr field<attributes> fields[] = {{"kernel_shape", &attributes::kernel_shape},
+                                                       {"strides", &attributes::strides},
+                                                       {"pads", &attributes::pads},
+                                                       {"dilations", &attributes::dilations},
+                                                       {"ceil_mode", &attributes::ceil_mode},
+                                                       {"count_include_pad", &attributes::count_include_pad}};
     };
 };
 template <>
@@ -127,8 +125,10 @@ struct op_traits<ops::lrn> {
     struct attributes {
         std::int64_t size = 1;
         double alpha = 1e-4, beta = 0.75, bias = 1;
-        static constexpr auto fields = std::tuple{field{"size", &attributes::size}, field{"alpha", &attributes::alpha},
-                                                  field{"beta", &attributes::beta}, field{"bias", &attributes::bias}};
+        static constexpr field<attributes> fields[] = {{"size", &attributes::size},
+                                                       {"alpha", &attributes::alpha},
+                                                       {"beta", &attributes::beta},
+                                                       {"bias", &attributes::bias}};
     };
 };
 template <>
@@ -139,8 +139,7 @@ struct op_traits<ops::softmax> {
     struct attributes {
         std::int64_t axis = -1;
         bool flatten = false; ///< before opset 13: over all dimensions from `axis` on
-        static constexpr auto fields =
-            std::tuple{field{"axis", &attributes::axis}, field{"flatten", &attributes::flatten}};
+        static constexpr field<attributes> fields[] = {{"axis", &attributes::axis}, {"flatten", &attributes::flatten}};
     };
 };
 template <>
@@ -152,8 +151,7 @@ struct op_traits<ops::layer_norm> {
     struct attributes {
         std::int64_t axis = -1; ///< the first dimension of what is normalised
         double epsilon = 1e-5;
-        static constexpr auto fields =
-            std::tuple{field{"axis", &attributes::axis}, field{"epsilon", &attributes::epsilon}};
+        static constexpr field<attributes> fields[] = {{"axis", &attributes::axis}, {"epsilon", &attributes::epsilon}};
     };
 };
 template <>

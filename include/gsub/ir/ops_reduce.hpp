@@ -18,9 +18,10 @@ struct reduce_attributes {
     bool keepdims = true; ///< dimensions that were reduced stay, with size one
     /// Where the axes are an operand and turn out to be none: whether the result is x, and not the whole reduced.
     bool noop_with_empty_axes = false;
-    static constexpr auto fields =
-        std::tuple{field{"axes", &reduce_attributes::axes}, field{"keepdims", &reduce_attributes::keepdims},
-                   field{"noop_with_empty_axes", &reduce_attributes::noop_with_empty_axes}};
+    static constexpr field<reduce_attributes> fields[] = {
+        {"axes", &reduce_attributes::axes},
+        {"keepdims", &reduce_attributes::keepdims},
+        {"noop_with_empty_axes", &reduce_attributes::noop_with_empty_axes}};
 };
 
 namespace detail {

@@ -53,7 +53,7 @@ struct op_traits<ops::concat> : detail::injective_traits {
     static constexpr int max_inputs = variadic;
     struct attributes {
         std::int64_t axis = 0;
-        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}};
+        static constexpr field<attributes> fields[] = {{"axis", &attributes::axis}};
     };
 };
 template <>
@@ -63,7 +63,7 @@ struct op_traits<ops::split> : detail::injective_traits {
     struct attributes {
         std::int64_t axis = 0;
         ints sizes{}; ///< one entry a result; empty where the sizes are an operand
-        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}, field{"split", &attributes::sizes}};
+        static constexpr field<attributes> fields[] = {{"axis", &attributes::axis}, {"split", &attributes::sizes}};
     };
 };
 template <>
@@ -72,9 +72,10 @@ struct op_traits<ops::slice> : detail::injective_traits {
     static constexpr int max_inputs = 5; ///< x, starts, ends, axes, steps
     struct attributes {
         ints starts{}, ends{}, axes{}, steps{}; ///< four lists of one length, used where only x is given
-        static constexpr auto fields =
-            std::tuple{field{"starts", &attributes::starts}, field{"ends", &attributes::ends},
-                       field{"axes", &attributes::axes}, field{"steps", &attributes::steps}};
+        static constexpr field<attributes> fields[] = {{"starts", &attributes::starts},
+                                                       {"ends", &attributes::ends},
+                                                       {"axes", &attributes::axes},
+                                                       {"steps", &attributes::steps}};
     };
 };
 template <>
@@ -85,8 +86,8 @@ struct op_traits<ops::pad> : detail::injective_traits {
         std::string mode = "constant"; ///< or `edge`, `reflect`
         ints pads{}; ///< begins of all dimensions, then ends; negative ones crop; used where only x is given
         double value = 0;
-        static constexpr auto fields = std::tuple{field{"mode", &attributes::mode}, field{"pads", &attributes::pads},
-                                                  field{"value", &attributes::value}};
+        static constexpr field<attributes> fields[] = {
+            {"mode", &attributes::mode}, {"pads", &attributes::pads}, {"value", &attributes::value}};
     };
 };
 template <>
@@ -95,7 +96,7 @@ struct op_traits<ops::gather> : detail::injective_traits {
     static constexpr int min_inputs = 2, max_inputs = 2;
     struct attributes {
         std::int64_t axis = 0;
-        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}};
+        static constexpr field<attributes> fields[] = {{"axis", &attributes::axis}};
     };
 };
 template <>
@@ -105,8 +106,8 @@ struct op_traits<ops::reshape> : detail::view_traits {
     struct attributes {
         ints shape{};            ///< -1 once: what is left over; 0: copied from x unless `allow_zero`
         bool allow_zero = false; ///< 0 means size zero
-        static constexpr auto fields =
-            std::tuple{field{"shape", &attributes::shape}, field{"allowzero", &attributes::allow_zero}};
+        static constexpr field<attributes> fields[] = {{"shape", &attributes::shape},
+                                                       {"allowzero", &attributes::allow_zero}};
         /// To these sizes as they are, where some may be 0.
         [[nodiscard]] static attributes to(ints sizes) {
             auto const zero = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
@@ -119,7 +120,7 @@ struct op_traits<ops::flatten> : detail::view_traits {
     static constexpr std::string_view name = "Flatten";
     struct attributes {
         std::int64_t axis = 1;
-        static constexpr auto fields = std::tuple{field{"axis", &attributes::axis}};
+        static constexpr field<attributes> fields[] = {{"axis", &attributes::axis}};
     };
 };
 template <>
@@ -127,7 +128,7 @@ struct op_traits<ops::transpose> : detail::injective_traits {
     static constexpr std::string_view name = "Transpose";
     struct attributes {
         ints perm{}; ///< result dimension i is operand dimension perm[i]; never empty for rank > 0
-        static constexpr auto fields = std::tuple{field{"perm", &attributes::perm}};
+        static constexpr field<attributes> fields[] = {{"perm", &attributes::perm}};
     };
 };
 template <>
@@ -136,7 +137,7 @@ struct op_traits<ops::squeeze> : detail::view_traits {
     static constexpr int max_inputs = 2;
     struct attributes {
         ints axes{}; ///< empty: all dimensions of size one
-        static constexpr auto fields = std::tuple{field{"axes", &attributes::axes}};
+        static constexpr field<attributes> fields[] = {{"axes", &attributes::axes}};
     };
 };
 template <>
@@ -145,7 +146,7 @@ struct op_traits<ops::unsqueeze> : detail::view_traits {
     static constexpr int max_inputs = 2;
     struct attributes {
         ints axes{}; ///< positions in the result
-        static constexpr auto fields = std::tuple{field{"axes", &attributes::axes}};
+        static constexpr field<attributes> fields[] = {{"axes", &attributes::axes}};
     };
 };
 template <>
@@ -157,7 +158,7 @@ struct op_traits<ops::shape> {
     static constexpr bool free_view = true; // no element is read
     struct attributes {
         std::int64_t start = 0, end = std::numeric_limits<std::int64_t>::max();
-        static constexpr auto fields = std::tuple{field{"start", &attributes::start}, field{"end", &attributes::end}};
+        static constexpr field<attributes> fields[] = {{"start", &attributes::start}, {"end", &attributes::end}};
     };
 };
 template <>
@@ -171,9 +172,10 @@ struct op_traits<ops::fill> {
         dtype element = dtype::f32;
         double value = 0;         ///< of floating types
         std::int64_t integer = 0; ///< of the others
-        static constexpr auto fields =
-            std::tuple{field{"shape", &attributes::shape}, field{"dtype", &attributes::element},
-                       field{"value", &attributes::value}, field{"integer", &attributes::integer}};
+        static constexpr field<attributes> fields[] = {{"shape", &attributes::shape},
+                                                       {"dtype", &attributes::element},
+                                                       {"value", &attributes::value},
+                                                       {"integer", &attributes::integer}};
     };
 };
 template <>
@@ -187,9 +189,10 @@ struct op_traits<ops::dirac> {
         ints position{};        ///< place of the one in the spatial dimensions
         std::int64_t group = 1; ///< i = channels / group
         dtype element = dtype::f32;
-        static constexpr auto fields =
-            std::tuple{field{"shape", &attributes::shape}, field{"position", &attributes::position},
-                       field{"group", &attributes::group}, field{"dtype", &attributes::element}};
+        static constexpr field<attributes> fields[] = {{"shape", &attributes::shape},
+                                                       {"position", &attributes::position},
+                                                       {"group", &attributes::group},
+                                                       {"dtype", &attributes::element}};
     };
 };
 
@@ -199,7 +202,7 @@ struct op_traits<ops::layout_transform> : detail::injective_traits {
     static constexpr auto layouts = layout_rule::any;
     struct attributes {
         std::string to{}; ///< a layout such as `NCHW16c`; empty: row-major
-        static constexpr auto fields = std::tuple{field{"to", &attributes::to}};
+        static constexpr field<attributes> fields[] = {{"to", &attributes::to}};
     };
 };
 

@@ -15,8 +15,11 @@ namespace gsub::report {
 /// elsewhere each phase is a line, with a further line every few seconds. Call `finish` before other output.
 class progress_reporter : public observer {
 public:
-    /// `quiet` leaves notes alone.
-    explicit progress_reporter(std::FILE* to, bool quiet = false);
+    using clock = std::chrono::steady_clock;
+
+    /// `quiet` leaves notes alone. A phase under way is told again after `pace`; zero means as suits the stream, 0.1 s
+    /// on a terminal and 5 s elsewhere.
+    explicit progress_reporter(std::FILE* to, bool quiet = false, clock::duration pace = {});
     ~progress_reporter() override { finish(); }
 
     GSUB_INLINE void on_progress(progress const& p) override;
@@ -25,9 +28,9 @@ public:
     void finish();
 
 private:
-    using clock = std::chrono::steady_clock;
     std::FILE* to_;
     bool terminal_, quiet_, open_ = false;
+    clock::duration pace_;
     std::string phase_;
     clock::time_point phase_begin_, last_;
 };

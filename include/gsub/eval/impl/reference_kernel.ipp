@@ -18,31 +18,51 @@ namespace gsub {
 
 namespace detail {
 
-// c[m,n] = alpha * a[m,k] * b[k,n], row-major with the given row lengths in memory; a or b may stand transposed there.
+// c[m,n] = alpha * a[m,k] * b[k,n], row-major with the given row lengths in memory.
 // This calls Eigen below its expressions, at the function that its BLAS interface calls: the expressions' evaluators
 // are thousands of functions in every header-only translation unit. Eigen counts by columns, hence b before a.
-template <class T, bool TransposeA = false, bool TransposeB = false>
+template <class T>
 void blocked_product(T const* a, std::int64_t a_row, T const* b, std::int64_t b_row, T* c, std::int64_t c_row,
                      std::int64_t m, std::int64_t k, std::int64_t n, T alpha = 1) {
     for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, T{});
     if (m == 0 || n == 0 || k == 0) return;
-    if constexpr (!TransposeA && !TransposeB)
-        if (m == 1) { // a vector: b is read once, where it lies
-            for (std::int64_t i = 0; i < k; ++i)
-                for (std::int64_t j = 0; j < n; ++j) c[j] += alpha * a[i] * b[i * b_row + j];
-            return;
-        }
+    if (m == 1) { // a vector: b is read once, where it lies
+        for (std::int64_t i = 0; i < k; ++i)
+            for (std::int64_t j = 0; j < n; ++j) c[j] += alpha * a[i] * b[i * b_row + j];
+        return;
+    }
     namespace internal = Eigen::internal;
-    constexpr int by_columns = Eigen::ColMajor, by_rows = Eigen::RowMajor;
-    internal::gemm_blocking_space<by_columns, T, T, Eigen::Dynamic, Eigen::Dynamic, Eigen::Dynamic> blocks{n, m, k, 1,
-                                                                                                           true};
-    internal::general_matrix_matrix_product<std::int64_t, T, TransposeB ? by_rows : by_columns, false, T,
-                                            TransposeA ? by_rows : by_columns, false, by_columns, 1>::run(n, m, k, b,
-                                                                                                          b_row, a,
-                                                                                                          a_row, c, 1,
-                                                                                                          c_row, alpha,
-                                                                                                          blocks,
-                                                                                                          nullptr);
+    constexpr int by_columns = Eigen::ColMajor, any = Eigen::Dynamic;
+    internal::gemm_blocking_space<by_columns, T, T, any, any, any> blocks{n, m, k, 1, true};
+    using product = internal::general_matrix_matrix_product<std::int64_t, T, by_columns, false, T, by_columns, false,
+                                                            by_columns, 1>;
+    product::run(n, m, k, b, b_row, a, a_row, c, 1, c_row, alpha, blocks, nullptr);
+}
+
+// A matrix [rows, columns] as [columns, rows], in squares that stay in the first-level cache.
+template <class T>
+std::vector<T> transposed(T const* from, std::int64_t rows, std::int64_t columns) {
+    std::vector<T> to(static_cast<std::size_t>(rows * columns));
+    constexpr std::int64_t square = 32;
+    for (std::int64_t i0 = 0; i0 < rows; i0 += square)
+        for (std::int64_t j0 = 0; j0 < columns; j0 += square)
+            for (auto i = i0; i < std::min(i0 + square, rows); ++i)
+                for (auto j = j0; j < std::min(j0 + square, columns); ++j)
+                    to[static_cast<std::size_t>(j * rows + i)] = from[i * columns + j];
+    return to;
+}
+
+// y[n] = alpha * b[n,k] * x[k], in four sums a row that go on side by side.
+template <class T>
+void product_with_vector(T const* b, T const* x, T* y, std::int64_t k, std::int64_t n, T alpha) {
+    for (std::int64_t j = 0; j < n; ++j, b += k) {
+        T sums[4] = {};
+        std::int64_t i = 0;
+        for (; i + 4 <= k; i += 4)
+            for (int s = 0; s < 4; ++s) sums[s] += b[i + s] * x[i + s];
+        for (; i < k; ++i) sums[0] += b[i] * x[i];
+        y[j] = alpha * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
 }
 
 // Runs `body(begin, end)` over pieces of [0, count), one a thread and more where pieces are large. Pieces begin at
@@ -225,11 +245,16 @@ void reference_kernel<ops::gemm>::run(kernel<T>& k) {
     auto const& a = k.template attributes<ops::gemm>();
     auto const m = k.result_dims()[0], n = k.result_dims()[1], inner = k.dims(0)[a.transpose_a ? 0 : 1];
     if (m == 0 || n == 0) return;
-    auto const product =
-        a.transpose_a ? a.transpose_b ? detail::blocked_product<T, true, true> : detail::blocked_product<T, true, false>
-        : a.transpose_b ? detail::blocked_product<T, false, true>
-                        : detail::blocked_product<T, false, false>;
-    product(k.in(0).data(), k.dims(0)[1], k.in(1).data(), k.dims(1)[1], k.out().data(), n, m, inner, n, T(a.alpha));
+    auto const *pa = k.in(0).data(), *pb = k.in(1).data();
+    auto* const out = k.out().data();
+    if (m == 1 && a.transpose_b) {
+        detail::product_with_vector(pb, pa, out, inner, n, T(a.alpha));
+    } else { // one way of the product for all four: turning an operand costs little beside it
+        std::vector<T> turned_a, turned_b;
+        if (a.transpose_a) pa = (turned_a = detail::transposed(pa, inner, m)).data();
+        if (a.transpose_b) pb = (turned_b = detail::transposed(pb, n, inner)).data();
+        detail::blocked_product(pa, inner, pb, n, out, n, m, inner, n, T(a.alpha));
+    }
     if (k.has(2)) evaluate<ops::gemm>::add_scaled(k, T(a.beta));
 }
 

@@ -9,8 +9,10 @@
 
 namespace gsub::report {
 
-GSUB_INLINE progress_reporter::progress_reporter(std::FILE* to, bool quiet)
-    : to_(to), terminal_(::isatty(::fileno(to)) == 1), quiet_(quiet) {}
+GSUB_INLINE progress_reporter::progress_reporter(std::FILE* to, bool quiet, clock::duration pace)
+    : to_(to), terminal_(::isatty(::fileno(to)) == 1), quiet_(quiet), pace_(pace) {
+    if (pace_ == clock::duration::zero()) pace_ = std::chrono::milliseconds{terminal_ ? 100 : 5000};
+}
 
 GSUB_INLINE void progress_reporter::on_progress(progress const& p) {
     if (quiet_) return;
@@ -20,7 +22,7 @@ GSUB_INLINE void progress_reporter::on_progress(progress const& p) {
         finish();
         phase_ = p.phase;
         phase_begin_ = now;
-    } else if (now - last_ < (terminal_ ? std::chrono::milliseconds{100} : std::chrono::milliseconds{5000})) {
+    } else if (now - last_ < pace_) {
         return;
     }
     last_ = now;
