@@ -25,7 +25,7 @@ struct conv2d_shape {
         return (in[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
     }
     /// Multiplications and additions, taps on padding included.
-    [[nodiscard]] double operations() const noexcept;
+    GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
 
 /// Knobs of the schedule, by AutoTVM's names where it has them.
@@ -38,18 +38,18 @@ struct conv2d_config {
 };
 
 /// The configuration that counting cycles prefers: multiplications against loads, latency and tails. No measuring.
-[[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& set);
 
 /// Buffers: input, weights, then bias `[OC/l, l]` and residual (as the output) where there are, then the output
 /// `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` for an input in NCHW;
 /// `[C/l, KH, KW, l]` for depthwise), see `pack_conv2d_weights`. *Errors* throws `error`: `unsupported` for groups that
 /// are neither one nor depthwise with one filter a channel nor of whole blocks, and for groups of an input in NCHW;
 /// `usage` for knobs that do not apply.
-[[nodiscard]] loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
 
 /// Weights `[OC, IC/groups, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
-[[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
-                                                     isa const& set);
+GSUB_LAZY [[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
+                                                               isa const& set);
 
 } // namespace gsub::codegen
 

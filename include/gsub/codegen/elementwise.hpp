@@ -17,7 +17,7 @@ struct array_view {
     small_vector<std::int64_t, 6> strides{}; ///< one for each dimension of the result; 0: repeated along it
 
     /// A whole array of the result's dimensions, row-major.
-    [[nodiscard]] static array_view contiguous(std::span<std::int64_t const> dims);
+    GSUB_LAZY [[nodiscard]] static array_view contiguous(std::span<std::int64_t const> dims);
 };
 
 /// One operation of a chain. Operands are numbered: arrays first, then the results of earlier operations.
@@ -28,12 +28,13 @@ struct elementwise_op {
 };
 
 /// Adds the results of a chain to its operands.
-void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values, std::span<elementwise_op const> chain);
+GSUB_LAZY void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
+                           std::span<elementwise_op const> chain);
 
 /// Buffers: `arrays` inputs of `elements` elements, then the output, the result of the last operation.
 /// *Requires* elements > 0, at least one operation, operands that come earlier.
-[[nodiscard]] loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
-                                               std::span<elementwise_op const> chain, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
+                                                         std::span<elementwise_op const> chain, isa const& set);
 
 } // namespace gsub::codegen
 

@@ -16,7 +16,7 @@ using kernel_function = void (*)(void* const* buffers, std::int64_t begin, std::
 /// The C++ text of a kernel, complete and without includes; its function has C linkage and the name `symbol`. Names of
 /// variables and buffers do not enter it, so equal computations have equal texts.
 /// *Requires* a symbol of letters, digits and underscores, and vectors as wide as the instruction set's.
-[[nodiscard]] std::string emit_cpp(kernel const& k, isa const& set, std::string const& symbol);
+GSUB_LAZY [[nodiscard]] std::string emit_cpp(kernel const& k, isa const& set, std::string const& symbol);
 
 } // namespace gsub::codegen
 

@@ -45,7 +45,7 @@ enum class opcode : std::uint8_t {
     reduce_add,
     reduce_maximum
 };
-[[nodiscard]] std::string_view to_string(opcode op) noexcept;
+GSUB_LAZY [[nodiscard]] std::string_view to_string(opcode op) noexcept;
 
 /// A virtual register of a kernel.
 using reg = std::int32_t;
@@ -97,11 +97,11 @@ struct kernel {
 };
 
 /// Where a scratch buffer starts in the block of a thread, and the size of the block, in bytes; aligned to 64.
-[[nodiscard]] std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept;
-[[nodiscard]] std::size_t scratch_bytes(kernel const& k) noexcept;
+GSUB_LAZY [[nodiscard]] std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept;
+GSUB_LAZY [[nodiscard]] std::size_t scratch_bytes(kernel const& k) noexcept;
 
 /// The kernel as indented text.
-[[nodiscard]] std::string to_string(kernel const& k);
+GSUB_LAZY [[nodiscard]] std::string to_string(kernel const& k);
 
 } // namespace gsub::codegen
 

@@ -24,8 +24,8 @@ struct lower_options {
 /// (fuse them) or no vectorised loop; `unsupported` where results are stored with a step by the vectorised loop, a
 /// bound of a read depends on that loop, or an axis that is split more than once, by factors that do not divide, ends
 /// within a tile. Cost: proportional to the number of instructions.
-[[nodiscard]] result<kernel> lower(loop::fused_nest const& nest, std::string_view name,
-                                   lower_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<kernel> lower(loop::fused_nest const& nest, std::string_view name,
+                                             lower_options const& options = {});
 
 } // namespace gsub::codegen
 

@@ -22,9 +22,9 @@ struct matmul_shape {
     std::vector<array_view> arrays{};    ///< further operands of the chain, over `[..., m, n]`
     std::vector<elementwise_op> chain{}; ///< on the product as value 0, the arrays and its own results; the last counts
 
-    [[nodiscard]] std::int64_t batches() const noexcept;
+    GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;
     /// Of the product, a multiplication and an addition a step.
-    [[nodiscard]] double operations() const noexcept;
+    GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
 
 struct matmul_config {
@@ -34,17 +34,17 @@ struct matmul_config {
 };
 
 /// The configuration that counting cycles prefers.
-[[nodiscard]] matmul_config default_config(matmul_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] matmul_config default_config(matmul_shape const& s, isa const& set);
 
 /// Buffers: a, flat; weights `[n/l, k, l]` as `pack_matmul_weights` makes them, or b, flat; bias `[n/l, l]` where there
 /// is one; the arrays, flat; y, flat. A variable right operand is packed in scratch memory where enough rows use it or
 /// its rows have gaps. *Errors* throws `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is
 /// not 1.
-[[nodiscard]] loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set);
 
 /// Weights `[k, n]`, or `[n, k]` where transposed, in the order that the kernel reads; columns filled up with zeros.
-[[nodiscard]] std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
-                                                     bool transposed, isa const& set);
+GSUB_LAZY [[nodiscard]] std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
+                                                               bool transposed, isa const& set);
 
 } // namespace gsub::codegen
 

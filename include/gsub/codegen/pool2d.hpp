@@ -21,10 +21,10 @@ struct pool2d_shape {
 
 /// Buffers: input, for averages the factors `[OH, OW]` of `pool2d_factors`, output `[N, C/l, OH, OW, l]`.
 /// A maximum over a NaN is NaN.
-[[nodiscard]] loop::loop_nest pool2d_nest(pool2d_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::loop_nest pool2d_nest(pool2d_shape const& s, isa const& set);
 
 /// One over the number of taps that each place averages.
-[[nodiscard]] std::vector<float> pool2d_factors(pool2d_shape const& s);
+GSUB_LAZY [[nodiscard]] std::vector<float> pool2d_factors(pool2d_shape const& s);
 
 } // namespace gsub::codegen
 

@@ -15,12 +15,12 @@ struct register_tile {
 
 /// Cycles of one step of a tile: a scalar for each position, a vector for each column and their products. The greatest
 /// of multiplications, loads and the chain through an accumulator.
-[[nodiscard]] double step_cycles(register_tile t, isa const& set);
+GSUB_LAZY [[nodiscard]] double step_cycles(register_tile t, isa const& set);
 
 /// The tile that covers `positions * vectors` in the fewest cycles a step, tails included, of those whose accumulators
 /// and operands fit the registers; at most `max_vectors` wide. Cost: a few hundred evaluations.
-[[nodiscard]] register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
-                                      std::int32_t max_vectors = 4);
+GSUB_LAZY [[nodiscard]] register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
+                                                std::int32_t max_vectors = 4);
 
 } // namespace gsub::codegen
 

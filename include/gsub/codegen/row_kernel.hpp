@@ -35,7 +35,7 @@ struct row_program {
 
 /// Buffers: the arrays, flat; then the results. Rows that cost more to compute twice than to read again are kept in
 /// scratch memory. *Requires* positive dims, a stride for each, operands that come earlier, at least one result.
-[[nodiscard]] loop::fused_nest row_nest(row_program p, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest row_nest(row_program p, isa const& set);
 
 } // namespace gsub::codegen
 

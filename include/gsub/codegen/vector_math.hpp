@@ -29,12 +29,12 @@
 namespace gsub::codegen {
 
 /// Name of the function in a kernel's text that computes an instruction; empty for one that needs none.
-[[nodiscard]] std::string_view vector_function(opcode op) noexcept;
+GSUB_LAZY [[nodiscard]] std::string_view vector_function(opcode op) noexcept;
 
 /// Definitions of the functions of `used`, and of those that they call, for vectors of `lanes` floats; empty where no
 /// instruction needs one. The text relies on `vf`, `wide`, `vmin` and `vmax` before it, includes nothing, and is right
 /// whether or not the compiler contracts products and sums.
-[[nodiscard]] std::string vector_math_text(std::int32_t lanes, std::span<opcode const> used);
+GSUB_LAZY [[nodiscard]] std::string vector_math_text(std::int32_t lanes, std::span<opcode const> used);
 
 } // namespace gsub::codegen
 

@@ -40,34 +40,35 @@ struct winograd_options {
 };
 
 /// What is known of a machine: its threads, its caches, and whether it does wide vectors in halves.
-[[nodiscard]] winograd_options winograd_options_of(target const& t);
+GSUB_LAZY [[nodiscard]] winograd_options winograd_options_of(target const& t);
 
 /// Whether there are Winograd kernels of a shape: 3x3, stride and dilation 1, one group, a blocked input.
-[[nodiscard]] bool winograd_applies(conv2d_shape const& s) noexcept;
+GSUB_LAZY [[nodiscard]] bool winograd_applies(conv2d_shape const& s) noexcept;
 
 /// Knobs for tiles of `m` x `m`, by counting. *Requires* a shape to which it applies, and `m` 2 or 4.
-[[nodiscard]] winograd_config default_winograd(conv2d_shape const& s, isa const& set, std::int32_t m,
-                                               winograd_options const& options = {});
+GSUB_LAZY [[nodiscard]] winograd_config default_winograd(conv2d_shape const& s, isa const& set, std::int32_t m,
+                                                         winograd_options const& options = {});
 
 /// Cycles of a thread that the kernel is expected to take, and the direct kernel with its default configuration:
 /// counted multiplications, loads and stores with tails, and weights that come from memory. Never measured.
-[[nodiscard]] double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& set,
-                                     winograd_options const& options = {});
-[[nodiscard]] double direct_cycles(conv2d_shape const& s, isa const& set, winograd_options const& options = {});
+GSUB_LAZY [[nodiscard]] double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& set,
+                                               winograd_options const& options = {});
+GSUB_LAZY [[nodiscard]] double direct_cycles(conv2d_shape const& s, isa const& set,
+                                             winograd_options const& options = {});
 
 /// The kernel that is expected to be fastest; nothing where that is the direct one.
-[[nodiscard]] std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& set,
-                                                             winograd_options const& options = {});
+GSUB_LAZY [[nodiscard]] std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& set,
+                                                                       winograd_options const& options = {});
 
 /// The stages of the kernel: transform of the input, products and transform of the output. Buffers as of `conv2d_nest`,
 /// but weights are `[OC/(v l), (m+2)^2, IC/l, l, v, l]` with v vectors, see `pack_winograd_weights`; then two scratch
 /// buffers. *Errors* throws `error`: `unsupported` for shapes to which it does not apply; `usage` for knobs that do
 /// not.
-[[nodiscard]] loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set);
 
 /// Weights `[OC, IC, 3, 3]`, transformed in double, in the order that the kernel reads, channels filled up with zeros.
-[[nodiscard]] std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
-                                                       std::span<float const> weights, isa const& set);
+GSUB_LAZY [[nodiscard]] std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
+                                                                 std::span<float const> weights, isa const& set);
 
 } // namespace gsub::codegen
 

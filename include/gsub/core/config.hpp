@@ -17,6 +17,17 @@
 #define GSUB_INLINE inline
 #endif
 
+// Engines that only some programs call, code generation and what lies below it, are templates of the header-only mode:
+// one that is not called costs its includers no instantiation. GSUB_LAZY stands before the first declaration of such a
+// function, GSUB_LAZY_BODY before its definition elsewhere.
+#ifdef GSUB_COMPILED
+#define GSUB_LAZY
+#define GSUB_LAZY_BODY
+#else
+#define GSUB_LAZY template <class = void>
+#define GSUB_LAZY_BODY template <class>
+#endif
+
 // What a broken contract does: 0 terminates with a sentence on stderr (default), 1 throws std::logic_error.
 #ifndef GSUB_ASSERT_POLICY
 #define GSUB_ASSERT_POLICY 0

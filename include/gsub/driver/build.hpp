@@ -39,13 +39,13 @@ struct build_options {
 /// that a kernel has packed are freed one by one where no copy of the graph shares them: a graph that is moved here
 /// does not keep them in memory twice. *Errors* `unsupported` naming every operator that nothing computes, dynamic
 /// shapes, or weights beyond the limit; those of `runtime::bind_kernels`.
-[[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
-                                            build_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning,
+                                                      codegen::isa const& set, build_options const& options = {});
 
 /// Plans, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
 /// gets a note. *Errors* as `plan`; `environment` where the compiler fails.
-[[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,
-                                                build_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning,
+                                                          target const& machine, build_options const& options = {});
 
 /// `build(graph).value().run(inputs)`
 template <class OpSet>

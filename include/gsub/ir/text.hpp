@@ -20,8 +20,8 @@ struct text_options {
 /// One line a node, e.g. `%3: f32[1,8,4,4] = Conv(%0, %1) {strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]}`.
 /// Attributes that have their default value are left out. Constants are printed as the hexadecimal bytes of their
 /// elements. Printing and parsing give an equal graph with equal names and sources.
-[[nodiscard]] std::string to_text(any_graph const& g, text_options const& options = {});
-[[nodiscard]] std::string to_text(module const& m, text_options const& options = {});
+GSUB_LAZY [[nodiscard]] std::string to_text(any_graph const& g, text_options const& options = {});
+GSUB_LAZY [[nodiscard]] std::string to_text(module const& m, text_options const& options = {});
 
 /// What the parser accepts at most; text may come from strangers.
 struct text_limits {
@@ -31,8 +31,10 @@ struct text_limits {
 
 /// Parses a graph over the operators of `d`. *Errors* `invalid_input` with line and expectation; `unsupported` for an
 /// operator that `d` lacks.
-[[nodiscard]] result<any_graph> parse_graph(std::string_view text, dialect const& d, text_limits const& limits = {});
-[[nodiscard]] result<module> parse_module(std::string_view text, dialect const& d, text_limits const& limits = {});
+GSUB_LAZY [[nodiscard]] result<any_graph> parse_graph(std::string_view text, dialect const& d,
+                                                      text_limits const& limits = {});
+GSUB_LAZY [[nodiscard]] result<module> parse_module(std::string_view text, dialect const& d,
+                                                    text_limits const& limits = {});
 
 template <class OpSet>
 [[nodiscard]] result<basic_graph<OpSet>> parse_graph(std::string_view text, text_limits const& limits = {}) {

@@ -21,7 +21,7 @@ enum class fuse_kind : std::uint8_t {
 };
 
 /// The kind of a node, from the category of its operator and the types of its results. *Complexity* O(results).
-[[nodiscard]] fuse_kind fuse_kind_of(any_graph const& g, node_id n);
+GSUB_LAZY [[nodiscard]] fuse_kind fuse_kind_of(any_graph const& g, node_id n);
 
 /// Groups the operators of each function into functions marked `primitive`, one a kernel, and calls them instead.
 ///
@@ -42,15 +42,15 @@ struct fuse_ops {
 
     static constexpr std::string_view name = "fuse-ops";
     static constexpr auto exact = exactness::bit_exact;
-    result<pass_outcome> operator()(module& m, pass_context& cx) const;
+    GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 
 /// The groups that `fuse_ops` makes of a graph: each in the graph's order, its last node last; groups in the order of
 /// their last nodes.
-[[nodiscard]] std::vector<std::vector<node_id>> fuse_groups(any_graph const& g, fuse_ops const& options = {});
+GSUB_LAZY [[nodiscard]] std::vector<std::vector<node_id>> fuse_groups(any_graph const& g, fuse_ops const& options = {});
 
 /// Whether a function computes nothing and copies nothing: all its operators are views of their operands.
-[[nodiscard]] bool is_view(any_graph const& body);
+GSUB_LAZY [[nodiscard]] bool is_view(any_graph const& body);
 
 /// Replaces each call of a primitive function by the function's nodes, with their names and sources where the function
 /// is called once, and removes the primitive functions that nothing calls any more and that are no entry points.
@@ -60,7 +60,7 @@ struct fuse_ops {
 struct defuse_ops {
     static constexpr std::string_view name = "defuse-ops";
     static constexpr auto exact = exactness::bit_exact;
-    result<pass_outcome> operator()(module& m, pass_context& cx) const;
+    GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 
 } // namespace gsub::passes

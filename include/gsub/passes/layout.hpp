@@ -41,8 +41,8 @@ concept layout_hook = requires(H const& hook, layout_question const& q) {
 };
 
 namespace detail {
-[[nodiscard]] pass_outcome alter_layouts(any_graph& g, pass_context& cx,
-                                         function_ref<std::optional<layout>(layout_question const&)> hook);
+GSUB_LAZY [[nodiscard]] pass_outcome alter_layouts(any_graph& g, pass_context& cx,
+                                                   function_ref<std::optional<layout>(layout_question const&)> hook);
 } // namespace detail
 
 /// Asks the hook for each operator that reads other layouts than the row-major one (`op_info::layouts`) and has static

@@ -9,7 +9,7 @@ namespace gsub::report {
 
 /// The graph in the DOT language: a box an operator with its type, constants left out, weight arithmetic dashed. Names
 /// from the model are escaped; node identifiers are made here.
-[[nodiscard]] std::string to_dot(any_graph const& g);
+GSUB_LAZY [[nodiscard]] std::string to_dot(any_graph const& g);
 
 } // namespace gsub::report
 

@@ -73,14 +73,14 @@ struct bound_graph {
     std::vector<std::pair<node_id, std::shared_ptr<host_step const>>> steps{}; ///< by their nodes' ids
 
     /// The step of a node, or null. Its values are the operands that are given, then all results, row-major.
-    [[nodiscard]] std::shared_ptr<host_step const> step_of(node_id n) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> step_of(node_id n) const;
 };
 
 /// Finds the nodes that user kernels compute. Types that a shape function gives go on through the graph. *Errors*
 /// `usage` for a kernel without a name or function, and for two of one operator; `unsupported` for nodes whose operands
 /// or results are not what the kernel takes, or whose result types nobody knows; `invalid_input` where a shape function
 /// contradicts the graph; what a shape function says. All name the node. *Complexity* O(n + e) and the calls.
-[[nodiscard]] result<bound_graph> bind_kernels(any_graph const& g, std::span<user_kernel const> kernels);
+GSUB_LAZY [[nodiscard]] result<bound_graph> bind_kernels(any_graph const& g, std::span<user_kernel const> kernels);
 
 } // namespace gsub::runtime
 

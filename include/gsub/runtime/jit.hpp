@@ -27,7 +27,7 @@ struct compiler {
 /// The first of these that is set decides: `wanted`, `$GSUB_CXX`, `$CXX` (each a path or a name on `$PATH`, without
 /// arguments); where none is, the first of `g++`, `c++`, `clang++` on `$PATH` that tells its version.
 /// *Errors* `environment` naming what was tried.
-[[nodiscard]] result<compiler> find_compiler(std::string_view wanted = {});
+GSUB_LAZY [[nodiscard]] result<compiler> find_compiler(std::string_view wanted = {});
 
 // ---- compiling and loading
 // -------------------------------------------------------------------------------------------
@@ -79,15 +79,15 @@ private:
 /// and processes at once: at worst a kernel is compiled twice. *Errors* `usage` for a symbol or flag that is not
 /// allowed, `environment` naming the compiler, with its exit status and the first lines that it wrote, or what the
 /// dynamic loader says.
-[[nodiscard]] result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_source const> sources,
-                                                              compiler const& with, jit_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<std::vector<loaded_kernel>>
+load_kernels(std::span<kernel_source const> sources, compiler const& with, jit_options const& options = {});
 
 // ---- the cache
 // -------------------------------------------------------------------------------------------------------
 
 /// `$GSUB_CACHE`, else `$XDG_CACHE_HOME/gsub`, else `$HOME/.cache/gsub`, else empty: no cache. Relative paths count as
 /// not set.
-[[nodiscard]] std::string default_cache_folder();
+GSUB_LAZY [[nodiscard]] std::string default_cache_folder();
 
 /// One kernel on disk.
 struct cache_entry {
@@ -104,14 +104,14 @@ struct cache_report {
 
 /// The entries of a cache, the one used longest ago first. A folder that does not exist is empty.
 /// *Errors* `environment` for a folder that must not be trusted.
-[[nodiscard]] result<std::vector<cache_entry>> cache_entries(std::string const& folder);
+GSUB_LAZY [[nodiscard]] result<std::vector<cache_entry>> cache_entries(std::string const& folder);
 
 /// Removes what was used longest ago until at most `limit_bytes` remain, and what interrupted runs left an hour ago.
 /// Safe while others use the cache. *Errors* as `cache_entries`.
-[[nodiscard]] result<cache_report> cache_collect(std::string const& folder, std::uint64_t limit_bytes);
+GSUB_LAZY [[nodiscard]] result<cache_report> cache_collect(std::string const& folder, std::uint64_t limit_bytes);
 
 /// Removes the entries whose digest does not fit. *Errors* as `cache_entries`.
-[[nodiscard]] result<cache_report> cache_verify(std::string const& folder);
+GSUB_LAZY [[nodiscard]] result<cache_report> cache_verify(std::string const& folder);
 
 } // namespace gsub::runtime
 

@@ -35,7 +35,7 @@ struct memory_plan {
 /// sum fits `std::size_t`. *Complexity* O(n log n) by start; the other orders also pay for each pair that is alive
 /// together, and are given up after 1000 such pairs a buffer. *Source* greedy by size: Pisarchyk and Lee, "Efficient
 /// memory management for deep neural net inference", 2020.
-[[nodiscard]] memory_plan plan_memory(std::span<buffer const> buffers, std::size_t alignment = 64);
+GSUB_LAZY [[nodiscard]] memory_plan plan_memory(std::span<buffer const> buffers, std::size_t alignment = 64);
 
 } // namespace gsub::runtime
 

@@ -10,26 +10,26 @@ namespace gsub::codegen {
 
 namespace detail {
 
-GSUB_INLINE bool is_depthwise(conv2d_shape const& s) {
+GSUB_LAZY bool is_depthwise(conv2d_shape const& s) {
     return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
 }
 // Rows of pixels follow each other without a gap in what is read too: they are joined to one row.
-GSUB_INLINE bool is_flat(conv2d_shape const& s) {
+GSUB_LAZY bool is_flat(conv2d_shape const& s) {
     return s.blocked_input && s.kernel[0] == 1 && s.kernel[1] == 1 && s.stride[0] == 1 && s.stride[1] == 1 &&
            s.pads == std::array<std::int64_t, 4>{};
 }
-GSUB_INLINE std::int64_t blocks(std::int64_t channels, isa const& set) {
+GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& set) {
     return (channels + set.lanes() - 1) / set.lanes();
 }
 
 } // namespace detail
 
-GSUB_INLINE double conv2d_shape::operations() const noexcept {
+GSUB_LAZY_BODY double conv2d_shape::operations() const noexcept {
     return 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) * static_cast<double>(out(0) * out(1)) *
            static_cast<double>(in_channels / groups) * static_cast<double>(kernel[0] * kernel[1]);
 }
 
-GSUB_INLINE conv2d_config default_config(conv2d_shape const& s, isa const& set) {
+GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& set) {
     auto const flat = detail::is_flat(s);
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
     auto const out_blocks = detail::blocks(s.out_channels, set) / (detail::is_depthwise(s) ? 1 : s.groups);
@@ -53,7 +53,7 @@ GSUB_INLINE conv2d_config default_config(conv2d_shape const& s, isa const& set) 
     return best;
 }
 
-GSUB_INLINE loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set) {
+GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set) {
     auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
     auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
     std::int64_t const l = set.lanes();
@@ -122,8 +122,8 @@ GSUB_INLINE loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config con
     return plan.finish();
 }
 
-GSUB_INLINE std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
-                                                   isa const& set) {
+GSUB_LAZY_BODY std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
+                                                      isa const& set) {
     auto const depthwise = detail::is_depthwise(s);
     auto const l = static_cast<std::int64_t>(set.lanes()), per_group = s.in_channels / s.groups;
     auto const area = s.kernel[0] * s.kernel[1];

@@ -7,7 +7,7 @@
 
 namespace gsub::codegen {
 
-GSUB_INLINE array_view array_view::contiguous(std::span<std::int64_t const> dims) {
+GSUB_LAZY_BODY array_view array_view::contiguous(std::span<std::int64_t const> dims) {
     array_view v;
     v.elements = 1;
     v.strides = small_vector<std::int64_t, 6>(dims);
@@ -18,8 +18,8 @@ GSUB_INLINE array_view array_view::contiguous(std::span<std::int64_t const> dims
     return v;
 }
 
-GSUB_INLINE void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
-                             std::span<elementwise_op const> chain) {
+GSUB_LAZY_BODY void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
+                                std::span<elementwise_op const> chain) {
     for (auto const& step : chain) {
         auto const left = step.left < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.left)];
         if (loop::is_unary(step.op)) {
@@ -31,8 +31,8 @@ GSUB_INLINE void apply_chain(loop::expression_builder& e, std::vector<loop::valu
     }
 }
 
-GSUB_INLINE loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
-                                             std::span<elementwise_op const> chain, isa const& set) {
+GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
+                                                std::span<elementwise_op const> chain, isa const& set) {
     loop::expression_builder e{"elementwise"};
     auto const i = e.spatial("i", elements);
     std::vector<std::int32_t> buffers;

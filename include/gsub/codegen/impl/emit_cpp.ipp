@@ -12,6 +12,7 @@ namespace gsub::codegen {
 
 namespace detail {
 
+template <class = void>
 class cpp_writer {
 public:
     cpp_writer(kernel const& k, isa const& set) : k_(k) {
@@ -313,7 +314,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE std::string emit_cpp(kernel const& k, isa const& set, std::string const& symbol) {
+GSUB_LAZY_BODY std::string emit_cpp(kernel const& k, isa const& set, std::string const& symbol) {
     return detail::cpp_writer{k, set}.run(symbol);
 }
 

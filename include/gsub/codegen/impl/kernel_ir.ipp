@@ -5,7 +5,7 @@
 
 namespace gsub::codegen {
 
-GSUB_INLINE std::string_view to_string(opcode op) noexcept {
+GSUB_LAZY_BODY std::string_view to_string(opcode op) noexcept {
     constexpr std::string_view names[] = {"splat",
                                           "load",
                                           "broadcast",
@@ -34,20 +34,20 @@ GSUB_INLINE std::string_view to_string(opcode op) noexcept {
     return names[static_cast<std::size_t>(op)];
 }
 
-GSUB_INLINE std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept {
+GSUB_LAZY_BODY std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept {
     std::size_t at = 0;
     for (std::size_t i = 0; i < buffer; ++i)
         if (k.buffers[i].scratch)
             at += (static_cast<std::size_t>(k.buffers[i].elements()) * sizeof(float) + 63) / 64 * 64;
     return at;
 }
-GSUB_INLINE std::size_t scratch_bytes(kernel const& k) noexcept {
+GSUB_LAZY_BODY std::size_t scratch_bytes(kernel const& k) noexcept {
     return scratch_offset(k, k.buffers.size());
 }
 
 namespace detail {
 
-GSUB_INLINE std::string limits_text(std::vector<limit> const& limits, std::string_view how, kernel const& k) {
+GSUB_LAZY std::string limits_text(std::vector<limit> const& limits, std::string_view how, kernel const& k) {
     std::string text;
     for (auto const& l : limits) {
         auto one = loop::to_string(l.value, k.names);
@@ -57,7 +57,7 @@ GSUB_INLINE std::string limits_text(std::vector<limit> const& limits, std::strin
     return text;
 }
 
-GSUB_INLINE void print(std::vector<node> const& nodes, std::string const& indent, kernel const& k, std::string& out) {
+GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, kernel const& k, std::string& out) {
     auto const name = [&](variable v) -> std::string const& { return k.names[static_cast<std::size_t>(v)]; };
     for (auto const& n : nodes) switch (n.kind) {
         case node_kind::loop:
@@ -102,7 +102,7 @@ GSUB_INLINE void print(std::vector<node> const& nodes, std::string const& indent
 
 } // namespace detail
 
-GSUB_INLINE std::string to_string(kernel const& k) {
+GSUB_LAZY_BODY std::string to_string(kernel const& k) {
     std::string text = message({"kernel ", k.name, ", ", k.lanes, " lanes\n"});
     detail::print(k.body, "  ", k, text);
     return text;

@@ -15,6 +15,7 @@ namespace detail {
 
 enum class truth : std::uint8_t { no, unknown, yes };
 
+template <class = void>
 class nest_lowerer {
 public:
     /// A stage of a kernel, within so many of its loops. Variables are the stage's own.
@@ -660,6 +661,7 @@ private:
 };
 
 // Puts stages together: each within the loops that it shares, its variables renamed to those of the kernel.
+template <class = void>
 class kernel_assembler {
 public:
     kernel_assembler(loop::fused_nest const& nest, lower_options const& options) : nest_(nest), options_(options) {}
@@ -743,7 +745,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE result<kernel> lower(loop::fused_nest const& nest, std::string_view name, lower_options const& options) {
+GSUB_LAZY_BODY result<kernel> lower(loop::fused_nest const& nest, std::string_view name, lower_options const& options) {
     try {
         return detail::kernel_assembler{nest, options}.run(name);
     } catch (error const& e) { return e; }

@@ -11,17 +11,17 @@
 
 namespace gsub::codegen {
 
-GSUB_INLINE std::int64_t matmul_shape::batches() const noexcept {
+GSUB_LAZY_BODY std::int64_t matmul_shape::batches() const noexcept {
     std::int64_t count = 1;
     for (auto d : batch) count *= d;
     return count;
 }
-GSUB_INLINE double matmul_shape::operations() const noexcept {
+GSUB_LAZY_BODY double matmul_shape::operations() const noexcept {
     return 2.0 * static_cast<double>(batches()) * static_cast<double>(m) * static_cast<double>(n) *
            static_cast<double>(k);
 }
 
-GSUB_INLINE matmul_config default_config(matmul_shape const& s, isa const& set) {
+GSUB_LAZY_BODY matmul_config default_config(matmul_shape const& s, isa const& set) {
     auto const blocks = (s.n + set.lanes() - 1) / set.lanes();
     auto const best = best_tile(s.m, blocks, set, 8);
     matmul_config c{best.pixels, best.vectors, 1};
@@ -32,6 +32,7 @@ GSUB_INLINE matmul_config default_config(matmul_shape const& s, isa const& set) 
 
 namespace detail {
 
+template <class = void>
 class matmul_writer {
 public:
     matmul_writer(matmul_shape const& s, matmul_config const& c, isa const& set)
@@ -157,12 +158,12 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set) {
+GSUB_LAZY_BODY loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set) {
     return detail::matmul_writer{s, c, set}.run();
 }
 
-GSUB_INLINE std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
-                                                   bool transposed, isa const& set) {
+GSUB_LAZY_BODY std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
+                                                      bool transposed, isa const& set) {
     auto const l = static_cast<std::int64_t>(set.lanes()), blocks = (s.n + l - 1) / l;
     std::vector<float> packed(static_cast<std::size_t>(blocks * s.k * l), 0.0f);
     for (std::int64_t j = 0; j < s.n; ++j)

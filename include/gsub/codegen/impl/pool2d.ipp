@@ -7,7 +7,7 @@
 
 namespace gsub::codegen {
 
-GSUB_INLINE loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& set) {
+GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& set) {
     auto s = given;
     // A window that is the image, as one row.
     auto const global = s.kernel == s.in && s.out[0] * s.out[1] == 1 && s.pads == std::array<std::int64_t, 2>{} &&
@@ -44,7 +44,7 @@ GSUB_INLINE loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& se
     return plan.finish();
 }
 
-GSUB_INLINE std::vector<float> pool2d_factors(pool2d_shape const& s) {
+GSUB_LAZY_BODY std::vector<float> pool2d_factors(pool2d_shape const& s) {
     // Taps of one dimension at one place.
     auto const taps = [&](std::size_t d, std::int64_t at) {
         std::int64_t count = 0;

@@ -7,14 +7,14 @@
 
 namespace gsub::codegen {
 
-GSUB_INLINE double step_cycles(register_tile t, isa const& set) {
+GSUB_LAZY_BODY double step_cycles(register_tile t, isa const& set) {
     auto const products = static_cast<double>(t.pixels * t.vectors) / set.fma_per_cycle;
     auto const loads = static_cast<double>(t.pixels + t.vectors) / 2; // two a cycle
     return std::max({products, loads, static_cast<double>(set.fma_latency)});
 }
 
-GSUB_INLINE register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
-                                    std::int32_t max_vectors) {
+GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
+                                       std::int32_t max_vectors) {
     register_tile best;
     auto least = std::numeric_limits<double>::infinity();
     // Cycles over all positions at a width.

@@ -12,13 +12,13 @@ namespace gsub::codegen {
 
 namespace detail {
 
-GSUB_INLINE bool reduces(row_op const& op) {
+GSUB_LAZY bool reduces(row_op const& op) {
     return op.step != row_step::elementwise;
 }
 
 // Dimensions of one element are dropped, neighbours along which everything is stored alike become one. The last
 // dimension stays itself where it is reduced.
-GSUB_INLINE void merge_dims(row_program& p) {
+GSUB_LAZY void merge_dims(row_program& p) {
     auto const reducing = std::any_of(p.ops.begin(), p.ops.end(), reduces);
     auto const erase = [&](std::size_t d) {
         p.dims.erase(p.dims.begin() + static_cast<std::ptrdiff_t>(d));
@@ -41,6 +41,7 @@ GSUB_INLINE void merge_dims(row_program& p) {
     }
 }
 
+template <class = void>
 class row_writer {
 public:
     row_writer(row_program p, isa const& set) : p_(std::move(p)), lanes_(set.lanes()) {
@@ -262,7 +263,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE loop::fused_nest row_nest(row_program p, isa const& set) {
+GSUB_LAZY_BODY loop::fused_nest row_nest(row_program p, isa const& set) {
     return detail::row_writer{std::move(p), set}.run();
 }
 

@@ -97,13 +97,13 @@ inline constexpr vector_definition vector_definitions[] = {
 
 } // namespace detail
 
-GSUB_INLINE std::string_view vector_function(opcode op) noexcept {
+GSUB_LAZY_BODY std::string_view vector_function(opcode op) noexcept {
     for (auto const& d : detail::vector_definitions)
         if (d.op == op) return d.name;
     return {};
 }
 
-GSUB_INLINE std::string vector_math_text(std::int32_t lanes, std::span<opcode const> used) {
+GSUB_LAZY_BODY std::string vector_math_text(std::int32_t lanes, std::span<opcode const> used) {
     auto const wanted = [&](opcode op) { return std::find(used.begin(), used.end(), op) != used.end(); };
     std::string text;
     for (auto const& d : detail::vector_definitions) {

@@ -44,7 +44,7 @@ struct winograd_sizes {
 // differences of an even and an odd part. The points are exact, and those of the larger tile give the least errors of
 // those with few bits.
 inline constexpr double winograd_points[] = {0.75, 1.5};
-GSUB_INLINE std::vector<double> points_of(std::int32_t m) {
+GSUB_LAZY std::vector<double> points_of(std::int32_t m) {
     if (m == 2) return {0, 1, -1};
     return {0, winograd_points[0], -winograd_points[0], winograd_points[1], -winograd_points[1]};
 }
@@ -52,7 +52,7 @@ GSUB_INLINE std::vector<double> points_of(std::int32_t m) {
 using winograd_terms = std::vector<loop::value>;
 
 // Rows of B^T: the coefficients of the product of (x - q) over all points q but the row's own, at last over all.
-GSUB_INLINE winograd_terms input_transform(std::int32_t m, winograd_terms const& d, loop::expression_builder& e) {
+GSUB_LAZY winograd_terms input_transform(std::int32_t m, winograd_terms const& d, loop::expression_builder& e) {
     if (m == 2) return {d[2] - d[0], d[2] + d[1], d[2] - d[1], d[3] - d[1]};
     auto const a = winograd_points[0], b = winograd_points[1];
     auto const aa = e.constant(a * a), bb = e.constant(b * b), sum = e.constant(a * a + b * b),
@@ -63,7 +63,7 @@ GSUB_INLINE winograd_terms input_transform(std::int32_t m, winograd_terms const&
             (d[5] - sum * d[3]) + product * d[1]};
 }
 // Rows of A^T: the powers of the points; infinity has the last row alone.
-GSUB_INLINE winograd_terms output_transform(std::int32_t m, winograd_terms const& p, loop::expression_builder& e) {
+GSUB_LAZY winograd_terms output_transform(std::int32_t m, winograd_terms const& p, loop::expression_builder& e) {
     auto const even_a = p[1] + p[2], odd_a = p[1] - p[2];
     if (m == 2) return {p[0] + even_a, odd_a + p[3]};
     auto const a = winograd_points[0], b = winograd_points[1];
@@ -95,12 +95,12 @@ winograd_terms both_directions(winograd_terms const& in, std::size_t size, F&& t
 struct winograd_block {
     loop::affine part, n, y, x;
 };
-GSUB_INLINE winograd_block block_axes(loop::expression_builder& e, conv2d_shape const& s, winograd_config const& c,
-                                      winograd_sizes const& z) {
+GSUB_LAZY winograd_block block_axes(loop::expression_builder& e, conv2d_shape const& s, winograd_config const& c,
+                                    winograd_sizes const& z) {
     return {e.spatial("part", c.parts), e.spatial("n", s.batch), e.spatial("rows", z.row_blocks),
             e.spatial("columns", z.column_blocks)};
 }
-GSUB_INLINE void parallel_block(loop::schedule& plan) {
+GSUB_LAZY void parallel_block(loop::schedule& plan) {
     auto joined = plan.loops()[0].var;
     for (int k = 0; k < 3; ++k) joined = plan.fuse(joined, plan.loops()[1].var);
     plan.parallel(joined);
@@ -108,13 +108,13 @@ GSUB_INLINE void parallel_block(loop::schedule& plan) {
 
 } // namespace detail
 
-GSUB_INLINE bool winograd_applies(conv2d_shape const& s) noexcept {
+GSUB_LAZY_BODY bool winograd_applies(conv2d_shape const& s) noexcept {
     constexpr std::array<std::int64_t, 2> one{1, 1}, three{3, 3};
     return s.kernel == three && s.stride == one && s.dilation == one && s.groups == 1 && s.blocked_input &&
            s.out(0) > 0 && s.out(1) > 0;
 }
 
-GSUB_INLINE loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set) {
+GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set) {
     if (!winograd_applies(s))
         throw error{error_code::unsupported, "no 3x3 convolution of stride 1 over blocked channels"};
     if ((c.m != 2 && c.m != 4) || c.rows < 1 || c.columns < 1 || c.tile < 1 || c.vectors < 1 || c.parts < 1 ||
@@ -220,8 +220,8 @@ GSUB_INLINE loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_confi
     return nest;
 }
 
-GSUB_INLINE std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
-                                                     std::span<float const> weights, isa const& set) {
+GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
+                                                        std::span<float const> weights, isa const& set) {
     detail::winograd_sizes const z{s, c, set};
     auto const points = detail::points_of(c.m);
     auto const t = static_cast<std::size_t>(z.t);
@@ -260,17 +260,16 @@ GSUB_INLINE std::vector<float> pack_winograd_weights(conv2d_shape const& s, wino
 
 namespace detail {
 
-GSUB_INLINE isa counted(isa set, winograd_options const& o) {
+GSUB_LAZY isa counted(isa set, winograd_options const& o) {
     if (o.fma_per_cycle > 0) set.fma_per_cycle = o.fma_per_cycle;
     return set;
 }
 // What entering and leaving a register tile costs beyond its steps.
-GSUB_INLINE double tile_overhead(std::int64_t pixels, std::int64_t vectors) {
+GSUB_LAZY double tile_overhead(std::int64_t pixels, std::int64_t vectors) {
     return 10 + 0.5 * static_cast<double>(pixels * vectors);
 }
 // Register tiles side by side over so many positions, each of so many steps.
-GSUB_INLINE double along(std::int64_t positions, std::int64_t tile, std::int64_t vectors, double steps,
-                         isa const& set) {
+GSUB_LAZY double along(std::int64_t positions, std::int64_t tile, std::int64_t vectors, double steps, isa const& set) {
     auto const one = [&](std::int64_t pixels) {
         return steps * step_cycles({static_cast<std::int32_t>(pixels), static_cast<std::int32_t>(vectors)}, set) +
                tile_overhead(pixels, vectors);
@@ -280,12 +279,12 @@ GSUB_INLINE double along(std::int64_t positions, std::int64_t tile, std::int64_t
 }
 // Weights come from memory at their first use, a `share` of all uses; meanwhile others are multiplied, but not quite
 // for nothing.
-GSUB_INLINE double with_memory(double cycles, double share, double weight_bytes, winograd_options const& o) {
+GSUB_LAZY double with_memory(double cycles, double share, double weight_bytes, winograd_options const& o) {
     auto const memory = weight_bytes / o.memory_bytes_per_cycle, first = share * cycles;
     return std::max(first, memory) + 0.25 * std::min(first, memory) + (cycles - first);
 }
 // The share of taps that lie within the image.
-GSUB_INLINE double taps_inside(std::int64_t out, std::int64_t in, std::int64_t pad) {
+GSUB_LAZY double taps_inside(std::int64_t out, std::int64_t in, std::int64_t pad) {
     std::int64_t inside = 0;
     for (std::int64_t o = 0; o < out; ++o)
         for (std::int64_t k = 0; k < 3; ++k) inside += o + k >= pad && o + k < in + pad;
@@ -294,7 +293,7 @@ GSUB_INLINE double taps_inside(std::int64_t out, std::int64_t in, std::int64_t p
 
 } // namespace detail
 
-GSUB_INLINE winograd_options winograd_options_of(target const& t) {
+GSUB_LAZY_BODY winograd_options winograd_options_of(target const& t) {
     winograd_options o;
     o.threads = std::max(1u, t.threads);
     if (t.l2_bytes > 0) o.l2_bytes = t.l2_bytes;
@@ -303,7 +302,7 @@ GSUB_INLINE winograd_options winograd_options_of(target const& t) {
     return o;
 }
 
-GSUB_INLINE double direct_cycles(conv2d_shape const& s, isa const& of, winograd_options const& options) {
+GSUB_LAZY_BODY double direct_cycles(conv2d_shape const& s, isa const& of, winograd_options const& options) {
     auto const set = detail::counted(of, options);
     auto const c = default_config(s, of);
     auto const l = static_cast<std::int64_t>(set.lanes());
@@ -318,8 +317,8 @@ GSUB_INLINE double direct_cycles(conv2d_shape const& s, isa const& of, winograd_
                                options);
 }
 
-GSUB_INLINE double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& of,
-                                   winograd_options const& options) {
+GSUB_LAZY_BODY double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& of,
+                                      winograd_options const& options) {
     auto const set = detail::counted(of, options);
     detail::winograd_sizes const z{s, c, set};
     auto const points = static_cast<double>(z.points), fma = static_cast<double>(set.fma_per_cycle);
@@ -368,8 +367,8 @@ GSUB_INLINE double winograd_cycles(conv2d_shape const& s, winograd_config const&
     return detail::with_memory(busiest, share, group_bytes * static_cast<double>(z.groups), options);
 }
 
-GSUB_INLINE winograd_config default_winograd(conv2d_shape const& s, isa const& set, std::int32_t m,
-                                             winograd_options const& options) {
+GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const& set, std::int32_t m,
+                                                winograd_options const& options) {
     GSUB_ASSERT(winograd_applies(s) && (m == 2 || m == 4), "a convolution that has a Winograd kernel");
     auto const tile_rows = (s.out(0) + m - 1) / m, tile_columns = (s.out(1) + m - 1) / m;
     auto const out_blocks = detail::blocks(s.out_channels, set);
@@ -398,8 +397,8 @@ GSUB_INLINE winograd_config default_winograd(conv2d_shape const& s, isa const& s
     return best;
 }
 
-GSUB_INLINE std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& set,
-                                                           winograd_options const& options) {
+GSUB_LAZY_BODY std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& set,
+                                                              winograd_options const& options) {
     std::optional<winograd_config> best;
     if (!winograd_applies(s)) return best;
     constexpr double sure = 0.95; // of the direct kernel's time: what is not counted costs something too

@@ -9,15 +9,15 @@
 
 namespace gsub {
 
-GSUB_INLINE result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
-                                          build_options const& options) {
+GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
+                                             build_options const& options) {
     try {
         return detail::program_planner{std::move(g), meaning, set, options}.run();
     } catch (error const& e) { return e; }
 }
 
-GSUB_INLINE result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,
-                                              build_options const& options) {
+GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,
+                                                 build_options const& options) {
     auto jit = options.jit;
     if (!jit.threads) jit.threads = options.threads;
     if (!jit.watch) jit.watch = options.watch;

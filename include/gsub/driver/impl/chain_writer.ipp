@@ -16,6 +16,7 @@ namespace gsub::detail {
 // Translates operators to the operations of one kernel: arithmetic on values of one shape, the frame, with operands
 // that broadcast to it; and, where allowed, reductions along its last dimensions. What a kernel computes first (a
 // product) may stand as a value of its own.
+template <class = void>
 class chain_writer {
 public:
     using storage_view = function_ref<std::optional<codegen::array_view>(value_id)>;

@@ -26,7 +26,8 @@ struct epilogue {
 };
 
 // Chooses a kernel for each group of operators.
-class program_planner : storage_planner {
+template <class = void>
+class program_planner : storage_planner<> {
 public:
     program_planner(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
                     build_options const& options)
@@ -296,14 +297,14 @@ private:
     // ---- chains of arithmetic
 
     // Whether something reads a value that is not a part of the kernel.
-    bool escapes(chain_writer const& w, value_id v) const {
+    bool escapes(chain_writer<> const& w, value_id v) const {
         bool out = false; // the graph's outputs are uses by its node of results
         g_.for_each_use(v, [&](use u) { out = out || !w.knows({u.user, 0}); });
         return out;
     }
     // Adds operators that use what the kernel computes, in the graph's order, as long as they fit. With `one_result`,
     // only as many as leave one value that others read, the last.
-    void grow(chain_writer& w, value_id start, bool one_result) {
+    void grow(chain_writer<>& w, value_id start, bool one_result) {
         std::size_t nodes = one_result ? 0 : w.nodes().size(), ops = 0, arrays = 0;
         std::vector<value_id> values;
         if (start.valid()) values.push_back(start);
@@ -337,7 +338,7 @@ private:
         if (one_result) w.shrink(nodes, ops, arrays);
     }
     // Whether all operands of a node are there by the time of the kernel.
-    bool can_join(chain_writer const& w, node_id n) const {
+    bool can_join(chain_writer<> const& w, node_id n) const {
         auto const operands = g_.operands(n);
         return std::all_of(operands.begin(), operands.end(),
                            [&](value_id v) { return !v.valid() || w.knows(v) || exists(v); });

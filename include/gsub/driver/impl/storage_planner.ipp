@@ -21,6 +21,7 @@ namespace gsub::detail {
 
 // The program under construction: where the values of a graph are stored and how, and the steps so far. A value is
 // stored row-major, in blocks of channels, or both; or it is a view of what is stored.
+template <class = void>
 class storage_planner {
 protected:
     storage_planner(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set)

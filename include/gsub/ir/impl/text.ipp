@@ -15,7 +15,7 @@ namespace detail {
 // --------------------------------------------------------------------------------------------------------
 
 // As to_string(type), with named dimensions quoted: a name may be any text.
-GSUB_INLINE std::string type_text(tensor_type const& t) {
+GSUB_LAZY std::string type_text(tensor_type const& t) {
     std::string text = std::string{to_string(t.element)} + (t.ranked ? "[" : "[*");
     for (std::size_t i = 0; i < t.dims.size(); ++i)
         text += t.dims[i].named() ? message({i ? ",'" : "'", in_quotes(t.dims[i].name().text())})
@@ -23,7 +23,7 @@ GSUB_INLINE std::string type_text(tensor_type const& t) {
     return text + (t.arrangement.empty() ? "]" : message({"]:", t.arrangement.text()}));
 }
 
-GSUB_INLINE void print_graph(std::string& out, any_graph const& g, text_options const& options) {
+GSUB_LAZY void print_graph(std::string& out, any_graph const& g, text_options const& options) {
     auto const emit = [&](std::initializer_list<message_piece> pieces) {
         for (auto const& p : pieces) out += p.text();
     };
@@ -86,7 +86,7 @@ GSUB_INLINE void print_graph(std::string& out, any_graph const& g, text_options 
     emit({"\n"});
 }
 
-GSUB_INLINE void print_info(std::string& out, graph_info const& info) {
+GSUB_LAZY void print_info(std::string& out, graph_info const& info) {
     for (auto const& [domain, version] : info.domains)
         out += message({"  domain ", in_quotes(domain), " ", version, "\n"});
     for (auto const& [key, value] : info.metadata)
@@ -100,6 +100,7 @@ GSUB_INLINE void print_info(std::string& out, graph_info const& info) {
 // ---------------------------------------------------------------------------------------------------------
 
 /// Reads tokens from text that may be anything. All errors are thrown with the line.
+template <class = void>
 class text_reader {
 public:
     explicit text_reader(std::string_view text) : text_(text) {}
@@ -217,7 +218,7 @@ private:
     std::size_t line_ = 1;
 };
 
-GSUB_INLINE tensor_type parse_type(text_reader& in) {
+GSUB_LAZY tensor_type parse_type(text_reader<>& in) {
     tensor_type t;
     if (!in.accept("?")) {
         auto const name = in.word();
@@ -248,7 +249,7 @@ GSUB_INLINE tensor_type parse_type(text_reader& in) {
     return t;
 }
 
-GSUB_INLINE attribute_value parse_attribute(text_reader& in, attribute_kind kind) {
+GSUB_LAZY attribute_value parse_attribute(text_reader<>& in, attribute_kind kind) {
     auto const list = [&](auto out, auto&& one) -> attribute_value {
         in.expect("[");
         for (bool first = true; !in.accept("]"); first = false) {
@@ -272,7 +273,7 @@ GSUB_INLINE attribute_value parse_attribute(text_reader& in, attribute_kind kind
     in.fail("an attribute");
 }
 
-GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits const& limits) {
+GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits const& limits) {
     any_graph g{d};
     graph_info info;
     std::map<std::int64_t, value_id> values;
@@ -418,14 +419,14 @@ GSUB_INLINE any_graph parse_body(text_reader& in, dialect const& d, text_limits 
 
 } // namespace detail
 
-GSUB_INLINE std::string to_text(any_graph const& g, text_options const& options) {
+GSUB_LAZY_BODY std::string to_text(any_graph const& g, text_options const& options) {
     auto out = message({"graph ", in_quotes(g.info().name), " {\n"});
     detail::print_info(out, g.info());
     detail::print_graph(out, g, options);
     return out + "}\n";
 }
 
-GSUB_INLINE std::string to_text(module const& m, text_options const& options) {
+GSUB_LAZY_BODY std::string to_text(module const& m, text_options const& options) {
     std::string out = "module {\n";
     for (auto const& entry : m.entry_points()) out += message({"entry ", in_quotes(entry), "\n"});
     for (auto const& f : m.functions()) {
@@ -440,7 +441,7 @@ GSUB_INLINE std::string to_text(module const& m, text_options const& options) {
     return out + "}\n";
 }
 
-GSUB_INLINE result<any_graph> parse_graph(std::string_view text, dialect const& d, text_limits const& limits) {
+GSUB_LAZY_BODY result<any_graph> parse_graph(std::string_view text, dialect const& d, text_limits const& limits) {
     return capture([&] {
         if (text.size() > limits.max_bytes)
             throw error{error_code::unsupported,
@@ -457,7 +458,7 @@ GSUB_INLINE result<any_graph> parse_graph(std::string_view text, dialect const& 
     });
 }
 
-GSUB_INLINE result<module> parse_module(std::string_view text, dialect const& d, text_limits const& limits) {
+GSUB_LAZY_BODY result<module> parse_module(std::string_view text, dialect const& d, text_limits const& limits) {
     return capture([&] {
         if (text.size() > limits.max_bytes)
             throw error{error_code::unsupported,

@@ -15,7 +15,7 @@ namespace detail {
 
 inline constexpr std::uint32_t no_group = 0xffffffffu;
 
-GSUB_INLINE bool same_shape(tensor_type const& a, tensor_type const& b) noexcept {
+GSUB_LAZY bool same_shape(tensor_type const& a, tensor_type const& b) noexcept {
     if (!a.ranked || !b.ranked || a.rank() != b.rank()) return false;
     for (std::size_t i = 0; i < a.rank(); ++i)
         if (!provably_equal(a.dims[i], b.dims[i])) return false;
@@ -23,7 +23,7 @@ GSUB_INLINE bool same_shape(tensor_type const& a, tensor_type const& b) noexcept
 }
 
 // Whether the shape of a result follows from nothing that is known before the run.
-GSUB_INLINE bool of_unknown_shape(tensor_type const& t) noexcept {
+GSUB_LAZY bool of_unknown_shape(tensor_type const& t) noexcept {
     return !t.ranked || std::any_of(t.dims.begin(), t.dims.end(), [](dim d) { return d.unknown(); });
 }
 
@@ -226,7 +226,7 @@ private:
 };
 
 // `GlobalAveragePool` as `global_average_pool`, anything but letters and digits as `_`.
-GSUB_INLINE std::string identifier_of(std::string_view op) {
+GSUB_LAZY std::string identifier_of(std::string_view op) {
     auto const lower = [](char c) { return c >= 'a' && c <= 'z'; };
     auto const upper = [](char c) { return c >= 'A' && c <= 'Z'; };
     std::string out;
@@ -260,6 +260,7 @@ private:
 };
 
 // Rewrites one function's body: groups become functions of `m`.
+template <class = void>
 class fusion {
 public:
     fusion(any_graph const& g, module& m, function_names& names, fuse_ops const& options)
@@ -374,7 +375,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE fuse_kind fuse_kind_of(any_graph const& g, node_id n) {
+GSUB_LAZY_BODY fuse_kind fuse_kind_of(any_graph const& g, node_id n) {
     auto const& op = g.op(n);
     auto const known_shapes = [&] {
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
@@ -398,7 +399,7 @@ GSUB_INLINE fuse_kind fuse_kind_of(any_graph const& g, node_id n) {
     return fuse_kind::opaque;
 }
 
-GSUB_INLINE std::vector<std::vector<node_id>> fuse_groups(any_graph const& g, fuse_ops const& options) {
+GSUB_LAZY_BODY std::vector<std::vector<node_id>> fuse_groups(any_graph const& g, fuse_ops const& options) {
     detail::grouping const groups{g, options};
     std::vector<std::vector<node_id>> found;
     for (std::uint32_t i = 0; i < groups.operators(); ++i) {
@@ -411,7 +412,7 @@ GSUB_INLINE std::vector<std::vector<node_id>> fuse_groups(any_graph const& g, fu
     return found;
 }
 
-GSUB_INLINE result<pass_outcome> fuse_ops::operator()(module& m, pass_context& cx) const {
+GSUB_LAZY_BODY result<pass_outcome> fuse_ops::operator()(module& m, pass_context& cx) const {
     pass_outcome outcome;
     detail::function_names names{m};
     std::vector<std::string> todo;
@@ -431,7 +432,7 @@ GSUB_INLINE result<pass_outcome> fuse_ops::operator()(module& m, pass_context& c
     return outcome;
 }
 
-GSUB_INLINE bool is_view(any_graph const& body) {
+GSUB_LAZY_BODY bool is_view(any_graph const& body) {
     for (auto n : body.order())
         if (body.op(n).category != op_category::structural && !body.constant(n) && !body.op(n).free_view) return false;
     return true;
@@ -440,6 +441,7 @@ GSUB_INLINE bool is_view(any_graph const& body) {
 namespace detail {
 
 // Functions of a module whose calls are replaced, and in which order their callers can be rewritten.
+template <class = void>
 class unfusion {
 public:
     unfusion(module const& m) : m_(m) {
@@ -578,7 +580,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE result<pass_outcome> defuse_ops::operator()(module& m, pass_context& cx) const {
+GSUB_LAZY_BODY result<pass_outcome> defuse_ops::operator()(module& m, pass_context& cx) const {
     return capture([&] {
         pass_outcome outcome;
         auto defused = detail::unfusion{m}.run(outcome, cx);

@@ -10,6 +10,7 @@
 namespace gsub::passes::detail {
 
 // Writes a graph anew, each value in the layout that was chosen for it.
+template <class = void>
 class layout_change {
 public:
     using hook_ref = function_ref<std::optional<layout>(layout_question const&)>;
@@ -153,8 +154,8 @@ private:
     bool retyped_ = false;                                         // whether a value has got another layout than it had
 };
 
-GSUB_INLINE pass_outcome alter_layouts(any_graph& g, pass_context& cx,
-                                       function_ref<std::optional<layout>(layout_question const&)> hook) {
+GSUB_LAZY_BODY pass_outcome alter_layouts(any_graph& g, pass_context& cx,
+                                          function_ref<std::optional<layout>(layout_question const&)> hook) {
     pass_outcome outcome;
     auto changed = layout_change{g, cx, hook}.run(outcome);
     if (outcome.changed) g = std::move(changed);

@@ -8,7 +8,7 @@ namespace gsub::report {
 namespace detail {
 
 // Bytes of the UTF-8 character that a text begins with, 0 where it begins with none.
-GSUB_INLINE std::size_t utf8_length(std::string_view text) {
+GSUB_LAZY std::size_t utf8_length(std::string_view text) {
     auto const lead = static_cast<unsigned char>(text[0]);
     std::size_t const length = lead < 0x80   ? 1
                                : lead < 0xc2 ? 0
@@ -23,7 +23,7 @@ GSUB_INLINE std::size_t utf8_length(std::string_view text) {
 }
 
 // Text inside of a quoted DOT string, cut to a readable length. What is no character becomes `?`.
-GSUB_INLINE std::string dot_text(std::string_view text) {
+GSUB_LAZY std::string dot_text(std::string_view text) {
     std::string out;
     std::size_t at = 0;
     while (at < text.size() && at < 60) {
@@ -42,7 +42,7 @@ GSUB_INLINE std::string dot_text(std::string_view text) {
 
 } // namespace detail
 
-GSUB_INLINE std::string to_dot(any_graph const& g) {
+GSUB_LAZY_BODY std::string to_dot(any_graph const& g) {
     std::string out = "digraph gsub {\n  rankdir=TB;\n  node [shape=box, fontname=\"Helvetica\", fontsize=10];\n  edge "
                       "[fontname=\"Helvetica\", fontsize=8];\n";
     for (auto n : g.order()) {

@@ -26,7 +26,7 @@ static_assert(GSUB_UNDEFINED == static_cast<int>(dtype::undefined) && GSUB_F64 =
               GSUB_BOOL == static_cast<int>(dtype::boolean));
 
 // `app.Swish`, `Relu`.
-GSUB_INLINE std::string qualified(std::string_view domain, std::string_view name) {
+GSUB_LAZY std::string qualified(std::string_view domain, std::string_view name) {
     return message({domain, domain.empty() ? "" : ".", name});
 }
 
@@ -240,6 +240,7 @@ private:
 };
 
 // Copies a graph node by node.
+template <class = void>
 class kernel_binder {
 public:
     kernel_binder(any_graph const& g, std::span<user_kernel const> kernels)
@@ -477,13 +478,13 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE std::shared_ptr<host_step const> bound_graph::step_of(node_id n) const {
+GSUB_LAZY_BODY std::shared_ptr<host_step const> bound_graph::step_of(node_id n) const {
     auto const found =
         std::lower_bound(steps.begin(), steps.end(), n, [](auto const& s, node_id m) { return s.first < m; });
     return found == steps.end() || found->first != n ? nullptr : found->second;
 }
 
-GSUB_INLINE result<bound_graph> bind_kernels(any_graph const& g, std::span<user_kernel const> kernels) {
+GSUB_LAZY_BODY result<bound_graph> bind_kernels(any_graph const& g, std::span<user_kernel const> kernels) {
     return capture([&] { return detail::kernel_binder{g, kernels}.run(); });
 }
 

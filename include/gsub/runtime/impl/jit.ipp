@@ -65,7 +65,7 @@ inline constexpr char const* fixed_flags[] = {"-std=c++20",
     return out;
 }
 
-GSUB_INLINE void check(kernel_source const& source, jit_options const& options) {
+GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
     auto const& name = source.symbol;
     if (name.empty() || name.size() > 200 || (name[0] >= '0' && name[0] <= '9') ||
         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
@@ -213,8 +213,8 @@ struct kernel_cache {
 
 } // namespace detail
 
-GSUB_INLINE result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_source const> sources,
-                                                            compiler const& with, jit_options const& options) {
+GSUB_LAZY_BODY result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_source const> sources,
+                                                               compiler const& with, jit_options const& options) {
     return capture([&] {
         std::map<hash128, std::size_t> first; // source of each distinct kernel
         std::vector<std::size_t> same(sources.size()), missing;

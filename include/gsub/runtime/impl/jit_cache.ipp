@@ -167,13 +167,13 @@ static_assert(sizeof(entry_tail) == 56);
     return entries;
 }
 
-GSUB_INLINE void count(cache_report& report, int folder, cache_entry const& entry, bool keep) {
+GSUB_LAZY void count(cache_report& report, int folder, cache_entry const& entry, bool keep) {
     keep = keep || ::unlinkat(folder, entry.name.c_str(), 0) != 0;
     (keep ? report.kept : report.removed) += 1;
     (keep ? report.kept_bytes : report.removed_bytes) += entry.size;
 }
 
-GSUB_INLINE cache_report collect(int folder, std::uint64_t limit) {
+GSUB_LAZY cache_report collect(int folder, std::uint64_t limit) {
     cache_report report;
     auto const entries = scan(folder, true);
     std::uint64_t left = 0;
@@ -187,7 +187,7 @@ GSUB_INLINE cache_report collect(int folder, std::uint64_t limit) {
 
 } // namespace detail
 
-GSUB_INLINE std::string default_cache_folder() {
+GSUB_LAZY_BODY std::string default_cache_folder() {
     if (auto own = detail::absolute_or(detail::environment("GSUB_CACHE"), {}); !own.empty()) return own;
     for (auto const& [variable, below] : {std::pair{"XDG_CACHE_HOME", "/gsub"}, std::pair{"HOME", "/.cache/gsub"}})
         if (auto folder = detail::absolute_or(detail::environment(variable), {}); !folder.empty())
@@ -195,21 +195,21 @@ GSUB_INLINE std::string default_cache_folder() {
     return {};
 }
 
-GSUB_INLINE result<std::vector<cache_entry>> cache_entries(std::string const& folder) {
+GSUB_LAZY_BODY result<std::vector<cache_entry>> cache_entries(std::string const& folder) {
     return capture([&] {
         auto const fd = detail::open_cache(folder, false);
         return fd ? detail::scan(fd.get(), false) : std::vector<cache_entry>{};
     });
 }
 
-GSUB_INLINE result<cache_report> cache_collect(std::string const& folder, std::uint64_t limit_bytes) {
+GSUB_LAZY_BODY result<cache_report> cache_collect(std::string const& folder, std::uint64_t limit_bytes) {
     return capture([&] {
         auto const fd = detail::open_cache(folder, false);
         return fd ? detail::collect(fd.get(), limit_bytes) : cache_report{};
     });
 }
 
-GSUB_INLINE result<cache_report> cache_verify(std::string const& folder) {
+GSUB_LAZY_BODY result<cache_report> cache_verify(std::string const& folder) {
     return capture([&] {
         cache_report report;
         auto const fd = detail::open_cache(folder, false);

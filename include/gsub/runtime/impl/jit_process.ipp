@@ -262,7 +262,7 @@ enum class child_state { running, ended, reaped };
 
 } // namespace detail
 
-GSUB_INLINE result<compiler> find_compiler(std::string_view wanted) {
+GSUB_LAZY_BODY result<compiler> find_compiler(std::string_view wanted) {
     std::vector<std::string> names{std::string{wanted}};
     std::string source = "asked for";
     for (auto const* variable : {"GSUB_CXX", "CXX"})

@@ -27,6 +27,7 @@ struct planned {
     index after = nothing;  ///< who takes over its storage
 };
 
+template <class = void>
 struct planner {
     std::vector<planned> buffers;
     index steps = 0;
@@ -39,7 +40,8 @@ struct planner {
     [[nodiscard]] std::size_t extent(std::vector<std::size_t> const& offsets) const;
 };
 
-GSUB_INLINE planner::planner(std::span<buffer const> given, std::size_t alignment) {
+template <class T>
+planner<T>::planner(std::span<buffer const> given, std::size_t alignment) {
     GSUB_ASSERT(alignment != 0 && (alignment & (alignment - 1)) == 0, "the alignment of a plan is a power of two");
     GSUB_ASSERT(given.size() < nothing, "a plan holds fewer than 2^32 - 1 buffers");
     std::vector<int> steps_used;
@@ -83,7 +85,8 @@ GSUB_INLINE planner::planner(std::span<buffer const> given, std::size_t alignmen
     }
 }
 
-GSUB_INLINE std::size_t planner::extent(std::vector<std::size_t> const& offsets) const {
+template <class T>
+std::size_t planner<T>::extent(std::vector<std::size_t> const& offsets) const {
     std::size_t end = 0;
     for (std::size_t i = 0; i < buffers.size(); ++i)
         if (buffers[i].size) end = std::max(end, offsets[i] + buffers[i].size);
@@ -91,6 +94,7 @@ GSUB_INLINE std::size_t planner::extent(std::vector<std::size_t> const& offsets)
 }
 
 /// An arena that grows at its end: best fit among its holes, which merge when they touch.
+template <class = void>
 class arena {
 public:
     std::size_t take(std::size_t size) {
@@ -140,7 +144,8 @@ private:
     std::size_t end_ = 0;
 };
 
-GSUB_INLINE std::vector<std::size_t> planner::by_start(bool backwards) const {
+template <class T>
+std::vector<std::size_t> planner<T>::by_start(bool backwards) const {
     // Backwards, the arena is filled from the last step to the first: only buffers that share storage differ, for there
     // the smaller one comes first, and place for the larger has to be taken at once.
     std::vector<std::vector<index>> begins(steps), ends(steps);
@@ -179,7 +184,8 @@ GSUB_INLINE std::vector<std::size_t> planner::by_start(bool backwards) const {
     return offsets;
 }
 
-GSUB_INLINE std::vector<std::size_t> planner::in_order(std::vector<index> const& heads) const {
+template <class T>
+std::vector<std::size_t> planner<T>::in_order(std::vector<index> const& heads) const {
     // Those placed so far, found by lifetime: all that are alive at a step s are in the nodes over s of a binary tree
     // of steps, all that begin later are in the list of their first step.
     std::size_t leaves = 1;
@@ -233,7 +239,7 @@ GSUB_INLINE std::vector<std::size_t> planner::in_order(std::vector<index> const&
 
 } // namespace detail
 
-GSUB_INLINE memory_plan plan_memory(std::span<buffer const> given, std::size_t alignment) {
+GSUB_LAZY_BODY memory_plan plan_memory(std::span<buffer const> given, std::size_t alignment) {
     using detail::index;
     detail::planner const p{given, alignment};
     memory_plan plan{{}, std::numeric_limits<std::size_t>::max(), p.lower_bound};
