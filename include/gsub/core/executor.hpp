@@ -28,12 +28,14 @@ public:
         function_ref(F&& f)
     noexcept
         : object_(const_cast<void*>(static_cast<void const*>(std::addressof(f)))),
-          call_([](void* object, Args... args) -> R {
-              return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
-          }) {}
+          call_(&call<std::remove_reference_t<F>>) {}
     R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
 
 private:
+    template <class F>
+    static R call(void* object, Args... args) {
+        return (*static_cast<F*>(object))(std::forward<Args>(args)...);
+    }
     void* object_;
     R (*call_)(void*, Args...);
 };
@@ -52,10 +54,11 @@ public:
     virtual void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) = 0;
 };
 
-/// Pieces that the positions of a loop are cut into for so many threads: several for each, so that one that is held up
-/// leaves its share to the others.
+/// Several for each thread, so that one that is held up leaves its share to the others.
+inline constexpr std::int64_t pieces_per_thread = 8;
+/// Pieces that the positions of a loop are cut into for so many threads.
 [[nodiscard]] constexpr std::int64_t pieces_of_loop(std::int64_t positions, std::int64_t threads) noexcept {
-    return std::min(positions, 8 * threads);
+    return std::min(positions, pieces_per_thread * threads);
 }
 
 /// Runs everything on the calling thread, in order.

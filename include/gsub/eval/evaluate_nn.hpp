@@ -193,7 +193,7 @@ struct evaluate<ops::max_pool> {
                     });
                 auto const to = static_cast<std::size_t>(plane * area_out + p);
                 // A window wholly inside of the pads sees minus infinity.
-                y[to] = window.empty() ? lowest<T>() : math::maximum<T>(window);
+                y[to] = window.empty() ? detail::least(k) : math::maximum<T>(window);
                 if (k.results() == 2)
                     k.result(1).template mutable_data<std::int64_t>()[to] =
                         plane * area_in + (a.column_major_indices ? transposed(best, spatial_in) : best);
@@ -203,15 +203,6 @@ struct evaluate<ops::max_pool> {
     }
 
 private:
-    template <class T>
-    static T lowest() {
-        if constexpr (std::is_floating_point_v<T>)
-            return -std::numeric_limits<T>::infinity();
-        else if constexpr (std::is_integral_v<T>)
-            return std::numeric_limits<T>::lowest();
-        else
-            return math::constant<T>(-std::numeric_limits<double>::infinity());
-    }
     // A flat row-major offset as one in which the first spatial dimension is the fastest.
     static std::int64_t transposed(std::int64_t offset, std::span<std::int64_t const> dims) {
         std::int64_t out = 0;

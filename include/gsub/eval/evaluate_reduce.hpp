@@ -100,17 +100,8 @@ struct evaluate<ops::reduce_max> {
         detail::reduce(k, [&](auto&& each) {
             elements.clear();
             each([&](T x) { elements.push_back(x); });
-            return elements.empty() ? least<T>() : math::maximum<T>(elements);
+            return elements.empty() ? detail::least(k) : math::maximum<T>(elements);
         });
-    }
-
-private:
-    template <class T>
-    static T least() {
-        if constexpr (std::is_integral_v<T>)
-            return std::numeric_limits<T>::lowest();
-        else
-            return math::constant<T>(-std::numeric_limits<double>::infinity());
     }
 };
 

@@ -7,7 +7,9 @@
 #include <gsub/ir/tensor.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
 
 namespace gsub {
 
@@ -63,6 +65,22 @@ private:
 /// means something for a scalar that lacks what the operator needs).
 template <class Op>
 struct evaluate;
+
+namespace detail {
+
+/// The maximum of nothing: minus infinity, or the least integer of the type that operand 0 has in the graph.
+template <class T>
+[[nodiscard]] T least(kernel<T>& k) {
+    if constexpr (std::is_integral_v<T>) {
+        auto const type = k.args().declared[0];
+        auto const bits = 8 * static_cast<int>(byte_size(type));
+        return type == dtype::u8 ? 0 : static_cast<T>(std::numeric_limits<std::int64_t>::min() >> (64 - bits));
+    } else {
+        return math::constant<T>(-std::numeric_limits<double>::infinity());
+    }
+}
+
+} // namespace detail
 
 /// Steps through the positions of a box in row-major order.
 class box_index {

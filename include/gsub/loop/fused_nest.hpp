@@ -17,13 +17,13 @@ namespace gsub::loop {
 ///     softmax.then(exponentials, 1).then(sums, 1).then(quotients, 1);
 class fused_nest {
 public:
-    GSUB_LAZY fused_nest(loop_nest first);
+    fused_nest(loop_nest first);
 
     /// Adds a stage that shares its `shared` outermost loops with the stage before. *Requires* that what it reads of
     /// written buffers was stored by earlier stages at the same position of the loops shared with them. *Errors* throws
     /// `error` (`usage`) where these loops differ in extent or kind, are no plain serial or parallel loops over spatial
     /// axes, a parallel loop is not shared, or the buffers before are not the first ones of this stage.
-    GSUB_LAZY fused_nest& then(loop_nest next, std::size_t shared);
+    fused_nest& then(loop_nest next, std::size_t shared);
 
     [[nodiscard]] std::span<loop_nest const> stages() const noexcept { return stages_; }
     /// Leading loops of stage `i` that are those of the stage before; zero for the first.
@@ -36,7 +36,7 @@ private:
 };
 
 /// The stages as indented text, one after another.
-GSUB_LAZY [[nodiscard]] std::string to_string(fused_nest const& nest);
+[[nodiscard]] std::string to_string(fused_nest const& nest);
 
 } // namespace gsub::loop
 

@@ -29,7 +29,7 @@ struct bert_options {
 /// Erf, Add, Mul, Mul. Layers are named as in Hugging Face's transformers
 /// (`encoder.layer.0.attention.self.query`), the parts of a layer behind its name.
 /// *Source* Devlin et al., "BERT: pre-training of deep bidirectional transformers", 2018.
-GSUB_LAZY [[nodiscard]] graph bert_base(bert_options const& options = {});
+[[nodiscard]] graph bert_base(bert_options const& options = {});
 
 } // namespace gsub::models
 

@@ -12,7 +12,7 @@ namespace gsub::models {
 /// and `features.denseblock1.concat` what its block gives. *Errors* throws `error` (`invalid_input`) for images below
 /// 29 pixels, which a window no longer fits.
 /// *Source* Huang et al., "Densely connected convolutional networks", 2016, table 1.
-GSUB_LAZY [[nodiscard]] graph densenet121(cnn_options const& options = {});
+[[nodiscard]] graph densenet121(cnn_options const& options = {});
 
 } // namespace gsub::models
 

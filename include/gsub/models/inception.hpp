@@ -11,7 +11,7 @@ namespace gsub::models {
 /// and dropout. Layers are named as in torchvision (`Mixed_5b.branch1x1.conv`). The input is 299 by 299 by default.
 /// *Errors* throws `error` (`invalid_input`) for images below 75 pixels, which a window no longer fits.
 /// *Source* Szegedy et al., "Rethinking the inception architecture for computer vision", 2015.
-GSUB_LAZY [[nodiscard]] graph inception_v3(cnn_options const& options = {});
+[[nodiscard]] graph inception_v3(cnn_options const& options = {});
 
 } // namespace gsub::models
 

@@ -22,7 +22,7 @@ inline constexpr std::array<inverted_residual_row, 7> mobilenet_v2_rows{
 /// their own, ReLU6 as Clip, dropout left out. Layers are named as in torchvision (`features.2.conv.0.0`), the sum of
 /// block `features.3` is `features.3.add`. Works for images of any size.
 /// *Source* Sandler et al., "MobileNetV2: inverted residuals and linear bottlenecks", 2018.
-GSUB_LAZY [[nodiscard]] graph mobilenet_v2(cnn_options const& options = {});
+[[nodiscard]] graph mobilenet_v2(cnn_options const& options = {});
 
 } // namespace gsub::models
 

@@ -57,12 +57,12 @@ public:
     }
 
     /// Convolution over all channels of x.
-    GSUB_LAZY value_id conv(std::string_view name, value_id x, conv_layer const& layer);
-    GSUB_LAZY value_id batch_norm(std::string_view name, value_id x, norm_layer const& layer = {});
-    GSUB_LAZY value_id max_pool(std::string_view name, value_id x, pool_layer const& layer);
-    GSUB_LAZY value_id average_pool(std::string_view name, value_id x, pool_layer const& layer);
+    value_id conv(std::string_view name, value_id x, conv_layer const& layer);
+    value_id batch_norm(std::string_view name, value_id x, norm_layer const& layer = {});
+    value_id max_pool(std::string_view name, value_id x, pool_layer const& layer);
+    value_id average_pool(std::string_view name, value_id x, pool_layer const& layer);
     /// Matrix product with a bias. *Shapes* `[n, i]` to `[n, outputs]`.
-    GSUB_LAZY value_id linear(std::string_view name, value_id x, std::int64_t outputs);
+    value_id linear(std::string_view name, value_id x, std::int64_t outputs);
 
     value_id relu(std::string_view name, value_id x) { return apply<ops::relu>(name, {x}); }
     /// ReLU6: the activation of mobile networks.
@@ -78,14 +78,14 @@ public:
     }
 
     /// Number of channels. *Requires* rank 2 or more and a fixed size.
-    GSUB_LAZY [[nodiscard]] std::int64_t channels(value_id x) const;
+    [[nodiscard]] std::int64_t channels(value_id x) const;
     [[nodiscard]] weight_source const& weights() const noexcept { return weights_; }
 
     /// Declares the only result of the graph and names it.
-    GSUB_LAZY void output(value_id v, std::string_view name);
+    void output(value_id v, std::string_view name);
 
 private:
-    GSUB_LAZY value_id named(std::string_view name, value_id v);
+    value_id named(std::string_view name, value_id v);
 
     weight_source weights_;
 };

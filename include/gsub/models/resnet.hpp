@@ -22,14 +22,14 @@ inline constexpr resnet_plan resnet18_plan{{2, 2, 2, 2}, false}, resnet50_plan{{
 /// A residual network at inference, batch normalisations as nodes of their own. Layers are named as in torchvision
 /// (`layer1.0.conv1`). Bottleneck blocks stride in their 3x3 convolution (the form called v1.5). Works for images of
 /// any size. *Source* He et al., "Deep residual learning for image recognition", 2015, table 1.
-GSUB_LAZY [[nodiscard]] graph resnet(resnet_plan const& plan, cnn_options const& options = {});
+[[nodiscard]] graph resnet(resnet_plan const& plan, cnn_options const& options = {});
 
 /// ResNet-18: 11.7 million parameters, 1.8 billion multiplications.
-GSUB_LAZY [[nodiscard]] graph resnet18(cnn_options const& options = {});
+[[nodiscard]] graph resnet18(cnn_options const& options = {});
 /// ResNet-50 v1.5: 25.6 million parameters, 4.1 billion multiplications.
-GSUB_LAZY [[nodiscard]] graph resnet50(cnn_options const& options = {});
+[[nodiscard]] graph resnet50(cnn_options const& options = {});
 /// ResNet-101 v1.5: 44.5 million parameters, 7.8 billion multiplications.
-GSUB_LAZY [[nodiscard]] graph resnet101(cnn_options const& options = {});
+[[nodiscard]] graph resnet101(cnn_options const& options = {});
 
 } // namespace gsub::models
 

@@ -11,7 +11,7 @@ namespace gsub::models {
 /// (`features.3.expand1x1`), the concatenation of a fire module is `features.3.concat`. *Errors* throws `error`
 /// (`invalid_input`) for images that a window does not fit; 25 pixels are enough.
 /// *Source* Iandola et al., "SqueezeNet", 2016; version 1.1 is the authors' revision of the same year.
-GSUB_LAZY [[nodiscard]] graph squeezenet1_1(cnn_options const& options = {});
+[[nodiscard]] graph squeezenet1_1(cnn_options const& options = {});
 
 } // namespace gsub::models
 

@@ -21,7 +21,7 @@ struct ssd_options {
 /// NVIDIA's export (`f.6.0.conv2`, `add.3.1`, `loc.0`, `conf.5`). *Errors* throws `error` (`invalid_input`) for images
 /// below 257 pixels, which a window no longer fits. *Source* Liu et al., "SSD: single shot multibox detector", 2016;
 /// the backbone is that of NVIDIA's deep learning examples and of MLPerf.
-GSUB_LAZY [[nodiscard]] graph ssd_resnet50(ssd_options const& options = {});
+[[nodiscard]] graph ssd_resnet50(ssd_options const& options = {});
 
 } // namespace gsub::models
 

@@ -12,31 +12,31 @@ namespace gsub::models {
 /// A residual module: conv 3x3, relu, conv 3x3 beside conv 1x1, relu; their sum; relu. Under the roofline of 5 us a
 /// kernel its best form has two convolutions, behind an uphill step. *Shapes* `[1, channels, size, size]`, input `x`,
 /// output `y`. *Source* MetaFlow (Jia et al., SysML 2019), figure 2; figure 3.1 of the seed has 256 channels.
-GSUB_LAZY [[nodiscard]] graph residual_module(std::uint64_t seed, std::int64_t channels, std::int64_t size);
+[[nodiscard]] graph residual_module(std::uint64_t seed, std::int64_t channels, std::int64_t size);
 /// SqueezeNet's fire: conv 1x1 and conv 3x3, both with relu, of 16 channels to 64 each; concat.
-GSUB_LAZY [[nodiscard]] graph fire_module(std::uint64_t seed);
+[[nodiscard]] graph fire_module(std::uint64_t seed);
 /// Inception without reductions: conv 1x1, 3x3 and 5x5 of 16 channels; concat.
-GSUB_LAZY [[nodiscard]] graph inception_module(std::uint64_t seed);
+[[nodiscard]] graph inception_module(std::uint64_t seed);
 /// Query, key and value of an attention: three products of one input 64x256, each with a bias.
-GSUB_LAZY [[nodiscard]] graph query_key_value(std::uint64_t seed);
+[[nodiscard]] graph query_key_value(std::uint64_t seed);
 /// Two convolutions of two inputs, concat, normalisation, relu.
-GSUB_LAZY [[nodiscard]] graph concat_norm(std::uint64_t seed);
+[[nodiscard]] graph concat_norm(std::uint64_t seed);
 /// transpose, relu, transpose back.
-GSUB_LAZY [[nodiscard]] graph transposed_relu(std::uint64_t seed);
+[[nodiscard]] graph transposed_relu(std::uint64_t seed);
 /// sigmoid(x A), tanh(x B), sigmoid(x C).
-GSUB_LAZY [[nodiscard]] graph mixed_gates(std::uint64_t seed);
+[[nodiscard]] graph mixed_gates(std::uint64_t seed);
 /// A recurrent cell: 8 gates x W + h U of width 512. *Source* Zoph and Le, "Neural architecture search", 2017.
-GSUB_LAZY [[nodiscard]] graph recurrent_cell(std::uint64_t seed);
+[[nodiscard]] graph recurrent_cell(std::uint64_t seed);
 /// conv(x) + x. With `rectified`, relu(conv(x)) + x, to which the law does not apply.
-GSUB_LAZY [[nodiscard]] graph residual_conv(std::uint64_t seed, bool rectified);
+[[nodiscard]] graph residual_conv(std::uint64_t seed, bool rectified);
 /// conv 1x1 with a bias, then conv 3x3 with this pad: composing the two is wrong where there is one.
-GSUB_LAZY [[nodiscard]] graph biased_pointwise(std::uint64_t seed, std::int64_t pad);
+[[nodiscard]] graph biased_pointwise(std::uint64_t seed, std::int64_t pad);
 /// (x A) B with A 512 x inner and B inner x 512: folding A B costs more where inner is small.
-GSUB_LAZY [[nodiscard]] graph low_rank(std::uint64_t seed, std::int64_t inner);
+[[nodiscard]] graph low_rank(std::uint64_t seed, std::int64_t inner);
 /// Two convolutions of one input in groups: plain merging is wrong for more than one.
-GSUB_LAZY [[nodiscard]] graph grouped_siblings(std::uint64_t seed, std::int64_t groups);
+[[nodiscard]] graph grouped_siblings(std::uint64_t seed, std::int64_t groups);
 /// x A and x B side by side; with `dependent`, B is made of x A, and merging the two would close a cycle.
-GSUB_LAZY [[nodiscard]] graph sibling_products(std::uint64_t seed, bool dependent);
+[[nodiscard]] graph sibling_products(std::uint64_t seed, bool dependent);
 
 /// These graphs by name.
 inline constexpr std::array test_graph_entries{

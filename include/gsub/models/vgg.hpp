@@ -12,7 +12,7 @@ namespace gsub::models {
 /// (image / 32)^2, so its size follows the image's. *Errors* throws `error` (`invalid_input`) for images below 32
 /// pixels, which a window no longer fits.
 /// *Source* Simonyan and Zisserman, "Very deep convolutional networks", 2014, table 1, column D.
-GSUB_LAZY [[nodiscard]] graph vgg16(cnn_options const& options = {});
+[[nodiscard]] graph vgg16(cnn_options const& options = {});
 
 } // namespace gsub::models
 

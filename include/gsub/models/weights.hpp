@@ -26,9 +26,9 @@ public:
     constexpr explicit weight_source(random_stream stream) noexcept : root_(stream) {}
 
     /// Normal values with mean 0.
-    GSUB_LAZY [[nodiscard]] tensor normal(std::string_view name, ints const& dims, double deviation) const;
+    [[nodiscard]] tensor normal(std::string_view name, ints const& dims, double deviation) const;
     /// Values uniform in [low, high).
-    GSUB_LAZY [[nodiscard]] tensor uniform(std::string_view name, ints const& dims, double low, double high) const;
+    [[nodiscard]] tensor uniform(std::string_view name, ints const& dims, double low, double high) const;
 
     /// Kernel of a convolution: normal, scaled so that convolution and rectifier keep the second moment. *Shapes*
     /// `[o, c/g, *]`; fan_in is the product of all but the first. One input channel (depthwise): deviation
@@ -36,19 +36,19 @@ public:
     /// up for that. Rectified values share a positive mean, which plain kernels hand on until the logits hardly depend
     /// on the input (1 % of their range in Inception v3). With half of that mean they move by 6 %; without any of it,
     /// rounding errors would grow tenfold. *Source* He et al., "Delving deep into rectifiers", 2015, equation 10.
-    GSUB_LAZY [[nodiscard]] tensor convolution(std::string_view name, ints const& dims) const;
+    [[nodiscard]] tensor convolution(std::string_view name, ints const& dims) const;
     /// Matrix of a linear layer: normal with deviation 1 / sqrt(inputs). *Shapes* `[outputs, inputs]`.
-    GSUB_LAZY [[nodiscard]] tensor linear(std::string_view name, std::int64_t outputs, std::int64_t inputs) const;
+    [[nodiscard]] tensor linear(std::string_view name, std::int64_t outputs, std::int64_t inputs) const;
     /// Normal with deviation 0.05: small against activations of about 1, yet visible to every check.
-    GSUB_LAZY [[nodiscard]] tensor bias(std::string_view name, std::int64_t count) const;
+    [[nodiscard]] tensor bias(std::string_view name, std::int64_t count) const;
 
     /// Statistics that no rule can mistake for those of an untrained layer. The four tensors are those named
     /// `<name>.weight`, `.bias`, `.running_mean` and `.running_var`: scale uniform in [0.5, 1.5), or [0.2, 0.6) at the
     /// end of a residual branch, [0.1, 0.3) at that of one in a long chain; shift and mean normal with deviation 0.1;
     /// variance uniform in [0.6, 1.8), which makes the mean of scale^2 / variance one: a He-scaled convolution, this
     /// and a rectifier keep the second moment.
-    GSUB_LAZY [[nodiscard]] batch_norm_weights batch_norm(std::string_view name, std::int64_t channels,
-                                                          norm_place place = norm_place::chain) const;
+    [[nodiscard]] batch_norm_weights batch_norm(std::string_view name, std::int64_t channels,
+                                                norm_place place = norm_place::chain) const;
 
 private:
     [[nodiscard]] random_stream stream(std::string_view name) const noexcept { return root_.split(hash_name(name)); }

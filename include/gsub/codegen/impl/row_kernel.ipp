@@ -12,7 +12,7 @@ namespace gsub::codegen {
 
 namespace detail {
 
-GSUB_LAZY bool reduces(row_op const& op) {
+GSUB_INLINE bool reduces(row_op const& op) {
     return op.step != row_step::elementwise;
 }
 

@@ -12,6 +12,23 @@ namespace gsub {
 
 namespace detail {
 
+GSUB_INLINE void run_widened(kernel_args& args, void (*run)(kernel_args&)) {
+    auto const widened = [&](tensor const& x) { return x.element() == args.scalar ? x.converted_to(dtype::i64) : x; };
+    std::vector<tensor> operands, results;
+    operands.reserve(args.operands.size());
+    std::vector<tensor const*> pointers;
+    for (auto const* x : args.operands) {
+        operands.push_back(x ? widened(*x) : tensor{});
+        pointers.push_back(x ? &operands.back() : nullptr);
+    }
+    for (auto const& y : args.results)
+        results.push_back(tensor::uninitialized(y.element() == args.scalar ? dtype::i64 : y.element(), y.dims()));
+    auto wide = kernel_args{args.op, args.attributes, pointers, results, args.declared, dtype::i64, args.threads};
+    run(wide);
+    for (std::size_t i = 0; i < results.size(); ++i)
+        args.results[i] = results[i].converted_to(args.results[i].element());
+}
+
 // The element type that a value has while it is computed with.
 GSUB_INLINE dtype storage_type(dtype declared, precision p) {
     if (!is_floating(declared) || p == precision::native) return declared;

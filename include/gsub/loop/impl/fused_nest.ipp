@@ -9,11 +9,11 @@
 
 namespace gsub::loop {
 
-GSUB_LAZY_BODY fused_nest::fused_nest(loop_nest first) {
+GSUB_INLINE fused_nest::fused_nest(loop_nest first) {
     stages_.push_back(std::move(first));
 }
 
-GSUB_LAZY_BODY fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
+GSUB_INLINE fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
     auto const refuse = [](std::string_view reason) {
         throw error{error_code::usage, message({"fused nest: ", reason})};
     };
@@ -38,7 +38,7 @@ GSUB_LAZY_BODY fused_nest& fused_nest::then(loop_nest next, std::size_t shared) 
     return *this;
 }
 
-GSUB_LAZY_BODY std::string to_string(fused_nest const& nest) {
+GSUB_INLINE std::string to_string(fused_nest const& nest) {
     std::string text;
     for (std::size_t i = 0; i < nest.stages().size(); ++i) {
         if (i > 0) text += message({"then, within ", nest.shared(i), " of these loops:\n"});

@@ -13,7 +13,6 @@ namespace gsub::models {
 namespace detail {
 
 /// The layers of an encoder.
-template <class = void>
 class bert_builder {
 public:
     bert_builder(network_builder& net, bert_options const& options)
@@ -131,7 +130,7 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph bert_base(bert_options const& options) {
+GSUB_INLINE graph bert_base(bert_options const& options) {
     GSUB_ASSERT(options.batch > 0 && options.sequence > 0 && options.sequence <= options.positions,
                 "an encoder has texts, and weights for each position");
     GSUB_ASSERT(options.heads > 0 && options.hidden > 0 && options.hidden % options.heads == 0,

@@ -13,7 +13,7 @@ namespace gsub::models {
 namespace detail {
 
 /// A block of layers that each add `growth` channels to what they read.
-GSUB_LAZY value_id dense_block(network_builder& net, std::string const& name, value_id x, std::int64_t layers) {
+GSUB_INLINE value_id dense_block(network_builder& net, std::string const& name, value_id x, std::int64_t layers) {
     constexpr std::int64_t growth = 32, bottleneck = 4 * growth;
     std::vector<value_id> features{x};
     auto const joined = [&](std::string const& of) {
@@ -31,7 +31,7 @@ GSUB_LAZY value_id dense_block(network_builder& net, std::string const& name, va
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph densenet121(cnn_options const& options) {
+GSUB_INLINE graph densenet121(cnn_options const& options) {
     static constexpr std::array<std::int64_t, 4> blocks{6, 12, 24, 16};
     graph g;
     network_builder net{g, weight_source{options.seed}};

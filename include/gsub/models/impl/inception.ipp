@@ -10,7 +10,6 @@ namespace gsub::models {
 namespace detail {
 
 /// The modules of Inception v3, each over one input `x` and under one name.
-template <class = void>
 class inception_builder {
 public:
     explicit inception_builder(network_builder& net) : net_(net) {}
@@ -103,7 +102,7 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph inception_v3(cnn_options const& options) {
+GSUB_INLINE graph inception_v3(cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
     detail::inception_builder part{net};

@@ -11,13 +11,13 @@ namespace gsub::models {
 namespace detail {
 
 /// Convolution, normalisation and ReLU6, named `<name>.0` to `<name>.2`.
-GSUB_LAZY value_id mobile_unit(network_builder& net, std::string const& name, value_id x, conv_layer const& layer) {
+GSUB_INLINE value_id mobile_unit(network_builder& net, std::string const& name, value_id x, conv_layer const& layer) {
     return net.relu6(name + ".2", net.batch_norm(name + ".1", net.conv(name + ".0", x, layer)));
 }
 
 /// Expansion, depthwise convolution and projection. The projection is linear, and x is added where the shapes agree.
-GSUB_LAZY value_id inverted_residual(network_builder& net, std::string const& name, value_id x,
-                                     inverted_residual_row const& row, std::int64_t stride) {
+GSUB_INLINE value_id inverted_residual(network_builder& net, std::string const& name, value_id x,
+                                       inverted_residual_row const& row, std::int64_t stride) {
     auto const inputs = net.channels(x), width = inputs * row.expansion;
     auto const residual = stride == 1 && inputs == row.outputs;
     auto y = x;
@@ -33,7 +33,7 @@ GSUB_LAZY value_id inverted_residual(network_builder& net, std::string const& na
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph mobilenet_v2(cnn_options const& options) {
+GSUB_INLINE graph mobilenet_v2(cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
     auto const size = options.image_or(224);

@@ -12,8 +12,8 @@ namespace gsub::models {
 namespace detail {
 
 /// One residual block: x + branch(x), rectified. `width` is the number of channels inside of the branch.
-GSUB_LAZY value_id residual_block(network_builder& net, std::string const& name, value_id x, std::int64_t width,
-                                  std::int64_t stride, bool bottleneck, norm_place end = norm_place::branch_end) {
+GSUB_INLINE value_id residual_block(network_builder& net, std::string const& name, value_id x, std::int64_t width,
+                                    std::int64_t stride, bool bottleneck, norm_place end = norm_place::branch_end) {
     auto const outputs = bottleneck ? 4 * width : width;
     auto y = x;
     if (bottleneck) {
@@ -41,7 +41,7 @@ GSUB_LAZY value_id residual_block(network_builder& net, std::string const& name,
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph resnet(resnet_plan const& plan, cnn_options const& options) {
+GSUB_INLINE graph resnet(resnet_plan const& plan, cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
     auto const size = options.image_or(224);
@@ -59,15 +59,15 @@ GSUB_LAZY_BODY graph resnet(resnet_plan const& plan, cnn_options const& options)
     return g;
 }
 
-GSUB_LAZY_BODY graph resnet18(cnn_options const& options) {
+GSUB_INLINE graph resnet18(cnn_options const& options) {
     return resnet(resnet18_plan, options);
 }
 
-GSUB_LAZY_BODY graph resnet50(cnn_options const& options) {
+GSUB_INLINE graph resnet50(cnn_options const& options) {
     return resnet(resnet50_plan, options);
 }
 
-GSUB_LAZY_BODY graph resnet101(cnn_options const& options) {
+GSUB_INLINE graph resnet101(cnn_options const& options) {
     return resnet(resnet101_plan, options);
 }
 

@@ -12,8 +12,8 @@ namespace gsub::models {
 namespace detail {
 
 /// A fire module: few channels through a 1x1 convolution, then half of the result by 1x1 and half by 3x3 kernels.
-GSUB_LAZY value_id fire(network_builder& net, std::string const& name, value_id x, std::int64_t squeeze,
-                        std::int64_t expand) {
+GSUB_INLINE value_id fire(network_builder& net, std::string const& name, value_id x, std::int64_t squeeze,
+                          std::int64_t expand) {
     x = net.conv(name + ".squeeze", x, {.outputs = squeeze, .bias = true});
     x = net.relu(name + ".squeeze_activation", x);
     auto const left = net.conv(name + ".expand1x1", x, {.outputs = expand, .bias = true});
@@ -25,7 +25,7 @@ GSUB_LAZY value_id fire(network_builder& net, std::string const& name, value_id 
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph squeezenet1_1(cnn_options const& options) {
+GSUB_INLINE graph squeezenet1_1(cnn_options const& options) {
     // The sequence after the first convolution, from `features.2` on; a row of zeros is a pool.
     struct row {
         std::int64_t squeeze, expand;

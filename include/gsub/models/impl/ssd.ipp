@@ -18,7 +18,7 @@ struct ssd_step {
     std::int64_t width, outputs, stride, pad;
 };
 
-GSUB_LAZY value_id smaller_map(network_builder& net, std::string const& name, value_id x, ssd_step const& s) {
+GSUB_INLINE value_id smaller_map(network_builder& net, std::string const& name, value_id x, ssd_step const& s) {
     x = net.conv(name + ".0", x, {.outputs = s.width});
     x = net.relu(name + ".2", net.batch_norm(name + ".1", x));
     x = net.conv(name + ".3", x,
@@ -28,7 +28,7 @@ GSUB_LAZY value_id smaller_map(network_builder& net, std::string const& name, va
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph ssd_resnet50(ssd_options const& options) {
+GSUB_INLINE graph ssd_resnet50(ssd_options const& options) {
     GSUB_ASSERT(options.batch > 0 && options.image > 0 && options.classes > 0, "a detector has images and classes");
     graph g;
     network_builder net{g, weight_source{options.seed}};

@@ -12,7 +12,6 @@ namespace gsub::models {
 namespace detail {
 
 /// Short names for what these graphs are made of.
-template <class = void>
 class module_builder {
 public:
     explicit module_builder(std::uint64_t seed) : weights_(seed), builder_(graph_) {}
@@ -64,7 +63,7 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY graph residual_module(std::uint64_t seed, std::int64_t channels, std::int64_t size) {
+GSUB_INLINE graph residual_module(std::uint64_t seed, std::int64_t channels, std::int64_t size) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, channels, size, size});
     auto const deep = m.conv("conv2", m.apply<ops::relu>("relu1", m.conv("conv1", x, channels, 3, 1)), channels, 3, 1);
@@ -72,7 +71,7 @@ GSUB_LAZY_BODY graph residual_module(std::uint64_t seed, std::int64_t channels, 
     return m.finish("residual_module", {m.apply<ops::relu>("relu3", m.apply<ops::add>("add", deep, shallow))});
 }
 
-GSUB_LAZY_BODY graph fire_module(std::uint64_t seed) {
+GSUB_INLINE graph fire_module(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 16, 13, 13});
     auto const small = m.apply<ops::relu>("relu1", m.conv("expand1x1", x, 64, 1, 0));
@@ -80,7 +79,7 @@ GSUB_LAZY_BODY graph fire_module(std::uint64_t seed) {
     return m.finish("fire_module", {m.named(m.builder().add<ops::concat>({.axis = 1}, {small, large}), "concat")});
 }
 
-GSUB_LAZY_BODY graph inception_module(std::uint64_t seed) {
+GSUB_INLINE graph inception_module(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 16, 7, 7});
     auto const one = m.conv("conv1x1", x, 16, 1, 0), three = m.conv("conv3x3", x, 16, 3, 1),
@@ -89,7 +88,7 @@ GSUB_LAZY_BODY graph inception_module(std::uint64_t seed) {
                     {m.named(m.builder().add<ops::concat>({.axis = 1}, {one, three, five}), "concat")});
 }
 
-GSUB_LAZY_BODY graph query_key_value(std::uint64_t seed) {
+GSUB_INLINE graph query_key_value(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {64, 256});
     std::vector<value_id> out;
@@ -102,7 +101,7 @@ GSUB_LAZY_BODY graph query_key_value(std::uint64_t seed) {
     return m.finish("query_key_value", {out[0], out[1], out[2]});
 }
 
-GSUB_LAZY_BODY graph concat_norm(std::uint64_t seed) {
+GSUB_INLINE graph concat_norm(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const left = m.conv("left", m.input("x0", {1, 64, 14, 14}), 64, 3, 1),
                right = m.conv("right", m.input("x1", {1, 64, 14, 14}), 64, 3, 1);
@@ -118,7 +117,7 @@ GSUB_LAZY_BODY graph concat_norm(std::uint64_t seed) {
     return m.finish("concat_norm", {m.apply<ops::relu>("relu", normal)});
 }
 
-GSUB_LAZY_BODY graph transposed_relu(std::uint64_t seed) {
+GSUB_INLINE graph transposed_relu(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 28, 28, 64});
     auto const forth = m.named(m.builder().add<ops::transpose>({.perm = {0, 3, 1, 2}}, {x}), "to_channels_first");
@@ -126,7 +125,7 @@ GSUB_LAZY_BODY graph transposed_relu(std::uint64_t seed) {
     return m.finish("transposed_relu", {m.named(back, "to_channels_last")});
 }
 
-GSUB_LAZY_BODY graph mixed_gates(std::uint64_t seed) {
+GSUB_INLINE graph mixed_gates(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 256});
     auto const product = [&](std::string_view name) {
@@ -137,7 +136,7 @@ GSUB_LAZY_BODY graph mixed_gates(std::uint64_t seed) {
                      m.apply<ops::sigmoid>("sigmoid_c", product("c"))});
 }
 
-GSUB_LAZY_BODY graph recurrent_cell(std::uint64_t seed) {
+GSUB_INLINE graph recurrent_cell(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 512}), h = m.input("h", {1, 512});
     std::vector<value_id> gates;
@@ -149,7 +148,7 @@ GSUB_LAZY_BODY graph recurrent_cell(std::uint64_t seed) {
     return m.finish("recurrent_cell", {gates[0], gates[1], gates[2], gates[3], gates[4], gates[5], gates[6], gates[7]});
 }
 
-GSUB_LAZY_BODY graph residual_conv(std::uint64_t seed, bool rectified) {
+GSUB_INLINE graph residual_conv(std::uint64_t seed, bool rectified) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 32, 14, 14});
     auto y = m.conv("conv", x, 32, 3, 1);
@@ -157,26 +156,26 @@ GSUB_LAZY_BODY graph residual_conv(std::uint64_t seed, bool rectified) {
     return m.finish("residual_conv", {m.apply<ops::add>("add", y, x)});
 }
 
-GSUB_LAZY_BODY graph biased_pointwise(std::uint64_t seed, std::int64_t pad) {
+GSUB_INLINE graph biased_pointwise(std::uint64_t seed, std::int64_t pad) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 16, 14, 14});
     return m.finish("biased_pointwise", {m.conv("conv3x3", m.conv("conv1x1", x, 16, 1, 0, 1, true), 16, 3, pad)});
 }
 
-GSUB_LAZY_BODY graph low_rank(std::uint64_t seed, std::int64_t inner) {
+GSUB_INLINE graph low_rank(std::uint64_t seed, std::int64_t inner) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {256, 512});
     auto const down = m.apply<ops::mat_mul>("down", x, m.matrix("a", 512, inner));
     return m.finish("low_rank", {m.apply<ops::mat_mul>("up", down, m.matrix("b", inner, 512))});
 }
 
-GSUB_LAZY_BODY graph grouped_siblings(std::uint64_t seed, std::int64_t groups) {
+GSUB_INLINE graph grouped_siblings(std::uint64_t seed, std::int64_t groups) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 16, 14, 14});
     return m.finish("grouped_siblings", {m.conv("first", x, 16, 3, 1, groups), m.conv("second", x, 16, 3, 1, groups)});
 }
 
-GSUB_LAZY_BODY graph sibling_products(std::uint64_t seed, bool dependent) {
+GSUB_INLINE graph sibling_products(std::uint64_t seed, bool dependent) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {16, 16});
     auto const first = m.apply<ops::mat_mul>("first", x, m.matrix("a", 16, 16));

@@ -8,7 +8,7 @@
 
 namespace gsub::models {
 
-GSUB_LAZY_BODY graph vgg16(cnn_options const& options) {
+GSUB_INLINE graph vgg16(cnn_options const& options) {
     // Channels of the convolutions; 0 is a pool.
     static constexpr std::array<std::int64_t, 18> plan{64, 64,  0,   128, 128, 0,   256, 256, 256,
                                                        0,  512, 512, 512, 0,   512, 512, 512, 0};

@@ -8,7 +8,7 @@
 
 namespace gsub::models {
 
-GSUB_LAZY_BODY tensor weight_source::normal(std::string_view name, ints const& dims, double deviation) const {
+GSUB_INLINE tensor weight_source::normal(std::string_view name, ints const& dims, double deviation) const {
     auto t = tensor::uninitialized(dtype::f32, dims);
     auto draws = stream(name);
     auto const values = t.mutable_data<float>();
@@ -22,14 +22,14 @@ GSUB_LAZY_BODY tensor weight_source::normal(std::string_view name, ints const& d
     return t;
 }
 
-GSUB_LAZY_BODY tensor weight_source::uniform(std::string_view name, ints const& dims, double low, double high) const {
+GSUB_INLINE tensor weight_source::uniform(std::string_view name, ints const& dims, double low, double high) const {
     auto t = tensor::uninitialized(dtype::f32, dims);
     auto draws = stream(name);
     for (auto& x : t.mutable_data<float>()) x = static_cast<float>(draws.uniform(low, high));
     return t;
 }
 
-GSUB_LAZY_BODY tensor weight_source::convolution(std::string_view name, ints const& dims) const {
+GSUB_INLINE tensor weight_source::convolution(std::string_view name, ints const& dims) const {
     GSUB_ASSERT(dims.size() >= 2, "the kernel of a convolution has output and input channels");
     std::size_t fan_in = 1;
     for (std::size_t i = 1; i < dims.size(); ++i) fan_in *= static_cast<std::size_t>(dims[i]);
@@ -47,16 +47,16 @@ GSUB_LAZY_BODY tensor weight_source::convolution(std::string_view name, ints con
     return t;
 }
 
-GSUB_LAZY_BODY tensor weight_source::linear(std::string_view name, std::int64_t outputs, std::int64_t inputs) const {
+GSUB_INLINE tensor weight_source::linear(std::string_view name, std::int64_t outputs, std::int64_t inputs) const {
     return normal(name, {outputs, inputs}, 1 / std::sqrt(static_cast<double>(inputs)));
 }
 
-GSUB_LAZY_BODY tensor weight_source::bias(std::string_view name, std::int64_t count) const {
+GSUB_INLINE tensor weight_source::bias(std::string_view name, std::int64_t count) const {
     return normal(name, {count}, 0.05);
 }
 
-GSUB_LAZY_BODY batch_norm_weights weight_source::batch_norm(std::string_view name, std::int64_t channels,
-                                                            norm_place place) const {
+GSUB_INLINE batch_norm_weights weight_source::batch_norm(std::string_view name, std::int64_t channels,
+                                                         norm_place place) const {
     constexpr double low[] = {0.5, 0.2, 0.1}, high[] = {1.5, 0.6, 0.3};
     auto const at = static_cast<std::size_t>(place);
     return {uniform(message({name, ".weight"}), {channels}, low[at], high[at]),
