@@ -1,4 +1,5 @@
 #include <gsub/codegen.hpp>
+#include <gsub/codegen/impl/attention.ipp>
 #include <gsub/codegen/impl/conv2d.ipp>
 #include <gsub/codegen/impl/elementwise.ipp>
 #include <gsub/codegen/impl/emit_cpp.ipp>

@@ -3,7 +3,13 @@
 #include <gsub/driver/impl/build.ipp>
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/compile.ipp>
-#include <gsub/driver/impl/compile_text.ipp>
+#include <gsub/driver/impl/compile_kernels.ipp>
+#include <gsub/driver/impl/compile_name.ipp>
+#include <gsub/driver/impl/compile_source.ipp>
+#include <gsub/driver/impl/compile_text_api.ipp>
+#include <gsub/driver/impl/compile_text_project.ipp>
+#include <gsub/driver/impl/compile_text_runner.ipp>
+#include <gsub/driver/impl/compile_weights.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>
 #include <gsub/driver/impl/optimize.ipp>
 #include <gsub/driver/impl/program_planner.ipp>

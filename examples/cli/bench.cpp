@@ -54,7 +54,7 @@ double peak_memory() {
 
 answer bench(bench_request const& r, session const& s) {
     s.watch->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    auto g = gsub::io::load_onnx(r.model, {.map = true, .watch = s.watch}).value();
     auto const inputs = gsub::random_inputs(g, r.seed);
 
     auto const begin = clock::now();

@@ -11,6 +11,9 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace cli {
 
@@ -83,6 +86,9 @@ gsub::runtime::executable build_simd(gsub::graph g, std::string const& winograd,
                                 : winograd == "f2" ? winograd_accuracy::f2
                                                    : winograd_accuracy::f4;
     auto built = gsub::build(std::move(g), gsub::host(), options).value();
+#ifdef __GLIBC__
+    malloc_trim(0); // what building took goes back to the system
+#endif
     std::map<std::string_view, std::size_t> reference;
     for (auto const& step : built.steps())
         if (step.kind.starts_with("reference ")) ++reference[std::string_view{step.kind}.substr(10)];
@@ -99,7 +105,7 @@ answer run(run_request const& r, session const& s) {
     if (r.precision != "native" && r.backend != "reference")
         throw error{error_code::usage, message({"--precision ", r.precision, " needs --backend reference"})};
     s.watch->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    auto g = gsub::io::load_onnx(r.model, {.map = true, .watch = s.watch}).value();
     require_computable(g, r.model);
     auto const inputs = inputs_of(r, g);
     auto const names = g.info().output_names;

@@ -1,6 +1,7 @@
 // Umbrella of layer codegen: from loop nests to kernels.
 #pragma once
 
+#include <gsub/codegen/attention.hpp>
 #include <gsub/codegen/conv2d.hpp>
 #include <gsub/codegen/elementwise.hpp>
 #include <gsub/codegen/emit_cpp.hpp>

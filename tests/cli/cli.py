@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -169,6 +170,31 @@ class Cli(unittest.TestCase):
             self.assertGreater(found[key], 0)
         self.assertTrue(all({"name", "kind", "ms", "operations"} <= set(step) for step in found["steps"]))
         self.gsub("bench", DIGITS / "digits.onnx", "--backend", "reference", "--time", 0.05)
+
+    def test_kernels_are_measured_once_and_their_times_kept(self):
+        digits = DIGITS / "digits.onnx"
+        how = ("--cost", "measured", "--backend", "simd", "--profile", "p.jsonl", "--budget", 20)
+        self.gsub("optimize", digits, "-o", "a.onnx", "--verify", *how)
+        known = (self.at / "p.jsonl").read_bytes()
+        self.assertTrue(all("seconds" in json.loads(line) for line in known.splitlines()))
+        self.assertTrue(known)
+        for out in ("b.onnx", "c.onnx"):
+            self.gsub("optimize", digits, "-o", out, *how)
+            self.assertEqual((self.at / "p.jsonl").read_bytes(), known)
+        self.assertEqual((self.at / "b.onnx").read_bytes(), (self.at / "c.onnx").read_bytes())
+        self.gsub("compare", digits, "a.onnx")
+        self.gsub("optimize", digits, "--backend", "simd", exit=2)
+
+    @unittest.skipUnless(shutil.which("cmake"), "needs CMake")
+    def test_a_compiled_model_is_built_and_run_without_gsub(self):
+        self.file("m.onnx", model(("Neg", "n", ["x"], ["a"]), ("Relu", "r", ["a"], ["y"])))
+        self.file("x.npy", npy(1, -2, 3, -0.5))
+        self.gsub("compile", "m.onnx", "-o", "out", "--name", "net")
+        for step in (["cmake", "-S", "out", "-B", "build"], ["cmake", "--build", "build"],
+                     ["build/net_demo", "out/weights.bin", "x.npy", "--threads", "2", "--save", "y"]):
+            done = subprocess.run(step, capture_output=True, text=True, cwd=self.at, timeout=300)
+            self.assertEqual(done.returncode, 0, f"{step}\n{done.stdout}\n{done.stderr}")
+        self.assertEqual(struct.unpack("<4f", (self.at / "y0.npy").read_bytes()[-16:]), (0, 2, 0, 0.5))
 
     def test_compile_writes_a_folder_and_tells_what_is_in_it(self):
         done = self.gsub("--json", "j", "compile", DIGITS / "digits.onnx", "-o", "out", "--isa", "avx2", "--optimize")

@@ -118,7 +118,8 @@ std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
                    s.stride[0], s.stride[1], s.dilation[0], s.dilation[1], s.pads[0], s.pads[1], s.pads[2], s.pads[3],
                    std::int64_t{s.blocked_input}, std::int64_t{s.bias}, std::int64_t{s.residual}})
         out += std::to_string(v) + " ";
-    for (auto v : {c.tile_ow, c.tile_oc, c.unroll_ic, c.chunk, std::int32_t{c.oc_inner}})
+    for (auto v :
+         {c.tile_ow, c.tile_oh, c.tile_oc, c.unroll_ic, c.chunk, std::int32_t{c.unroll_kh}, std::int32_t{c.oc_inner}})
         out += ", " + std::to_string(v);
     return out;
 }
@@ -169,6 +170,10 @@ conv2d_config random_config(random_stream& r, isa const& set) {
     c.unroll_ic = std::min(1 << r.below(5), set.lanes());
     c.chunk = static_cast<std::int32_t>(1 + r.below(4));
     c.oc_inner = r.below(2);
+    if (c.tile_ow * c.tile_oc * c.unroll_ic <= 40) { // text grows with each
+        c.tile_oh = static_cast<std::int32_t>(1 + r.below(3));
+        c.unroll_kh = r.below(2);
+    }
     return c;
 }
 
@@ -218,7 +223,8 @@ TEST_CASE("compiled convolutions of random shapes and knobs stay within their bu
             auto const s = random_shape(r, *set);
             auto const c = random_config(r, *set);
             // The compiler takes time in proportion to what is unrolled.
-            if (c.tile_ow * c.tile_oc * c.unroll_ic * s.kernel[1] <= 96) cases.emplace_back(s, c);
+            auto const rows = c.tile_oh * (c.unroll_kh ? s.kernel[0] : 1);
+            if (c.tile_ow * c.tile_oc * c.unroll_ic * s.kernel[1] * rows <= 192) cases.emplace_back(s, c);
         }
         check_compiled(*set, cases, {"-O1"});
     }
@@ -241,6 +247,8 @@ std::vector<conv2d_shape> layers(isa const& set) {
     conv2d_shape depth; // 3x3 depthwise
     depth.in_channels = depth.out_channels = depth.groups = 24, depth.in = {9, 19}, depth.kernel = {3, 3};
     depth.pads = {1, 1, 1, 1}, depth.low = 0, depth.high = 6;
+    conv2d_shape half = depth; // an odd number of rows, two at a time
+    half.stride = {2, 2}, half.in = {13, 27};
     conv2d_shape wide; // 5x5, dilated, asymmetric pads, kernel larger than the padded image would be undilated
     wide.in_channels = 17, wide.out_channels = 24, wide.in = {6, 11}, wide.kernel = {5, 5}, wide.dilation = {2, 2};
     wide.pads = {3, 4, 2, 1};
@@ -249,7 +257,7 @@ std::vector<conv2d_shape> layers(isa const& set) {
     larger.pads = {2, 3, 2, 3};
     conv2d_shape grouped = small; // groups of whole blocks
     grouped.groups = 2;
-    return {stem, small, point, down, depth, wide, larger, grouped};
+    return {stem, small, point, down, depth, half, wide, larger, grouped};
 }
 
 TEST_CASE("layers of networks are right with the configuration that is chosen for them") {
@@ -277,6 +285,90 @@ TEST_CASE("rows of every width are right with the configuration that is chosen f
             }
 }
 
+// A depthwise kernel with a bias.
+conv2d_shape depthwise_layer(std::int64_t channels, std::int64_t in, std::int64_t kernel, std::int64_t stride) {
+    conv2d_shape s;
+    s.in_channels = s.out_channels = s.groups = channels, s.in = {in, in}, s.kernel = {kernel, kernel};
+    s.stride = {stride, stride}, s.pads = {kernel / 2, kernel / 2, kernel / 2, kernel / 2}, s.bias = true;
+    return s;
+}
+
+TEST_CASE("depthwise images of every size are right with the configuration that is chosen for them") {
+    for (auto const* set : {&codegen::baseline, &codegen::avx2, &codegen::avx512})
+        for (std::int64_t size = 1; size <= 15; ++size)
+            for (std::int64_t const kernel : {2, 3, 5})
+                for (std::int64_t const stride : {1, 2}) {
+                    CAPTURE(set->name, size, kernel, stride);
+                    auto s = depthwise_layer(set->lanes(), size, kernel, stride);
+                    s.dilation = {1 + size % 2, 1};
+                    if (s.out(0) < 1) continue;
+                    problem const p{s, 1};
+                    auto const c = codegen::default_config(s, *set);
+                    auto const k = lower(codegen::conv2d_nest(s, c, *set), "conv").value();
+                    auto data = p.buffers(*set);
+                    interpreted_kernel::machine m{k, data};
+                    REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+                    CHECK(p.fault(data, *set) == "");
+                }
+}
+
+// Calls `body` with each block of a kernel.
+template <class F>
+void each_block(std::vector<codegen::node> const& nodes, F&& body) {
+    for (auto const& n : nodes) {
+        if (n.kind == codegen::node_kind::block) body(n.code);
+        each_block(n.body, body);
+        each_block(n.otherwise, body);
+    }
+}
+
+TEST_CASE("an accumulator of a depthwise kernel adds its taps in the order of the kernel, whatever the tile") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        random_stream r{seed};
+        auto const s = depthwise_layer(16, static_cast<std::int64_t>(6 + r.below(12)), r.below(2) ? 3 : 5,
+                                       static_cast<std::int64_t>(1 + r.below(2)));
+        auto const c = random_config(r, codegen::avx2);
+        CAPTURE(seed, text_of(s, c));
+        auto const k = lower(codegen::conv2d_nest(s, c, codegen::avx2), "conv").value();
+        std::vector<std::int64_t> tap(static_cast<std::size_t>(k.registers), -1), last = tap;
+        auto in_order = true;
+        each_block(k.body, [&](auto const& code) {
+            for (auto const& i : code) {
+                auto const result = static_cast<std::size_t>(i.result);
+                if (i.op == codegen::opcode::load && i.buffer == 1) tap[result] = i.offset.constant();
+                if (i.op != codegen::opcode::multiply_add) continue;
+                auto const at = tap[static_cast<std::size_t>(i.operands[1])];
+                in_order = in_order && at > last[result];
+                last[result] = at;
+            }
+        });
+        CHECK(in_order);
+    }
+}
+
+TEST_CASE("a pixel that a depthwise tile reads is used at once by every product that needs it") {
+    for (auto const* set : {&codegen::avx2, &codegen::avx512})
+        for (std::int64_t const stride : {1, 2}) {
+            auto const s = depthwise_layer(set->lanes(), 56, 3, stride);
+            auto const c = codegen::default_config(s, *set);
+            CAPTURE(set->name, stride, text_of(s, c));
+            CHECK(c.tile_oh == 2);
+            auto const k = lower(codegen::conv2d_nest(s, c, *set), "conv").value();
+            each_block(k.body, [&](auto const& code) {
+                std::vector<codegen::reg> pixels; // one for each run of products
+                for (auto const& i : code)
+                    if (i.op == codegen::opcode::multiply_add && (pixels.empty() || pixels.back() != i.operands[0]))
+                        pixels.push_back(i.operands[0]);
+                auto const runs = pixels.size();
+                std::sort(pixels.begin(), pixels.end());
+                pixels.erase(std::unique(pixels.begin(), pixels.end()), pixels.end());
+                auto const tile_columns = static_cast<std::size_t>(stride * (c.tile_ow - 1) + 3);
+                CHECK(runs == pixels.size());
+                CHECK(runs <= static_cast<std::size_t>(stride + 3) * tile_columns);
+            });
+        }
+}
+
 TEST_CASE("the chosen configuration fits the registers") {
     for (auto const* set : {&codegen::baseline, &codegen::avx2, &codegen::avx512, &codegen::neon})
         for (std::uint64_t seed = 0; seed < 60; ++seed) {
@@ -285,8 +377,9 @@ TEST_CASE("the chosen configuration fits the registers") {
             auto const c = codegen::default_config(s, *set);
             CAPTURE(set->name, seed, text_of(s, c));
             auto const k = lower(codegen::conv2d_nest(s, c, *set), "conv").value();
-            // Accumulators, a vector of weights each column, and one of the image.
-            CHECK(k.live + (depthwise(s) ? 2 : c.tile_oc + 1) <= set->registers);
+            // Accumulators, a vector of weights each column, and one of the image, or each pixel that taps share.
+            auto const shared = !s.blocked_input && s.stride[1] == 1 && s.kernel[1] > 1;
+            CHECK(k.live + (depthwise(s) ? 2 : c.tile_oc + (shared ? c.tile_ow : 1)) <= set->registers);
         }
 }
 
@@ -333,8 +426,9 @@ TEST_CASE("knobs that do not apply and groups that are no whole blocks are refus
     conv2d_shape s;
     s.in_channels = s.out_channels = 16, s.in = {4, 4};
     CHECK(refusal(s, {}) == "");
-    for (conv2d_config c : {conv2d_config{.tile_ow = 0}, conv2d_config{.tile_oc = 0}, conv2d_config{.unroll_ic = 3},
-                            conv2d_config{.unroll_ic = 16}, conv2d_config{.unroll_ic = -1}, conv2d_config{.chunk = 0}})
+    for (conv2d_config c : {conv2d_config{.tile_ow = 0}, conv2d_config{.tile_oh = 0}, conv2d_config{.tile_oc = 0},
+                            conv2d_config{.unroll_ic = 3}, conv2d_config{.unroll_ic = 16},
+                            conv2d_config{.unroll_ic = -1}, conv2d_config{.chunk = 0}})
         CHECK(refusal(s, c) == "usage");
     s.groups = 4; // of four channels each
     CHECK(refusal(s, {}) == "not supported");

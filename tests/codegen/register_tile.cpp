@@ -2,6 +2,7 @@
 #include <gsub/codegen/register_tile.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace register_tile_test {
 
@@ -34,13 +35,15 @@ TEST_CASE("the best tile fits what is computed and the registers") {
     for (auto const* set : every_set)
         for (std::int64_t positions = 1; positions <= 70; ++positions)
             for (std::int64_t vectors = 1; vectors <= 9; ++vectors)
-                for (std::int32_t widest : {1, 4, 8}) {
-                    auto const t = best_tile(positions, vectors, *set, widest);
+                for (std::int32_t widest : {1, 4, 8, -4}) {
+                    auto const stay = widest < 0;
+                    widest = std::abs(widest);
+                    auto const t = best_tile(positions, vectors, *set, widest, stay);
                     auto const fits = t.pixels >= 1 && t.pixels <= positions && t.vectors >= 1 &&
                                       t.vectors <= std::min<std::int64_t>(widest, vectors) &&
-                                      t.pixels * t.vectors + t.vectors + 1 <= set->registers;
+                                      t.pixels * t.vectors + t.vectors + (stay ? t.pixels : 1) <= set->registers;
                     if (fits) continue;
-                    CAPTURE(set->name, positions, vectors, widest, t.pixels, t.vectors);
+                    CAPTURE(set->name, positions, vectors, widest, stay, t.pixels, t.vectors);
                     FAIL_CHECK("the tile does not fit");
                 }
     SUCCEED();

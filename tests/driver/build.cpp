@@ -294,6 +294,46 @@ TEST_CASE("many threads use one executable, bit by bit as one does") {
     for (auto w : wrong) CHECK(w == 0);
 }
 
+TEST_CASE("weights packed in pieces by several threads are those packed by one, and the graph's are freed") {
+    using namespace build_test;
+    auto const weights = [](ints const& dims, std::vector<std::weak_ptr<tensor>>& watch) {
+        auto const owner = std::make_shared<tensor>(tensor::zeros(dtype::f32, dims));
+        fill_random(*owner, random_stream{watch.size() + 1});
+        watch.push_back(owner);
+        return tensor::borrowed(dtype::f32, dims, owner->raw().data(), owner);
+    };
+    auto const made = [&](std::vector<std::weak_ptr<tensor>>& watch) {
+        graph g;
+        graph_builder b{g};
+        auto const image = b.input(dtype::f32, {1, 70, 9, 9}, "image"), rows = b.input(dtype::f32, {3, 200}, "rows");
+        auto const weight = [&](ints const& dims) { return b.constant(weights(dims, watch)); };
+        attributes_of<ops::conv> same, point;
+        same.strides = same.dilations = {1, 1}, same.pads = {1, 1, 1, 1};
+        point = same, point.pads = {0, 0, 0, 0};
+        attributes_of<ops::gemm> half;
+        half.alpha = 0.5, half.transpose_b = true;
+        b.outputs({b.add<ops::conv>(same, {image, weight({90, 70, 3, 3})}),
+                   b.add<ops::conv>(point, {image, weight({330, 70, 1, 1})}),
+                   b.add<ops::mat_mul>(rows, weight({200, 301})), b.add<ops::gemm>(half, {rows, weight({301, 200})})});
+        return g;
+    };
+    runtime::thread_pool pool{{.threads = 3}};
+    for (auto const* set : sets()) {
+        std::vector<std::weak_ptr<tensor>> watch, ignored;
+        build_options options;
+        auto const alone = plan(made(watch), meaning, *set, options).value();
+        for (auto const& w : watch) CHECK(w.expired());
+        options.threads = &pool;
+        auto const together = plan(made(ignored), meaning, *set, options).value();
+        REQUIRE(alone.values.size() == together.values.size());
+        for (std::size_t i = 0; i < alone.values.size(); ++i)
+            CHECK(alone.values[i].data.hash() == together.values[i].data.hash());
+        std::vector<std::weak_ptr<tensor>> again;
+        auto const g = made(again);
+        CHECK(error_of(g, built(g, set), random_inputs(g, 1)) < 1e-4);
+    }
+}
+
 TEST_CASE("a profile names each step, its kind and its work") {
     using namespace build_test;
     auto const g = small_net();

@@ -70,10 +70,15 @@ TEST_CASE("an input file gives every range of its bytes, read or mapped, and non
         file.read(begin, std::as_writable_bytes(std::span{got}));
         CHECK(got == text.substr(begin, length));
         CHECK(got == std::string(reinterpret_cast<char const*>(mapped->data()) + begin, length));
+        auto const part = file.map(begin, length);
+        CHECK(std::equal(part->begin(), part->end(), mapped->begin() + static_cast<std::ptrdiff_t>(begin),
+                         mapped->begin() + static_cast<std::ptrdiff_t>(begin + length)));
     }
     std::byte one[1];
-    for (std::uint64_t at : {std::uint64_t{5000}, std::uint64_t{5001}, ~std::uint64_t{0}})
+    for (std::uint64_t at : {std::uint64_t{5000}, std::uint64_t{5001}, ~std::uint64_t{0}}) {
         CHECK(thrown([&] { file.read(at, one); }) == static_cast<int>(error_code::invalid_input));
+        CHECK(thrown([&] { static_cast<void>(file.map(at, 1)); }) == static_cast<int>(error_code::invalid_input));
+    }
     CHECK(io::input_file::open(scratch.file("empty", "")).value().map()->empty());
 }
 

@@ -121,6 +121,46 @@ TEST_CASE("weights mean the same raw, typed, packed or in another file") {
     for (bool map : {false, true}) CHECK(io::load_onnx<>(path, {.map = map}).value().hash() == raw.hash());
 }
 
+TEST_CASE("large aligned weights of a mapped file are views of it, which go with the graph; others are copies") {
+    scratch_folder const scratch;
+    random_stream r{1};
+    std::int64_t const large = 50'000;
+    std::vector<float> values(static_cast<std::size_t>(large));
+    for (auto& v : values) v = static_cast<float>(r.normal());
+    scratch.file("data.bin", w::raw(values) + "1" + w::raw(values));
+    auto const mappings = [&](std::string_view name) {
+        std::ifstream maps{"/proc/self/maps"};
+        int found = 0;
+        for (std::string line; std::getline(maps, line);) found += line.ends_with(scratch / name);
+        return found;
+    };
+    for (auto const& [offset, dims, views] :
+         {std::tuple{"0", large, 1}, {"4", large - 1, 1}, {"200001", large, 0}, {"0", std::int64_t{100}, 0}}) {
+        auto const path =
+            scratch.file("m.onnx", external_model({{"location", "data.bin"}, {"offset", offset}}, {dims}).text());
+        auto const read = io::load_onnx<>(path).value();
+        CHECK(mappings("data.bin") == 0);
+        {
+            auto const mapped = io::load_onnx<>(path, {.map = true}).value();
+            CHECK(mappings("data.bin") == views);
+            CHECK(mapped.hash() == read.hash());
+        }
+        CHECK(mappings("data.bin") == 0);
+    }
+    // Inside of the model's file an offset is aligned or not, as it happens.
+    int views = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+        w::model m;
+        m.weight(w::floats("w", {large}, values)).add("Relu", {"w"}, {"y"}, {}, std::string(i + 1, 'n')).out("y");
+        auto const path = scratch.file("m.onnx", m.text());
+        auto const read = io::load_onnx<>(path).value(), mapped = io::load_onnx<>(path, {.map = true}).value();
+        views += mappings("m.onnx");
+        CHECK(mapped.hash() == read.hash());
+    }
+    CHECK(views >= 1);
+    CHECK(views < 4);
+}
+
 TEST_CASE("typed weights of every element type are read from the field that the schema names") {
     struct typed {
         int type;

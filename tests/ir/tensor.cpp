@@ -50,6 +50,21 @@ TEST_CASE("a new tensor has the type that was asked for, aligned memory, and zer
     CHECK(tensor::scalar(2.5f).data<float>()[0] == 2.5f);
 }
 
+TEST_CASE("elements in pages of their own are zeros, aligned, written to and shared as any others") {
+    for (std::int64_t count : {0, 1, 1000, 600'000, 3'000'000}) {
+        auto t = tensor::in_pages(dtype::f32, ints{count}, count % 2 == 0);
+        CHECK(t.hash() == tensor::zeros(dtype::f32, ints{count}).hash());
+        CHECK(reinterpret_cast<std::uintptr_t>(t.raw().data()) % buffer_alignment == 0);
+        auto const* const own = t.raw().data();
+        for (auto& v : t.mutable_data<float>()) v = 3;
+        CHECK(t.raw().data() == own);
+        if (count == 0) continue;
+        auto const copy = t;
+        t.mutable_data<float>().back() = 4;
+        CHECK(copy.data<float>().back() == 3);
+    }
+}
+
 TEST_CASE("a copy shares its elements until one of the two is written to") {
     auto a = tensor::from<float>({3}, {1, 2, 3});
     auto const b = a;

@@ -30,10 +30,12 @@ struct conv2d_shape {
 
 /// Knobs of the schedule, by AutoTVM's names where it has them.
 struct conv2d_config {
-    std::int32_t tile_ow = 1;   ///< pixels of a register tile
+    std::int32_t tile_ow = 1;   ///< pixels of a row of a register tile
+    std::int32_t tile_oh = 1;   ///< rows of a register tile, where they are not joined
     std::int32_t tile_oc = 1;   ///< vectors of output channels of a register tile
     std::int32_t unroll_ic = 1; ///< input channels a turn of the inner loop, a divisor of the lanes
     std::int32_t chunk = 1;     ///< register tiles of pixels a parallel position, where rows are joined
+    bool unroll_kh = false;     ///< rows of taps too: what rows of pixels share is read once
     bool oc_inner = false;      ///< output channels vary fastest over parallel positions
 };
 

@@ -18,9 +18,10 @@ struct register_tile {
 GSUB_LAZY [[nodiscard]] double step_cycles(register_tile t, isa const& set);
 
 /// The tile that covers `positions * vectors` in the fewest cycles a step, tails included, of those whose accumulators
-/// and operands fit the registers; at most `max_vectors` wide. Cost: a few hundred evaluations.
+/// and operands fit the registers; at most `max_vectors` wide. `scalars_stay`: the scalar of a position stays in a
+/// register from step to step. Cost: a few hundred evaluations.
 GSUB_LAZY [[nodiscard]] register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
-                                                std::int32_t max_vectors = 4);
+                                                std::int32_t max_vectors = 4, bool scalars_stay = false);
 
 } // namespace gsub::codegen
 

@@ -30,7 +30,7 @@ struct standalone_report {
 
 /// A name that is safe in C, CMake and as that of a header, near to any text: `[a-z][a-z0-9_]*`, at most 64 long, not
 /// the name of a C or POSIX header, a system library or a target that CMake reserves.
-[[nodiscard]] std::string standalone_name(std::string_view text);
+GSUB_LAZY [[nodiscard]] std::string standalone_name(std::string_view text);
 
 /// Writes a program into a folder: `CMakeLists.txt` (a library), `<name>.h` (its C API), `<name>.cpp` (steps and what
 /// runs them), a file for each kernel, `weights.bin`, `main.c` (a program that runs the model) and `README.txt`. They
@@ -40,17 +40,26 @@ struct standalone_report {
 /// Each file is replaced as a whole. A folder that exists is empty or was written by this function; its sources of
 /// kernels are replaced.
 ///
+/// Steps that move or convert elements are small functions there; an index that is out of range ends a run with the
+/// status `BAD_INPUT`.
+///
 /// Texts from the model (names of inputs and outputs) occur as escaped literals alone.
 /// *Errors* `unsupported` naming every step that has no text of its own, and an instruction set option whose presence
 /// generated code could not ask the processor for; `usage` for a bad name, or a folder with other things in it;
 /// `environment` where a file cannot be written.
 /// *Example* `examples/standalone`
-[[nodiscard]] result<standalone_report> write_standalone(runtime::program const& p, std::string const& folder,
-                                                         standalone_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<standalone_report> write_standalone(runtime::program const& p, std::string const& folder,
+                                                                   standalone_options const& options = {});
 
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
 #include <gsub/driver/impl/compile.ipp>
-#include <gsub/driver/impl/compile_text.ipp>
+#include <gsub/driver/impl/compile_kernels.ipp>
+#include <gsub/driver/impl/compile_name.ipp>
+#include <gsub/driver/impl/compile_source.ipp>
+#include <gsub/driver/impl/compile_text_api.ipp>
+#include <gsub/driver/impl/compile_text_project.ipp>
+#include <gsub/driver/impl/compile_text_runner.ipp>
+#include <gsub/driver/impl/compile_weights.ipp>
 #endif

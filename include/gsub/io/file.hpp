@@ -25,13 +25,19 @@ public:
     /// Fills `to` from `offset` on. *Errors* throws `error` (`invalid_input`) where the file ends before, `environment`
     /// where reading fails.
     void read(std::uint64_t offset, std::span<std::byte> to) const;
-    /// Maps the whole file, for data that nobody shortens meanwhile. *Errors* throws `error` (`environment`).
-    [[nodiscard]] std::shared_ptr<std::span<std::byte const> const> map() const;
+    /// Maps `length` bytes from `offset` on, for data that nobody shortens meanwhile: in memory are the pages that were
+    /// read, until nothing owns the result. *Errors* throws `error`: `invalid_input` where the file ends before,
+    /// `environment` where the system refuses.
+    [[nodiscard]] std::shared_ptr<std::span<std::byte const> const> map(std::uint64_t offset,
+                                                                        std::uint64_t length) const;
+    /// Maps the whole file.
+    [[nodiscard]] std::shared_ptr<std::span<std::byte const> const> map() const { return map(0, size_); }
 
     input_file() = default;
 
 private:
     friend class folder;
+    void check_range(std::uint64_t offset, std::uint64_t length) const;
     struct descriptor;
     static input_file adopt(int fd, std::string path);
     std::shared_ptr<descriptor const> fd_;

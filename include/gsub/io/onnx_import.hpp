@@ -18,7 +18,9 @@ namespace gsub::io {
 /// How a model is read.
 struct load_options {
     onnx_limits limits{};
-    /// Map external data instead of reading it: faster, for files that nobody changes while the graph lives.
+    /// Map large weights instead of reading them, where their place in the file is aligned, as it is in files of
+    /// external data: faster, and only what is read comes into memory. For files that nobody changes while the graph,
+    /// or what was built of it, lives.
     bool map = false;
     observer* watch = nullptr; ///< hears notes, e.g. of operators that stay opaque
 };

@@ -29,6 +29,10 @@ public:
     static tensor uninitialized(dtype element, std::span<std::int64_t const> dims);
     static tensor zeros(dtype element, std::span<std::int64_t const> dims);
     static tensor zeros(tensor_type const& type);
+    /// Zeros in pages of their own: the system has them back when nothing uses them any more, which an allocator does
+    /// not promise. For weights: a call takes microseconds. `huge`: pages of 2 MiB where the
+    /// system has some, for what is read time and again. *Errors* throws `std::bad_alloc`.
+    static tensor in_pages(dtype element, std::span<std::int64_t const> dims, bool huge = false);
     /// Elements of another owner (a mapped file). `owner` keeps them alive. *Requires* alignment to the element size.
     static tensor borrowed(dtype element, std::span<std::int64_t const> dims, std::byte const* data,
                            std::shared_ptr<void const> owner);

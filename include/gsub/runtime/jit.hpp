@@ -29,6 +29,11 @@ struct compiler {
 /// *Errors* `environment` naming what was tried.
 GSUB_LAZY [[nodiscard]] result<compiler> find_compiler(std::string_view wanted = {});
 
+/// How kernels are compiled, here and in the sources of a standalone model, before their `isa_flags`. They raise no
+/// floating-point exceptions that anybody reads.
+inline constexpr char const* kernel_flags[] = {"-O3", "-fno-exceptions", "-fno-rtti",          "-ffp-contract=fast",
+                                               "-w",  "-fno-math-errno", "-fno-trapping-math", "-fno-stack-protector"};
+
 // ---- compiling and loading
 // -------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ struct program_value {
 struct step_source {
     kernel_source code{};
     std::int64_t positions = 1; ///< of its parallel loop
+    bool checks = false;        ///< has one more buffer, an `int` that becomes 1 where an input is invalid
 };
 
 /// Work of a step that is no generated kernel.
@@ -80,6 +81,11 @@ struct program {
     return static_cast<std::size_t>(part_of < 0 ? value : part_of);
 }
 
+/// Whether a kernel's work is worth waking other threads for.
+[[nodiscard]] inline bool worth_threads(program_step const& s) noexcept {
+    return s.operations >= 2e5;
+}
+
 /// Where the temporaries of a program lie.
 struct arena_plan {
     std::vector<std::size_t> offsets{}; ///< of each value that is no piece of another, in bytes; 0 outside of the arena
@@ -91,21 +97,28 @@ struct arena_plan {
 [[nodiscard]] arena_plan plan_arena(program const& p);
 
 /// Copies a tensor `[N, C, ...]` into blocks of channels `[N, C/l, ..., l]`, filled up with zeros, or back.
-[[nodiscard]] std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims,
-                                                                  std::int64_t lanes, bool to_blocks);
+GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims,
+                                                                            std::int64_t lanes, bool to_blocks);
 /// Copies so many bytes.
-[[nodiscard]] std::shared_ptr<host_step const> make_copy_step(std::size_t size);
+GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_copy_step(std::size_t size);
 /// Joins arrays: each time so many bytes of each, one after the other.
-[[nodiscard]] std::shared_ptr<host_step const> make_join_step(std::size_t times, std::vector<std::size_t> sizes);
+GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_join_step(std::size_t times,
+                                                                        std::vector<std::size_t> sizes);
 /// Entries along an axis of `[outer, size, inner]`, so many bytes each, chosen by `count` integers, i32 or i64;
 /// negative ones count from the end. *Errors* of a run: `invalid_input` for one that is out of range.
-[[nodiscard]] std::shared_ptr<host_step const> make_gather_step(std::size_t outer, std::int64_t size, std::size_t inner,
-                                                                std::size_t count, dtype integers);
-/// Computes a graph on the reference runtime: its inputs are the first values of the step, its outputs the last.
-[[nodiscard]] std::shared_ptr<host_step const> make_reference_step(any_graph g, std::span<eval_row const> meaning);
+GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const>
+make_gather_step(std::size_t outer, std::int64_t size, std::size_t inner, std::size_t count, dtype integers);
+/// Computes a graph on the reference runtime: its inputs are the first values of the step, its outputs the last. It has
+/// a text where the graph is one operator that moves or converts elements: views, Transpose, Slice, Pad, Split, Concat,
+/// Gather, Cast, ConstantOfShape, Shape.
+GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_reference_step(any_graph g,
+                                                                             std::span<eval_row const> meaning);
 
 } // namespace gsub::runtime
 
 #ifndef GSUB_COMPILED
+#include <gsub/runtime/impl/cast_source.ipp>
+#include <gsub/runtime/impl/operator_source.ipp>
 #include <gsub/runtime/impl/program.ipp>
+#include <gsub/runtime/impl/step_source.ipp>
 #endif

@@ -5,6 +5,7 @@
 #include <gsub/core/result.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 namespace gsub::codegen {
 
@@ -21,6 +22,32 @@ GSUB_LAZY bool is_flat(conv2d_shape const& s) {
 GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& set) {
     return (channels + set.lanes() - 1) / set.lanes();
 }
+// Depthwise kernels read much for what they compute. Two rows of pixels at once read the rows of the image that they
+// share once, if the taps of two rows fit the registers beside accumulators enough to hide the latency. More rows, or
+// two of a kernel that has more products for each read, bring nothing but text.
+GSUB_LAZY conv2d_config depthwise_config(conv2d_shape const& s, isa const& set) {
+    auto const row = s.out(1), taps = s.kernel[0] * s.kernel[1];
+    auto const shared = s.stride[0] % s.dilation[0] == 0 && s.stride[0] / s.dilation[0] < s.kernel[0];
+    std::int64_t const enough = set.fma_latency * set.fma_per_cycle / 2;
+    auto widest = std::min<std::int64_t>(8, (set.registers - 1 - 2 * s.kernel[1]) / 2), least = enough;
+    auto const two = shared && s.out(0) > 1 && taps <= (s.stride[1] > 1 ? 25 : 9) && widest >= enough;
+    if (!two) {
+        widest = std::clamp<std::int64_t>(set.registers - 1 - s.kernel[1], set.registers / 2 - 2, 14);
+        least = (widest + 1) / 2;
+    }
+    conv2d_config best;
+    best.tile_oh = two ? 2 : 1;
+    best.unroll_kh = two;
+    auto fewest = row + widest;
+    for (auto width = std::min(least, row); width <= std::min(widest, row); ++width) {
+        auto const covered = (row + width - 1) / width * width;
+        if (covered < fewest || (covered == fewest && !two)) {
+            fewest = covered;
+            best.tile_ow = static_cast<std::int32_t>(width);
+        }
+    }
+    return best;
+}
 
 } // namespace detail
 
@@ -30,15 +57,14 @@ GSUB_LAZY_BODY double conv2d_shape::operations() const noexcept {
 }
 
 GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& set) {
+    if (detail::is_depthwise(s)) return detail::depthwise_config(s, set);
     auto const flat = detail::is_flat(s);
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
-    auto const out_blocks = detail::blocks(s.out_channels, set) / (detail::is_depthwise(s) ? 1 : s.groups);
+    auto const out_blocks = detail::blocks(s.out_channels, set) / s.groups;
     conv2d_config best;
-    if (detail::is_depthwise(s)) {
-        best.tile_ow = static_cast<std::int32_t>(std::min<std::int64_t>(row, set.registers / 2 - 2));
-        return best;
-    }
-    auto const tile = best_tile(row, out_blocks, set);
+    // Pixels of an image in NCHW that several taps of a row use: compilers read them once for all of these taps.
+    auto const scalars_stay = !s.blocked_input && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
+    auto const tile = best_tile(row, out_blocks, set, 4, scalars_stay);
     best.tile_ow = tile.pixels;
     best.tile_oc = tile.vectors;
     best.unroll_ic = s.kernel[0] * s.kernel[1] == 1 ? std::min(4, set.lanes()) : 1;
@@ -61,7 +87,7 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
         (!s.blocked_input || (s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
         refuse("grouped convolution whose groups are not whole blocks of channels");
     if (depthwise && !s.blocked_input) refuse("depthwise convolution of an input that is not blocked");
-    if (c.tile_ow < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0)
+    if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0)
         throw error{error_code::usage, "a knob of conv2d that does not apply"};
 
     auto const ocb = detail::blocks(s.out_channels, set),
@@ -101,21 +127,24 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
 
     auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
     auto const [oo, oi] = plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);
+    auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
     auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
     auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
     auto const [io, iu] = plan.split(loop_of("ici"), depthwise ? 1 : std::min<std::int64_t>(c.unroll_ic, in_lanes));
-    auto const batch = loop_of("n"), group = loop_of("g"), rows = loop_of("oh"), taps = loop_of("kw");
+    auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh"), taps = loop_of("kw");
     if (c.oc_inner)
         plan.reorder(
-            {batch, rows, xc, group, oo, xt, loop_of("ic"), loop_of("kh"), taps, io, iu, xi, oi, loop_of("lane")});
+            {batch, yo, xc, group, oo, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
     else
         plan.reorder(
-            {batch, group, oo, rows, xc, xt, loop_of("ic"), loop_of("kh"), taps, io, iu, xi, oi, loop_of("lane")});
+            {batch, group, oo, yo, xc, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
     auto joined = plan.loops()[0].var;
     for (int k = 0; k < 4; ++k) joined = plan.fuse(joined, plan.loops()[1].var);
     plan.parallel(joined);
+    if (c.unroll_kh) plan.unroll(tap_rows);
     plan.unroll(taps);
     plan.unroll(iu);
+    plan.unroll(yi);
     plan.unroll(xi);
     plan.unroll(oi);
     plan.vectorize(loop_of("lane"));

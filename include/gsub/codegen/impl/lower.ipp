@@ -476,7 +476,13 @@ private:
         made_.live = std::max(made_.live, static_cast<std::int32_t>(std::count_if(
                                               tile_.begin(), tile_.end(), [](auto& p) { return p.accumulator >= 0; })));
         tile_depth_ = depth;
-        if (reducing) descend(depth, out);
+        if (reducing) {
+            auto const begins_block = out.empty() || out.back().kind != node_kind::block;
+            auto const node = begins_block ? out.size() : out.size() - 1;
+            auto const code = begins_block ? 0 : out.back().code.size();
+            descend(depth, out);
+            for (auto i = node; i < out.size(); ++i) order_steps(out[i], i == node ? code : 0);
+        }
         std::size_t at = 0;
         each_place(depth, [&] {
             auto const place = tile_[at++];
@@ -487,6 +493,46 @@ private:
             for (auto const& more : nest_.what.also) store(more, place.lanes, reduced, out);
         });
         in_tile_ = false;
+    }
+    // Products of two vectors that are read: the steps that share the first stand together, in the order of memory, so
+    // that it is read once and is in a register no longer than that. The steps of one accumulator stay in order where
+    // the loops of the reduction walk memory forwards.
+    void order_steps(node& n, std::size_t from) {
+        for (auto* within : {&n.body, &n.otherwise})
+            for (auto& inner : *within) order_steps(inner, 0);
+        auto& code = n.code;
+        if (lanes_reduce_) return;
+        std::vector<std::pair<reg, std::size_t>> loads; // registers increase
+        auto const load_of = [&](reg r) {
+            auto const found = std::lower_bound(loads.begin(), loads.end(), std::pair{r, std::size_t{0}});
+            return found != loads.end() && found->first == r ? found->second : code.size();
+        };
+        struct product {
+            std::size_t at, reads[2];
+        };
+        std::vector<product> products;
+        for (std::size_t i = 0; i < code.size(); ++i) {
+            if (code[i].op == opcode::load) loads.emplace_back(code[i].result, i);
+            if (code[i].op == opcode::load || i < from) continue;
+            product const p{i, {load_of(code[i].operands[0]), load_of(code[i].operands[1])}};
+            if (code[i].op != opcode::multiply_add || std::max(p.reads[0], p.reads[1]) == code.size()) return;
+            products.push_back(p);
+            if (!(code[p.reads[0]].offset - code[products[0].reads[0]].offset).is_constant()) return;
+        }
+        std::stable_sort(products.begin(), products.end(), [&](auto const& a, auto const& b) {
+            return code[a.reads[0]].offset.constant() < code[b.reads[0]].offset.constant();
+        });
+        std::vector<instruction> ordered;
+        std::vector<char> placed(code.size(), 0);
+        auto const place = [&](std::size_t i) {
+            if (i >= from && !std::exchange(placed[i], 1)) ordered.push_back(code[i]);
+        };
+        for (auto const& p : products) {
+            for (auto const i : p.reads) place(i);
+            place(p.at);
+        }
+        if (from + ordered.size() == code.size())
+            std::move(ordered.begin(), ordered.end(), code.begin() + static_cast<std::ptrdiff_t>(from));
     }
     void store(loop::stored_term const& what, std::int32_t lanes, reg reduced, nodes& out) {
         instruction i;

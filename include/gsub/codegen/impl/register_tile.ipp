@@ -14,7 +14,7 @@ GSUB_LAZY_BODY double step_cycles(register_tile t, isa const& set) {
 }
 
 GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
-                                       std::int32_t max_vectors) {
+                                       std::int32_t max_vectors, bool scalars_stay) {
     register_tile best;
     auto least = std::numeric_limits<double>::infinity();
     // Cycles over all positions at a width.
@@ -26,7 +26,7 @@ GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vect
     };
     for (std::int32_t width = 1; width <= std::min<std::int64_t>(max_vectors, vectors); ++width)
         for (std::int32_t pixels = 1; pixels <= std::min<std::int64_t>(positions, 28); ++pixels) {
-            if (pixels * width + width + 1 > set.registers) continue;
+            if (pixels * width + width + (scalars_stay ? pixels : 1) > set.registers) continue;
             auto const rest = static_cast<std::int32_t>(vectors % width);
             auto const cycles =
                 static_cast<double>(vectors / width) * along(pixels, width) + (rest ? along(pixels, rest) : 0.0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/codegen/attention.hpp>
 #include <gsub/codegen/conv2d.hpp>
 #include <gsub/codegen/elementwise.hpp>
 #include <gsub/codegen/matmul.hpp>
@@ -119,8 +120,7 @@ private:
             taken = plan_split(n);
         else if (g_.is<ops::gather>(n))
             taken = plan_gather(n);
-        else if (g_.is<ops::transpose>(n) || g_.is<ops::slice>(n) ||
-                 (g_.op(n).free_view && g_.result_count(n) == 1 && !g_.is<ops::shape>(n)))
+        else if (is_view(n))
             taken = plan_view(n);
         if (taken == 0) taken = plan_blocked_elementwise(n);
         if (taken == 0) taken = plan_rows(n);
@@ -237,7 +237,7 @@ private:
         std::vector<node_id> nodes{n};
         release(g_.operand(n, 1));
         std::vector<float> scale, shifts;
-        if (bias) shifts.assign(bias->data<float>().begin(), bias->data<float>().end());
+        if (bias) shifts.assign(bias->template data<float>().begin(), bias->template data<float>().end());
         if (auto const next = only_reader({n, 0}); next && !e.bounded() && g_.is<ops::batch_norm>(*next))
             if (auto const lines = lines_of(*next)) {
                 scale = lines->scale;
@@ -260,19 +260,29 @@ private:
         s.residual = e.residual.valid();
         s.low = e.low, s.high = e.high;
         auto const tiles = codegen::choose_winograd(s, set_, options_.winograd);
-        auto const pack = [s, tiles, set = set_, weights = std::move(weights), scale = std::move(scale)] {
-            auto const given = weights.data<float>();
+        auto const elements = weights.elements();
+        auto const unit = s.groups > 1 ? s.out_channels : std::int64_t{set_.lanes()} * (tiles ? tiles->vectors : 1);
+        auto pack = [s, tiles, unit, set = set_, per_channel = elements / s.out_channels, weights = std::move(weights),
+                     scale = std::move(scale)](std::int64_t first, std::int64_t count) {
+            auto const begin = first * unit;
+            auto part = s;
+            if (s.groups == 1) part.out_channels = std::min(count * unit, s.out_channels - begin);
+            auto from =
+                weights.template data<float>().subspan(static_cast<std::size_t>(begin * per_channel),
+                                                       static_cast<std::size_t>(part.out_channels * per_channel));
             std::vector<float> scaled;
             if (!scale.empty()) {
-                scaled.assign(given.begin(), given.end());
-                auto const per_channel = scaled.size() / scale.size();
-                for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] *= scale[i / per_channel];
+                scaled.assign(from.begin(), from.end());
+                for (std::size_t i = 0; i < scaled.size(); ++i)
+                    scaled[i] *= scale[static_cast<std::size_t>(begin) + i / static_cast<std::size_t>(per_channel)];
+                from = scaled;
             }
-            auto const from = scale.empty() ? given : std::span<float const>{scaled};
-            return tiles ? codegen::pack_winograd_weights(s, *tiles, from, set)
-                         : codegen::pack_conv2d_weights(s, from, set);
+            return tiles ? codegen::pack_winograd_weights(part, *tiles, from, set)
+                         : codegen::pack_conv2d_weights(part, from, set);
         };
-        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x), add_packed(pack)};
+        auto const units = (s.out_channels + unit - 1) / unit;
+        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x),
+                                         add_packed(elements, units, std::move(pack))};
         if (s.bias) values.push_back(add_constant(filled_up(bias)));
         if (s.residual) values.push_back(blocked(e.residual));
         values.push_back(add_blocked({nodes.back(), 0}));
@@ -453,19 +463,12 @@ private:
         s.arrays = w.views();
         s.chain = w.chain();
         auto const last = w.nodes().empty() ? result : value_id{w.nodes().back(), 0};
+        if (!s.constant && plan_attention(n, s, w, last)) return 1;
 
         std::vector<std::int32_t> values{storage_of(x)};
         if (s.constant) {
             release(y);
-            values.push_back(
-                add_packed([n = s.n, k = s.k, alpha, transposed, set = set_, weights = std::move(*weights)] {
-                    codegen::matmul_shape of;
-                    of.n = n, of.k = k;
-                    auto packed = codegen::pack_matmul_weights(of, weights.data<float>(), transposed, set);
-                    if (alpha != 1)
-                        for (auto& v : packed) v *= static_cast<float>(alpha);
-                    return packed;
-                }));
+            values.push_back(packed_matrix(s, alpha, transposed, std::move(*weights)));
         } else {
             values.push_back(storage_of(y));
         }
@@ -483,6 +486,74 @@ private:
         add_kernel("matmul", taken, codegen::matmul_nest(s, codegen::default_config(s, set_), set_), std::move(values),
                    s.operations());
         return 1;
+    }
+    // A softmax of the rows of a product and a product with values that are there already are one kernel with it.
+    bool plan_attention(node_id n, codegen::matmul_shape const& scores, chain_writer<> const& w, value_id last) {
+        auto const softmax = only_reader(last);
+        if (!softmax || !g_.is<ops::softmax>(*softmax)) return false;
+        auto const dims = g_.type(last).sizes();
+        auto const rank = dims.size();
+        auto const axis = g_.attributes<ops::softmax>(*softmax).axis;
+        if (axis != -1 && axis != static_cast<std::int64_t>(rank) - 1) return false;
+        value_id const weights{*softmax, 0};
+        auto const second = only_reader(weights);
+        if (!second || !g_.is<ops::mat_mul>(*second) || g_.operand(*second, 0) != weights) return false;
+        auto const v = g_.operand(*second, 1);
+        auto const &type = g_.type(v), &out = g_.type({*second, 0});
+        if (!computes_f32(type) || !computes_f32(out) || type.rank() < 2 || constant_of(v) || !reach(v)) return false;
+        auto const out_dims = out.sizes();
+        if (out_dims.size() != rank || !std::equal(dims.begin(), dims.end() - 1, out_dims.begin())) return false;
+        auto const view = view_of(v);
+        if (!view || out_dims.back() == 0) return false;
+
+        codegen::attention_shape s;
+        s.m = scores.m, s.k = scores.k, s.s = scores.n, s.n = out_dims.back();
+        s.batch = scores.batch;
+        s.q = scores.a, s.keys = scores.b;
+        s.values = over_batches(*view, type.sizes(), rank);
+        s.arrays = scores.arrays, s.chain = scores.chain;
+        std::vector<std::int32_t> values{storage_of(g_.operand(n, 0)), storage_of(g_.operand(n, 1)), storage_of(v)};
+        for (auto a : w.arrays()) values.push_back(storage_of(a));
+        std::vector<node_id> taken{n};
+        taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
+        taken.push_back(*softmax);
+        taken.push_back(*second);
+        codegen::matmul_shape stored;
+        stored.m = s.m, stored.n = s.n;
+        values.push_back(new_product_result({*second, 0}, stored, taken));
+        s.y = stored.y;
+        mark_planned(taken);
+        add_kernel("attention", taken, codegen::attention_nest(s, default_config(s, set_), set_), std::move(values),
+                   s.operations());
+        return true;
+    }
+    // The right operand of a product, `[k, n]` or transposed, in vectors of columns.
+    std::int32_t packed_matrix(codegen::matmul_shape const& s, double alpha, bool transposed, tensor weights) {
+        auto const l = std::int64_t{set_.lanes()};
+        auto const elements = weights.elements();
+        auto pack = [n = s.n, k = s.k, l, alpha, transposed, set = set_,
+                     weights = std::move(weights)](std::int64_t first, std::int64_t count) {
+            codegen::matmul_shape of;
+            of.n = std::min(count * l, n - first * l), of.k = k;
+            auto from = weights.template data<float>();
+            std::vector<float> columns;
+            if (transposed) {
+                from = from.subspan(static_cast<std::size_t>(first * l * k), static_cast<std::size_t>(of.n * k));
+            } else if (of.n < n) {
+                columns.reserve(static_cast<std::size_t>(of.n * k));
+                for (std::int64_t row = 0; row < k; ++row) {
+                    auto const of_row =
+                        from.subspan(static_cast<std::size_t>(row * n + first * l), static_cast<std::size_t>(of.n));
+                    columns.insert(columns.end(), of_row.begin(), of_row.end());
+                }
+                from = columns;
+            }
+            auto packed = codegen::pack_matmul_weights(of, from, transposed, set);
+            if (alpha != 1)
+                for (auto& v : packed) v *= static_cast<float>(alpha);
+            return packed;
+        };
+        return add_packed(elements, (s.n + l - 1) / l, std::move(pack));
     }
     // The view of an operand over the batches of the product and the two dimensions of its matrices.
     static codegen::array_view over_batches(codegen::array_view own, ints const& dims, std::size_t rank) {
@@ -641,6 +712,18 @@ private:
     // ---- operators that move elements
 
     // Nothing is moved: the result is another view of what is stored.
+    bool is_view(node_id n) const {
+        return g_.is<ops::transpose>(n) || g_.is<ops::slice>(n) ||
+               (g_.op(n).free_view && g_.result_count(n) == 1 && !g_.is<ops::shape>(n));
+    }
+    // Whether a value is there already, or as views of one that is.
+    bool reach(value_id v) {
+        if (exists(v)) return true;
+        auto const n = v.node;
+        if (planned_[n.index] || !is_view(n) || !reach(g_.operand(n, 0)) || plan_view(n) == 0) return false;
+        planned_[n.index] = 1;
+        return true;
+    }
     std::size_t plan_view(node_id n) {
         auto const x = g_.operand(n, 0);
         value_id const y{n, 0};

@@ -55,22 +55,26 @@ protected:
         return evaluate_graph(alone.graph, meaning_, {}).value()[v.port];
     }
 
-    // Weights in the order of a kernel: made when the plan stands, several at a time.
-    std::int32_t add_packed(std::function<std::vector<float>()> make) {
-        packings_.push_back({add_value({runtime::residence::constant}), std::move(make)});
-        return packings_.back().value;
+    // Weights in the order of a kernel: units of equal size (vectors of output channels), of which `make` gives some
+    // from the first on. They are made when the plan stands.
+    using pack_function = std::function<std::vector<float>(std::int64_t first, std::int64_t count)>;
+    std::int32_t add_packed(std::int64_t elements, std::int64_t count, pack_function make) {
+        constexpr std::int64_t piece = std::int64_t{1} << 14; // elements that a thread packs at a time
+        auto const value = add_value({runtime::residence::constant});
+        auto const step = std::clamp<std::int64_t>(count * piece / std::max<std::int64_t>(elements, 1), 1, count);
+        packings_.push_back({value, elements, count, step, std::move(make)});
+        return value;
     }
+    // The largest first, so that what it was made of is gone when memory fills; all threads together on one that has
+    // pieces, and each on one of the rest.
     void pack_all(executor* threads) {
-        auto const one = [&](std::size_t i) {
-            auto& p = packings_[i];
-            auto const elements = p.make();
-            p.make = nullptr; // frees what it was made of
-            auto& value = made_.values[static_cast<std::size_t>(p.value)];
-            value.data = flat(elements);
-            value.size = value.data.size_bytes();
-        };
         inline_executor alone;
-        (threads ? *threads : static_cast<executor&>(alone)).parallel_for(packings_.size(), one);
+        auto& all = threads ? *threads : static_cast<executor&>(alone);
+        std::stable_sort(packings_.begin(), packings_.end(),
+                         [](packing const& a, packing const& b) { return a.elements > b.elements; });
+        std::size_t i = 0;
+        for (; i < packings_.size() && packings_[i].pieces() > 1; ++i) pack(packings_[i], all);
+        all.parallel_for(packings_.size() - i, [&](std::size_t k) { pack(packings_[i + k], alone); });
     }
 
     // A constant that one operator reads, which packs it.
@@ -225,8 +229,26 @@ protected:
     std::map<value_id, stored_view> views_;
     struct packing {
         std::int32_t value;
-        std::function<std::vector<float>()> make;
+        std::int64_t elements, units, step; // elements before packing; units, those of a piece
+        pack_function make;
+        std::int64_t pieces() const noexcept { return (units + step - 1) / step; }
     };
+    void pack(packing& p, executor& threads) {
+        auto const first = p.make(0, p.step);
+        auto const unit = static_cast<std::int64_t>(first.size()) / p.step;
+        std::int64_t const dims[] = {unit * p.units};
+        auto& value = made_.values[static_cast<std::size_t>(p.value)];
+        value.data = tensor::in_pages(dtype::f32, dims, true);
+        value.size = value.data.size_bytes();
+        auto* const to = value.data.template mutable_data<float>().data();
+        std::copy(first.begin(), first.end(), to);
+        threads.parallel_for(static_cast<std::size_t>(p.pieces() - 1), [&](std::size_t i) {
+            auto const begin = (static_cast<std::int64_t>(i) + 1) * p.step;
+            auto const made = p.make(begin, std::min(p.step, p.units - begin));
+            std::copy(made.begin(), made.end(), to + begin * unit);
+        });
+        p.make = nullptr; // frees what it was made of
+    }
     std::vector<packing> packings_;
     std::vector<char> planned_;                    // nodes
     std::map<std::string, std::int32_t> kernels_;  // by their texts

@@ -53,14 +53,18 @@ GSUB_INLINE result<input_file> input_file::open(std::string const& path) {
     });
 }
 
-GSUB_INLINE void input_file::read(std::uint64_t offset, std::span<std::byte> to) const {
-    if (offset > size_ || to.size() > size_ - offset)
+GSUB_INLINE void input_file::check_range(std::uint64_t offset, std::uint64_t length) const {
+    if (offset > size_ || length > size_ - offset)
         throw error{
             problem{error_code::invalid_input,
                     path_,
                     {},
-                    message({"ends at byte ", size_, "; bytes ", offset, " to ", offset + to.size(), " are needed"}),
+                    message({"ends at byte ", size_, "; bytes ", offset, " to ", offset + length, " are needed"}),
                     {}}};
+}
+
+GSUB_INLINE void input_file::read(std::uint64_t offset, std::span<std::byte> to) const {
+    check_range(offset, to.size());
     while (!to.empty()) {
         auto const n = ::pread(fd_->fd, to.data(), std::min<std::size_t>(to.size(), std::size_t{1} << 30),
                                static_cast<off_t>(offset));
@@ -72,13 +76,17 @@ GSUB_INLINE void input_file::read(std::uint64_t offset, std::span<std::byte> to)
     }
 }
 
-GSUB_INLINE std::shared_ptr<std::span<std::byte const> const> input_file::map() const {
-    if (size_ == 0) return std::make_shared<std::span<std::byte const> const>();
-    auto* const address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_->fd, 0);
-    if (address == MAP_FAILED) detail::system_fault(path_, "cannot be mapped", errno);
-    return {new std::span<std::byte const>(static_cast<std::byte const*>(address), size_),
-            [](std::span<std::byte const> const* mapped) {
-                ::munmap(const_cast<std::byte*>(mapped->data()), mapped->size());
+GSUB_INLINE std::shared_ptr<std::span<std::byte const> const> input_file::map(std::uint64_t offset,
+                                                                              std::uint64_t length) const {
+    check_range(offset, length);
+    if (length == 0) return std::make_shared<std::span<std::byte const> const>();
+    auto const before = offset % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    auto* const at =
+        ::mmap(nullptr, before + length, PROT_READ, MAP_PRIVATE, fd_->fd, static_cast<off_t>(offset - before));
+    if (at == MAP_FAILED) detail::system_fault(path_, "cannot be mapped", errno);
+    return {new std::span<std::byte const>(static_cast<std::byte const*>(at) + before, length),
+            [before](std::span<std::byte const> const* mapped) {
+                ::munmap(const_cast<std::byte*>(mapped->data()) - before, before + mapped->size());
                 delete mapped;
             }};
 }

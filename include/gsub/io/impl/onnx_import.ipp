@@ -56,11 +56,26 @@ private:
 
     tensor read_raw(onnx_tensor const& t, dtype element, std::uint64_t needed) const {
         check_length(t.length > 0 ? t.length : t.raw.size(), needed, t.dims);
-        auto out = tensor::uninitialized(element, t.dims);
-        if (t.length > 0)
-            model_.file->read(t.offset, out.mutable_raw());
-        else if (needed > 0)
-            std::memcpy(out.mutable_raw().data(), t.raw.data(), t.raw.size());
+        if (t.length > 0) return from_file(*model_.file, t.offset, element, t.dims, needed);
+        auto out = uninitialized(element, t.dims, needed);
+        if (needed > 0) std::memcpy(out.mutable_raw().data(), t.raw.data(), t.raw.size());
+        return finish(std::move(out));
+    }
+
+    static constexpr std::uint64_t large = std::uint64_t{64} << 10; // elements from here on have pages of their own
+    static tensor uninitialized(dtype element, ints const& dims, std::uint64_t needed) {
+        return needed >= large ? tensor::in_pages(element, dims) : tensor::uninitialized(element, dims);
+    }
+    tensor from_file(input_file const& file, std::uint64_t offset, dtype element, ints const& dims,
+                     std::uint64_t needed) const {
+        // An odd offset cannot be borrowed: elements must be aligned. Each tensor has a mapping of its own, which goes
+        // with it.
+        if (options_.map && needed >= large && element != dtype::boolean && offset % byte_size(element) == 0) {
+            auto const mapped = file.map(offset, needed);
+            return tensor::borrowed(element, dims, mapped->data(), mapped);
+        }
+        auto out = uninitialized(element, dims, needed);
+        file.read(offset, out.mutable_raw());
         return finish(std::move(out));
     }
 
@@ -70,20 +85,11 @@ private:
         if (!folder_) folder_ = folder::of(*path_).value();
         auto found = files_.find(t.location);
         if (found == files_.end()) found = files_.emplace(t.location, folder_->open(t.location).value()).first;
-        auto& file = found->second;
-        if (t.external_offset > file.data.size() || needed > file.data.size() - t.external_offset)
+        auto const& file = found->second;
+        if (t.external_offset > file.size() || needed > file.size() - t.external_offset)
             malformed(message({"external data at ", t.external_offset, " with ", needed, " bytes in ",
-                               in_quotes(t.location), ", which has ", file.data.size()}));
-        if (options_.map && needed > 0 && element != dtype::boolean) {
-            if (!file.mapped) file.mapped = file.data.map();
-            auto const* const at = file.mapped->data() + t.external_offset;
-            // An odd offset cannot be borrowed: elements must be aligned.
-            if (reinterpret_cast<std::uintptr_t>(at) % byte_size(element) == 0)
-                return tensor::borrowed(element, t.dims, at, file.mapped);
-        }
-        auto out = tensor::uninitialized(element, t.dims);
-        file.data.read(t.external_offset, out.mutable_raw());
-        return finish(std::move(out));
+                               in_quotes(t.location), ", which has ", file.size()}));
+        return from_file(file, t.external_offset, element, t.dims, needed);
     }
 
     static tensor read_typed(onnx_tensor const& t, dtype element, std::size_t count) {
@@ -133,16 +139,11 @@ private:
         return out;
     }
 
-    struct external_file {
-        input_file data;
-        std::shared_ptr<std::span<std::byte const> const> mapped;
-        external_file(input_file f) : data(std::move(f)) {}
-    };
     onnx_model const& model_;
     std::string const* path_;
     load_options const& options_;
     std::optional<folder> folder_;
-    std::map<std::string_view, external_file> files_;
+    std::map<std::string_view, input_file> files_;
 };
 
 /// Makes a graph of a parsed model. Collects problems and goes on after each as far as that makes sense.

@@ -10,6 +10,7 @@
 #include <limits>
 #include <new>
 #include <ostream>
+#include <sys/mman.h>
 
 namespace gsub {
 
@@ -113,6 +114,31 @@ GSUB_INLINE tensor tensor::zeros(dtype element, std::span<std::int64_t const> di
 GSUB_INLINE tensor tensor::zeros(tensor_type const& type) {
     GSUB_ASSERT(type.is_static(), "tensor::zeros needs a type with fixed dimensions");
     return zeros(type.element, type.sizes());
+}
+
+GSUB_INLINE tensor tensor::in_pages(dtype element, std::span<std::int64_t const> dims, bool huge) {
+    auto const count = checked_product(dims);
+    GSUB_ASSERT(count && static_cast<std::uint64_t>(*count) <=
+                             (std::uint64_t{1} << 62) / std::max<std::size_t>(byte_size(element), 1),
+                "a tensor needs dimensions >= 0 and at most 2^62 bytes");
+    tensor t;
+    t.element_ = element;
+    t.dims_ = ints(dims);
+    t.elements_ = *count;
+    t.writable_ = true;
+    auto const size = t.size_bytes();
+    if (size == 0) return t;
+    // Of huge pages there are whole ones only where an address is a multiple of theirs.
+    constexpr std::size_t unit = std::size_t{2} << 20;
+    auto const slack = huge && size >= 2 * unit ? unit : 0;
+    auto* const at = ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return zeros(element, dims); // too many mappings, say
+    t.owner_ =
+        std::shared_ptr<void const>(at, [all = size + slack](void const* p) { ::munmap(const_cast<void*>(p), all); });
+    auto const address = reinterpret_cast<std::uintptr_t>(at);
+    t.data_ = static_cast<std::byte*>(at) + (slack ? (unit - address % unit) % unit : 0);
+    if (slack) ::madvise(t.data_, size, MADV_HUGEPAGE); // advice: nothing depends on its being taken
+    return t;
 }
 
 GSUB_INLINE tensor tensor::borrowed(dtype element, std::span<std::int64_t const> dims, std::byte const* data,

@@ -33,8 +33,7 @@ struct executable::state {
         if (s.kernel < 0) return s.host->run({at, s.values.size()}, threads);
         auto const f = reinterpret_cast<detail::kernel_call>(kernels[static_cast<std::size_t>(s.kernel)].function());
         auto const workers = static_cast<std::int64_t>(threads.concurrency());
-        // Little work is not worth waking other threads for.
-        if (workers == 1 || s.positions == 1 || s.operations < 2e5) return call(s, f, at, 0, s.positions);
+        if (workers == 1 || s.positions == 1 || !worth_threads(s)) return call(s, f, at, 0, s.positions);
         auto const pieces = pieces_of_loop(s.positions, workers);
         threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
             auto const piece = static_cast<std::int64_t>(k);
@@ -74,6 +73,7 @@ GSUB_INLINE executable::executable(program made, std::vector<loaded_kernel> kern
     s->kernels = std::move(kernels);
     auto const& p = s->p;
     GSUB_ASSERT(s->kernels.size() == p.kernels.size(), "an executable has a kernel for each source");
+    s->p.kernels = {}; // their texts are needed no more
     for (auto const& step : p.steps) {
         s->first_slot.push_back(s->slots);
         s->slots += step.values.size();
@@ -111,9 +111,8 @@ GSUB_INLINE run_context executable::make_context() const {
     m->of = state_;
     auto const large = state_->arena >= page;
     auto const unit = large ? page : std::size_t{64};
-    auto const size = (std::max<std::size_t>(state_->arena, 1) + unit - 1) / unit * unit;
-    m->arena = std::aligned_alloc(unit, size);
-    if (!m->arena) throw std::bad_alloc{};
+    auto const size = std::max<std::size_t>(state_->arena, 1); // not rounded up: the end needs no huge page
+    if (::posix_memalign(&m->arena, unit, size) != 0) throw std::bad_alloc{};
     if (large) madvise(m->arena, size, MADV_HUGEPAGE); // advice: nothing depends on its being taken
     m->addresses.resize(state_->slots);
     auto const& p = state_->p;

@@ -24,21 +24,9 @@ namespace gsub::runtime {
 namespace detail {
 
 // Without start files and libraries there is less to link; a kernel's calls of
-// memcpy or expf are bound to the libraries of the host program. Kernels raise no floating-point exceptions that
-// anybody reads.
-inline constexpr char const* fixed_flags[] = {"-std=c++20",
-                                              "-O3",
-                                              "-shared",
-                                              "-fPIC",
-                                              "-fno-exceptions",
-                                              "-fno-rtti",
-                                              "-nostdlib",
-                                              "-ffp-contract=fast",
-                                              "-w",
-                                              "-fno-semantic-interposition",
-                                              "-fno-math-errno",
-                                              "-fno-trapping-math",
-                                              "-fno-stack-protector"};
+// memcpy or expf are bound to the libraries of the host program.
+inline constexpr char const* object_flags[] = {"-std=c++20", "-shared", "-fPIC", "-nostdlib",
+                                               "-fno-semantic-interposition"};
 
 [[nodiscard]] GSUB_INLINE error usage_error(std::string const& symbol, std::string reason) {
     return error{problem{error_code::usage, symbol, {}, std::move(reason), {}}};
@@ -81,7 +69,8 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
 [[nodiscard]] GSUB_INLINE hash128 key_of(kernel_source const& source, compiler const& with,
                                          jit_options const& options) {
     hasher h{entry_format};
-    for (auto const* f : fixed_flags) h.add(std::string_view{f});
+    for (auto const* f : object_flags) h.add(std::string_view{f});
+    for (auto const* f : kernel_flags) h.add(std::string_view{f});
     h.add(options.flags.size());
     for (auto const& f : options.flags) h.add(std::string_view{f});
     h.add(std::string_view{with.identity}).add(std::string_view{source.symbol}).add(std::string_view{source.isa_flags});
@@ -173,7 +162,8 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
     file.reset();
 
     std::vector<std::string> arguments{with.path};
-    for (auto const* f : fixed_flags) arguments.emplace_back(f);
+    for (auto const* f : object_flags) arguments.emplace_back(f);
+    for (auto const* f : kernel_flags) arguments.emplace_back(f);
     arguments.insert(arguments.end(), options.flags.begin(), options.flags.end());
     for (auto& f : split_flags(source)) arguments.push_back(std::move(f));
     arguments.insert(arguments.end(), {"-o", stem + ".so", stem + ".cpp"});

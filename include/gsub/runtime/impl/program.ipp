@@ -1,6 +1,8 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/runtime/impl/operator_source.ipp>
+#include <gsub/runtime/impl/step_source.ipp>
 #include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>
 
@@ -12,14 +14,7 @@ namespace gsub::runtime {
 
 namespace detail {
 
-// A function like a kernel's.
-GSUB_INLINE step_source source_of_step(std::string_view body, std::int64_t positions) {
-    return {{message({"extern \"C\" void gsub_step(void* const* b, long begin, long end) {\n", body, "}\n"}),
-             "gsub_step",
-             {}},
-            positions};
-}
-
+template <class = void>
 class blocking_step final : public host_step {
 public:
     blocking_step(std::span<std::int64_t const> dims, std::int64_t lanes, bool to_blocks)
@@ -78,6 +73,7 @@ private:
     bool to_blocks_;
 };
 
+template <class = void>
 class copy_step final : public host_step {
 public:
     explicit copy_step(std::size_t size) noexcept : size_(size) {}
@@ -85,15 +81,15 @@ public:
         if (size_ > 0) std::memcpy(values[1], values[0], size_);
     }
     std::optional<step_source> source() const override {
-        return source_of_step(message({"  (void)begin, (void)end;\n", size_ > 0 ? "" : "  (void)b;\n",
-                                       size_ > 0 ? message({"  __builtin_memcpy(b[1], b[0], ", size_, "UL);\n"}) : ""}),
-                              1);
+        moved_bytes const all{0, 0, 0, 1, 0, 0, size_};
+        return source_of_moves({&all, 1}, 1);
     }
 
 private:
     std::size_t size_;
 };
 
+template <class = void>
 class join_step final : public host_step {
 public:
     join_step(std::size_t times, std::vector<std::size_t> sizes) : times_(times), sizes_(std::move(sizes)) {}
@@ -108,14 +104,11 @@ public:
     std::optional<step_source> source() const override {
         std::size_t row = 0;
         for (auto s : sizes_) row += s;
-        std::string text = message({"  for (long t = begin; t < end; ++t) {\n    char* to = (char*)b[", sizes_.size(),
-                                    "] + t * ", row, "L;\n    (void)to;\n"});
+        std::vector<moved_bytes> moves;
         std::size_t before = 0;
         for (std::size_t i = 0; i < sizes_.size(); before += sizes_[i++])
-            if (sizes_[i] > 0)
-                text += message({"    __builtin_memcpy(to + ", before, "L, (const char*)b[", i, "] + t * ", sizes_[i],
-                                 "L, ", sizes_[i], "UL);\n"});
-        return source_of_step(text + "  }\n", static_cast<std::int64_t>(times_));
+            moves.push_back({i, 0, sizes_[i], sizes_.size(), before, row, sizes_[i]});
+        return source_of_moves(moves, static_cast<std::int64_t>(times_));
     }
 
 private:
@@ -123,6 +116,7 @@ private:
     std::vector<std::size_t> sizes_;
 };
 
+template <class = void>
 class gather_step final : public host_step {
 public:
     gather_step(std::size_t outer, std::int64_t size, std::size_t inner, std::size_t count, dtype integers)
@@ -142,6 +136,9 @@ public:
                             inner_);
             }
     }
+    std::optional<step_source> source() const override {
+        return source_of_gather(outer_, size_, inner_, count_, integers_);
+    }
 
 private:
     std::size_t outer_, inner_, count_;
@@ -149,6 +146,7 @@ private:
     dtype integers_;
 };
 
+template <class = void>
 class reference_step final : public host_step {
 public:
     reference_step(any_graph g, std::span<eval_row const> meaning) : g_(std::move(g)), meaning_(meaning) {}
@@ -167,9 +165,11 @@ public:
         for (std::size_t i = 0; i < results.size(); ++i) {
             auto const declared = g_.type(g_.output(i)).element;
             auto const r = results[i].element() == declared ? results[i] : results[i].converted_to(declared);
-            if (r.size_bytes() > 0) std::memcpy(values[at++], r.raw().data(), r.size_bytes());
+            if (r.size_bytes() > 0) std::memcpy(values[at], r.raw().data(), r.size_bytes());
+            ++at;
         }
     }
+    std::optional<step_source> source() const override { return operator_text{g_}.source(); }
 
 private:
     any_graph g_;
@@ -198,26 +198,26 @@ GSUB_INLINE arena_plan plan_arena(program const& p) {
     return out;
 }
 
-GSUB_INLINE std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims, std::int64_t lanes,
-                                                                bool to_blocks) {
+GSUB_LAZY_BODY std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims,
+                                                                   std::int64_t lanes, bool to_blocks) {
     GSUB_ASSERT(dims.size() >= 2, "blocks of channels need a batch and a channel dimension");
-    return std::make_shared<detail::blocking_step const>(dims, lanes, to_blocks);
+    return std::make_shared<detail::blocking_step<> const>(dims, lanes, to_blocks);
 }
 
-GSUB_INLINE std::shared_ptr<host_step const> make_copy_step(std::size_t size) {
-    return std::make_shared<detail::copy_step const>(size);
+GSUB_LAZY_BODY std::shared_ptr<host_step const> make_copy_step(std::size_t size) {
+    return std::make_shared<detail::copy_step<> const>(size);
 }
 
-GSUB_INLINE std::shared_ptr<host_step const> make_gather_step(std::size_t outer, std::int64_t size, std::size_t inner,
-                                                              std::size_t count, dtype integers) {
-    return std::make_shared<detail::gather_step const>(outer, size, inner, count, integers);
+GSUB_LAZY_BODY std::shared_ptr<host_step const> make_gather_step(std::size_t outer, std::int64_t size,
+                                                                 std::size_t inner, std::size_t count, dtype integers) {
+    return std::make_shared<detail::gather_step<> const>(outer, size, inner, count, integers);
 }
-GSUB_INLINE std::shared_ptr<host_step const> make_join_step(std::size_t times, std::vector<std::size_t> sizes) {
-    return std::make_shared<detail::join_step const>(times, std::move(sizes));
+GSUB_LAZY_BODY std::shared_ptr<host_step const> make_join_step(std::size_t times, std::vector<std::size_t> sizes) {
+    return std::make_shared<detail::join_step<> const>(times, std::move(sizes));
 }
 
-GSUB_INLINE std::shared_ptr<host_step const> make_reference_step(any_graph g, std::span<eval_row const> meaning) {
-    return std::make_shared<detail::reference_step const>(std::move(g), meaning);
+GSUB_LAZY_BODY std::shared_ptr<host_step const> make_reference_step(any_graph g, std::span<eval_row const> meaning) {
+    return std::make_shared<detail::reference_step<> const>(std::move(g), meaning);
 }
 
 } // namespace gsub::runtime

@@ -1,0 +1,96 @@
+#include "catch.hpp"
+#include <gsub/driver/build.hpp>
+#include <gsub/models/bert.hpp>
+#include <gsub/models/network_builder.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace attention_planning_test {
+
+using namespace gsub;
+
+struct network {
+    graph g;
+    models::network_builder net{g, models::weight_source{1}};
+    value_id q = net.input(dtype::f32, {2, 19, 3, 8}, "q"), k = net.input(dtype::f32, {2, 21, 3, 8}, "k"),
+             v = net.input(dtype::f32, {2, 21, 3, 5}, "v"), mask = net.input(dtype::f32, {2, 1, 1, 21}, "mask");
+
+    value_id turned(value_id x, std::initializer_list<std::int64_t> perm) {
+        return net.add<ops::transpose>({.perm = ints{perm}}, {x});
+    }
+    value_id scores() {
+        auto const products = net.add<ops::mat_mul>(turned(q, {0, 2, 1, 3}), turned(k, {0, 2, 3, 1}));
+        return net.add<ops::add>(products, mask);
+    }
+};
+
+std::vector<std::string> kinds(runtime::executable const& e) {
+    std::vector<std::string> all;
+    for (auto const& s : e.steps()) all.push_back(s.kind);
+    return all;
+}
+double error_of(graph const& g, runtime::executable const& e) {
+    auto const inputs = random_inputs(g, 1);
+    auto const want = evaluate_graph(g, inputs).value(), got = e.run(inputs).value();
+    double worst = 0;
+    for (std::size_t i = 0; i < want.size(); ++i)
+        worst = std::max(worst, compare(got[i], want[i]).value().max_relative);
+    return worst;
+}
+runtime::executable built(graph const& g) {
+    build_options options;
+    options.jit.use_cache = false;
+    return build(g, host(), options).value();
+}
+
+TEST_CASE("two products with a softmax between them are one kernel, transposes and the mask included") {
+    network n;
+    auto const weights = n.net.add<ops::softmax>({.axis = 3}, {n.scores()});
+    auto const y = n.net.add<ops::mat_mul>(weights, n.turned(n.v, {0, 2, 1, 3}));
+    n.net.output(n.turned(y, {0, 2, 1, 3}), "y");
+    auto const e = built(n.g);
+    CHECK(kinds(e) == std::vector<std::string>{"attention"});
+    CHECK(error_of(n.g, e) <= 1e-5);
+}
+
+TEST_CASE("scores that something else reads, a softmax of columns and values that come later are not attention") {
+    {
+        network n;
+        auto const weights = n.net.add<ops::softmax>({.axis = -1}, {n.scores()});
+        n.net.output(n.net.add<ops::mat_mul>(weights, n.turned(n.v, {0, 2, 1, 3})), "y");
+        n.net.output(weights, "weights");
+        auto const e = built(n.g);
+        CHECK(error_of(n.g, e) <= 1e-5);
+        for (auto const& kind : kinds(e)) CHECK(kind != "attention");
+    }
+    {
+        network n;
+        auto const weights = n.net.add<ops::softmax>({.axis = 2}, {n.scores()});
+        n.net.output(n.net.add<ops::mat_mul>(weights, n.turned(n.v, {0, 2, 1, 3})), "y");
+        auto const e = built(n.g);
+        CHECK(error_of(n.g, e) <= 1e-5);
+        for (auto const& kind : kinds(e)) CHECK(kind != "attention");
+    }
+    {
+        network n;
+        auto const weights = n.net.add<ops::softmax>({.axis = -1}, {n.scores()});
+        auto const late = n.net.add<ops::tanh>(n.turned(n.v, {0, 2, 1, 3}));
+        n.net.output(n.net.add<ops::mat_mul>(weights, late), "y");
+        auto const e = built(n.g);
+        CHECK(error_of(n.g, e) <= 1e-5);
+    }
+}
+
+TEST_CASE("each layer of an encoder has one attention kernel") {
+    models::bert_options o;
+    o.layers = 2, o.hidden = 24, o.heads = 3, o.sequence = 18, o.intermediate = 40, o.vocabulary = 50;
+    auto const g = models::bert_base(o);
+    auto const e = built(g);
+    auto const all = kinds(e);
+    CHECK(std::count(all.begin(), all.end(), "attention") == 2);
+    CHECK(error_of(g, e) <= 1e-4);
+}
+
+} // namespace attention_planning_test
