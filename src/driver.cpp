@@ -1,6 +1,7 @@
 #include <gsub/driver.hpp>
 #include <gsub/driver/compile.hpp>
 #include <gsub/driver/impl/build.ipp>
+#include <gsub/driver/impl/chain_planner.ipp>
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/compile.ipp>
 #include <gsub/driver/impl/compile_kernels.ipp>
@@ -10,8 +11,11 @@
 #include <gsub/driver/impl/compile_text_project.ipp>
 #include <gsub/driver/impl/compile_text_runner.ipp>
 #include <gsub/driver/impl/compile_weights.ipp>
+#include <gsub/driver/impl/convolution_planner.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>
+#include <gsub/driver/impl/move_planner.ipp>
 #include <gsub/driver/impl/optimize.ipp>
+#include <gsub/driver/impl/product_planner.ipp>
 #include <gsub/driver/impl/program_planner.ipp>
 #include <gsub/driver/impl/storage_planner.ipp>
 #include <gsub/driver/impl/substitution.ipp>

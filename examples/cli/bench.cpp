@@ -60,7 +60,7 @@ answer bench(bench_request const& r, session const& s) {
     auto const begin = clock::now();
     std::optional<gsub::runtime::executable> built;
     if (r.backend == "simd") {
-        built = build_simd(std::move(g), r.winograd, s);
+        built = build_simd(std::move(g), r.kernels, s);
     } else {
         gsub::build_options options;
         options.generate = false;

@@ -2,6 +2,7 @@
 // the answer is yes. Errors are thrown as `gsub::error`, whose code is the exit code.
 #pragma once
 
+#include <gsub/codegen/isa.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
@@ -49,6 +50,12 @@ struct optimize_request {
 };
 answer optimize(optimize_request const& r, session const& s);
 
+/// How kernels are generated.
+struct kernel_choice {
+    std::string winograd = "f4"; ///< or `f2`, `off`
+    std::string isa = "host";    ///< `avx512`, `avx2`, `baseline`, or the widest of this machine
+};
+
 struct run_request {
     std::string model;
     std::vector<std::string> inputs; ///< `NAME=FILE.npy`
@@ -56,18 +63,20 @@ struct run_request {
     std::optional<std::uint64_t> fill;
     std::size_t repeat = 1;
     std::string backend = "reference";
-    std::string winograd = "f4";      ///< or `f2`, `off`
+    kernel_choice kernels;
     std::string precision = "native"; ///< or `f64`: everything in double, on the reference runtime
 };
 answer run(run_request const& r, session const& s);
 
 /// Builds generated kernels; says which operators have none.
-gsub::runtime::executable build_simd(gsub::graph g, std::string const& winograd, session const& s);
+gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s);
+/// The instruction set of a name, or the widest of this machine.
+gsub::codegen::isa const& set_of(std::string const& name);
 
 struct bench_request {
     std::string model;
     std::string backend = "simd";
-    std::string winograd = "f4"; ///< or `f2`, `off`
+    kernel_choice kernels;
     std::size_t runs = 50, warmup = 5;
     std::optional<double> seconds;
     std::uint64_t seed = 1;

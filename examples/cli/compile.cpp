@@ -10,17 +10,7 @@
 
 namespace cli {
 
-namespace {
-
 using gsub::message;
-
-gsub::codegen::isa const& set_of(std::string const& name) {
-    for (auto const* set : {&gsub::codegen::avx512, &gsub::codegen::avx2, &gsub::codegen::baseline})
-        if (set->name == name) return *set;
-    return gsub::codegen::isa_of(gsub::host());
-}
-
-} // namespace
 
 answer compile(compile_request const& r, session const& s) {
     s.watch->on_progress({"load", 0, 0, r.model});

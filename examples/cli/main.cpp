@@ -33,6 +33,17 @@ std::string to_text(gsub::io::json const& data) {
     return data.dump(2, ' ', false, gsub::io::json::error_handler_t::replace) + "\n";
 }
 
+void add_isa(CLI::App* to, std::string& isa) {
+    to->add_option("--isa", isa, "instruction set of the kernels; host: the widest of this machine")
+        ->check(CLI::IsMember({"host", "avx512", "avx2", "baseline"}));
+}
+void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
+    to->add_option("--winograd", how.winograd,
+                   "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
+        ->check(CLI::IsMember({"off", "f2", "f4"}));
+    add_isa(to, how.isa);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -100,9 +111,7 @@ int main(int argc, char** argv) {
     run->add_option("--output-dir", r.output_dir, "outputs are written here as output_<i>.npy")->type_name("DIR");
     run->add_option("--fill", r.fill, "make the inputs that are not given")->type_name("SEED");
     run->add_option("--repeat", r.repeat, "run so often, and tell the median time")->check(CLI::PositiveNumber);
-    run->add_option("--winograd", r.winograd,
-                    "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
-        ->check(CLI::IsMember({"off", "f2", "f4"}));
+    add_kernel_choice(run, r.kernels);
     run->add_option("--precision", r.precision,
                     "what the reference runtime computes with; f64: double throughout, outputs too")
         ->check(CLI::IsMember({"native", "f64"}));
@@ -112,10 +121,7 @@ int main(int argc, char** argv) {
     auto* bench = declare("bench", "time a model", t, &cli::bench);
     bench->add_option("model", t.model, "ONNX model")->required()->type_name("MODEL.onnx");
     bench->add_option("--backend", t.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
-    bench
-        ->add_option("--winograd", t.winograd,
-                     "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
-        ->check(CLI::IsMember({"off", "f2", "f4"}));
+    add_kernel_choice(bench, t.kernels);
     bench->add_option("--runs", t.runs, "runs that are timed")->check(CLI::PositiveNumber);
     bench->add_option("--warmup", t.warmup, "runs before that")->check(CLI::NonNegativeNumber);
     bench->add_option("--time", t.seconds, "time runs for so long, whatever their number")
@@ -132,8 +138,7 @@ int main(int argc, char** argv) {
         ->type_name("DIR");
     compile->add_option("--name", w.name, "what the model is called in C; without: made of the file's name")
         ->type_name("NAME");
-    compile->add_option("--isa", w.isa, "instruction set of the kernels; host: the widest of this machine")
-        ->check(CLI::IsMember({"host", "avx512", "avx2", "baseline"}));
+    add_isa(compile, w.isa);
     compile->add_flag("--optimize", w.optimize, "find a cheaper graph first, as `gsub optimize` does");
     compile->add_flag("!--no-threads", w.own_threads, "without threads of its own: one, or the embedder's executor");
 

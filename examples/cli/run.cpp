@@ -76,15 +76,26 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 
 } // namespace
 
-gsub::runtime::executable build_simd(gsub::graph g, std::string const& winograd, session const& s) {
+gsub::codegen::isa const& set_of(std::string const& name) {
+    for (auto const* set : {&gsub::codegen::avx512, &gsub::codegen::avx2, &gsub::codegen::baseline})
+        if (set->name == name) return *set;
+    return gsub::codegen::isa_of(gsub::host());
+}
+
+gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s) {
+    auto const& set = set_of(how.isa);
+    if (set.vector_bytes > gsub::codegen::isa_of(gsub::host()).vector_bytes)
+        throw error{error_code::environment,
+                    message({"this processor has no ", set.name, "; what it has is told by `gsub doctor`"})};
     s.watch->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;
     options.watch = s.watch;
+    options.set = &set;
     using gsub::codegen::winograd_accuracy;
-    options.winograd.accuracy = winograd == "off"  ? winograd_accuracy::off
-                                : winograd == "f2" ? winograd_accuracy::f2
-                                                   : winograd_accuracy::f4;
+    options.winograd.accuracy = how.winograd == "off"  ? winograd_accuracy::off
+                                : how.winograd == "f2" ? winograd_accuracy::f2
+                                                       : winograd_accuracy::f4;
     auto built = gsub::build(std::move(g), gsub::host(), options).value();
 #ifdef __GLIBC__
     malloc_trim(0); // what building took goes back to the system
@@ -114,7 +125,7 @@ answer run(run_request const& r, session const& s) {
     std::vector<tensor> outputs;
     std::vector<double> seconds;
     std::optional<gsub::runtime::executable> built;
-    if (r.backend == "simd") built = build_simd(std::move(g), r.winograd, s);
+    if (r.backend == "simd") built = build_simd(std::move(g), r.kernels, s);
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
         s.watch->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();

@@ -121,11 +121,13 @@ class Cli(unittest.TestCase):
     def test_generated_kernels_compute_what_the_reference_does(self):
         digits = DIGITS / "digits.onnx"
         self.gsub("run", digits, "--fill", 1, "--output-dir", "reference")
-        done = self.gsub("--json", "j", "run", digits, "--fill", 1, "--backend", "simd", "--output-dir", "simd")
-        self.assertNotIn("Conv", done.stderr)
-        self.assertEqual(json.loads((self.at / "j").read_text())["backend"], "simd")
-        numbers = [struct.unpack("<10f", (self.at / way / "output_0.npy").read_bytes()[-40:]) for way in ("reference", "simd")]
-        self.assertLess(max(abs(a - b) for a, b in zip(*numbers)), 1e-4 * max(map(abs, numbers[0])))
+        numbers = lambda way: struct.unpack("<10f", (self.at / way / "output_0.npy").read_bytes()[-40:])
+        expected = numbers("reference")
+        for isa in ("host", "baseline"):
+            done = self.gsub("--json", "j", "run", digits, "--fill", 1, "--backend", "simd", "--isa", isa, "--output-dir", isa)
+            self.assertNotIn("Conv", done.stderr)
+            self.assertEqual(json.loads((self.at / "j").read_text())["backend"], "simd")
+            self.assertLess(max(abs(a - b) for a, b in zip(expected, numbers(isa))), 1e-4 * max(map(abs, expected)))
 
     def test_double_precision_is_the_reference_runtimes(self):
         digits = DIGITS / "digits.onnx"

@@ -58,7 +58,11 @@ template <class OpSet>
 
 #ifndef GSUB_COMPILED
 #include <gsub/driver/impl/build.ipp>
+#include <gsub/driver/impl/chain_planner.ipp>
 #include <gsub/driver/impl/chain_writer.ipp>
+#include <gsub/driver/impl/convolution_planner.ipp>
+#include <gsub/driver/impl/move_planner.ipp>
+#include <gsub/driver/impl/product_planner.ipp>
 #include <gsub/driver/impl/program_planner.ipp>
 #include <gsub/driver/impl/storage_planner.ipp>
 #endif

@@ -5,6 +5,7 @@
 #include <gsub/codegen/row_kernel.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/message.hpp>
+#include <gsub/driver/build.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/ops.hpp>
@@ -23,10 +24,12 @@ namespace gsub::detail {
 // stored row-major, in blocks of channels, or both; or it is a view of what is stored.
 template <class = void>
 class storage_planner {
-protected:
-    storage_planner(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set)
-        : g_(std::move(g)), meaning_(meaning), set_(set) {}
+public:
+    storage_planner(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
+                    build_options const& options)
+        : g_(std::move(g)), meaning_(meaning), set_(set), options_(options) {}
 
+protected:
     static bool computes_f32(tensor_type const& t) { return t.element == dtype::f32; }
     static std::size_t bytes_of(tensor_type const& t) {
         return static_cast<std::size_t>(*t.elements()) * byte_size(t.element);
@@ -224,6 +227,7 @@ protected:
     any_graph g_;
     std::span<eval_row const> meaning_;
     codegen::isa const& set_;
+    build_options const& options_;
     runtime::program made_;
     std::map<value_id, std::int32_t> plain_, blocked_;
     std::map<value_id, stored_view> views_;

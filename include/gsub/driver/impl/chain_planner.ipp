@@ -1,0 +1,152 @@
+#pragma once
+
+#include <gsub/codegen/elementwise.hpp>
+#include <gsub/driver/impl/chain_writer.ipp>
+#include <gsub/driver/impl/move_planner.ipp>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace gsub::detail {
+
+// Plans arithmetic: kernels that grow over the graph as long as operators fit, by themselves or behind another kernel.
+template <class = void>
+class chain_planner : protected move_planner<> {
+public:
+    using move_planner<>::move_planner;
+
+protected:
+    // The only reader of a value, if it is an operator that nothing computes as yet.
+    std::optional<node_id> only_reader(value_id v) const {
+        if (g_.use_count(v) != 1) return std::nullopt;
+        auto reader = g_.results_node();
+        g_.for_each_use(v, [&](use u) { reader = u.user; });
+        if (reader == g_.results_node() || planned_[reader.index] || g_.result_count(reader) != 1) return std::nullopt;
+        return reader;
+    }
+    // Whether something reads a value that is not a part of the kernel.
+    bool escapes(chain_writer<> const& w, value_id v) const {
+        bool out = false; // the graph's outputs are uses by its node of results
+        g_.for_each_use(v, [&](use u) { out = out || !w.knows({u.user, 0}); });
+        return out;
+    }
+    // Adds operators that use what the kernel computes, in the graph's order, as long as they fit. With `one_result`,
+    // only as many as leave one value that others read, the last.
+    void grow(chain_writer<>& w, value_id start, bool one_result) {
+        std::size_t nodes = one_result ? 0 : w.nodes().size(), ops = 0, arrays = 0;
+        std::vector<value_id> values;
+        if (start.valid()) values.push_back(start);
+        for (auto n : w.nodes()) values.push_back({n, 0});
+        std::vector<node_id> refused;
+        auto const settle = [&] {
+            if (!one_result) return;
+            for (auto v : values)
+                if (v != values.back() && escapes(w, v)) return;
+            nodes = w.nodes().size(), ops = w.size(), arrays = w.arrays().size();
+        };
+        settle();
+        while (w.nodes().size() < 32) { // with arrays and scratch memory less than 64 buffers
+            std::optional<node_id> next;
+            for (auto v : values)
+                g_.for_each_use(v, [&](use u) {
+                    auto const n = u.user;
+                    if (n == g_.results_node() || planned_[n.index] || w.knows({n, 0}) || !can_join(w, n) ||
+                        std::find(refused.begin(), refused.end(), n) != refused.end())
+                        return;
+                    if (!next || position_[n.index] < position_[next->index]) next = n;
+                });
+            if (!next) break;
+            if (w.add(*next)) {
+                values.push_back({*next, 0});
+                settle();
+            } else {
+                refused.push_back(*next);
+            }
+        }
+        if (one_result) w.shrink(nodes, ops, arrays);
+    }
+    // Whether all operands of a node are there by the time of the kernel.
+    bool can_join(chain_writer<> const& w, node_id n) const {
+        auto const operands = g_.operands(n);
+        return std::all_of(operands.begin(), operands.end(),
+                           [&](value_id v) { return !v.valid() || w.knows(v) || exists(v); });
+    }
+    void mark_planned(std::vector<node_id> const& nodes) {
+        for (auto n : nodes) planned_[n.index] = 1;
+    }
+    static double operations_of(std::vector<codegen::row_op> const& ops, std::int64_t elements) {
+        double each = 0;
+        for (auto const& o : ops) each += o.what.op >= loop::scalar_op::exponential ? 10 : 1;
+        return each * static_cast<double>(elements);
+    }
+
+    // Arithmetic on values in blocks of channels. What fills blocks up is zero at first and stays finite under these
+    // operations.
+    std::size_t plan_blocked_elementwise(node_id n) {
+        auto const& type = g_.type({n, 0});
+        if (!computes_f32(type) || type.rank() != 4 || *type.elements() == 0) return 0;
+        auto const operands = g_.operands(n);
+        if (std::none_of(operands.begin(), operands.end(), [&](auto v) { return blocked_.contains(v); })) return 0;
+        auto const view = [&](value_id v) {
+            return g_.type(v) == type ? view_of(v) : std::optional<codegen::array_view>{};
+        };
+        chain_writer w{g_, type.sizes(), false, view};
+        if (!w.add(n)) return 0;
+        grow(w, {}, true);
+        auto const chain = w.chain();
+        using loop::scalar_op;
+        for (auto const& o : chain)
+            if (o.op == scalar_op::divide || o.op == scalar_op::logarithm) return 0;
+        std::vector<std::int32_t> values;
+        for (auto v : w.arrays()) values.push_back(blocked(v));
+        value_id const y{w.nodes().back(), 0};
+        values.push_back(add_blocked(y));
+        auto const elements = blocked_elements(type);
+        mark_planned(w.nodes());
+        add_kernel("elementwise", w.nodes(),
+                   codegen::elementwise_nest(elements, static_cast<std::int32_t>(w.arrays().size()), chain, set_),
+                   std::move(values), operations_of(w.ops(), elements));
+        return 1;
+    }
+
+    // Arithmetic and reductions along the last dimensions on values that are stored row-major, or are views of such.
+    std::size_t plan_rows(node_id n) {
+        auto const reduces = g_.op(n).category == op_category::reduction && g_.operand_count(n) > 0;
+        auto const& type = g_.type(reduces ? g_.operand(n, 0) : value_id{n, 0});
+        if (!computes_f32(type) || g_.result_count(n) != 1 || *type.elements() == 0) return 0;
+        auto const view = [&](value_id v) { return view_of(v); };
+        chain_writer w{g_, type.sizes(), true, view};
+        if (!w.add(n)) return 0;
+        grow(w, {}, false);
+        codegen::row_program p;
+        p.dims = w.dims();
+        p.arrays = w.views();
+        p.ops = w.ops();
+        std::vector<std::int32_t> values;
+        for (auto v : w.arrays()) values.push_back(storage_of(v));
+        for (auto m : w.nodes())
+            if (value_id const y{m, 0}; escapes(w, y)) {
+                p.results.push_back({w.number(y), !w.is_reduced(y)});
+                values.push_back(new_plain(y));
+            }
+        if (p.results.empty()) return 0; // nothing reads it
+        mark_planned(w.nodes());
+        auto const operations = operations_of(p.ops, *type.elements());
+        add_kernel(w.reduces() ? "rows" : "elementwise", w.nodes(), codegen::row_nest(std::move(p), set_),
+                   std::move(values), operations);
+        return 1;
+    }
+
+    std::vector<float> filled_up(std::span<float const> elements) const {
+        std::vector<float> out(elements.begin(), elements.end());
+        auto const l = static_cast<std::size_t>(set_.lanes());
+        out.resize((out.size() + l - 1) / l * l, 0.0f);
+        return out;
+    }
+
+    std::vector<std::size_t> position_; // of nodes in the graph's order
+};
+
+} // namespace gsub::detail

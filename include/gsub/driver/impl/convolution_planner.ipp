@@ -1,0 +1,226 @@
+#pragma once
+
+#include <gsub/codegen/conv2d.hpp>
+#include <gsub/codegen/pool2d.hpp>
+#include <gsub/codegen/winograd.hpp>
+#include <gsub/driver/impl/chain_planner.ipp>
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace gsub::detail {
+
+// What follows a contraction within one kernel: an array added, then bounds.
+struct epilogue {
+    value_id residual{};
+    double low = -1e300, high = 1e300;
+    bool bounded() const noexcept { return low > -1e300 || high < 1e300; }
+};
+
+// Plans convolutions, normalisations by constants and poolings.
+template <class = void>
+class convolution_planner : protected chain_planner<> {
+public:
+    using chain_planner<>::chain_planner;
+
+protected:
+    // Nodes behind the last one of a kernel that it takes over: each reads the value before it and nothing else does.
+    void absorb(std::vector<node_id>& nodes, epilogue& e) const {
+        while (true) {
+            value_id const before{nodes.back(), 0};
+            auto const next = only_reader(before);
+            if (!next || g_.type({*next, 0}) != g_.type(before)) return;
+            auto const n = *next;
+            if (g_.is<ops::add>(n) && !e.residual.valid() && !e.bounded()) {
+                auto const left = g_.operand(n, 0), right = g_.operand(n, 1);
+                auto const other = left == before ? right : right == before ? left : value_id{};
+                if (!other.valid() || other == before || g_.type(other) != g_.type(before) || !exists(other)) return;
+                e.residual = other;
+            } else if (auto const b = bounds_of(n); b && g_.operand(n, 0) == before && !e.bounded()) {
+                e.low = b->low, e.high = b->high;
+            } else {
+                return;
+            }
+            nodes.push_back(n);
+        }
+    }
+    std::optional<epilogue> bounds_of(node_id n) const {
+        epilogue e;
+        if (g_.is<ops::relu>(n)) {
+            e.low = 0;
+        } else if (g_.is<ops::clip>(n)) {
+            auto const& a = g_.attributes<ops::clip>(n);
+            if (g_.operand_count(n) != 1) return std::nullopt;
+            if (std::isfinite(a.min)) e.low = a.min;
+            if (std::isfinite(a.max)) e.high = a.max;
+        } else {
+            return std::nullopt;
+        }
+        return e;
+    }
+
+    // What a normalisation by constants does to each channel: a factor, and what is added.
+    struct channel_lines {
+        std::vector<float> scale, shift;
+    };
+    std::optional<channel_lines> lines_of(node_id n) const {
+        std::vector<tensor> constants; // scale, shift, mean, variance
+        for (std::size_t i = 1; i < 5; ++i) {
+            auto c = constant_of(g_.operand(n, i));
+            if (!c || c->element() != dtype::f32) return std::nullopt;
+            constants.push_back(std::move(*c));
+        }
+        channel_lines out;
+        for (std::size_t c = 0; c < static_cast<std::size_t>(constants[0].elements()); ++c) {
+            auto const at = [&](std::size_t i) { return static_cast<double>(constants[i].data<float>()[c]); };
+            auto const factor = at(0) / std::sqrt(at(3) + g_.attributes<ops::batch_norm>(n).epsilon);
+            out.scale.push_back(static_cast<float>(factor));
+            out.shift.push_back(static_cast<float>(at(1) - at(2) * factor));
+        }
+        return out;
+    }
+    // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
+    std::size_t plan_batch_norm(node_id n) {
+        auto const& type = g_.type(g_.operand(n, 0));
+        if (!computes_f32(type) || type.rank() != 4 || *type.elements() == 0 || g_.result_count(n) != 1) return 0;
+        auto const lines = lines_of(n);
+        codegen::conv2d_shape s;
+        s.batch = type.dims[0].size();
+        s.in_channels = s.out_channels = s.groups = type.dims[1].size();
+        s.in = {1, type.dims[2].size() * type.dims[3].size()};
+        if (!lines || s.groups == 1) return 0;
+        return add_conv(s, {n}, flat(lines->scale), {}, lines->shift, {});
+    }
+
+    std::size_t plan_conv(node_id n) {
+        auto const x = g_.operand(n, 0);
+        auto const &in = g_.type(x), &out = g_.type({n, 0});
+        auto const& a = g_.attributes<ops::conv>(n);
+        auto weights = constant_of(g_.operand(n, 1));
+        auto bias = constant_of(g_.operand(n, 2));
+        if (!computes_f32(in) || in.rank() != 4 || !weights || (g_.operand(n, 2).valid() && !bias)) return 0;
+        codegen::conv2d_shape s;
+        s.batch = in.dims[0].size();
+        s.in_channels = in.dims[1].size();
+        s.out_channels = out.dims[1].size();
+        s.groups = a.group;
+        for (std::size_t i = 0; i < 2; ++i) {
+            s.in[i] = in.dims[i + 2].size();
+            s.kernel[i] = weights->dims()[i + 2];
+            s.stride[i] = a.strides[i];
+            s.dilation[i] = a.dilations[i];
+            s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
+        }
+        if (*out.elements() == 0 || *in.elements() == 0) return 0;
+        auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+        auto const l = set_.lanes();
+        if (s.groups > 1 && !depthwise && ((s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
+            return 0;
+        epilogue e;
+        if (a.act == activation::relu)
+            e.low = 0;
+        else if (a.act == activation::clip)
+            e.low = a.act_min, e.high = a.act_max;
+        else if (a.act != activation::none)
+            return 0;
+        std::vector<node_id> nodes{n};
+        release(g_.operand(n, 1));
+        std::vector<float> scale, shifts;
+        if (bias) shifts.assign(bias->template data<float>().begin(), bias->template data<float>().end());
+        if (auto const next = only_reader({n, 0}); next && !e.bounded() && g_.is<ops::batch_norm>(*next))
+            if (auto const lines = lines_of(*next)) {
+                scale = lines->scale;
+                shifts.resize(lines->shift.size(), 0.0f);
+                for (std::size_t c = 0; c < shifts.size(); ++c)
+                    shifts[c] = shifts[c] * lines->scale[c] + lines->shift[c];
+                nodes.push_back(*next);
+            }
+        return add_conv(s, std::move(nodes), std::move(*weights), std::move(scale), shifts, e);
+    }
+    // A convolution of the first operand of the first node, with what follows the last. Weights are scaled by output
+    // channels, if at all.
+    std::size_t add_conv(codegen::conv2d_shape s, std::vector<node_id> nodes, tensor weights, std::vector<float> scale,
+                         std::span<float const> bias, epilogue e) {
+        auto const x = g_.operand(nodes.front(), 0);
+        auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+        absorb(nodes, e);
+        s.blocked_input = depthwise || s.groups > 1 || s.in_channels >= set_.lanes() / 2 || blocked_.contains(x);
+        s.bias = !bias.empty();
+        s.residual = e.residual.valid();
+        s.low = e.low, s.high = e.high;
+        auto const tiles = codegen::choose_winograd(s, set_, options_.winograd);
+        auto const elements = weights.elements();
+        auto const unit = s.groups > 1 ? s.out_channels : std::int64_t{set_.lanes()} * (tiles ? tiles->vectors : 1);
+        auto pack = [s, tiles, unit, set = set_, per_channel = elements / s.out_channels, weights = std::move(weights),
+                     scale = std::move(scale)](std::int64_t first, std::int64_t count) {
+            auto const begin = first * unit;
+            auto part = s;
+            if (s.groups == 1) part.out_channels = std::min(count * unit, s.out_channels - begin);
+            auto from =
+                weights.template data<float>().subspan(static_cast<std::size_t>(begin * per_channel),
+                                                       static_cast<std::size_t>(part.out_channels * per_channel));
+            std::vector<float> scaled;
+            if (!scale.empty()) {
+                scaled.assign(from.begin(), from.end());
+                for (std::size_t i = 0; i < scaled.size(); ++i)
+                    scaled[i] *= scale[static_cast<std::size_t>(begin) + i / static_cast<std::size_t>(per_channel)];
+                from = scaled;
+            }
+            return tiles ? codegen::pack_winograd_weights(part, *tiles, from, set)
+                         : codegen::pack_conv2d_weights(part, from, set);
+        };
+        auto const units = (s.out_channels + unit - 1) / unit;
+        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x),
+                                         add_packed(elements, units, std::move(pack))};
+        if (s.bias) values.push_back(add_constant(filled_up(bias)));
+        if (s.residual) values.push_back(blocked(e.residual));
+        values.push_back(add_blocked({nodes.back(), 0}));
+        mark_planned(nodes);
+        auto const kind = tiles       ? message({"winograd F", tiles->m})
+                          : depthwise ? std::string{"depthwise conv2d"}
+                                      : std::string{"conv2d"};
+        add_kernel(kind, nodes,
+                   tiles ? codegen::winograd_nest(s, *tiles, set_)
+                         : codegen::conv2d_nest(s, codegen::default_config(s, set_), set_),
+                   std::move(values), s.operations());
+        return 1;
+    }
+
+    std::size_t plan_pool(node_id n) {
+        auto const x = g_.operand(n, 0);
+        auto const &in = g_.type(x), &out = g_.type({n, 0});
+        if (!computes_f32(in) || in.rank() != 4 || *in.elements() == 0 || *out.elements() == 0) return 0;
+        for (std::size_t i = 1; i < g_.result_count(n); ++i)
+            if (g_.used(value_id{n, static_cast<std::uint32_t>(i)})) return 0;
+        codegen::pool2d_shape s;
+        s.batch = in.dims[0].size();
+        s.channels = in.dims[1].size();
+        for (std::size_t i = 0; i < 2; ++i) {
+            s.in[i] = s.kernel[i] = in.dims[i + 2].size();
+            s.out[i] = out.dims[i + 2].size();
+        }
+        auto const window = [&](auto const& a) {
+            for (std::size_t i = 0; i < 2; ++i) {
+                s.kernel[i] = a.kernel_shape[i];
+                s.stride[i] = a.strides[i];
+                s.dilation[i] = a.dilations[i];
+                s.pads[i] = a.pads[i], s.pads_end[i] = a.pads[i + 2];
+            }
+        };
+        s.average = !g_.is<ops::max_pool>(n);
+        if (g_.is<ops::max_pool>(n)) window(g_.attributes<ops::max_pool>(n));
+        if (g_.is<ops::average_pool>(n)) {
+            window(g_.attributes<ops::average_pool>(n));
+            s.count_pads = g_.attributes<ops::average_pool>(n).count_include_pad;
+        }
+        std::vector<std::int32_t> values{blocked(x)};
+        if (s.average) values.push_back(add_constant(codegen::pool2d_factors(s)));
+        values.push_back(add_blocked({n, 0}));
+        add_kernel(s.average ? "average pool" : "max pool", {&n, 1}, codegen::pool2d_nest(s, set_), std::move(values),
+                   static_cast<double>(*out.elements() * s.kernel[0] * s.kernel[1]));
+        return 1;
+    }
+};
+
+} // namespace gsub::detail
