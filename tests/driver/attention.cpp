@@ -80,7 +80,19 @@ TEST_CASE("scores that something else reads, a softmax of columns and values tha
         n.net.output(n.net.add<ops::mat_mul>(weights, late), "y");
         auto const e = built(n.g);
         CHECK(error_of(n.g, e) <= 1e-5);
+        for (auto const& kind : kinds(e)) CHECK(kind != "attention");
     }
+}
+
+TEST_CASE("a bias of scores is not lost") {
+    graph g;
+    models::network_builder net{g, models::weight_source{1}};
+    auto const q = net.input(dtype::f32, {7, 6}, "q"), k = net.input(dtype::f32, {9, 6}, "k"),
+               v = net.input(dtype::f32, {9, 5}, "v");
+    auto const bias = net.constant(net.weights().uniform("bias", {9}, -3, 3), "bias");
+    auto const scores = net.add<ops::gemm>({.transpose_b = true}, {q, k, bias});
+    net.output(net.add<ops::mat_mul>(net.add<ops::softmax>({.axis = -1}, {scores}), v), "y");
+    CHECK(error_of(g, built(g)) <= 1e-5);
 }
 
 TEST_CASE("each layer of an encoder has one attention kernel") {

@@ -121,6 +121,18 @@ TEST_CASE("clip is min(max(x, low), high), also where the bounds are crossed or 
           std::string::npos);
 }
 
+TEST_CASE("a bound beyond the range of integers is the end of their range") {
+    auto const ends = [](dtype t, double min, double max) {
+        return one<ops::clip>({.min = min, .max = max}, {tensor::zeros(t, ints{1})}).to_ints()[0];
+    };
+    CHECK(ends(dtype::i8, 300, 1e300) == 127);
+    CHECK(ends(dtype::i8, -1e300, -300) == -128);
+    CHECK(ends(dtype::u8, 300, 1e300) == 255);
+    CHECK(ends(dtype::u8, -1e300, -300) == 0);
+    CHECK(ends(dtype::i32, 1e10, 1e300) == 2147483647);
+    CHECK(ends(dtype::i64, 1e300, 1e300) == std::numeric_limits<std::int64_t>::max());
+}
+
 TEST_CASE("integers add, subtract, multiply and divide modulo two to the number of bits") {
     auto const a = tensor::from<std::int8_t>({4}, {127, -128, -128, 7}),
                b = tensor::from<std::int8_t>({4}, {1, -1, 0, -2});

@@ -138,7 +138,7 @@ void run_as(kernel_args& args) {
 }
 
 /// Computes on 64 bits what is asked of narrower integers and keeps the low bits of the results: sums and products wrap
-/// as in the narrow type. One meaning in place of five is a fifth of what includers instantiate.
+/// as in the narrow type.
 void run_widened(kernel_args& args, void (*run)(kernel_args&));
 
 template <class Op>

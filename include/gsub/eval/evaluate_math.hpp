@@ -23,7 +23,7 @@ struct evaluate<ops::clip> {
         auto const& a = k.template attributes<ops::clip>();
         constexpr auto infinity = std::numeric_limits<double>::infinity();
         auto const bound = [&](std::size_t operand, double attribute) -> T {
-            return k.has(operand) && !k.in(operand).empty() ? k.in(operand)[0] : math::constant<T>(attribute);
+            return k.has(operand) && !k.in(operand).empty() ? k.in(operand)[0] : detail::constant_in(k, attribute);
         };
         // A NaN is no bound, as no number is beyond it; an infinite bound of integers is the end of their range.
         auto const low = bound(1, a.min != a.min ? -infinity : a.min),
@@ -202,7 +202,7 @@ struct evaluate<ops::gemm> {
         auto const inner = k.dims(0)[attributes.transpose_a ? 0 : 1];
         auto const a = k.in(0), b = k.in(1);
         auto const out = k.out();
-        auto const alpha = math::constant<T>(attributes.alpha), beta = math::constant<T>(attributes.beta);
+        auto const alpha = detail::constant_in(k, attributes.alpha), beta = detail::constant_in(k, attributes.beta);
         for (std::int64_t i = 0; i < m; ++i)
             for (std::int64_t j = 0; j < n; ++j) {
                 T sum{};

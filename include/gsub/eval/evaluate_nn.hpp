@@ -193,7 +193,8 @@ struct evaluate<ops::max_pool> {
                     });
                 auto const to = static_cast<std::size_t>(plane * area_out + p);
                 // A window wholly inside of the pads sees minus infinity.
-                y[to] = window.empty() ? detail::least(k) : math::maximum<T>(window);
+                y[to] = window.empty() ? detail::constant_in(k, -std::numeric_limits<double>::infinity())
+                                       : math::maximum<T>(window);
                 if (k.results() == 2)
                     k.result(1).template mutable_data<std::int64_t>()[to] =
                         plane * area_in + (a.column_major_indices ? transposed(best, spatial_in) : best);

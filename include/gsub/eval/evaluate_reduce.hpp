@@ -100,7 +100,8 @@ struct evaluate<ops::reduce_max> {
         detail::reduce(k, [&](auto&& each) {
             elements.clear();
             each([&](T x) { elements.push_back(x); });
-            return elements.empty() ? detail::least(k) : math::maximum<T>(elements);
+            return elements.empty() ? detail::constant_in(k, -std::numeric_limits<double>::infinity())
+                                    : math::maximum<T>(elements);
         });
     }
 };

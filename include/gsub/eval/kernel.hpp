@@ -6,6 +6,7 @@
 #include <gsub/ir/op.hpp>
 #include <gsub/ir/tensor.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -68,15 +69,17 @@ struct evaluate;
 
 namespace detail {
 
-/// The maximum of nothing: minus infinity, or the least integer of the type that operand 0 has in the graph.
+/// Image of a real constant in the element type that operand 0 has in the graph: integers narrower than T saturate too.
 template <class T>
-[[nodiscard]] T least(kernel<T>& k) {
+[[nodiscard]] T constant_in(kernel<T>& k, double value) {
+    auto const exact = math::constant<T>(value);
     if constexpr (std::is_integral_v<T>) {
         auto const type = k.args().declared[0];
-        auto const bits = 8 * static_cast<int>(byte_size(type));
-        return type == dtype::u8 ? 0 : static_cast<T>(std::numeric_limits<std::int64_t>::min() >> (64 - bits));
+        auto const bits = 8 * byte_size(type) - (type == dtype::u8 ? 0u : 1u); // of the magnitude
+        auto const most = static_cast<T>(std::numeric_limits<std::uint64_t>::max() >> (64 - bits));
+        return std::clamp(exact, type == dtype::u8 ? T{0} : static_cast<T>(-most - 1), most);
     } else {
-        return math::constant<T>(-std::numeric_limits<double>::infinity());
+        return exact;
     }
 }
 

@@ -59,7 +59,7 @@ protected:
         s.arrays = w.views();
         s.chain = w.chain();
         auto const last = w.nodes().empty() ? result : value_id{w.nodes().back(), 0};
-        if (!s.constant && plan_attention(n, s, w, last)) return 1;
+        if (!s.constant && !s.bias && plan_attention(n, s, w, last)) return 1;
 
         std::vector<std::int32_t> values{storage_of(x)};
         if (s.constant) {

@@ -7,7 +7,6 @@
 #include <gsub/runtime/extern_kernel.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <vector>
 

@@ -62,7 +62,7 @@ private:
         return finish(std::move(out));
     }
 
-    static constexpr std::uint64_t large = std::uint64_t{64} << 10; // elements from here on have pages of their own
+    static constexpr std::uint64_t large = std::uint64_t{64} << 10; // bytes; from here on a tensor has pages of its own
     static tensor uninitialized(dtype element, ints const& dims, std::uint64_t needed) {
         return needed >= large ? tensor::in_pages(element, dims) : tensor::uninitialized(element, dims);
     }
