@@ -9,5 +9,6 @@
 #include <gsub/codegen/impl/pool2d.ipp>
 #include <gsub/codegen/impl/register_tile.ipp>
 #include <gsub/codegen/impl/row_kernel.ipp>
+#include <gsub/codegen/impl/separable.ipp>
 #include <gsub/codegen/impl/vector_math.ipp>
 #include <gsub/codegen/impl/winograd.ipp>

@@ -1,5 +1,6 @@
 #include <gsub/driver.hpp>
 #include <gsub/driver/compile.hpp>
+#include <gsub/driver/impl/bisect.ipp>
 #include <gsub/driver/impl/build.ipp>
 #include <gsub/driver/impl/chain_planner.ipp>
 #include <gsub/driver/impl/chain_writer.ipp>
@@ -15,6 +16,7 @@
 #include <gsub/driver/impl/measured_kernels.ipp>
 #include <gsub/driver/impl/move_planner.ipp>
 #include <gsub/driver/impl/optimize.ipp>
+#include <gsub/driver/impl/passes.ipp>
 #include <gsub/driver/impl/product_planner.ipp>
 #include <gsub/driver/impl/program_planner.ipp>
 #include <gsub/driver/impl/storage_planner.ipp>

@@ -1,6 +1,7 @@
 #include <gsub/eval.hpp>
 #include <gsub/eval/impl/evaluate.ipp>
 #include <gsub/eval/impl/evaluate_math.ipp>
+#include <gsub/eval/impl/evaluate_quantized.ipp>
 #include <gsub/eval/impl/evaluate_reduce.ipp>
 #include <gsub/eval/impl/evaluate_tensor.ipp>
 #include <gsub/eval/impl/fold.ipp>

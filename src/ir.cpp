@@ -9,8 +9,10 @@
 #include <gsub/ir/impl/module.ipp>
 #include <gsub/ir/impl/node_sink.ipp>
 #include <gsub/ir/impl/op.ipp>
+#include <gsub/ir/impl/ops_control.ipp>
 #include <gsub/ir/impl/ops_math.ipp>
 #include <gsub/ir/impl/ops_nn.ipp>
+#include <gsub/ir/impl/ops_quantized.ipp>
 #include <gsub/ir/impl/ops_reduce.ipp>
 #include <gsub/ir/impl/ops_tensor.ipp>
 #include <gsub/ir/impl/patch.ipp>

@@ -47,8 +47,25 @@ struct optimize_request {
     std::string rules = "all";
     bool verify = false;
     std::string dot;
+    std::string passes;      ///< run this list instead of a search; empty: search
+    std::string dump_passes; ///< folder for what each pass made; empty: none
 };
 answer optimize(optimize_request const& r, session const& s);
+/// What `optimize` does where it is given passes.
+answer run_passes(optimize_request const& r, session const& s);
+
+struct passes_request {
+    bool markdown = false;
+};
+answer passes(passes_request const& r, session const& s);
+
+struct bisect_request {
+    std::string model, passes, output;
+    double relative = 1e-3;
+    std::uint64_t seed = 1;
+    std::size_t tries = 2000;
+};
+answer bisect(bisect_request const& r, session const& s);
 
 /// How kernels are generated.
 struct kernel_choice {

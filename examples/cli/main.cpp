@@ -100,6 +100,13 @@ int main(int argc, char** argv) {
         ->type_name("LIST");
     optimize->add_flag("--verify", o.verify, "compare the result with the original; nothing is written if they differ");
     optimize->add_option("--dot", o.dot, "draw the result for Graphviz")->type_name("FILE");
+    optimize
+        ->add_option("--passes", o.passes,
+                     "run these passes instead of a search: names, lists (see `gsub passes`), or `auto`: by the class "
+                     "of the model")
+        ->type_name("LIST");
+    optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
+        ->type_name("DIR");
 
     cli::run_request r;
     auto* run = declare("run", "compute a model's outputs", r, &cli::run);
@@ -174,6 +181,21 @@ int main(int argc, char** argv) {
             [](int, cli::session const& s) { return cli::doctor(s); });
     declare("rules", "list the rules with their conditions and sources", nothing,
             [](int, cli::session const&) { return cli::rules(); });
+
+    cli::passes_request q;
+    auto* passes =
+        declare("passes", "list the passes with level, classes, requirements, exactness and effect", q, &cli::passes);
+    passes->add_flag("--markdown", q.markdown, "as a table for docs/passes.md");
+
+    cli::bisect_request h;
+    auto* bisect =
+        declare("bisect", "find the pass that breaks a model, and the smallest model that shows it", h, &cli::bisect);
+    bisect->add_option("model", h.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    bisect->add_option("--passes", h.passes, "the list, as in `gsub optimize`")->required()->type_name("LIST");
+    bisect->add_option("-o,--output", h.output, "where the smallest model is written")->type_name("OUT.onnx");
+    bisect->add_option("--rtol", h.relative, "bound of max |a-b| / max |b| of an output");
+    bisect->add_option("--seed", h.seed, "seed of the inputs");
+    bisect->add_option("--tries", h.tries, "runs of the pass while the model is made smaller");
 
     cli::inspect_request i;
     auto* inspect = declare("inspect", "tell what is in a model", i, &cli::inspect);

@@ -4,6 +4,7 @@
 #include <gsub/io.hpp>
 #include <gsub/ir.hpp>
 #include <gsub/models.hpp>
+#include <gsub/passes/architecture.hpp>
 #include <gsub/report.hpp>
 #include <gsub/report/json.hpp>
 
@@ -45,6 +46,10 @@ answer inspect(inspect_request const& r, session const& s) {
     auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     auto const summary = gsub::report::summarize(g);
     answer a{to_text(summary), to_json(summary)};
+    auto const kind = gsub::classify(g);
+    a.text += message({"\nclass    ", to_string(kind.kind), "\n"});
+    for (auto const& reason : kind.reasons) a.text += message({"  ", reason, "\n"});
+    a.data["class"] = {{"name", to_string(kind.kind)}, {"score", kind.score}, {"reasons", kind.reasons}};
     auto missing = gsub::io::json::array();
     std::string lines;
     for (auto const& p : gsub::not_computable(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>())) {

@@ -31,8 +31,9 @@ std::string input_list(gsub::any_graph const& g) {
 }
 
 // Operators that are missing come before wrong inputs: no input makes such a model run.
-void require_computable(gsub::graph const& g, std::string const& file) {
-    auto missing = gsub::not_computable(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>());
+template <class Model>
+void require_computable(Model const& model, std::string const& file) {
+    auto missing = gsub::not_computable(model, gsub::table_of<gsub::eval_row, gsub::standard_ops>());
     if (!missing.empty()) throw error{std::move(missing)}.within(file);
 }
 
@@ -116,8 +117,21 @@ answer run(run_request const& r, session const& s) {
     if (r.precision != "native" && r.backend != "reference")
         throw error{error_code::usage, message({"--precision ", r.precision, " needs --backend reference"})};
     s.watch->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.map = true, .watch = s.watch}).value();
-    require_computable(g, r.model);
+    auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+    auto model = gsub::io::load_onnx_module(r.model, gsub::dialect::of<gsub::standard_ops>(),
+                                            gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(),
+                                            {.map = true, .watch = s.watch})
+                     .value();
+    require_computable(model, r.model);
+    auto const branches = model.functions().size() > 1; // the graph alone is not enough
+    if (branches && r.backend == "simd")
+        throw error{gsub::problem{error_code::unsupported,
+                                  {},
+                                  "If",
+                                  "which branch it takes is not known before it runs",
+                                  "use --backend reference"}}
+            .within(r.model);
+    gsub::graph g{branches ? model.find("main")->body : std::move(model.find("main")->body)};
     auto const inputs = inputs_of(r, g);
     auto const names = g.info().output_names;
     gsub::evaluate_options const reference{
@@ -129,7 +143,9 @@ answer run(run_request const& r, session const& s) {
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
         s.watch->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();
-        outputs = built ? built->run(inputs, s.threads).value() : gsub::evaluate_graph(g, inputs, reference).value();
+        outputs = built      ? built->run(inputs, s.threads).value()
+                  : branches ? gsub::evaluate_module(model, meaning, inputs, reference).value()
+                             : gsub::evaluate_graph(g, inputs, reference).value();
         seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count());
     }
     auto const middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);

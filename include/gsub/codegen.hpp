@@ -12,5 +12,6 @@
 #include <gsub/codegen/pool2d.hpp>
 #include <gsub/codegen/register_tile.hpp>
 #include <gsub/codegen/row_kernel.hpp>
+#include <gsub/codegen/separable.hpp>
 #include <gsub/codegen/vector_math.hpp>
 #include <gsub/codegen/winograd.hpp>

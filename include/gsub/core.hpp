@@ -1,6 +1,7 @@
 // Umbrella of layer core: errors, ids, hashing, random numbers, hardware, observers, executors.
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/config.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/hash.hpp>

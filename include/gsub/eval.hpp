@@ -3,8 +3,10 @@
 
 #include <gsub/eval/elementwise.hpp>
 #include <gsub/eval/evaluate.hpp>
+#include <gsub/eval/evaluate_fast.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
+#include <gsub/eval/evaluate_quantized.hpp>
 #include <gsub/eval/evaluate_reduce.hpp>
 #include <gsub/eval/evaluate_tensor.hpp>
 #include <gsub/eval/field.hpp>

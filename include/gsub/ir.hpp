@@ -12,8 +12,11 @@
 #include <gsub/ir/node_sink.hpp>
 #include <gsub/ir/op.hpp>
 #include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops_control.hpp>
+#include <gsub/ir/ops_fast.hpp>
 #include <gsub/ir/ops_math.hpp>
 #include <gsub/ir/ops_nn.hpp>
+#include <gsub/ir/ops_quantized.hpp>
 #include <gsub/ir/ops_reduce.hpp>
 #include <gsub/ir/ops_tensor.hpp>
 #include <gsub/ir/patch.hpp>

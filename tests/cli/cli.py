@@ -63,7 +63,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "run", "compare", "convert", "bench", "cache", "doctor", "verify-rules", "rules", "inspect", "models", "ops"):
+        for command in ("optimize", "run", "compare", "convert", "bench", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -111,6 +111,39 @@ class Cli(unittest.TestCase):
         rules = {a["rule"] for a in json.loads((self.at / "r.json").read_text())["applied"]}
         self.assertTrue(rules)
         self.assertNotIn("fuse_conv_bn", rules)
+
+    def test_passes_are_listed_with_their_facts_and_lists(self):
+        out = self.gsub("passes", "--json", "p.json").stdout
+        listed = json.loads((self.at / "p.json").read_text())
+        for entry in listed["passes"]:
+            self.assertIn(entry["pass"], out)
+            self.assertTrue(entry["effect"])
+            self.assertIn(entry["exactness"], ("bit-exact", "reassociating", "approximate", "precision-changing"))
+        self.assertLessEqual({"BL", "tvm_o3", "AS-0", "AS-1", "PO-0", "PO-3"}, {entry["list"] for entry in listed["lists"]})
+
+    def test_optimize_runs_the_passes_that_it_is_given_and_dumps_them(self):
+        digits = DIGITS / "digits.onnx"
+        done = self.gsub("optimize", digits, "-o", "out.onnx", "--passes", "DCE, FuseOps, defuse_ops", "--verify",
+                         "--dump-passes", "dump", "--json", "r.json")
+        self.assertIn("fuse-ops", done.stdout)
+        records = json.loads((self.at / "r.json").read_text())["passes"]
+        self.assertEqual([r["pass"] for r in records], ["dead-code-elimination", "fuse-ops", "defuse-ops"])
+        self.assertTrue(records[0]["not_run"])
+        self.assertTrue(records[1]["verified"])
+        self.assertEqual(records[1]["error"], 0)
+        self.assertIn("equal", self.gsub("compare", digits, "out.onnx").stdout)
+        index = (self.at / "dump/index.html").read_text()
+        for name in ("000-start.onnx", "002-fuse-ops.onnx", "002-fuse-ops.txt", "002-fuse-ops.dot"):
+            self.assertTrue((self.at / "dump" / name).stat().st_size)
+            self.assertIn(name, index)
+        self.gsub("compare", digits, "dump/002-fuse-ops.onnx")
+        self.assertIn("no pass of the list", self.gsub("bisect", digits, "--passes", "fuse-ops, defuse-ops").stdout)
+
+    def test_unknown_passes_and_broken_orders_are_usage_errors(self):
+        digits = DIGITS / "digits.onnx"
+        self.assertIn("fuse-ops", self.gsub("optimize", digits, "--passes", "FuseOp", exit=2).stderr)
+        self.assertIn("must come before", self.gsub("optimize", digits, "--passes", "DefuseOps, FuseOps", exit=2).stderr)
+        self.gsub("optimize", digits, "--dump-passes", "dump", exit=2)
 
     def test_run_writes_outputs_in_order(self):
         self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))

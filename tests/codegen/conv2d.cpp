@@ -69,11 +69,12 @@ struct problem {
         return y;
     }
 
-    // [N, C/l, H, W, l], channels filled up with zeros.
+    // [N, C/l, H, W, l]; what fills channels up is not a number.
     static std::vector<double> blocked(std::vector<float> const& from, std::int64_t batch, std::int64_t channels,
                                        std::int64_t area, std::int64_t l) {
         auto const blocks = (channels + l - 1) / l;
-        std::vector<double> out(static_cast<std::size_t>(batch * blocks * area * l));
+        std::vector<double> out(static_cast<std::size_t>(batch * blocks * area * l),
+                                std::numeric_limits<double>::quiet_NaN());
         for (std::int64_t n = 0; n < batch; ++n)
             for (std::int64_t c = 0; c < channels; ++c)
                 for (std::int64_t p = 0; p < area; ++p)

@@ -78,6 +78,16 @@ private:
                 run(yes ? n.body : n.otherwise);
                 break;
             }
+            case codegen::node_kind::check: {
+                auto const& v = value(n.checked);
+                if (std::all_of(v.begin(), v.end(), [](double e) { return std::isfinite(static_cast<float>(e)); }))
+                    break;
+                require(n.arguments.size() == k_.rescue_parameters.size(), "a rescue has other parameters");
+                for (std::size_t i = 0; i < n.arguments.size(); ++i) set(k_.rescue_parameters[i], at(n.arguments[i]));
+                run(k_.rescue);
+                for (auto p : k_.rescue_parameters) defined_[static_cast<std::size_t>(p)] = false;
+                break;
+            }
             case codegen::node_kind::loop: {
                 auto begin = begin_, end = end_;
                 if (n.var != k_.parallel) {

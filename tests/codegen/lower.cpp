@@ -3,6 +3,8 @@
 #include "loop/random_schedule.hpp"
 #include <gsub/codegen/lower.hpp>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -185,7 +187,7 @@ loop::tensor_expression four_elements(std::int64_t n) {
     auto const read = [&](loop::affine const& at) { return e.at(x, {at, lane}, {{at, n}}); };
     auto const sum = [&](loop::affine const& at) { return read(at - 1) + read(at + 1); };
     for (std::int64_t k = 1; k < 4; ++k) e.also(y, {i * 4 + k, lane}, sum(i * 4 + k), {{i * 4 + k, n}});
-    return e.store(y, {i * 4, lane}, sum(i * 4));
+    return e.store(y, {i * 4, lane}, sum(i * 4), {{i * 4, n}});
 }
 
 TEST_CASE("several elements a position are stored within their bounds, in one branch where none is outside") {
@@ -201,6 +203,39 @@ TEST_CASE("several elements a position are stored within their bounds, in one br
                 CHECK(interpreted_kernel::difference(k, what, 1) == "");
                 if (n > 24 && n % 4 != 0 && ranges == 1) CHECK(to_string(k).find("else:") != std::string::npos);
             }
+}
+
+TEST_CASE("where a check is not finite the rescue replaces what was stored, within its own bounds") {
+    std::int64_t const n = 9;
+    loop::expression_builder e{"copy"};
+    auto const i = e.spatial("i", n), lane = e.spatial("lane", 4);
+    auto const x = e.input("x", {n, 4}), y = e.output("y", {n, 4});
+    auto const read = e.at(x, {i, lane});
+    e.check(read, {n - 1 - i});
+    schedule plan{e.store(y, {i, lane}, read)};
+    plan.parallel(plan.split(plan.loop_of("i"), 2).first);
+    plan.vectorize(plan.loop_of("lane"));
+    auto const first = plan.finish();
+    loop::expression_builder instead{"sevens", first.what.buffers};
+    auto const back = instead.spatial("back", n), at = instead.spatial("lane", 4);
+    schedule sevens{instead.store(y, {n - 1 - back, at}, instead.constant(7), {{n - 1 - back, n - 1}})};
+    sevens.vectorize(sevens.loop_of("lane"));
+    loop::fused_nest nest{first};
+    nest.rescue(sevens.finish());
+    auto const k = lower(nest, "k").value();
+    CHECK(to_string(k).find("rescue") != std::string::npos);
+    constexpr auto infinity = std::numeric_limits<double>::infinity();
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+        random_stream r{seed};
+        interpret::arrays data{std::vector<double>(36), std::vector<double>(36)};
+        for (auto& v : data[0]) v = r.below(6) == 0 ? infinity : static_cast<double>(r.below(9));
+        interpreted_kernel::machine{k, data}.run(0, k.parallel_extent);
+        for (std::size_t row = 0; row < 9; ++row) {
+            auto const* const from = data[0].data() + 4 * row;
+            auto const rescued = row < 8 && std::any_of(from, from + 4, [](double v) { return v == infinity; });
+            for (std::size_t l = 0; l < 4; ++l) CHECK(data[1][4 * row + l] == (rescued ? 7 : from[l]));
+        }
+    }
 }
 
 } // namespace lower_test

@@ -21,6 +21,8 @@ using codegen::lower;
 using codegen::winograd_accuracy;
 using codegen::winograd_config;
 
+constexpr auto infinite = std::numeric_limits<double>::infinity();
+
 std::size_t at(std::int64_t i) {
     return static_cast<std::size_t>(i);
 }
@@ -66,7 +68,8 @@ struct problem {
                                        static_cast<double>(w[at((o * s.in_channels + i) * 9 + k)]);
                             }
                         if (s.residual) sum += static_cast<double>(residual[y.size()]);
-                        y.push_back(std::clamp(sum, s.low, s.high));
+                        y.push_back(
+                            std::clamp(sum, s.low > -1e300 ? s.low : -infinite, s.high < 1e300 ? s.high : infinite));
                     }
         return y;
     }
@@ -219,6 +222,95 @@ TEST_CASE("compiled Winograd kernels stay within their buffers, cut anywhere") {
                 CHECK(p.error_of(data[problem::output_of(kernels[i])], *set).most < 1e-4);
             }
     }
+}
+
+// A problem with NaN, infinities and large numbers in its input, corners among them, and zeros among its weights.
+problem special_problem(std::uint64_t seed, conv2d_shape const& s) {
+    problem p{s, seed};
+    random_stream r{seed + 1};
+    constexpr auto infinity = std::numeric_limits<float>::infinity();
+    constexpr float specials[] = {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity, 1e30f, -1e36f, 3e38f};
+    for (auto n = 1 + r.below(3); n > 0; --n) {
+        auto const kind = r.below(4);
+        auto const image = r.below(p.x.size() / at(s.in[0] * s.in[1])) * at(s.in[0] * s.in[1]);
+        auto const place = kind == 0 ? 0 : kind == 1 ? at(s.in[0] * s.in[1] - 1) : r.below(at(s.in[0] * s.in[1]));
+        p.x[image + place] = specials[r.below(6)];
+    }
+    for (auto& w : p.w)
+        if (auto const k = r.below(6); k < 2) w = k == 0 ? 0.0f : w * 1e-9f;
+    return p;
+}
+// What is not as the definition has it: NaN, infinities, numbers beyond an error relative to the largest one. Where
+// sums of what is finite come near the largest float, their order decides.
+std::string fault_of(problem const& p, std::vector<double> const& y, isa const& set) {
+    auto absolute = p;
+    for (auto* of : {&absolute.x, &absolute.w, &absolute.bias, &absolute.residual})
+        for (auto& v : *of) v = std::isfinite(v) ? std::abs(v) : 0;
+    absolute.s.low = -1e300, absolute.s.high = 1e300;
+    auto const want = p.expected(), size = absolute.expected();
+    constexpr double near = 1e38, beyond = 1e39;
+    auto const largest = *std::max_element(size.begin(), size.end());
+    std::int64_t const l = set.lanes(), blocks = (p.s.out_channels + l - 1) / l, area = p.s.out(0) * p.s.out(1);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        auto const n = static_cast<std::int64_t>(i) / area / p.s.out_channels,
+                   c = static_cast<std::int64_t>(i) / area % p.s.out_channels, e = static_cast<std::int64_t>(i) % area;
+        auto const got = y[at(((n * blocks + c / l) * area + e) * l + c % l)];
+        auto const right = want[i] != want[i]             ? got != got
+                           : size[i] >= near              ? std::abs(want[i]) < beyond || !std::isfinite(got)
+                           : std::abs(want[i]) < infinite ? std::abs(got - want[i]) <= 1e-4 * largest
+                                                          : got == want[i];
+        if (!right) return std::to_string(i) + " is " + std::to_string(got) + ", not " + std::to_string(want[i]);
+    }
+    return {};
+}
+
+TEST_CASE("NaN and infinities come out where sums of products have them, and nothing else of a tile changes") {
+    for (auto const* set : {&codegen::baseline, &codegen::avx2, &codegen::avx512})
+        for (std::uint64_t seed = 300; seed < 340; ++seed) {
+            random_stream r{seed};
+            auto const s = random_shape(r, *set);
+            auto const c = random_config(r, s, *set);
+            CAPTURE(set->name, seed, text_of(s, c));
+            auto const p = special_problem(seed, s);
+            auto const k = lower(codegen::winograd_nest(s, c, *set), "winograd").value();
+            auto data = p.buffers(k, codegen::pack_winograd_weights(s, c, p.w, *set), *set);
+            interpreted_kernel::machine m{k, data};
+            REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+            auto const y = problem::output_of(k);
+            CHECK(fault_of(p, data[y], *set) == "");
+        }
+}
+
+TEST_CASE("compiled Winograd kernels have NaN and infinities where sums of products have them") {
+    for (auto const* set : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*set};
+        std::vector<conv2d_shape> shapes;
+        std::vector<winograd_config> configs;
+        for (std::uint64_t seed = 800; kernels.size() < 10; ++seed) {
+            random_stream r{seed};
+            shapes.push_back(random_shape(r, *set));
+            configs.push_back(kernels.size() % 2
+                                  ? codegen::default_winograd(shapes.back(), *set, kernels.size() % 4 == 1 ? 2 : 4)
+                                  : random_config(r, shapes.back(), *set));
+            kernels.add(lower(codegen::winograd_nest(shapes.back(), configs.back(), *set), "winograd").value());
+        }
+        kernels.compile();
+        for (std::size_t i = 0; i < kernels.size(); ++i)
+            for (std::uint64_t seed = 0; seed < 30; ++seed) {
+                CAPTURE(set->name, seed, text_of(shapes[i], configs[i]));
+                auto const p = special_problem(seed, shapes[i]);
+                auto data = p.buffers(kernels[i], codegen::pack_winograd_weights(p.s, configs[i], p.w, *set), *set);
+                auto const last = kernels[i].parallel_extent;
+                kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last / 2, last});
+                CHECK(fault_of(p, data[problem::output_of(kernels[i])], *set) == "");
+            }
+    }
+}
+
+TEST_CASE("weights are transformed if they are finite and not huge") {
+    for (auto const w : {0.0f, -1.0f, 1e30f, -1e-40f}) CHECK(codegen::winograd_holds(std::vector{1.0f, w}));
+    for (auto const w : {std::numeric_limits<float>::quiet_NaN(), static_cast<float>(infinite), -2e30f})
+        CHECK_FALSE(codegen::winograd_holds(std::vector{1.0f, w}));
 }
 
 TEST_CASE("errors are a small multiple of the direct kernel's") {

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include <gsub/driver/build.hpp>
+#include "driver/built_graph.hpp"
 #include <gsub/models/bert.hpp>
 #include <gsub/models/network_builder.hpp>
 
@@ -10,6 +10,9 @@
 namespace attention_planning_test {
 
 using namespace gsub;
+using built_graph::built;
+using built_graph::error_of;
+using built_graph::kinds;
 
 struct network {
     graph g;
@@ -26,25 +29,6 @@ struct network {
     }
 };
 
-std::vector<std::string> kinds(runtime::executable const& e) {
-    std::vector<std::string> all;
-    for (auto const& s : e.steps()) all.push_back(s.kind);
-    return all;
-}
-double error_of(graph const& g, runtime::executable const& e) {
-    auto const inputs = random_inputs(g, 1);
-    auto const want = evaluate_graph(g, inputs).value(), got = e.run(inputs).value();
-    double worst = 0;
-    for (std::size_t i = 0; i < want.size(); ++i)
-        worst = std::max(worst, compare(got[i], want[i]).value().max_relative);
-    return worst;
-}
-runtime::executable built(graph const& g) {
-    build_options options;
-    options.jit.use_cache = false;
-    return build(g, host(), options).value();
-}
-
 TEST_CASE("two products with a softmax between them are one kernel, transposes and the mask included") {
     network n;
     auto const weights = n.net.add<ops::softmax>({.axis = 3}, {n.scores()});
@@ -53,6 +37,23 @@ TEST_CASE("two products with a softmax between them are one kernel, transposes a
     auto const e = built(n.g);
     CHECK(kinds(e) == std::vector<std::string>{"attention"});
     CHECK(error_of(n.g, e) <= 1e-5);
+}
+
+template <class Softmax, class Exp, class Tanh, class Erf>
+graph with_functions() {
+    network n;
+    auto const weights = n.net.add<Softmax>({.axis = 3}, {n.scores()});
+    auto const y = n.net.add<ops::mat_mul>(weights, n.turned(n.v, {0, 2, 1, 3}));
+    n.net.output(n.net.add<Erf>(n.net.add<Tanh>(n.net.add<Exp>(n.net.add<ops::neg>(y)))), "y");
+    n.net.output(n.net.add<Softmax>({.axis = 3}, {n.net.add<ops::neg>(n.q)}), "p");
+    return std::move(n.g);
+}
+TEST_CASE("approximations get the kernels of the functions that they stand for") {
+    auto const exact = with_functions<ops::softmax, ops::exp, ops::tanh, ops::erf>();
+    auto const fast = with_functions<ops::fast_softmax, ops::fast_exp, ops::fast_tanh, ops::fast_erf>();
+    auto const e = built(fast);
+    CHECK(kinds(e) == kinds(built(exact)));
+    CHECK(error_of(exact, e) <= 1e-5);
 }
 
 TEST_CASE("scores that something else reads, a softmax of columns and values that come later are not attention") {

@@ -213,6 +213,63 @@ TEST_CASE("NaN and infinities come out as the evaluator has them") {
     }
 }
 
+TEST_CASE("Winograd kernels have NaN and infinities where the evaluator has them") {
+    using namespace build_test;
+    constexpr auto infinity = std::numeric_limits<float>::infinity();
+    auto const nan = std::numeric_limits<float>::quiet_NaN();
+    std::int64_t const height = 15, width = 14, area = height * width;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    auto const x = net.input(dtype::f32, {1, 64, height, width}, "x");
+    auto const a = net.conv("plain", x, {51, {3, 3}, {1, 1}, {1, 1}, 1, false});
+    auto const b = net.relu6("clipped", net.conv("c", x, {64, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+    auto const c = net.relu("r", net.sum("s", net.conv("d", x, {64, {3, 3}, {1, 1}, {1, 1}, 1, true}), x));
+    net.outputs({a, b, c});
+    for (auto const* set : sets())
+        for (auto const accuracy : {codegen::winograd_accuracy::f2, codegen::winograd_accuracy::f4}) {
+            build_options options;
+            options.jit.use_cache = false;
+            options.set = set;
+            options.winograd.accuracy = accuracy;
+            auto const e = build(g, meaning, host(), options).value();
+            CAPTURE(set->name, static_cast<int>(accuracy));
+            CHECK(kinds(e).contains(accuracy == codegen::winograd_accuracy::f2 ? "winograd F2" : "winograd F4"));
+            for (std::uint64_t seed = 1; seed < 9; ++seed) {
+                CAPTURE(seed);
+                random_stream r{seed};
+                auto inputs = random_inputs(g, seed);
+                auto const values = inputs[0].mutable_data<float>();
+                // A corner of the image, a border of tiles, anywhere.
+                for (auto const place : {std::int64_t{0}, 4 * width + 3, static_cast<std::int64_t>(r.below(210))}) {
+                    float const specials[] = {nan, infinity, -infinity, 1e30f, 2e38f, 0};
+                    values[r.below(64) * static_cast<std::size_t>(area) + static_cast<std::size_t>(place)] =
+                        specials[r.below(6)];
+                }
+                CHECK(error_of(g, e, inputs) < 1e-3);
+            }
+        }
+}
+
+TEST_CASE("weights that are not finite, or too large to be transformed, are never those of a Winograd kernel") {
+    using namespace build_test;
+    for (auto const bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 1e38f}) {
+        graph g;
+        network_builder net{g, weight_source{1}};
+        auto const x = net.input(dtype::f32, {1, 64, 14, 14}, "x");
+        std::vector<float> weights(64 * 64 * 9, 0.01f);
+        weights[777] = bad;
+        std::int64_t const dims[] = {64, 64, 3, 3};
+        auto const w = g.add_constant(tensor::from(std::span{dims}, std::span<float const>{weights}));
+        attributes_of<ops::conv> same;
+        same.strides = same.dilations = {1, 1}, same.pads = {0, 0, 0, 0};
+        net.output(net.add<ops::conv>(same, {x, w}), "y");
+        auto const e = built(g);
+        CHECK_FALSE(kinds(e).contains("winograd F2"));
+        CHECK_FALSE(kinds(e).contains("winograd F4"));
+        CHECK(error_of(g, e, random_inputs(g, 1)) < 1e-5);
+    }
+}
+
 TEST_CASE("an output may be an input, a constant, or named twice") {
     using namespace build_test;
     graph g;

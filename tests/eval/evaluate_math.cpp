@@ -309,4 +309,96 @@ TEST_CASE("in the prime field sums, products and quotients are exact") {
                one<ops::gemm>({.transpose_b = true}, {a, a}, field)));
 }
 
+TEST_CASE("a comparison is that of numbers in every element type, and false with NaN") {
+    constexpr dtype all[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::i64,
+                             dtype::i32, dtype::i16, dtype::i8,  dtype::u8};
+    auto const check = [](auto op, tensor const& a, tensor const& b, auto&& holds) {
+        using Op = typename decltype(op)::type;
+        auto const y = one<Op>({a, b});
+        REQUIRE(y.element() == dtype::boolean);
+        auto const x = a.converted_to(dtype::f64), z = b.converted_to(dtype::f64);
+        REQUIRE(y.elements() == 12); // [3,4] of [3,1] and [4]
+        for (std::size_t i = 0; i < 12; ++i)
+            CHECK(y.template data<bool>()[i] ==
+                  holds(x.template data<double>()[i / 4], z.template data<double>()[i % 4]));
+    };
+    for (std::uint64_t seed = 0; seed < 10; ++seed)
+        for (auto const element : all) {
+            CAPTURE(seed, to_string(element));
+            random_stream r{seed};
+            auto const few = [&](std::initializer_list<std::int64_t> dims, std::size_t count) {
+                std::vector<double> values;
+                for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<double>(r.below(4)));
+                if (is_floating(element) && r.below(2)) values[0] = static_cast<double>(seed % 2 ? nan : inf);
+                return tensor::from<double>(dims, values).converted_to(element);
+            };
+            auto const a = few({3, 1}, 3), b = few({4}, 4);
+            check(std::type_identity<ops::equal>{}, a, b, [](double x, double y) { return x == y; });
+            check(std::type_identity<ops::less>{}, a, b, [](double x, double y) { return x < y; });
+            check(std::type_identity<ops::less_or_equal>{}, a, b, [](double x, double y) { return x <= y; });
+            check(std::type_identity<ops::greater>{}, a, b, [](double x, double y) { return x > y; });
+            check(std::type_identity<ops::greater_or_equal>{}, a, b, [](double x, double y) { return x >= y; });
+        }
+    auto const large = std::int64_t{1} << 62; // a double cannot tell these apart
+    CHECK(one<ops::less>({compute::i64({large}), compute::i64({large + 1})}).data<bool>()[0]);
+}
+
+TEST_CASE("truth values combine by their tables, and equality is theirs too") {
+    auto const t = tensor::from<bool>({2, 1}, {false, true}), u = tensor::from<bool>({2}, {false, true});
+    auto const is = [](tensor const& y, std::initializer_list<bool> expected) {
+        return same(y, tensor::from<bool>({2, 2}, expected));
+    };
+    CHECK(is(one<ops::logical_and>({t, u}), {false, false, false, true}));
+    CHECK(is(one<ops::logical_or>({t, u}), {false, true, true, true}));
+    CHECK(is(one<ops::logical_xor>({t, u}), {false, true, true, false}));
+    CHECK(is(one<ops::equal>({t, u}), {true, false, false, true}));
+    CHECK(same(one<ops::logical_not>({u}), tensor::from<bool>({2}, {true, false})));
+}
+
+TEST_CASE("special values are told apart") {
+    auto const x = f32({4}, {nan, inf, -inf, 1});
+    for (auto const element : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
+        auto const y = x.converted_to(element);
+        CHECK(same(one<ops::is_nan>({y}), tensor::from<bool>({4}, {true, false, false, false})));
+        CHECK(same(one<ops::is_inf>({y}), tensor::from<bool>({4}, {false, true, true, false})));
+        CHECK(same(one<ops::is_inf>({.positive = false}, {y}), tensor::from<bool>({4}, {false, false, true, false})));
+        CHECK(same(one<ops::is_inf>({.negative = false}, {y}), tensor::from<bool>({4}, {false, true, false, false})));
+    }
+}
+
+TEST_CASE("a choice takes each element as it is from where the condition says") {
+    for (std::uint64_t seed = 0; seed < 30; ++seed)
+        for (auto const element : {dtype::f64, dtype::f16, dtype::i32, dtype::u8, dtype::boolean}) {
+            random_stream r{seed};
+            auto const draw = [&](ints const& dims, dtype type) {
+                auto t = tensor::uninitialized(type, dims);
+                for (auto& b : t.mutable_raw()) b = static_cast<std::byte>(type == dtype::boolean ? r() & 1 : r());
+                return t;
+            };
+            auto const c = draw({3, 1}, dtype::boolean), a = draw({4}, element), b = draw({3, 4}, element);
+            auto const y = one<ops::where>({c, a, b});
+            auto const size = byte_size(element);
+            for (std::size_t i = 0; i < 12; ++i) {
+                auto const from =
+                    c.data<bool>()[i / 4] ? a.raw().subspan(i % 4 * size, size) : b.raw().subspan(i * size, size);
+                CHECK(std::equal(from.begin(), from.end(), y.raw().subspan(i * size, size).begin()));
+            }
+        }
+    CHECK(one<ops::where>({tensor::zeros(dtype::boolean, ints{0, 1}), f32({2}, {1, 2}), f32({1}, {3})}).elements() ==
+          0);
+}
+
+TEST_CASE("in the prime field an order is a function of the operands of which nothing else is known") {
+    evaluate_options const field{.compute = precision::field};
+    auto const a = normal({2, 64}, 1), b = normal({64}, 2);
+    CHECK(same(one<ops::less>({}, {a, b}, field), one<ops::less>({}, {a, b}, field)));
+    CHECK_FALSE(same(one<ops::less>({}, {a, b}, field), one<ops::less>({}, {b, a}, field)));
+    // Equality means what it means, and integers keep their order.
+    auto const twice = one<ops::add>({}, {a, a}, field), product = one<ops::mul>({}, {a, tensor::scalar(2.0f)}, field);
+    auto const equal = one<ops::equal>({}, {twice, product}, field);
+    CHECK(std::all_of(equal.data<bool>().begin(), equal.data<bool>().end(), [](bool v) { return v; }));
+    CHECK(one<ops::less>({}, {compute::i64({1}), compute::i64({2})}, field).data<bool>()[0]);
+    CHECK(same(one<ops::where>({}, {tensor::scalar(true), a, b}, field), to_precision(a, precision::field)));
+}
+
 } // namespace evaluate_math_test

@@ -299,4 +299,47 @@ TEST_CASE("the identity's kernel has one one for each output that has an input o
     CHECK(one<ops::dirac>({.shape = {1, 1}, .position = {}, .element = dtype::i8}, {}).data<std::int8_t>()[0] == 1);
 }
 
+TEST_CASE("an expansion repeats elements where its operand has one, in either form") {
+    random_stream r{7};
+    for (int i = 0; i < 200; ++i) {
+        auto const x = draw_tensor(r);
+        ints to(x.dims().begin(), x.dims().end());
+        for (auto& d : to)
+            if (d == 1 || r.below(3) == 0) d = d == 1 ? draw(r, 0, 3) : 1;
+        for (auto more = r.below(3); more-- > 0;) to.insert(0, draw(r, 1, 3));
+        auto const y = one<ops::expand>({.shape = to}, {x});
+        CHECK(same(y, one<ops::expand>({x, i64(to)})));
+        CHECK(moved(y, x, [&](std::span<std::int64_t const> at) {
+            ints from;
+            for (std::size_t k = 0; k < x.rank(); ++k)
+                from.push_back(x.dims()[k] == 1 ? 0 : at[at.size() - x.rank() + k]);
+            return from;
+        }));
+    }
+}
+
+TEST_CASE("a range starts where it is told and steps to the limit, in every type of numbers") {
+    auto const range = [](tensor const& start, tensor const& limit, tensor const& delta) {
+        return one<ops::range>({start, limit, delta});
+    };
+    for (auto const element : {dtype::f64, dtype::f32, dtype::f16, dtype::i64, dtype::i32, dtype::i16}) {
+        CAPTURE(to_string(element));
+        auto const number = [&](double v) { return tensor::scalar(v).converted_to(element); };
+        auto const is = [&](tensor const& y, std::initializer_list<double> expected) {
+            return same(
+                y, tensor::from<double>({static_cast<std::int64_t>(expected.size())}, expected).converted_to(element));
+        };
+        CHECK(is(range(number(1), number(6), number(2)), {1, 3, 5}));
+        CHECK(is(range(number(10), number(4), number(-3)), {10, 7}));
+        CHECK(is(range(number(3), number(3), number(1)), {}));
+        CHECK(is(range(number(3), number(9), number(-1)), {}));
+    }
+    auto const half = range(tensor::scalar(0.5f), tensor::scalar(2.0f), tensor::scalar(0.5f));
+    CHECK(same(half, f32({3}, {0.5f, 1, 1.5f})));
+    CHECK(failure<ops::range>({}, {tensor::scalar(0.0f), tensor::scalar(1.0f), tensor::scalar(0.0f)})
+              .find("no size that is known") != std::string::npos);
+    CHECK(failure<ops::range>({}, {i64({0}).reshaped(ints{}), i64({1}).reshaped(ints{}), i64({0}).reshaped(ints{})})
+              .find("delta 0") != std::string::npos);
+}
+
 } // namespace evaluate_tensor_test

@@ -2,6 +2,9 @@
 #include "eval/compute.hpp"
 #include <gsub/eval/reference_kernel.hpp>
 
+#include <cmath>
+#include <limits>
+
 namespace reference_kernel_test {
 
 using namespace gsub;
@@ -71,6 +74,26 @@ TEST_CASE("the fast convolution is the convolution, for every window, grouping, 
                 to_string(attribute_value{a.dilations}));
         check<ops::conv>(a, operands);
     }
+}
+
+TEST_CASE("weights that are no finite numbers meet the image, not its padding") {
+    auto const infinite = std::numeric_limits<float>::infinity();
+    for (float const special : {infinite, -infinite, std::numeric_limits<float>::quiet_NaN()})
+        for (std::int64_t const group : {1, 2}) {
+            attributes_of<ops::conv> a;
+            a.group = group, a.strides = a.dilations = {1, 1}, a.pads = {1, 2, 1, 0};
+            auto const x = normal({1, 4, 5, 6}, 1);
+            auto weights = normal({4, 4 / group, 3, 3}, 2);
+            weights.mutable_data<float>()[7] = special;
+            auto const fast = compute::one<ops::conv>(a, {x, weights}),
+                       meaning = compute::one<ops::conv>(a, {x, weights}, {.fast_kernels = false});
+            auto const got = fast.data<float>(), want = meaning.data<float>();
+            CAPTURE(special, group);
+            for (std::size_t i = 0; i < want.size(); ++i) {
+                CHECK(std::isnan(got[i]) == std::isnan(want[i]));
+                if (!std::isnan(want[i])) CHECK((got[i] == want[i] || std::abs(got[i] - want[i]) < 1e-4f));
+            }
+        }
 }
 
 TEST_CASE("large convolutions, which are cut into pieces for threads, are the same") {

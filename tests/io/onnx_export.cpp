@@ -277,6 +277,57 @@ TEST_CASE("metadata, functions and the graph's name are kept") {
     CHECK(again.info().functions == g.info().functions);
 }
 
+// z = if flag then w + x else (if flag then x else w), with a weight in each branch, a captured output and an inner If.
+w::model nested_choice() {
+    w::model inner_yes, inner_no, yes, no, m;
+    inner_yes.out("x");
+    inner_no.weight(w::floats("w", {2}, {5, 6})).out("w");
+    yes.weight(w::floats("t", {2}, {1, 2})).add("Add", {"t", "r"}, {"sum"}).out("sum");
+    no.add("If", {"flag"}, {"inner"},
+           {w::graph("then_branch", inner_yes.graph()), w::graph("else_branch", inner_no.graph())})
+        .add("Mul", {"inner", "big"}, {"product"})
+        .out("product");
+    return m.in("x", {2})
+        .in("flag", {}, w::boolean)
+        .weight(w::floats("big", {100, 2}, std::vector<float>(200, 3)))
+        .add("Relu", {"x"}, {"r"})
+        .add("If", {"flag"}, {"z"}, {w::graph("then_branch", yes.graph()), w::graph("else_branch", no.graph())})
+        .out("z");
+}
+
+TEST_CASE("a module is written with its branches as subgraphs, and read again it is the same") {
+    auto const table = table_of<io::onnx_row, standard_ops>();
+    auto const read = [&](std::string const& text) {
+        return io::load_onnx_module(model_checks::bytes_of(text), dialect::of<standard_ops>(), table).value();
+    };
+    auto const m = read(nested_choice().text());
+    CHECK(m.functions().size() == 5);
+    for (std::int64_t const opset : {0, 11, 13, 21}) {
+        auto const text = io::to_onnx(m, table, {.opset = opset}).value();
+        auto const again = read(text);
+        CHECK(again.functions().size() == 5);
+        for (bool const flag : {false, true}) {
+            auto const inputs = std::array{tensor::from<float>({2}, {-1, 4}), tensor::scalar(flag)};
+            auto const meaning = table_of<eval_row, standard_ops>();
+            auto const a = evaluate_module(m, meaning, inputs).value().at(0),
+                       b = evaluate_module(again, meaning, inputs).value().at(0);
+            CHECK(a.hash() == b.hash());
+        }
+        CHECK(io::to_onnx(again, table, {.opset = opset}).value().size() == text.size());
+    }
+    CHECK_FALSE(io::to_onnx(m, table, {.opset = 10})); // the branches give different shapes
+}
+
+TEST_CASE("a graph with an If and without its module is refused at export") {
+    auto const table = table_of<io::onnx_row, standard_ops>();
+    auto const m =
+        io::load_onnx_module(model_checks::bytes_of(nested_choice().text()), dialect::of<standard_ops>(), table)
+            .value();
+    auto const r = io::to_onnx(m.find("main")->body, table);
+    REQUIRE_FALSE(r);
+    CHECK(r.error().message().find("save the module") != std::string::npos);
+}
+
 TEST_CASE("named and unknown dimensions are written as such") {
     graph g;
     graph_builder b{g};

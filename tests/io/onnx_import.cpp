@@ -283,6 +283,116 @@ TEST_CASE("values that subgraphs capture are operands of their node and keep the
     CHECK(v.message.find("a subgraph reads value \"relu\", which does not exist") != std::string::npos);
 }
 
+result<gsub::module> module_of(w::model const& m, io::load_options const& options = {}) {
+    return io::load_onnx_module(model_checks::bytes_of(m.text()), dialect::of<standard_ops>(),
+                                table_of<io::onnx_row, standard_ops>(), options);
+}
+
+// y = if the condition `of` then squeeze(x, its last axis) else identity(x), as exporters write it.
+w::model squeezing(std::vector<w::size> const& x, std::string const& of = "one") {
+    w::model yes, no, m;
+    m.opset = 11;
+    yes.add("Squeeze", {"x"}, {"squeezed"}, {w::integer_list("axes", {-1})}, "squeeze").out("squeezed");
+    no.add("Identity", {"x"}, {"same"}, {}, "identity").out("same");
+    return m.in("x", x)
+        .in("flag", {}, w::boolean)
+        .weight(w::integers("last", {-1}))
+        .weight(w::integers("number", {1}))
+        .add("Shape", {"x"}, {"sizes"})
+        .add("Gather", {"sizes", "last"}, {"size"})
+        .add("Equal", {"size", "number"}, {"one"})
+        .add("If", {of}, {"y"}, {w::graph("then_branch", yes.graph()), w::graph("else_branch", no.graph())}, "choice")
+        .out("y");
+}
+
+TEST_CASE("an If whose condition follows from the sizes is the branch taken; the other is not looked at") {
+    auto const one = loaded(squeezing({2, 1})), three = loaded(squeezing({2, 3}));
+    CHECK(to_string(one.type(one.output(0))) == "f32[2]");
+    CHECK(to_string(three.type(three.output(0))) == "f32[2,3]"); // where squeezing would be wrong
+    for (auto const* g : {&one, &three}) {
+        CHECK(model_checks::count<ops::opaque>(*g) == 0);
+        CHECK(model_checks::count<ops::if_else>(*g) == 0);
+        CHECK(model_checks::count<ops::gather>(*g) == 0);
+        CHECK(g->info().output_names == std::vector<std::string>{"y"});
+    }
+    CHECK(one.sources(one.output(0).node) == std::vector<std::string>{"squeeze"});
+    CHECK(module_of(squeezing({2, 1})).value().functions().size() == 1);
+}
+
+TEST_CASE("an If of unknown condition is opaque in a graph and calls two functions in a module") {
+    for (auto const& m : {squeezing({2, 1}, "flag"), squeezing({2, "n"})}) {
+        auto const g = loaded(m);
+        CHECK(model_checks::count<ops::opaque>(g) == 1);
+        auto const functions = module_of(m).value();
+        REQUIRE(functions.functions().size() == 3);
+        auto const& main = functions.find("main")->body;
+        CHECK(check(main, stage::imported).empty());
+        auto const n = main.output(0).node;
+        REQUIRE(main.is<ops::if_else>(n));
+        CHECK(main.operand_count(n) == 2); // the condition and x
+        CHECK(main.type({n, 0}).element == dtype::f32);
+        CHECK_FALSE(main.type({n, 0}).ranked);
+    }
+    auto const m = module_of(squeezing({2, 1}, "flag")).value();
+    for (bool const flag : {false, true}) {
+        auto const x = tensor::from<float>({2, 1}, {1, 2});
+        auto const y =
+            evaluate_module(m, table_of<eval_row, standard_ops>(), std::array{x, tensor::scalar(flag)}).value();
+        CHECK(y.at(0).hash() == (flag ? x.reshaped(ints{2}) : x).hash());
+    }
+}
+
+TEST_CASE("faults in a branch are told with the branch's node, and so is a missing branch") {
+    auto const refused = [](std::string const& then_branch, std::string_view words) {
+        w::model m;
+        m.in("x", {2}).in("flag", {}, w::boolean).out("y");
+        w::texts attributes{w::graph("else_branch", w::model{}.add("Relu", {"x"}, {"b"}).out("b").graph())};
+        if (!then_branch.empty()) attributes.push_back(w::graph("then_branch", then_branch));
+        m.add("If", {"flag"}, {"y"}, attributes, "choice");
+        auto const v = verdict_of(module_of(m));
+        INFO(v.message);
+        CHECK(v.code == static_cast<int>(error_code::invalid_input));
+        CHECK(v.message.find(words) != std::string::npos);
+        CHECK(v.message.find("choice") != std::string::npos);
+    };
+    refused({}, "a branch is missing");
+    refused(w::model{}.add("Concat", {"x"}, {"a"}, {}, "joined").out("a").graph(),
+            "in a branch, Concat-13 \"joined\": no axis");
+    refused(w::model{}.add("Relu", {"x"}, {"a"}).out("a").out("x").graph(), "a branch gives 2");
+    refused(w::model{}.in("z", {2}).add("Relu", {"z"}, {"a"}).out("a").graph(), "it takes none");
+    refused(w::model{}.add("Cast", {"x"}, {"a"}, {w::integer("to", 7)}).out("a").graph(),
+            "element types must be equal");
+    refused(w::model{}.add("Relu", {"nowhere"}, {"a"}).out("a").graph(), "does not exist");
+}
+
+TEST_CASE("branches within branches are functions too, on a small stack, and no more than the limit") {
+    auto const around = [](std::string const& inner, int level) {
+        w::model m;
+        auto const y = message({"y", level});
+        return m
+            .add("If", {"c"}, {y},
+                 {w::graph("then_branch", inner), w::graph("else_branch", w::model{}.out("c").graph())})
+            .out(y)
+            .graph();
+    };
+    auto core = w::model{}.add("Not", {"c"}, {"y0"}).out("y0").graph();
+    for (int level = 1; level < 60; ++level) core = around(core, level);
+    w::model m;
+    m.in("c", {}, w::boolean)
+        .add("If", {"c"}, {"y"}, {w::graph("then_branch", core), w::graph("else_branch", w::model{}.out("c").graph())})
+        .out("y");
+    small_stack::run([&] {
+        auto const read = module_of(m).value();
+        CHECK(read.functions().size() == 121);
+        auto const y =
+            evaluate_module(read, table_of<eval_row, standard_ops>(), std::array{tensor::scalar(true)}).value();
+        CHECK_FALSE(y.at(0).data<bool>()[0]);
+    });
+    io::load_options few;
+    few.limits.max_functions = 100;
+    CHECK(says(verdict_of(module_of(m, few)), error_code::unsupported, "more than 100 functions"));
+}
+
 TEST_CASE("nodes that lead to no output are left out and noted") {
     auto m = mixed();
     m.add("Relu", {"x"}, {"unused"}).add("Unheard", {"unused"}, {"of"});

@@ -117,7 +117,7 @@ TEST_CASE("each limit that a model exceeds gives `not supported` and names the l
     for (int i = 0; i < 5; ++i) many.in(message({"x", i}), {1});
     both(many, {.max_nodes = 5}, "more than 5 declared values");
     w::model deep;
-    deep.in("x", {2}, w::boolean).add("If", {"x"}, {"y"}, {w::graph("then_branch", nested_graph(3, "x"))}).out("y");
+    deep.in("x", {2}, w::boolean).add("Loop", {"x"}, {"y"}, {w::graph("body", nested_graph(3, "x"))}).out("y");
     both(deep, {.max_depth = 3}, "nested more than 3 deep");
     both(deep, {.max_nodes = 3}, "more than 3 nodes in subgraphs");
     CHECK(model_checks::read(deep, {.limits = {.max_nodes = 4, .max_depth = 4}}));

@@ -1,6 +1,7 @@
 #include "io/model_checks.hpp"
 #include "ir/random_graph.hpp"
 #include <gsub/eval/fold.hpp>
+#include <gsub/ir/text.hpp>
 
 namespace {
 
@@ -42,6 +43,9 @@ std::string scalar(float v) {
 std::string flag(bool v) {
     return w::raw_tensor("", w::boolean, {}, std::string(1, static_cast<char>(v)));
 }
+std::string byte_of(int type, int v) {
+    return w::raw_tensor("", type, {}, std::string(1, static_cast<char>(v)));
+}
 using w::integer;
 using w::integer_list;
 using w::real;
@@ -63,6 +67,16 @@ std::vector<same_meaning> const& equal_forms() {
           {"Clip", 11, {}, {scalar(0), scalar(6)}},
           {"Clip", 13, {}, {scalar(0), scalar(6)}}}},
         {{2, 3}, {{"Clip", 6, {real("max", 1)}}, {"Clip", 12, {}, {"", scalar(1)}}}},
+        {{2, 3},
+         {{"QuantizeLinear", 10, {}, {scalar(0.5f)}},
+          {"QuantizeLinear", 13, {integer("axis", 0)}, {scalar(0.5f)}},
+          {"QuantizeLinear", 21, {integer("axis", 7), integer("output_dtype", w::u8)}, {scalar(0.5f)}}}},
+        {{2, 3},
+         {{"QuantizeLinear", 13, {}, {scale_of_three}},
+          {"QuantizeLinear", 19, {integer("axis", -1), integer("saturate", 1)}, {scale_of_three}}}},
+        {{2, 3},
+         {{"QuantizeLinear", 10, {}, {scalar(0.5f), byte_of(w::i8, 0)}},
+          {"QuantizeLinear", 21, {integer("output_dtype", w::i8)}, {scalar(0.5f)}}}},
         {{2, 3}, {{"Clip", 6}, {"Clip", 13}, {"Clip", 13, {}, {"", ""}}}},
         {{4, 6},
          {{"Split", 7, {integer("axis", 1), integer_list("split", {2, 4})}, {}, 2},
@@ -120,6 +134,13 @@ std::vector<same_meaning> const& equal_forms() {
           {"Identity", 13}}},
         {{2, 3}, {{"Pow", 7, {}, {scalar(2)}}, {"Pow", 15, {}, {scalar(2)}}}},
         {{2, 3}, {{"Elu", 7}, {"Elu", 21, {real("alpha", 1)}}}},
+        {{2, 1}, {{"Expand", 8, {}, {list({4, 1, 3})}}, {"Expand", 13, {}, {list({4, 1, 3})}}}},
+        {{2, 3}, {{"Equal", 11, {}, {scalar(1)}}, {"Equal", 13, {}, {scalar(1)}}, {"Equal", 19, {}, {scalar(1)}}}},
+        {{2, 3}, {{"Less", 7, {}, {scalar(1)}}, {"Less", 9, {}, {scalar(1)}}, {"Less", 13, {}, {scalar(1)}}}},
+        {{2, 3}, {{"GreaterOrEqual", 12, {}, {scalar(1)}}, {"GreaterOrEqual", 16, {}, {scalar(1)}}}},
+        {{2, 3}, {{"IsNaN", 9}, {"IsNaN", 13}, {"IsNaN", 20}}},
+        {{2, 3},
+         {{"IsInf", 10}, {"IsInf", 10, {integer("detect_negative", 1), integer("detect_positive", 1)}}, {"IsInf", 20}}},
         {{2, 3}, {{"LeakyRelu", 7, {real("alpha", 0.01f)}}, {"LeakyRelu", 16}}},
         {{2, 3},
          {{"LayerNormalization", 17, {}, {scale_of_three}},
@@ -535,6 +556,86 @@ TEST_CASE("a required operand that is left out is refused for every operator, no
     }
 }
 
+TEST_CASE("what comparisons of each element type are written in is the oldest set that has them") {
+    struct {
+        char const* op;
+        dtype element;
+        std::int64_t opset;
+    } const cases[] = {{"Equal", dtype::i64, 7},        {"Equal", dtype::boolean, 7},    {"Equal", dtype::f32, 11},
+                       {"Equal", dtype::bf16, 13},      {"Less", dtype::f32, 7},         {"Less", dtype::i64, 9},
+                       {"LessOrEqual", dtype::f32, 12}, {"LessOrEqual", dtype::bf16, 16}};
+    for (auto const& c : cases) {
+        INFO(c.op << " of " << to_string(c.element));
+        graph g;
+        graph_builder b{g};
+        auto const x = b.input(c.element, {2}, "x"), y = b.input(c.element, {2}, "y");
+        auto const row = find_row(g.operators().ops, {}, c.op).value();
+        b.outputs({b.emit(row, {}, std::array{x, y})});
+        CHECK(io::to_onnx(g, {.opset = c.opset}));
+        if (c.opset > 7) CHECK_FALSE(io::to_onnx(g, {.opset = c.opset - 1}));
+    }
+}
+
+TEST_CASE("a range of numbers that are known is a constant, whatever their type") {
+    auto const number = [](std::string const& name, float v) { return w::floats(name, {}, {v}); };
+    w::model m;
+    m.weight(number("a", 0)).weight(number("b", 1)).weight(number("c", 0.25f));
+    m.add("Range", {"a", "b", "c"}, {"y"}).out("y");
+    auto const g = loaded(m);
+    REQUIRE(g.is<ops::constant>(g.output(0).node));
+    CHECK(g.constant_data(g.output(0).node).hash() == tensor::from<float>({4}, {0, 0.25f, 0.5f, 0.75f}).hash());
+}
+
+TEST_CASE("quantized operators come back from text and from a file, of the oldest set that has their form") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {2, 4, 5, 5}, "x"), m = b.input(dtype::f32, {4, 3}, "m");
+    auto const constant = [&](ints const& dims, dtype element, double first) {
+        auto t = tensor::uninitialized(dtype::f64, dims);
+        for (auto& v : t.mutable_data<double>()) v = first++;
+        return b.constant(t.converted_to(element));
+    };
+    auto const one = constant({}, dtype::f32, 1), zero = constant({}, dtype::u8, 100);
+    auto const q = b.add<ops::quantize>(x, one, zero), qm = b.add<ops::quantize>(m, one, zero);
+    integer_window w;
+    w.strides = w.dilations = {1, 1}, w.pads = {1, 0, 1, 0}, w.group = 2;
+    auto const weight = constant({6, 2, 3, 2}, dtype::i8, -30), other = constant({3, 7}, dtype::i8, -3);
+    auto const scales = constant({6}, dtype::f32, 1), zeros = constant({6}, dtype::i8, -2);
+    auto const flat = constant({}, dtype::i8, 3);
+    b.outputs({b.add<ops::conv_integer>(w, {q, weight, zero, zeros}),
+               b.add<ops::qlinear_conv>(w, {q, one, zero, weight, scales, zeros, one, flat}),
+               b.add<ops::mat_mul_integer>(qm, other, zero, flat),
+               b.add<ops::qlinear_mat_mul>({}, {qm, one, zero, other, one, flat, one, zero})});
+    auto const trip = [](graph const& from, std::int64_t opset) {
+        CHECK_FALSE(io::to_onnx(from, {.opset = opset - 1}));
+        auto const again = loaded(model_checks::written(from, {.opset = opset}));
+        CHECK(again.hash() == from.hash());
+        CHECK(model_checks::same_outputs(again, from));
+        CHECK(parse_graph<standard_ops>(to_text(from)).value().hash() == from.hash());
+    };
+    trip(g, 10);
+    auto const along = [&](scale_attributes const& a, ints const& dims, dtype real, dtype element, std::int64_t opset) {
+        graph h;
+        graph_builder c{h};
+        auto const y = c.input(real, {3, 4}, "x");
+        auto const s =
+            c.constant(tensor::from<double>(dims, std::vector<double>(static_cast<std::size_t>(product(dims)), 0.5))
+                           .converted_to(real));
+        auto const z = c.constant(tensor::zeros(element, dims));
+        c.outputs({c.add<ops::dequantize>(a, {c.add<ops::quantize>(a, {y, s, z}), s, z})});
+        trip(h, opset);
+    };
+    along({}, {}, dtype::f32, dtype::i8, 10);
+    along({}, {4}, dtype::f32, dtype::i8, 13);
+    along({.axis = 0}, {3}, dtype::f32, dtype::u8, 13);
+    along({}, {}, dtype::f16, dtype::u8, 19);
+    along({}, {}, dtype::f32, dtype::i16, 21);
+    along({.block_size = 3}, {3, 2}, dtype::f32, dtype::i8, 21);
+    // A zero point that is an 8-bit float is foreign, and its reader with it.
+    auto const foreign = loaded(model_of({"QuantizeLinear", 19, {}, {scalar(1), byte_of(17, 0)}}, {2, 3}));
+    CHECK(model_checks::count<ops::opaque>(foreign) == 2);
+}
+
 TEST_CASE("what gsub does not compute stays as it is, with the reason") {
     one_node const kept[] = {
         {"Dropout", 13, {}, {scalar(0.5f), flag(true)}},
@@ -547,6 +648,7 @@ TEST_CASE("what gsub does not compute stays as it is, with the reason") {
         {"LayerNormalization", 17, {integer("stash_type", 10)}, {scale_of_three}},
         {"LayerNormalization", 16, {}, {scale_of_three}},
         {"Gelu", 19},
+        {"QuantizeLinear", 21, {integer("output_dtype", 22)}, {scalar(1)}}, // a 4-bit integer
     };
     for (auto const& n : kept) {
         INFO(n.op << "-" << n.opset);

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include <gsub/ir/builder.hpp>
+#include <gsub/ir/legality.hpp>
 #include <gsub/ir/module.hpp>
 #include <gsub/ir/text.hpp>
 
@@ -266,6 +267,153 @@ TEST_CASE("a deep chain of calls is inlined into a chain of nodes") {
     m.add(name(depth), once<ops::relu>());
     auto const flat = m.inlined(name(0)).value();
     CHECK(flat.size() == depth + 3); // a relu each, the input and the results node
+}
+
+// Both of `x`; the second is longer by a row.
+gsub::module of_two_branches() {
+    gsub::module m;
+    m.add("yes", once<ops::relu>());
+    m.add("no", unary([](graph&, graph_builder& b, value_id x) { return b.add<ops::concat>({}, {x, x}); }));
+    return m;
+}
+// main(flag, x) = if flag then m.yes(x) else m.no(x), with the condition known where `flag` is.
+any_graph branching(gsub::module const& m, std::optional<bool> flag, std::string const& yes = "yes",
+                    std::string const& no = "no") {
+    graph g;
+    graph_builder b{g};
+    auto const c = flag ? b.constant(tensor::scalar(*flag)) : b.input(dtype::boolean, {}, "flag");
+    auto const x = b.input(dtype::f32, {2, 3}, "x");
+    b.outputs({b.add<ops::tanh>(value_id{add_if(g, m, c, yes, no, {&x, 1}), 0})}, {"y"});
+    return g;
+}
+
+TEST_CASE("a result of an If has the type that both branches are an instance of") {
+    auto m = of_two_branches();
+    auto const result = [&] {
+        graph g;
+        graph_builder b{g};
+        auto const c = b.input(dtype::boolean, {}, "c"), x = b.input(dtype::f32, {2, 3}, "x");
+        return to_string(g.type({add_if(g, m, c, "yes", "no", {&x, 1}), 0}));
+    };
+    CHECK(result() == "f32[?,3]");
+    m.add("no", once<ops::tanh>());
+    CHECK(result() == "f32[2,3]");
+    m.add("no", unary([](graph&, graph_builder& b, value_id x) { return b.add<ops::flatten>({.axis = 2}, {x}); }));
+    CHECK(result() == "f32[?,?]");
+    m.add("no", unary([](graph&, graph_builder& b, value_id x) { return b.add<ops::squeeze>({.axes = {}}, {x}); }));
+    CHECK(result() == "f32[2,3]");
+    m.add("no", unary([](graph&, graph_builder& b, value_id x) { return b.add<ops::unsqueeze>({.axes = {0}}, {x}); }));
+    CHECK(result() == "f32[*]");
+}
+
+TEST_CASE("an If that does not fit its branches is refused") {
+    auto m = of_two_branches();
+    graph g;
+    graph_builder b{g};
+    auto const c = b.input(dtype::boolean, {}, "c"), x = b.input(dtype::f32, {2, 3}, "x");
+    auto const reason = [&](value_id condition, std::string_view no, std::span<value_id const> operands) {
+        auto const r = capture([&] { return add_if(g, m, condition, "yes", no, operands); });
+        return r ? std::string{} : r.error().message();
+    };
+    m.add("integer",
+          unary([](graph&, graph_builder& k, value_id v) { return k.add<ops::cast>({.to = dtype::i64}, {v}); }));
+    m.add("two", [] {
+        graph two;
+        graph_builder k{two};
+        auto const v = k.input(dtype::f32, {2, 3}, "x");
+        k.outputs({v, v});
+        return two;
+    }());
+    CHECK(reason(x, "no", {&x, 1}).find("it takes one truth value") != std::string::npos);
+    CHECK(reason(c, "absent", {&x, 1}).find("does not exist") != std::string::npos);
+    CHECK(reason(c, "no", {}).find("0 operands for 1 inputs") != std::string::npos);
+    CHECK(reason(c, "no", {&c, 1}).find("has type bool[]") != std::string::npos);
+    CHECK(reason(c, "integer", {&x, 1}).find("element types must be equal") != std::string::npos);
+    CHECK(reason(c, "two", {&x, 1}).find("must give as many") != std::string::npos);
+    CHECK(reason(c, "no", {&x, 1}).empty());
+}
+
+TEST_CASE("an If of known condition is the branch taken, by inlining the module or in place") {
+    for (bool const flag : {false, true}) {
+        CAPTURE(flag);
+        auto m = of_two_branches();
+        m.add("main", branching(m, flag));
+        auto expected = m;
+        expected.add("main", unary([&](graph& g, graph_builder& b, value_id x) {
+                         return b.add<ops::tanh>(value_id{add_call(g, m, flag ? "yes" : "no", {&x, 1}), 0});
+                     }));
+        auto const wanted = expected.inlined().value();
+        auto in_place = m;
+        CHECK(inline_known_branches(in_place) == 1);
+        CHECK(inline_known_branches(in_place) == 0);
+        for (auto const& g : {m.inlined().value(), in_place.inlined().value()})
+            for (auto n : g.order()) CHECK_FALSE(g.is<ops::if_else>(n));
+        auto const operators = [](any_graph const& g) {
+            std::vector<std::string_view> names;
+            for (auto n : g.order()) names.push_back(g.op(n).name);
+            return names;
+        };
+        auto flat = m.inlined().value();
+        flat.erase_dead(); // the condition
+        CHECK(operators(flat) == operators(wanted));
+        CHECK(operators(in_place.inlined().value()) == operators(wanted));
+        CHECK(check(in_place.find("main")->body, stage::scheduled).empty());
+    }
+}
+
+TEST_CASE("an If of unknown condition stays, and its branches are at hand") {
+    auto m = of_two_branches();
+    m.add("main", branching(m, {}));
+    auto const flat = m.inlined().value();
+    CHECK(flat == m.find("main")->body);
+    auto const branches = m.branches(flat).value();
+    REQUIRE(branches.size() == 2);
+    CHECK(branches.at("yes") == m.find("yes")->body);
+    auto copy = m.find("main")->body;
+    for (auto n : std::vector<node_id>(copy.order().begin(), copy.order().end())) CHECK_FALSE(inline_call(copy, m, n));
+}
+
+TEST_CASE("a module's hash depends on what its branches compute and not on their names") {
+    auto m = of_two_branches();
+    m.add("main", branching(m, {}));
+    auto renamed = of_two_branches();
+    renamed.add("a", m.find("yes")->body);
+    renamed.add("b", m.find("no")->body);
+    renamed.add("main", branching(renamed, {}, "a", "b"));
+    CHECK(m.hash().value() == renamed.hash().value());
+    renamed.add("b", once<ops::sigmoid>());
+    renamed.add("main", branching(renamed, {}, "a", "b"));
+    CHECK_FALSE(m.hash().value() == renamed.hash().value());
+    renamed.add("b", m.find("no")->body);
+    renamed.add("main", branching(renamed, {}, "b", "a")); // the other way round
+    CHECK_FALSE(m.hash().value() == renamed.hash().value());
+}
+
+TEST_CASE("a module with branches survives its text") {
+    auto m = of_two_branches();
+    m.add("main", branching(m, {}));
+    auto const text = to_text(m);
+    auto const back = parse_module(text, standard);
+    REQUIRE(back);
+    CHECK(to_text(*back) == text);
+    CHECK(back->hash().value() == m.hash().value());
+}
+
+TEST_CASE("recursion through a branch is refused") {
+    auto m = of_two_branches();
+    m.add("main", branching(m, {}));
+    m.add("yes", [&] {
+        auto g = branching(m, true);
+        return g;
+    }());
+    m.add("main", unary([&](graph& g, graph_builder&, value_id x) {
+              return value_id{add_call(g, m, "no", {&x, 1}), 0};
+          }));
+    m.add("no", branching(m, false)); // calls "no" under the name of its own branch
+    CHECK(m.inlined("no").error().message().find("calls itself") != std::string::npos);
+    auto const refused = capture([&] { return inline_known_branches(m); });
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message().find("calls itself") != std::string::npos);
 }
 
 } // namespace module_test

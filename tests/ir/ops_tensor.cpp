@@ -358,4 +358,65 @@ TEST_CASE("settings that come as operands must be vectors of integers") {
     CHECK(infers<ops::reshape>({}, {"f32[4]", "?[*]"}) == "f32[*]");
 }
 
+TEST_CASE("an expansion has the dimensions of its operand broadcast against the shape, in either form") {
+    random_stream r{3};
+    for (int i = 0; i < 300; ++i) {
+        ints own, wanted;
+        for (auto n = r.below(4); n-- > 0;) own.push_back(static_cast<std::int64_t>(1 + r.below(3)));
+        for (auto n = r.below(4); n-- > 0;) wanted.push_back(static_cast<std::int64_t>(1 + r.below(3)));
+        auto const as_shape = [](ints const& sizes) {
+            shape s;
+            for (auto v : sizes) s.push_back(dim{v});
+            return s;
+        };
+        auto const both = broadcast(as_shape(own), as_shape(wanted));
+        auto const x = to_string(tensor_type{dtype::f32, as_shape(own)});
+        auto const by_attribute = infers<ops::expand>({.shape = wanted}, {x});
+        CHECK(by_attribute == infers<ops::expand>({x, i64_vector(wanted)}));
+        if (both)
+            CHECK(by_attribute == to_string(tensor_type{dtype::f32, *both}));
+        else
+            CHECK(says(by_attribute, "does not broadcast"));
+    }
+    CHECK(infers<ops::expand>({"f32[1,3]", "i64[2]{n,1}"}) == "f32[n,3]");
+    CHECK(infers<ops::expand>({"f32[3]", "i64[2]"}) == "f32[?,3]");
+    CHECK(infers<ops::expand>({"f32[3]", "i64[?]"}) == "f32[*]");
+    CHECK(infers<ops::expand>({.shape = {3}}, {"i64[]{n}"}) == "i64[3]{n,n,n}");
+    CHECK(says(infers<ops::expand>({.shape = {-1}}, {"f32[3]"}), "sizes must be >= 0"));
+    CHECK(says(infers<ops::expand>({.shape = {largest / 4, 1}}, {"f32[8]"}), "more than 2^62"));
+}
+
+TEST_CASE("the length of a range is that of counting, also at the ends of the integers") {
+    for (std::int64_t start = -4; start <= 4; ++start)
+        for (std::int64_t limit = -4; limit <= 4; ++limit)
+            for (std::int64_t delta = -3; delta <= 3; ++delta) {
+                CAPTURE(start, limit, delta);
+                if (delta == 0) {
+                    CHECK_FALSE(range_length(start, limit, delta));
+                    continue;
+                }
+                std::int64_t count = 0;
+                ints counted;
+                for (auto at = start; delta > 0 ? at < limit : at > limit; at += delta) ++count, counted.push_back(at);
+                CHECK(range_length(start, limit, delta) == count);
+                auto const number = [](std::int64_t v) { return message({"i64[]{", v, "}"}); };
+                CHECK(infers<ops::range>({number(start), number(limit), number(delta)}) == i64_vector(counted));
+            }
+    CHECK(range_length(least, largest, largest) == 3);
+    CHECK(range_length(largest, least, least) == 2);
+    CHECK(range_length(least, largest, std::int64_t{1} << 62) == 4);
+    CHECK_FALSE(range_length(least, largest, 1));
+}
+
+TEST_CASE("a range whose numbers are not known has as many elements as a named size, or any number") {
+    CHECK(infers<ops::range>({"i64[]{0}", "i64[]{n}", "i64[]{1}"}) == "i64[n]");
+    CHECK(infers<ops::range>({"i64[]{1}", "i64[]{n}", "i64[]{1}"}) == "i64[?]");
+    CHECK(infers<ops::range>({"f32[]", "f32[]", "f32[]"}) == "f32[?]");
+    CHECK(infers<ops::range>({"i64[]{0}", "i64[]{100}", "i64[]{1}"}) == "i64[100]"); // too many to follow
+    CHECK(infers<ops::range>({"i64[]{0}", "i64[]{n}", "i64[]{0}"}) == "error: delta 0");
+    CHECK(says(infers<ops::range>({"i64[]", "i32[]", "i64[]"}), "three numbers of one type"));
+    CHECK(says(infers<ops::range>({"bool[]", "bool[]", "bool[]"}), "three numbers of one type"));
+    CHECK(says(infers<ops::range>({"i64[2]", "i64[]", "i64[]"}), "three numbers of one type"));
+}
+
 } // namespace ops_tensor_test

@@ -108,7 +108,7 @@ private:
     }
 
     void step() {
-        switch (r_.below(32)) {
+        switch (r_.below(34)) {
         case 0:
             return convolve();
         case 1: {
@@ -214,6 +214,10 @@ private:
             keep(b_.add<ops::squeeze>({}, {y, numbers({0})}));
             return keep(b_.add<ops::reshape>({}, {x, b_.add<ops::shape>({.start = 1}, {y})}));
         }
+        case 31:
+            return choose();
+        case 32:
+            return repeat();
         case 28:
             return unary();
         case 29:
@@ -348,6 +352,47 @@ private:
         auto const x = any();
         keep(b_.add<ops::add>(x, b_.add<ops::fill>({.shape = dims(x), .value = 0.25}, std::span<value_id const>{})));
         keep(b_.add<ops::fill>({.value = 0.5}, {b_.add<ops::shape>({}, {x})}));
+    }
+
+    // Truth values that rounding does not change.
+    value_id condition(ints const& d) {
+        switch (r_.below(8)) {
+        case 0:
+            return b_.add<ops::less>(weight(d), weight(d));
+        case 1:
+            return b_.add<ops::less_or_equal>(weight(d), b_.constant(tensor::scalar(0.0f)));
+        case 2:
+            return b_.add<ops::greater>(weight(d), weight(d));
+        case 3:
+            return b_.add<ops::greater_or_equal>(b_.constant(tensor::scalar(0.5f)), weight(d));
+        case 4:
+            return b_.add<ops::equal>(b_.add<ops::relu>(weight(d)), b_.constant(tensor::scalar(0.0f)));
+        case 5:
+            return b_.add<ops::is_nan>(b_.add<ops::log>(weight(d)));
+        case 6:
+            return b_.add<ops::is_inf>({.positive = false}, {b_.add<ops::log>(b_.add<ops::relu>(weight(d)))});
+        default:
+            return b_.add<ops::logical_not>(condition(d));
+        }
+    }
+    void choose() {
+        auto const [x, y] = broadcast_pair();
+        auto const d = dims(y);
+        auto const a = condition(d), b = condition(d);
+        auto const which = r_.below(3);
+        auto const both = which == 0   ? b_.add<ops::logical_and>(a, b)
+                          : which == 1 ? b_.add<ops::logical_or>(a, b)
+                                       : b_.add<ops::logical_xor>(a, b);
+        keep(b_.add<ops::where>(both, x, y));
+        keep(b_.add<ops::cast>({}, {both}));
+    }
+    void repeat() {
+        auto const x = any();
+        ints to{2};
+        to.append(dims(x));
+        keep(r_.below(2) ? b_.add<ops::expand>({.shape = to}, {x}) : b_.add<ops::expand>({}, {x, numbers(to)}));
+        auto const at = [&](std::int64_t v) { return b_.constant(tensor::scalar(v)); };
+        keep(b_.add<ops::cast>({}, {b_.add<ops::range>(at(pick(-3, 3)), at(pick(4, 9)), at(pick(1, 3)))}));
     }
 
     // Keeps the numbers of a long chain of products small.

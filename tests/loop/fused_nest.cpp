@@ -68,4 +68,28 @@ TEST_CASE("what cannot be shared is refused") {
     CHECK_FALSE(refuses(serial, quotients(5, same, false), 1));
 }
 
+TEST_CASE("a rescue follows a check, over the same buffers, and has loops of its own, none parallel") {
+    auto const made = [](bool checked, bool parallel, std::int64_t rows) {
+        loop::expression_builder e{"copy"};
+        auto const i = e.spatial("i", rows), j = e.spatial("j", 8);
+        auto const x = e.input("x", {rows, 8}), y = e.output("y", {rows, 8});
+        if (checked) e.check(e.at(x, {i, j}), {i});
+        schedule plan{e.store(y, {i, j}, e.at(x, {i, j}))};
+        if (parallel) plan.parallel(plan.loop_of("i"));
+        plan.vectorize(plan.loop_of("j"));
+        return plan.finish();
+    };
+    auto const refused = [](loop_nest first, loop_nest instead) {
+        fused_nest nest{std::move(first)};
+        try {
+            nest.rescue(std::move(instead));
+        } catch (error const& e) { return e.code() == error_code::usage && !nest.rescue(); }
+        return nest.rescue() == nullptr;
+    };
+    CHECK_FALSE(refused(made(true, true, 5), made(false, false, 5)));
+    CHECK(refused(made(false, true, 5), made(false, false, 5)));
+    CHECK(refused(made(true, true, 5), made(false, true, 5)));
+    CHECK(refused(made(true, true, 5), made(false, false, 4)));
+}
+
 } // namespace fused_nest_test

@@ -134,7 +134,8 @@ inline void run(tensor_expression const& e, arrays& data) {
             });
         }
         // All values before any is stored: one may be of what another replaces.
-        std::vector<std::pair<loop::access const*, double>> made{{&e.target, term(e, e.result, p, data, sum)}};
+        std::vector<std::pair<loop::access const*, double>> made;
+        if (holds(e.target_within, p)) made.emplace_back(&e.target, term(e, e.result, p, data, sum));
         for (auto const& s : e.also)
             if (holds(s.within, p)) made.emplace_back(&s.target, term(e, s.value, p, data, sum));
         for (auto const& [target, v] : made)

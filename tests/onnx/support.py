@@ -56,8 +56,11 @@ class Gsub:
             return {o["name"] for o in json.loads(report.read_text())["operators"]}
 
 
-def session(model):
+def session(model, as_written=False):
+    """`as_written`: nodes are computed one by one, as the file has them."""
     options = onnxruntime.SessionOptions()
+    if as_written:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     options.intra_op_num_threads = 2
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

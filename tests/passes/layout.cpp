@@ -167,6 +167,14 @@ TEST_CASE("N5: attributes and sources of the original stay as they were") {
         if (copy.is<ops::conv>(i)) CHECK(copy.display_name(i) == "stem");
 }
 
+TEST_CASE("N6: weights stay as they are, those of depthwise convolutions too: packing them is the kernel's business") {
+    net n;
+    attributes_of<ops::conv> a;
+    a.strides = {1, 1}, a.pads = {1, 1, 1, 1}, a.dilations = {1, 1}, a.group = 8;
+    auto const depthwise = n.b.add<ops::conv>(a, {n.image(), n.weight({8, 1, 3, 3}), n.weight({8})});
+    CHECK(altered(n, {n.conv(depthwise)}) == ">NCHW4c Conv' Conv' >");
+}
+
 TEST_CASE("the hook sees the operator, its attributes and types, and the machine") {
     net n;
     auto const y = n.conv(n.image(), 4);

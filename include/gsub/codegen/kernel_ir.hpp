@@ -68,7 +68,7 @@ struct limit {
     std::int64_t divisor = 1;
 };
 
-enum class node_kind : std::uint8_t { block, loop, part, branch };
+enum class node_kind : std::uint8_t { block, loop, part, branch, check };
 
 /// A piece of a kernel.
 struct node {
@@ -79,6 +79,8 @@ struct node {
     variable of = -1;              ///< part: `of / divisor % extent`
     std::int64_t divisor = 1, extent = 1;
     std::vector<loop::bound> conditions; ///< branch: all hold
+    reg checked = -1;                    ///< check: where it is not finite the kernel's rescue runs
+    std::vector<affine> arguments;       ///< check: of the rescue
     std::vector<node> body, otherwise;
 };
 
@@ -94,6 +96,8 @@ struct kernel {
     std::int32_t registers = 0;
     std::int32_t live = 0; ///< accumulators that are live at once
     std::vector<node> body;
+    std::vector<variable> rescue_parameters;
+    std::vector<node> rescue; ///< run by checks, with values for its parameters
 };
 
 /// Where a scratch buffer starts in the block of a thread, and the size of the block, in bytes; aligned to 64.

@@ -61,12 +61,19 @@ GSUB_LAZY [[nodiscard]] std::optional<winograd_config> choose_winograd(conv2d_sh
                                                                        winograd_options const& options = {});
 
 /// The stages of the kernel: transform of the input, products and transform of the output. Buffers as of `conv2d_nest`,
-/// but weights are `[OC/(v l), (m+2)^2, IC/l, l, v, l]` with v vectors, see `pack_winograd_weights`; then two scratch
-/// buffers. *Errors* throws `error`: `unsupported` for shapes to which it does not apply; `usage` for knobs that do
-/// not.
+/// but weights are `[OC/(v l), (m+2)^2 + 1, IC/l, l, v, l]` with v vectors, see `pack_winograd_weights`; then two
+/// scratch buffers. Where a pixel of a tile is not finite before the bias, or a sum on the way is not, the tile is
+/// computed anew for these output channels as a sum of products: NaN and infinities are where they are by definition,
+/// but for sums within 1e-5 of the largest float. *Errors* throws `error`: `unsupported` for shapes to which it does
+/// not apply; `usage` for knobs that do not.
 GSUB_LAZY [[nodiscard]] loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set);
 
+/// Whether weights are finite and small enough, 1e30 at most, to be transformed.
+GSUB_LAZY [[nodiscard]] bool winograd_holds(std::span<float const> weights) noexcept;
+
 /// Weights `[OC, IC, 3, 3]`, transformed in double, in the order that the kernel reads, channels filled up with zeros.
+/// The last of the (m + 2)^2 + 1 numbers of a filter has the signs of its nine weights as digits -1, 0, 1 to the base
+/// of three, the first weight's the lowest. *Requires* weights that `winograd_holds`.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
                                                                  std::span<float const> weights, isa const& set);
 

@@ -4,12 +4,15 @@
 #include <gsub/core/executor.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/eval/evaluate_fast.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
+#include <gsub/eval/evaluate_quantized.hpp>
 #include <gsub/eval/evaluate_reduce.hpp>
 #include <gsub/eval/evaluate_tensor.hpp>
 #include <gsub/eval/kernel.hpp>
 #include <gsub/eval/reference_kernel.hpp>
+#include <gsub/ir/module.hpp>
 #include <gsub/ir/ops.hpp>
 
 #include <limits>
@@ -42,8 +45,11 @@ struct eval_row {
     void (*move)(kernel_args&) = nullptr;
     void (*run)(kernel_args&) = nullptr;  ///< by `args.scalar`
     void (*fast)(kernel_args&) = nullptr; ///< for f32 and f64
+    /// Dimensions of result 0, where inference leaves them open, from the operands; nothing where there are none.
+    std::optional<ints> (*result_dims)(std::span<tensor const* const> operands) = nullptr;
     bool integers = false;
     bool any_scalar = false;
+    bool uninterpreted_in_field = false; ///< `move` means nothing there
 
     template <operation Op>
     static constexpr eval_row of() noexcept;
@@ -51,8 +57,8 @@ struct eval_row {
 
 /// Computes the outputs of a graph for inputs in signature order. Inputs may have any shape that their declared type
 /// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without a meaning here
-/// (opaque nodes, calls: inline the module first), `invalid_input` where sizes at run time contradict each other. With
-/// `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
+/// (opaque nodes, calls and `If`: see `evaluate_module`), `invalid_input` where sizes at run time contradict each
+/// other. With `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
 [[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
                                                          std::span<tensor const> inputs,
                                                          evaluate_options const& options = {});
@@ -63,6 +69,17 @@ template <class OpSet>
     return evaluate_graph(g, table_of<eval_row, OpSet>(), inputs, options);
 }
 
+/// Computes a function of a module, its calls and the branches of its `If` nodes that are taken. *Errors* as above and
+/// as `module::inlined`; `unsupported` where branches are nested more than `max_branch_depth` deep.
+[[nodiscard]] result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
+                                                          std::span<tensor const> inputs,
+                                                          evaluate_options const& options = {},
+                                                          std::string_view entry = "main");
+inline constexpr std::size_t max_branch_depth = 64;
+
+/// The operators of a module that the reference runtime cannot compute in what `entry` may call, one problem a node.
+[[nodiscard]] std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
+                                                  std::string_view entry = "main");
 /// The operators of a graph that the reference runtime cannot compute, one problem a node. Constant parts included.
 [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table);
 
@@ -176,9 +193,12 @@ concept has_evaluate = requires(kernel_args& args) {
 template <operation Op>
 constexpr eval_row eval_row::of() noexcept {
     eval_row row;
-    if constexpr (requires(kernel_args & args) { evaluate<Op>::move(args); })
+    if constexpr (requires(kernel_args & args) { evaluate<Op>::move(args); }) {
         row.move = &evaluate<Op>::move;
-    else if constexpr (detail::has_evaluate<Op>)
+        if constexpr (requires { evaluate<Op>::uninterpreted_in_field; })
+            row.uninterpreted_in_field = evaluate<Op>::uninterpreted_in_field;
+        if constexpr (requires { &evaluate<Op>::result_dims; }) row.result_dims = &evaluate<Op>::result_dims;
+    } else if constexpr (detail::has_evaluate<Op>)
         row.run = &detail::run_by_scalar<Op>;
     else
         static_assert(!specialised<evaluate<Op>>,

@@ -148,6 +148,61 @@ struct evaluate<ops::cast> {
     static void move(kernel_args& args);
 };
 
+namespace detail {
+/// For which orders of two numbers a comparison holds. With NaN none does.
+struct relation {
+    bool lower = false, same = false, higher = false;
+};
+void compare_elements(kernel_args& args, relation r);
+/// `table` has the result for `2 * a + b` as a bit.
+void combine_truth(kernel_args& args, unsigned table);
+/// A comparison; equality alone means something in a field.
+template <bool Lower, bool Same, bool Higher>
+struct comparison {
+    static constexpr bool uninterpreted_in_field = Lower || Higher;
+    static void move(kernel_args& args) { compare_elements(args, {Lower, Same, Higher}); }
+};
+template <unsigned Table>
+struct truth_table {
+    static void move(kernel_args& args) { combine_truth(args, Table); }
+};
+} // namespace detail
+
+template <>
+struct evaluate<ops::equal> : detail::comparison<false, true, false> {};
+template <>
+struct evaluate<ops::less> : detail::comparison<true, false, false> {};
+template <>
+struct evaluate<ops::less_or_equal> : detail::comparison<true, true, false> {};
+template <>
+struct evaluate<ops::greater> : detail::comparison<false, false, true> {};
+template <>
+struct evaluate<ops::greater_or_equal> : detail::comparison<false, true, true> {};
+template <>
+struct evaluate<ops::logical_and> : detail::truth_table<0b1000> {};
+template <>
+struct evaluate<ops::logical_or> : detail::truth_table<0b1110> {};
+template <>
+struct evaluate<ops::logical_xor> : detail::truth_table<0b0110> {};
+template <>
+struct evaluate<ops::logical_not> {
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::is_nan> {
+    static constexpr bool uninterpreted_in_field = true;
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::is_inf> {
+    static constexpr bool uninterpreted_in_field = true;
+    static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::where> {
+    static void move(kernel_args& args);
+};
+
 template <>
 struct evaluate<ops::mat_mul> {
     static constexpr bool integers = true;

@@ -304,7 +304,12 @@ template <>
 struct evaluate<ops::softmax> {
     template <class T>
     static void run(kernel<T>& k) {
-        auto const& a = k.template attributes<ops::softmax>();
+        run_with(k, k.template attributes<ops::softmax>(), [](T x) { return math::exp(x); });
+    }
+
+    /// With some exponential function.
+    template <class T, class Exp>
+    static void run_with(kernel<T>& k, attributes_of<ops::softmax> const& a, Exp&& exp) {
         auto const dims = k.result_dims();
         auto const rank = static_cast<std::int64_t>(dims.size());
         auto const axis = static_cast<std::size_t>(a.axis < 0 ? a.axis + rank : a.axis);
@@ -319,7 +324,7 @@ struct evaluate<ops::softmax> {
                 auto largest = -std::numeric_limits<T>::infinity();
                 for (std::int64_t j = 0; j < length; ++j) largest = x[at(j)] > largest ? x[at(j)] : largest;
                 T sum{};
-                for (std::int64_t j = 0; j < length; ++j) sum += y[at(j)] = math::exp(x[at(j)] - largest);
+                for (std::int64_t j = 0; j < length; ++j) sum += y[at(j)] = exp(x[at(j)] - largest);
                 for (std::int64_t j = 0; j < length; ++j) y[at(j)] = y[at(j)] / sum;
             }
     }

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <gsub/eval/kernel.hpp>
+#include <gsub/ir/ops_control.hpp>
 #include <gsub/ir/ops_tensor.hpp>
+
+#include <optional>
+#include <span>
 
 namespace gsub {
 
@@ -15,6 +19,10 @@ struct same_elements {
 
 template <>
 struct evaluate<ops::identity> : detail::same_elements {};
+template <>
+struct evaluate<ops::let> : detail::same_elements {};
+template <>
+struct evaluate<ops::region_mark> : detail::same_elements {};
 template <>
 struct evaluate<ops::layout_transform> : detail::same_elements {
 }; // values here are row-major, whatever their type says
@@ -53,6 +61,16 @@ struct evaluate<ops::transpose> {
 template <>
 struct evaluate<ops::shape> {
     static void move(kernel_args& args);
+};
+template <>
+struct evaluate<ops::expand> {
+    static void move(kernel_args& args);
+};
+/// Also where its length follows from floating operands, which inference does not read.
+template <>
+struct evaluate<ops::range> {
+    static void move(kernel_args& args);
+    static std::optional<ints> result_dims(std::span<tensor const* const> operands);
 };
 template <>
 struct evaluate<ops::fill> {

@@ -6,6 +6,8 @@
 #include <gsub/ir/graph.hpp>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace gsub {
 
@@ -25,6 +27,17 @@ template <class OpSet>
 result<void> fold_constants(basic_graph<OpSet>& g, fold_options const& options = {}) {
     return fold_constants(g, table_of<eval_row, OpSet>(), options);
 }
+
+/// The elements of constant values, in their order. *Requires* that the results of no call are among what they are
+/// computed from. *Errors* those of `evaluate_graph`, e.g. an index that is out of range. *Complexity* that of the
+/// arithmetic, plus O(n).
+[[nodiscard]] result<std::vector<tensor>> compute_constants(any_graph const& g, std::span<eval_row const> table,
+                                                            std::span<value_id const> values,
+                                                            evaluate_options const& options = {});
+/// Makes each of these values a constant of the pool with the elements given, and erases what is dead then; values in
+/// another layout get a `layout_transform`. *Requires* that no value depends on itself through another.
+/// *Complexity* O(n + e).
+void replace_by_constants(any_graph& g, std::span<value_id const> values, std::vector<tensor> elements);
 
 } // namespace gsub
 

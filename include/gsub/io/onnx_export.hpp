@@ -5,6 +5,7 @@
 #include <gsub/io/onnx_ops.hpp>
 #include <gsub/io/onnx_traits.hpp>
 #include <gsub/ir/graph.hpp>
+#include <gsub/ir/module.hpp>
 
 #include <cstdint>
 #include <string>
@@ -31,6 +32,13 @@ result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std:
 /// The same into memory, with all weights inside. *Errors* as above.
 [[nodiscard]] result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
                                           save_options const& options = {});
+
+/// Writes the entry point of a module, with its calls inlined and the branches of each `If` as subgraphs that capture
+/// its operands. *Errors* as above and as `module::inlined`.
+result<void> save_onnx(module const& m, std::span<onnx_row const> table, std::string const& path,
+                       save_options const& options = {}, std::string_view entry = "main");
+[[nodiscard]] result<std::string> to_onnx(module const& m, std::span<onnx_row const> table,
+                                          save_options const& options = {}, std::string_view entry = "main");
 
 template <class OpSet>
 result<void> save_onnx(basic_graph<OpSet> const& g, std::string const& path, save_options const& options = {}) {

@@ -7,6 +7,7 @@
 #include <gsub/io/onnx_ops.hpp>
 #include <gsub/io/onnx_traits.hpp>
 #include <gsub/ir/graph.hpp>
+#include <gsub/ir/module.hpp>
 
 #include <cstddef>
 #include <span>
@@ -27,16 +28,24 @@ struct load_options {
 
 /// Reads an ONNX model: operator sets 7 to 21, weights inside of the file or in files beside it. Types are inferred,
 /// shape arithmetic over fixed sizes is folded, settings given as constant operands become attributes. The order of
-/// nodes in the file does not matter; the graph's order follows from its outputs. An operator that gsub does not know,
-/// or not in this form, becomes an opaque node. *Errors* all problems of the model together, each with node, operator,
-/// reason and hint: `invalid_input` (malformed file, undefined or cyclic values, ill-typed nodes), `unsupported`
-/// (beyond a limit, an operator set that is too new), `environment`. *Complexity* O(n log n) in nodes, linear in
-/// weights; *memory* the weights and about the structure.
+/// nodes in the file does not matter; the graph's order follows from its outputs. An `If` whose condition is known by
+/// then becomes the branch taken. An operator that gsub does not know, or not in this form, becomes an opaque node, and
+/// so does any other `If`: `load_onnx_module` has a form for it. *Errors* all problems of the model together, each with
+/// node, operator, reason and hint: `invalid_input` (malformed file, undefined or cyclic values, ill-typed nodes),
+/// `unsupported` (beyond a limit, an operator set that is too new), `environment`. *Complexity* O(n log n) in nodes,
+/// linear in weights; *memory* the weights and about the structure.
 [[nodiscard]] result<any_graph> load_onnx(std::string const& path, dialect const& d, std::span<onnx_row const> table,
                                           load_options const& options = {});
 /// The same from memory, without external data.
 [[nodiscard]] result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
                                           std::span<onnx_row const> table, load_options const& options = {});
+
+/// Reads a model as a module: its graph is the function `main`, the branches of each `If` whose condition is not known
+/// are functions of their own. A branch takes what the branches of its `If` capture. *Errors* as `load_onnx`.
+[[nodiscard]] result<module> load_onnx_module(std::string const& path, dialect const& d,
+                                              std::span<onnx_row const> table, load_options const& options = {});
+[[nodiscard]] result<module> load_onnx_module(std::span<std::byte const> data, dialect const& d,
+                                              std::span<onnx_row const> table, load_options const& options = {});
 
 template <class OpSet = standard_ops>
 [[nodiscard]] result<basic_graph<OpSet>> load_onnx(std::string const& path, load_options const& options = {}) {

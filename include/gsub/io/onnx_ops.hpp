@@ -106,8 +106,112 @@ template <>
 struct onnx_traits<ops::flatten> {
     static constexpr std::int64_t since = 1;
 };
+template <>
+struct onnx_traits<ops::logical_not> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
+struct onnx_traits<ops::logical_and> {
+    static constexpr std::int64_t since = 7;
+};
+template <>
+struct onnx_traits<ops::logical_or> {
+    static constexpr std::int64_t since = 7;
+};
+template <>
+struct onnx_traits<ops::logical_xor> {
+    static constexpr std::int64_t since = 7;
+};
 
 // Those whose form has changed over time or differs from ours.
+template <>
+struct onnx_traits<ops::equal> {
+    static constexpr std::int64_t since = 7;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::less> {
+    static constexpr std::int64_t since = 7;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::greater> {
+    static constexpr std::int64_t since = 7;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::less_or_equal> {
+    static constexpr std::int64_t since = 12;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::greater_or_equal> {
+    static constexpr std::int64_t since = 12;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::is_nan> {
+    static constexpr std::int64_t since = 9;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::is_inf> {
+    static constexpr std::int64_t since = 10;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::where> {
+    static constexpr std::int64_t since = 9;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::expand> {
+    static constexpr std::int64_t since = 8;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::range> {
+    static constexpr std::int64_t since = 11;
+    static value_id import(onnx_import_context& cx);
+};
+// Scales and zero points of 8-bit floats, of 4-bit and of unsigned 16-bit integers stay opaque.
+template <>
+struct onnx_traits<ops::quantize> {
+    static constexpr std::int64_t since = 10;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::dequantize> {
+    static constexpr std::int64_t since = 10;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
+};
+template <>
+struct onnx_traits<ops::conv_integer> {
+    static constexpr std::int64_t since = 10;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::mat_mul_integer> {
+    static constexpr std::int64_t since = 10;
+};
+template <>
+struct onnx_traits<ops::qlinear_conv> {
+    static constexpr std::int64_t since = 10;
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::qlinear_mat_mul> {
+    static constexpr std::int64_t since = 10;
+    static value_id import(onnx_import_context& cx);
+};
 template <>
 struct onnx_traits<ops::conv> {
     static constexpr std::int64_t since = 1;
@@ -129,7 +233,7 @@ struct onnx_traits<ops::max_pool> {
     static constexpr std::int64_t since = 1;
     static value_id import(onnx_import_context& cx);
     static void write(onnx_export_context& cx);
-    static std::int64_t needed_opset(attributes_of<ops::max_pool> const& a);
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
 };
 template <>
 struct onnx_traits<ops::average_pool> {
@@ -142,6 +246,27 @@ template <>
 struct onnx_traits<ops::softmax> {
     static constexpr std::int64_t since = 1;
     static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+// Approximations are written as what they stand for, and are not read.
+template <>
+struct onnx_traits<ops::fast_exp> {
+    static constexpr std::int64_t since = onnx_traits<ops::exp>::since;
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::fast_tanh> {
+    static constexpr std::int64_t since = onnx_traits<ops::tanh>::since;
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::fast_erf> {
+    static constexpr std::int64_t since = onnx_traits<ops::erf>::since;
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::fast_softmax> {
+    static constexpr std::int64_t since = onnx_traits<ops::softmax>::since;
     static void write(onnx_export_context& cx);
 };
 template <>
@@ -160,6 +285,7 @@ struct onnx_traits<ops::clip> {
     static constexpr std::int64_t since = 6;
     static value_id import(onnx_import_context& cx);
     static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
 };
 template <>
 struct onnx_traits<ops::sum> {
@@ -255,6 +381,12 @@ struct onnx_traits<ops::fill> {
     static constexpr std::int64_t since = 9;
     static value_id import(onnx_import_context& cx);
     static void write(onnx_export_context& cx);
+};
+/// The importer and the exporter handle its branches themselves.
+template <>
+struct onnx_traits<ops::if_else> {
+    static constexpr std::int64_t since = 1;
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
 };
 /// `Constant` nodes; initializers are read by the importer itself.
 template <>

@@ -8,11 +8,10 @@
 #include <gsub/ir/ops.hpp>
 
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace gsub::io {
@@ -24,7 +23,9 @@ inline constexpr std::int64_t oldest_opset = 7, newest_opset = 21;
 /// definition that the importer reads, and may have
 /// - `static value_id import(onnx_import_context&)`, where attributes are not simply fields of the same names;
 /// - `static void write(onnx_export_context&)`, likewise;
-/// - `static std::int64_t needed_opset(attributes_of<Op> const&)`, the oldest version that can express the attributes.
+/// - `static std::int64_t needed_opset(attributes_of<Op> const&)`, the oldest version that can express the attributes,
+/// or
+///   `needed_opset(any_graph const&, node_id)` where that depends on element types too.
 template <class Op>
 struct onnx_traits;
 
@@ -59,8 +60,12 @@ public:
     /// Leaves out the results from `count` on, which nothing may read.
     void keep_results(std::size_t count) noexcept { results_ = std::min(results_, count); }
     /// Says that a result is a value of a node of its own, not of the one that the import returns.
-    void give(std::size_t result, value_id v) { given_[result] = v; }
-    [[nodiscard]] std::map<std::size_t, value_id> const& given() const noexcept { return given_; }
+    void give(std::size_t result, value_id v) {
+        if (given_.size() <= result) given_.resize(result + 1);
+        given_[result] = v;
+    }
+    /// Values given so, by result; not valid where none was, and no longer than the last one.
+    [[nodiscard]] small_vector<value_id, 4> const& given() const noexcept { return given_; }
 
     // Attributes. Asking for one marks it as understood; one that nobody asked for makes the node opaque.
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name);
@@ -102,8 +107,8 @@ private:
     std::size_t results_;
     std::function<tensor(std::string_view)> read_tensor_;
     std::function<bool(std::size_t)> is_read_;
-    std::set<std::string_view> read_;
-    std::map<std::size_t, value_id> given_;
+    std::unordered_set<std::string_view> read_;
+    small_vector<value_id, 4> given_;
 };
 
 /// Writes one attribute of a node.
@@ -195,6 +200,8 @@ struct onnx_row {
                 row.needed_opset = [](any_graph const& g, node_id n) {
                     return onnx_traits<Op>::needed_opset(g.attributes<Op>(n));
                 };
+            else if constexpr (requires(any_graph const& g) { onnx_traits<Op>::needed_opset(g, node_id{}); })
+                row.needed_opset = &onnx_traits<Op>::needed_opset;
         } else {
             static_assert(!specialised<onnx_traits<Op>>,
                           "onnx_traits<Op> has no `since`, the first version of the operator set that it reads");

@@ -46,7 +46,7 @@ private:
     std::map<value_id, tensor_knowledge> known_;
 };
 
-/// What is known of a tensor's elements where it is a small integer one.
+/// What is known of a tensor's elements where it is a small one of integers or truth values.
 [[nodiscard]] std::optional<tensor_knowledge> knowledge_of(tensor const& t);
 
 } // namespace gsub

@@ -19,7 +19,7 @@ template <class Op>
 struct infer_shape;
 
 /// What is known of the elements of a small integer tensor (rank 0 or 1): fixed numbers, names, unknowns. Numbers may
-/// be negative here, hence not `dim`.
+/// be negative here, hence not `dim`. Truth values count as the numbers 0 and 1.
 struct element_knowledge {
     bool fixed = false;
     std::int64_t value = 0; ///< where `fixed`

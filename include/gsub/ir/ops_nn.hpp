@@ -163,6 +163,12 @@ struct op_traits<ops::dropout> {
     static constexpr bool free_view = true;
 };
 
+namespace detail {
+/// Dimensions of a convolution's result, whatever the element types; nothing after `fail`.
+std::optional<shape> convolution_shape(infer_context& cx, window_attributes const& window, std::int64_t group,
+                                       tensor_type const& x, tensor_type const& w);
+} // namespace detail
+
 template <>
 struct infer_shape<ops::conv> {
     static void infer(infer_context& cx);

@@ -1,6 +1,7 @@
 // Operators that move elements, and those that make tensors out of attributes.
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/ir/infer.hpp>
 #include <gsub/ir/op.hpp>
 
@@ -16,12 +17,14 @@ struct pad {};      ///< a border; widths are an attribute, or operands where th
 struct gather {};   ///< entries of x along an axis, chosen by an integer tensor
 struct reshape {
 }; ///< other dimensions, same elements; the shape is an attribute, or an operand where it is not constant
-struct flatten {};          ///< reshape to a matrix, split before an axis
-struct transpose {};        ///< permuted dimensions
-struct squeeze {};          ///< dimensions of size one removed
-struct unsqueeze {};        ///< dimensions of size one inserted
-struct shape {};            ///< the dimensions of x as an i64 vector
-struct fill {};             ///< ONNX's ConstantOfShape: a tensor of one repeated value
+struct flatten {};   ///< reshape to a matrix, split before an axis
+struct transpose {}; ///< permuted dimensions
+struct squeeze {};   ///< dimensions of size one removed
+struct unsqueeze {}; ///< dimensions of size one inserted
+struct shape {};     ///< the dimensions of x as an i64 vector
+struct expand {};    ///< x repeated to other dimensions, as numpy broadcasts; the shape is an attribute, or an operand
+struct range {};     ///< start, start + delta, ... before limit: three scalar operands
+struct fill {};      ///< ONNX's ConstantOfShape: a tensor of one repeated value
 struct layout_transform {}; ///< x, stored in another order: the elements are the same at the same indices
 struct dirac {
 }; ///< the kernel of the identity convolution: w[o,i,r,c] = 1 where i = o mod (o/group), r = row, c = column
@@ -110,7 +113,7 @@ struct op_traits<ops::reshape> : detail::view_traits {
                                                        {"allowzero", &attributes::allow_zero}};
         /// To these sizes as they are, where some may be 0.
         [[nodiscard]] static attributes to(ints sizes) {
-            auto const zero = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+            auto const zero = contains(sizes, 0);
             return {std::move(sizes), zero};
         }
     };
@@ -160,6 +163,22 @@ struct op_traits<ops::shape> {
         std::int64_t start = 0, end = std::numeric_limits<std::int64_t>::max();
         static constexpr field<attributes> fields[] = {{"start", &attributes::start}, {"end", &attributes::end}};
     };
+};
+template <>
+struct op_traits<ops::expand> : detail::injective_traits {
+    static constexpr std::string_view name = "Expand";
+    static constexpr int max_inputs = 2; ///< x, shape
+    struct attributes {
+        ints shape{}; ///< broadcast against the operand's dimensions; used where only x is given
+        static constexpr field<attributes> fields[] = {{"shape", &attributes::shape}};
+    };
+};
+template <>
+struct op_traits<ops::range> {
+    static constexpr std::string_view name = "Range";
+    static constexpr int min_inputs = 3, max_inputs = 3; ///< start, limit, delta
+    static constexpr auto category = op_category::source;
+    static constexpr auto needs = scalar_needs::nothing;
 };
 template <>
 struct op_traits<ops::fill> {
@@ -259,6 +278,14 @@ struct infer_shape<ops::shape> {
     static void infer(infer_context& cx);
 };
 template <>
+struct infer_shape<ops::expand> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::range> {
+    static void infer(infer_context& cx);
+};
+template <>
 struct infer_shape<ops::fill> {
     static void infer(infer_context& cx);
 };
@@ -270,6 +297,10 @@ struct infer_shape<ops::dirac> {
 /// The dimensions that a reshape gives, or nothing where it is impossible. Unknown sizes stay unknown.
 [[nodiscard]] std::optional<shape> reshaped_dims(tensor_type const& x, std::span<std::int64_t const> target,
                                                  bool allow_zero);
+
+/// Number of elements of a range, or nothing where `delta` is 0 or there are more than 2^62.
+[[nodiscard]] std::optional<std::int64_t> range_length(std::int64_t start, std::int64_t limit,
+                                                       std::int64_t delta) noexcept;
 
 /// One dimension of a slice, clamped as ONNX says: `count` elements from `start` on, `step` apart.
 struct slice_range {

@@ -53,7 +53,7 @@ private:
 };
 
 /// `512`, `true`, `oc_outer`.
-[[nodiscard]] std::string to_string(choice_value const& v);
+GSUB_LAZY [[nodiscard]] std::string to_string(choice_value const& v);
 
 /// One choice of a space: a split of an extent, or a value of a list.
 struct knob {
@@ -81,23 +81,23 @@ public:
     [[nodiscard]] config_space const& space() const noexcept { return *space_; }
     [[nodiscard]] std::span<std::uint32_t const> digits() const noexcept { return {digits_.data(), digits_.size()}; }
     /// Its number: mixed radix, the knob defined first counting fastest.
-    [[nodiscard]] std::uint64_t index() const noexcept;
+    GSUB_LAZY [[nodiscard]] std::uint64_t index() const noexcept;
 
     /// Factors of a split, outermost first; the first is -1 where it is what is left.
-    [[nodiscard]] std::span<std::int64_t const> factors(std::string_view name) const;
+    GSUB_LAZY [[nodiscard]] std::span<std::int64_t const> factors(std::string_view name) const;
     /// The innermost factor of a split.
     [[nodiscard]] std::int64_t last(std::string_view name) const { return factors(name).back(); }
     /// The outermost factor of a split, rounded up where the others do not divide.
-    [[nodiscard]] std::int64_t outer(std::string_view name) const;
-    [[nodiscard]] choice_value const& choice(std::string_view name) const;
+    GSUB_LAZY [[nodiscard]] std::int64_t outer(std::string_view name) const;
+    GSUB_LAZY [[nodiscard]] choice_value const& choice(std::string_view name) const;
 
     /// Another value of a knob. A split's first factor may be -1 or what it stands for. *Errors* where the knob has no
     /// such value.
-    void set(std::string_view name, std::span<std::int64_t const> factors);
+    GSUB_LAZY void set(std::string_view name, std::span<std::int64_t const> factors);
     void set(std::string_view name, std::initializer_list<std::int64_t> factors) {
         set(name, std::span{factors.begin(), factors.size()});
     }
-    void set(std::string_view name, choice_value const& value);
+    GSUB_LAZY void set(std::string_view name, choice_value const& value);
 
     friend bool operator==(configuration const& a, configuration const& b) noexcept {
         return a.space_ == b.space_ && a.digits_ == b.digits_;
@@ -111,7 +111,7 @@ private:
 };
 
 /// `tile_oc=[-1,16] tile_ow=[-1,7] unroll_kw=true`, which `config_space::parse` reads.
-[[nodiscard]] std::string to_string(configuration const& c);
+GSUB_LAZY [[nodiscard]] std::string to_string(configuration const& c);
 
 /// Named knobs in order, and restrictions. Its points are numbered from 0 to `size() - 1`, restricted ones included, so
 /// that a restriction changes no number. Values of splits are enumerated depth first with the innermost factor varying
@@ -123,44 +123,44 @@ public:
     /// A knob whose values are the ways to write an extent as `parts` nested loops. *Errors* for a name that is taken
     /// or has other characters than letters, digits and underscores, an extent or number of parts below 1, a candidate
     /// of another length or below 1, a knob without values, more than 2^20 values, or a space of more than 2^63 points.
-    void split(std::string_view name, std::int64_t extent, split_options const& options = {});
+    GSUB_LAZY void split(std::string_view name, std::int64_t extent, split_options const& options = {});
     /// A knob with the values of a list, in its order. *Errors* as `split`; for values that are written alike, and for
     /// words of other characters than letters, digits and underscores.
-    void choice(std::string_view name, std::vector<choice_value> values);
+    GSUB_LAZY void choice(std::string_view name, std::vector<choice_value> values);
     /// Allows only points for which `allowed` holds. It must be a function of the values alone.
     void only(std::function<bool(configuration const&)> allowed) { restrictions_.push_back(std::move(allowed)); }
 
     [[nodiscard]] std::span<knob const> knobs() const noexcept { return knobs_; }
     /// The knob's place. *Errors* where there is none of that name.
-    [[nodiscard]] std::size_t position(std::string_view name) const;
+    GSUB_LAZY [[nodiscard]] std::size_t position(std::string_view name) const;
     /// Product of the sizes of all knobs; 1 where there are none.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
     /// The point of a number, whether allowed or not. *Errors* where the number is not below `size()`; it is told which
     /// space that is.
-    [[nodiscard]] configuration at(std::uint64_t index) const;
+    GSUB_LAZY [[nodiscard]] configuration at(std::uint64_t index) const;
     /// The point of a text as `to_string` writes it, knobs in any order. *Errors* for knobs that are unknown, missing
     /// or named twice, and for values that a knob does not have.
-    [[nodiscard]] configuration parse(std::string_view text) const;
-    [[nodiscard]] bool allows(configuration const& c) const;
+    GSUB_LAZY [[nodiscard]] configuration parse(std::string_view text) const;
+    GSUB_LAZY [[nodiscard]] bool allows(configuration const& c) const;
 
     /// An allowed point, each as likely as any other where one in some hundred is allowed; none only where none is.
     /// *Complexity* up to 1000 draws, then the points in order from the last one drawn.
-    [[nodiscard]] std::optional<std::uint64_t> draw(random_stream& random) const;
+    GSUB_LAZY [[nodiscard]] std::optional<std::uint64_t> draw(random_stream& random) const;
     /// All allowed points that differ from a point in the value of one knob, by knob, then by value. *Errors* as `at`.
-    [[nodiscard]] std::vector<std::uint64_t> neighbours(std::uint64_t index) const;
+    GSUB_LAZY [[nodiscard]] std::vector<std::uint64_t> neighbours(std::uint64_t index) const;
     /// One of the neighbours, each as likely; none where there are none. *Errors* as `at`.
-    [[nodiscard]] std::optional<std::uint64_t> neighbour(std::uint64_t index, random_stream& random) const;
+    GSUB_LAZY [[nodiscard]] std::optional<std::uint64_t> neighbour(std::uint64_t index, random_stream& random) const;
 
 private:
-    void add(knob made);
+    GSUB_LAZY void add(knob made);
     std::vector<knob> knobs_;
     std::vector<std::function<bool(configuration const&)>> restrictions_;
     std::uint64_t size_ = 1;
 };
 
 /// A line for each knob: `tile_oc: 7 splits of 64 into 2`, `unroll_kw: true, false`.
-[[nodiscard]] std::string to_string(config_space const& space);
+GSUB_LAZY [[nodiscard]] std::string to_string(config_space const& space);
 
 } // namespace gsub::loop
 

@@ -95,7 +95,7 @@ struct stored_term {
 
 /// A computation over buffers. For each position on the spatial axes, `reduced` is `initial` combined with `update` of
 /// all positions on the reduction axes that lie within `bounds`; the element stored is `result`. `also` stores more
-/// elements a position.
+/// elements a position. A computation with a `check` has no meaning but in a `fused_nest` with a rescue.
 struct tensor_expression {
     std::string name;
     std::vector<axis> axes; ///< variable i is axis i
@@ -106,9 +106,12 @@ struct tensor_expression {
     std::int32_t update = -1;
     std::int32_t result = -1; ///< may read `reduced`
     access target;
+    std::vector<bound> target_within{}; ///< outside, `result` is not stored
     std::vector<stored_term> also{};
-    std::vector<bound> bounds; ///< of reads by `update`; outside, a position adds nothing
-    std::vector<bound> domain; ///< spatial positions outside do not exist
+    std::int32_t check = -1;         ///< a term; where a lane of it is not finite, the rescue of the nest stores anew
+    std::vector<affine> rescue_at{}; ///< the first positions of the rescue
+    std::vector<bound> bounds;       ///< of reads by `update`; outside, a position adds nothing
+    std::vector<bound> domain;       ///< spatial positions outside do not exist
 
     /// Additions, multiplications, comparisons and functions, each counted once, those outside bounds included.
     [[nodiscard]] double operations() const;
@@ -185,8 +188,12 @@ public:
     /// Stores one more element a position; only where the bounds hold.
     void also(std::int32_t buffer, std::initializer_list<affine> index, value v,
               std::initializer_list<bound> within = {});
-    /// The computation, whose element at an index is `v`.
-    [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v);
+    /// Where `v` is infinite or NaN in some lane, or the sum of all lanes is, what was stored is replaced by the rescue
+    /// of the nest, at `at` on its outermost axes (see `fused_nest::rescue`).
+    void check(value v, std::initializer_list<affine> at);
+    /// The computation, whose element at an index is `v`; not stored where a bound does not hold.
+    [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v,
+                                          std::initializer_list<bound> within = {});
 
 private:
     friend value apply(scalar_op op, value a, value b);

@@ -4,6 +4,7 @@
 #include <gsub/ir/blocked_layout.hpp>
 #include <gsub/passes/pass.hpp>
 
+#include <array>
 #include <concepts>
 #include <optional>
 #include <span>
@@ -18,6 +19,8 @@ struct layout_question {
     std::span<type_id const> operands; ///< as they were before the pass; the type of nothing for one left out
     type_id result;                    ///< of the first result
     gsub::target const& machine;
+    any_graph const& graph; ///< as it was before the pass
+    node_id node{};
 
     template <operation Op>
     [[nodiscard]] bool is() const noexcept {
@@ -59,8 +62,10 @@ struct alter_op_layout {
     Hook hook;
 
     static constexpr std::string_view name = "alter-op-layout";
+    static constexpr std::string_view effect = "stores values in the layouts that a hook asks for";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 3;
+    static constexpr std::array<std::string_view, 5> classes{"BL", "RN", "MN", "SSD", "BR"};
     result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
         return capture([&] { return detail::alter_layouts(g, cx, hook); });
     }

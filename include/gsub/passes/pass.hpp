@@ -57,22 +57,43 @@ struct pass_outcome {
     friend bool operator==(pass_outcome const&, pass_outcome const&) = default;
 };
 
+struct eval_row;
+struct op_histogram;
+struct pass_guard;
+
 /// What a pass may ask for.
 struct pass_context {
-    gsub::target machine{};      ///< for which machine; nothing is known of it by default
-    observer* watch = nullptr;   ///< null: nobody
-    std::stop_token stop{};      ///< long passes end early with an error when it is asked for
-    std::uint64_t seed = 1;      ///< of anything random
-    executor* threads = nullptr; ///< null: the calling thread alone
+    gsub::target machine{};            ///< for which machine; nothing is known of it by default
+    observer* watch = nullptr;         ///< null: nobody
+    std::stop_token stop{};            ///< long passes end early with an error when it is asked for
+    std::uint64_t seed = 1;            ///< of anything random
+    executor* threads = nullptr;       ///< null: the calling thread alone
+    eval_row const* meaning = nullptr; ///< a row an operator of the graphs' set; null: those of the standard operators
+    pass_guard* guard = nullptr;       ///< stands around every pass; null: nobody, see `supervisor`
+    std::uint64_t* rewrites_left = nullptr; ///< how many places passes may still change; null: all. See `take_rewrite`
 
     /// *Errors* throws `error` (`environment`) where the caller asked for the end.
     void check_stop() const;
+    /// Whether a pass may change one more place, which is then counted: what `bisect` finds the place that breaks a
+    /// model with. A pass whose places are independent asks before each, and leaves the place alone on a no.
+    [[nodiscard]] bool take_rewrite() const noexcept {
+        if (rewrites_left && *rewrites_left == 0) return false;
+        if (rewrites_left) --*rewrites_left;
+        return true;
+    }
 };
 
 /// The facts of a pass: specialise it, or nest the members in the pass itself. There must be `name` (of the form
-/// `fuse-ops`) and `exact`; there may be `level` (0: the least level of optimisation whose lists contain it), `classes`
-/// and `required` (arrays of names: the lists that contain the pass, and the passes that must have run before), and
-/// `enters_primitive` (false: a pass on functions sees kernels too).
+/// `fuse-ops`) and `exact`. There may be
+/// - `level` (0): the least level of optimisation whose lists contain it;
+/// - `classes`, `required`, `preserved`, `aliases` (arrays of names): the kinds of networks that it is for, the passes
+///   that must have run before, those whose work it leaves valid where it changes something, other names of its own;
+/// - `effect`: one sentence;
+/// - `tolerance` (1e-3): for an approximate pass, the bound of max |a - b| / max |b| of an output;
+/// - `enters_primitive` (false): a pass on functions sees kernels too;
+/// - `keeps_meaning` (true): false where the module computes something else afterwards, as gradients;
+/// - `composite` (false): it only runs other passes;
+/// - `static bool may_apply(op_histogram const&)`: false where it cannot change a module with such operators.
 template <class P>
 struct pass_traits;
 
@@ -88,18 +109,31 @@ struct pass_facts<P> {
 };
 template <class P>
 using facts_of = typename pass_facts<P>::type;
+
+template <class P, class Subject>
+concept called_pass = requires(P const& p, Subject& on, pass_context& cx) {
+    { p(on, cx) } -> std::same_as<result<pass_outcome>>;
+};
+template <class P, class Subject>
+concept traits_run_pass = requires(P const& p, Subject& on, pass_context& cx) {
+    { pass_traits<P>::run(p, on, cx) } -> std::same_as<result<pass_outcome>>;
+};
+template <class P, class Subject>
+result<pass_outcome> call_pass(P const& p, Subject& on, pass_context& cx) {
+    if constexpr (traits_run_pass<P, Subject>)
+        return pass_traits<P>::run(p, on, cx);
+    else
+        return p(on, cx);
+}
 } // namespace detail
 
-/// A pass on modules: `result<pass_outcome> operator()(module&, pass_context&) const`.
+/// A pass on modules: `result<pass_outcome> operator()(module&, pass_context&) const`; for somebody else's type
+/// `static result<pass_outcome> pass_traits<P>::run(P const&, module&, pass_context&)`.
 template <class P>
-concept module_pass = requires(P const& p, module& m, pass_context& cx) {
-    { p(m, cx) } -> std::same_as<result<pass_outcome>>;
-};
-/// A pass on the body of a function: `result<pass_outcome> operator()(any_graph&, pass_context&) const`.
+concept module_pass = detail::called_pass<P, module> || detail::traits_run_pass<P, module>;
+/// A pass on the body of a function: the same with `any_graph&`.
 template <class P>
-concept function_pass = requires(P const& p, any_graph& g, pass_context& cx) {
-    { p(g, cx) } -> std::same_as<result<pass_outcome>>;
-};
+concept function_pass = detail::called_pass<P, any_graph> || detail::traits_run_pass<P, any_graph>;
 /// A type that states the facts of a pass.
 template <class P>
 concept states_pass_facts = requires {
@@ -112,13 +146,20 @@ concept pass = states_pass_facts<P> &&(module_pass<P> || function_pass<P>);
 
 /// The facts of a pass as data, for lists of passes that are made at run time.
 struct pass_info {
-    std::string_view name;
+    std::string_view name{};
     pass_kind kind = pass_kind::module;
     int level = 0;
     exactness exact = exactness::bit_exact;
-    std::span<std::string_view const> classes;
-    std::span<std::string_view const> required;
+    std::span<std::string_view const> classes{};
+    std::span<std::string_view const> required{};
+    std::span<std::string_view const> preserved{};
+    std::span<std::string_view const> aliases{};
+    std::string_view effect{};
+    double tolerance = 1e-3;
     bool enters_primitive = false;
+    bool keeps_meaning = true;
+    bool composite = false;
+    bool (*may_apply)(op_histogram const&) = nullptr; ///< null: nothing can be told
 
     template <class P>
     static constexpr pass_info of() noexcept {
@@ -137,7 +178,14 @@ struct pass_info {
             if constexpr (requires { t::level; }) info.level = t::level;
             if constexpr (requires { t::classes; }) info.classes = t::classes;
             if constexpr (requires { t::required; }) info.required = t::required;
+            if constexpr (requires { t::preserved; }) info.preserved = t::preserved;
+            if constexpr (requires { t::aliases; }) info.aliases = t::aliases;
+            if constexpr (requires { t::effect; }) info.effect = t::effect;
+            if constexpr (requires { t::tolerance; }) info.tolerance = t::tolerance;
             if constexpr (requires { t::enters_primitive; }) info.enters_primitive = t::enters_primitive;
+            if constexpr (requires { t::keeps_meaning; }) info.keeps_meaning = t::keeps_meaning;
+            if constexpr (requires { t::composite; }) info.composite = t::composite;
+            if constexpr (requires { &t::may_apply; }) info.may_apply = &t::may_apply;
         }
         return info;
     }
@@ -147,11 +195,33 @@ struct pass_info {
 /// enter those.
 [[nodiscard]] bool opaque_to(pass_info const& info, function const& f) noexcept;
 
+/// Hash of all functions with their names, attributes and nodes, and of the entry points: what `module::hash` does not
+/// see, functions apart and dead code, counts here. Names of values and sources do not. *Complexity* O(functions) where
+/// each body is hashed, see `any_graph::rehash`.
+[[nodiscard]] hash128 fingerprint(module const& m);
+
+/// Stands around every pass that runs in a context which names it: `run` calls `body` once, or says why not.
+struct pass_guard {
+    using body_ref = function_ref<result<pass_outcome>(module&, pass_context&)>;
+    result<pass_outcome> (*run)(pass_guard& self, pass_info const& info, module& m, pass_context& cx,
+                                body_ref body) = nullptr;
+};
+
 namespace detail {
 [[nodiscard]] result<pass_outcome> run_pass(pass_info const& info, module& m, pass_context& cx,
                                             function_ref<result<pass_outcome>(module&, pass_context&)> body);
 [[nodiscard]] result<pass_outcome> run_pass(pass_info const& info, module& m, pass_context& cx,
                                             function_ref<result<pass_outcome>(any_graph&, pass_context&)> body);
+template <class P>
+result<pass_outcome> run_named(pass_info const& info, P const& p, module& m, pass_context& cx) {
+    auto const body = [&p](auto& on, pass_context& c) { return call_pass(p, on, c); };
+    if constexpr (module_pass<P>)
+        return run_pass(info, m, cx, function_ref<result<pass_outcome>(module&, pass_context&)>{body});
+    else if constexpr (function_pass<P>)
+        return run_pass(info, m, cx, function_ref<result<pass_outcome>(any_graph&, pass_context&)>{body});
+    else
+        return pass_outcome{};
+}
 } // namespace detail
 
 namespace passes::detail {
@@ -159,6 +229,10 @@ namespace passes::detail {
 // too, where no others are given.
 node_id copy_node(any_graph& to, any_graph const& from, node_id n, std::span<value_id const> operands, bool named,
                   std::span<type_id const> types = {});
+// Result 0 of a node becomes what `build` makes of the graph's values, where that has the same type; its nodes have the
+// sources of the old one, which may be left without a reader. False, and no change, where it has not or is ill-typed.
+// `build` is called twice; the order is wrong until it is sorted.
+bool replace_node(any_graph& g, node_id n, function_ref<value_id(node_sink&)> build);
 } // namespace passes::detail
 
 /// Runs a pass on a module; one on functions is run on each function that is not opaque to it, in the module's order,
@@ -167,12 +241,7 @@ node_id copy_node(any_graph& to, any_graph const& from, node_id n, std::span<val
 template <class P>
 [[nodiscard]] result<pass_outcome> run_pass(P const& p, module& m, pass_context& cx) {
     constexpr auto info = pass_info::of<P>();
-    if constexpr (module_pass<P>)
-        return detail::run_pass(info, m, cx, function_ref<result<pass_outcome>(module&, pass_context&)>{p});
-    else if constexpr (function_pass<P>)
-        return detail::run_pass(info, m, cx, function_ref<result<pass_outcome>(any_graph&, pass_context&)>{p});
-    else
-        return pass_outcome{};
+    return detail::run_named(info, p, m, cx);
 }
 template <class P>
 [[nodiscard]] result<pass_outcome> run_pass(P const& p, module& m) {

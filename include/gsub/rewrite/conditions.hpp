@@ -1,27 +1,25 @@
 // Conditions that rules share: sentences with a check, ready for `where` and `prefer`.
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/rewrite/match.hpp>
 #include <gsub/rewrite/program.hpp>
-
-#include <algorithm>
 
 namespace gsub::pattern {
 
 // ---- constness, for prefer
 // -------------------------------------------------------------------------------------------------
 
+/// Whether all values of a name are constants.
+[[nodiscard]] inline bool all_constant(match const& m, name_hash name) {
+    return all_of(m.values(name), [&](value_id v) { return m.graph().constant(v); });
+}
+
 /// Weights, so that what the rule computes of it is folded before the model runs.
 template <fixed_string... N>
 constexpr rule_condition constant(var_t<N>...) noexcept {
-    return {"the weights are constant", [](match const& m) {
-                auto const all_constant = [&](name_hash name) {
-                    auto const values = m.values(name);
-                    return std::all_of(values.begin(), values.end(), [&](value_id v) { return m.graph().constant(v); });
-                };
-                return (all_constant(var_t<N>::name) && ...);
-            }};
+    return {"the weights are constant", [](match const& m) { return (all_constant(m, var_t<N>::name) && ...); }};
 }
 /// The same of an operand that may be left out.
 template <fixed_string... N>
@@ -55,26 +53,24 @@ constexpr rule_condition ungrouped(label_t<C>) noexcept {
 }
 template <fixed_string C>
 constexpr rule_condition unit_stride(label_t<C>) noexcept {
-    return {"the strides are one", [](match const& m) {
-                auto const& s = m.attributes<ops::conv>(label_t<C>{}).strides;
-                return std::all_of(s.begin(), s.end(), [](auto v) { return v == 1; });
-            }};
+    return {"the strides are one",
+            [](match const& m) { return all_equal(m.attributes<ops::conv>(label_t<C>{}).strides, 1); }};
 }
 template <fixed_string C>
 constexpr rule_condition unpadded(label_t<C>) noexcept {
-    return {"the convolution has no pads", [](match const& m) {
-                auto const& p = m.attributes<ops::conv>(label_t<C>{}).pads;
-                return std::all_of(p.begin(), p.end(), [](auto v) { return v == 0; });
-            }};
+    return {"the convolution has no pads",
+            [](match const& m) { return all_equal(m.attributes<ops::conv>(label_t<C>{}).pads, 0); }};
 }
-/// A kernel of one tap.
+/// Whether a kernel has one tap.
+[[nodiscard]] inline bool has_one_tap(tensor_type const& kernel) noexcept {
+    if (!kernel.ranked || kernel.rank() < 3) return false;
+    for (std::size_t i = 2; i < kernel.rank(); ++i)
+        if (!(kernel.dims[i] == dim{1})) return false;
+    return true;
+}
 template <fixed_string W>
 constexpr rule_condition pointwise(var_t<W>) noexcept {
-    return {"the kernel has one tap", [](match const& m) {
-                auto const& t = m.type(var_t<W>{});
-                return t.ranked && t.rank() > 2 &&
-                       std::all_of(t.dims.begin() + 2, t.dims.end(), [](dim d) { return d == dim{1}; });
-            }};
+    return {"the kernel has one tap", [](match const& m) { return has_one_tap(m.type(var_t<W>{})); }};
 }
 template <fixed_string C, fixed_string D>
 constexpr rule_condition same_window(label_t<C>, label_t<D>) noexcept {
@@ -91,13 +87,17 @@ constexpr rule_condition same_activation(label_t<C>, label_t<D>) noexcept {
                        (a.act != activation::clip || (a.act_min == b.act_min && a.act_max == b.act_max));
             }};
 }
+/// Whether two kernels have one size, whatever their channels.
+[[nodiscard]] inline bool equal_kernel_sizes(tensor_type const& a, tensor_type const& b) noexcept {
+    if (!a.ranked || !b.ranked || a.rank() != b.rank()) return false;
+    for (std::size_t i = 2; i < a.rank(); ++i)
+        if (!provably_equal(a.dims[i], b.dims[i])) return false;
+    return true;
+}
 template <fixed_string W, fixed_string V>
 constexpr rule_condition same_kernel_size(var_t<W>, var_t<V>) noexcept {
-    return {"the kernels have one size", [](match const& m) {
-                auto const &a = m.type(var_t<W>{}), &b = m.type(var_t<V>{});
-                return a.ranked && b.ranked && a.rank() == b.rank() &&
-                       std::equal(a.dims.begin() + 2, a.dims.end(), b.dims.begin() + 2, provably_equal);
-            }};
+    return {"the kernels have one size",
+            [](match const& m) { return equal_kernel_sizes(m.type(var_t<W>{}), m.type(var_t<V>{})); }};
 }
 /// A tap of the kernel falls on the place of the output: pad = dilation * tap in each dimension.
 template <fixed_string C, fixed_string W>
@@ -161,7 +161,7 @@ template <fixed_string U>
 constexpr rule_condition same_operator(label_t<U>) noexcept {
     return {"the operators and their attributes are equal", [](match const& m) {
                 auto const nodes = m.nodes(label_t<U>{});
-                return std::all_of(nodes.begin(), nodes.end(), [&](node_id n) {
+                return all_of(nodes, [&](node_id n) {
                     return m.graph().row(n) == m.graph().row(nodes[0]) &&
                            m.graph().attributes(n) == m.graph().attributes(nodes[0]);
                 });

@@ -31,6 +31,9 @@ struct affine {
     value_id factor, offset;
 };
 [[nodiscard]] affine normalisation(rewrite& r);
+/// The same for operands that are no part of a match.
+[[nodiscard]] affine normalisation(node_sink& sink, double epsilon, value_id scale, value_id shift, value_id mean,
+                                   value_id variance);
 
 /// w[o,i,...] times factor[o]
 [[nodiscard]] value_id scaled_outputs(rewrite& r, value_id weight, value_id factor);
@@ -198,10 +201,7 @@ inline constexpr auto compose_pointwise_inner = rule<"compose_pointwise_inner">(
     conv[d](conv[c](x, w, a), v, b), built_by<detail::compose_pointwise_inner>,
     where(linear(c), ungrouped(c), ungrouped(d), pointwise(w), unit_stride(c), unpadded(c),
           condition("the inner convolution has no bias, or the outer one no pads",
-                    [](match const& m) {
-                        auto const& pads = m.attributes<ops::conv>(d).pads;
-                        return !m.has(a) || std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; });
-                    })),
+                    [](match const& m) { return !m.has(a) || all_equal(m.attributes<ops::conv>(d).pads, 0); })),
     prefer(constant(w, v), constant_if_given(a, b)), provenance{"law 11: products of matrices associate"});
 
 /// All rules of this header.

@@ -34,6 +34,8 @@ void transposed_right_of_gemm(rewrite& r);
 void transposed_left_of_matmul(rewrite& r);
 void transposed_right_of_matmul(rewrite& r);
 
+/// The permutation of `transpose{outer}(transpose{inner}(x))`.
+[[nodiscard]] ints composed_permutation(ints const& outer, ints const& inner);
 /// A permutation that swaps the last two dimensions and keeps the others.
 [[nodiscard]] bool swaps_last_two(ints const& perm) noexcept;
 /// A bias of a product that is one number a column, or is not there.

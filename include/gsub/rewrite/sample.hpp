@@ -107,19 +107,19 @@ void draw_alike(sample_context& cx);
 
 template <>
 struct sample<ops::conv> {
-    static attributes_of<ops::conv> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::conv> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::batch_norm> {
-    static attributes_of<ops::batch_norm> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::batch_norm> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::clip> {
-    static attributes_of<ops::clip> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::clip> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::add> {
-    static no_attributes draw(sample_context& cx);
+    GSUB_LAZY static no_attributes draw(sample_context& cx);
 };
 template <>
 struct sample<ops::sub> : sample<ops::add> {};
@@ -129,27 +129,27 @@ template <>
 struct sample<ops::div> : sample<ops::add> {};
 template <>
 struct sample<ops::concat> {
-    static attributes_of<ops::concat> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::concat> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::split> {
-    static attributes_of<ops::split> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::split> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::mat_mul> {
-    static no_attributes draw(sample_context& cx);
+    GSUB_LAZY static no_attributes draw(sample_context& cx);
 };
 template <>
 struct sample<ops::gemm> {
-    static attributes_of<ops::gemm> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::gemm> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::transpose> {
-    static attributes_of<ops::transpose> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::transpose> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::reshape> {
-    static attributes_of<ops::reshape> draw(sample_context& cx);
+    GSUB_LAZY static attributes_of<ops::reshape> draw(sample_context& cx);
 };
 
 template <operation Op>
@@ -178,8 +178,8 @@ struct pattern_instance {
 };
 
 /// Makes an instance with the decisions of `choose`, or null where they lead nowhere.
-[[nodiscard]] std::unique_ptr<pattern_instance> draw_instance(dialect const& d, std::span<sample_row const> table,
-                                                              rule_program const& rule, chooser& choose);
+GSUB_LAZY [[nodiscard]] std::unique_ptr<pattern_instance>
+draw_instance(dialect const& d, std::span<sample_row const> table, rule_program const& rule, chooser& choose);
 
 } // namespace gsub
 

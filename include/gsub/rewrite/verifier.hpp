@@ -49,8 +49,9 @@ struct verification {
 /// polynomial identities of degree d are accepted wrongly with probability d / 2^61 an instance, operators that a field
 /// cannot compute are uninterpreted functions. The replacement must be well-typed with equal types wherever the pattern
 /// is. *Source* specs of the literature: Schwartz 1980; Zippel 1979.
-[[nodiscard]] verification verify(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
-                                  std::span<sample_row const> sampling, verify_options const& options = {});
+GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, dialect const& d,
+                                            std::span<eval_row const> meaning, std::span<sample_row const> sampling,
+                                            verify_options const& options = {});
 
 template <class OpSet = standard_ops>
 [[nodiscard]] verification verify(rule_program const& rule, verify_options const& options = {}) {

@@ -27,7 +27,7 @@ class run_context;
 class executable {
 public:
     /// Plans the arena. *Requires* a loaded kernel for each source of the program.
-    executable(program p, std::vector<loaded_kernel> kernels);
+    GSUB_LAZY executable(program p, std::vector<loaded_kernel> kernels);
 
     [[nodiscard]] std::span<tensor_type const> inputs() const noexcept;
     [[nodiscard]] std::span<tensor_type const> outputs() const noexcept;
@@ -37,17 +37,18 @@ public:
     [[nodiscard]] std::size_t arena_bytes() const noexcept;
     [[nodiscard]] std::size_t constant_bytes() const noexcept;
 
-    [[nodiscard]] run_context make_context() const;
+    GSUB_LAZY [[nodiscard]] run_context make_context() const;
     /// Computes the outputs into memory of the caller. *Errors* `usage` where the number, a type or a size differs from
     /// the signature, or where an output overlaps an input; then nothing has run. Steps of generated kernels neither
     /// allocate nor lock; those of the reference runtime do.
-    [[nodiscard]] result<void> run(run_context& context, std::span<tensor const> inputs, std::span<tensor> outputs,
-                                   executor& threads) const;
+    GSUB_LAZY [[nodiscard]] result<void> run(run_context& context, std::span<tensor const> inputs,
+                                             std::span<tensor> outputs, executor& threads) const;
     /// The same with a context of its own and new tensors. null: the calling thread alone.
-    [[nodiscard]] result<std::vector<tensor>> run(std::span<tensor const> inputs, executor* threads = nullptr) const;
+    GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> run(std::span<tensor const> inputs,
+                                                            executor* threads = nullptr) const;
     /// Runs some times and says what each step takes. *Errors* as `run`.
-    [[nodiscard]] result<std::vector<step_profile>> profile(std::span<tensor const> inputs, executor& threads,
-                                                            std::size_t runs = 10) const;
+    GSUB_LAZY [[nodiscard]] result<std::vector<step_profile>> profile(std::span<tensor const> inputs, executor& threads,
+                                                                      std::size_t runs = 10) const;
 
 private:
     friend class run_context;

@@ -94,7 +94,7 @@ struct arena_plan {
 
 /// Places the temporaries by the steps that use them: what runs a program, here or elsewhere, uses these places.
 /// *Complexity* as `plan_memory`.
-[[nodiscard]] arena_plan plan_arena(program const& p);
+GSUB_LAZY [[nodiscard]] arena_plan plan_arena(program const& p);
 
 /// Copies a tensor `[N, C, ...]` into blocks of channels `[N, C/l, ..., l]`, filled up with zeros, or back.
 GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims,

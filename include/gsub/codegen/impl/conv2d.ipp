@@ -119,7 +119,11 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
     auto const read = e.at(in, {n, in_block, row, column, depthwise ? lane : inner});
     auto const weight =
         depthwise ? e.at(weights, {o, ky, kx, lane}) : e.at(weights, {out_block, i, ky, kx, inner, lane});
-    auto v = e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight, {{row, h}, {column, w}});
+    // What fills up the last block of channels counts for nothing, whatever it is.
+    auto const filled_up = s.blocked_input && !depthwise && s.in_channels % l != 0;
+    auto const channel = filled_up ? loop::bound{i * l + inner, s.in_channels} : loop::bound{loop::affine{0}, 1};
+    auto v =
+        e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight, {{row, h}, {column, w}, channel});
     if (s.residual) v = v + e.at(residual, {n, out_block, y, x, lane});
     if (s.low > -1e300) v = max(v, e.constant(s.low));
     if (s.high < 1e300) v = min(v, e.constant(s.high));

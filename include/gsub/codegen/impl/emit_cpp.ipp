@@ -21,6 +21,17 @@ public:
     }
 
     std::string run(std::string const& symbol) {
+        if (!k_.rescue.empty()) {
+            std::string parameters;
+            for (std::size_t i = 0; i < k_.buffers.size(); ++i)
+                parameters += message({i ? ", " : "", type_of(i), " __restrict b", i});
+            for (auto v : k_.rescue_parameters) parameters += message({", long ", name(v)});
+            line(message({"static __attribute__((noinline, cold)) void rescue(", parameters, ") {"}));
+            indent_ += "  ";
+            write(k_.rescue);
+            indent_.resize(indent_.size() - 2);
+            line("}");
+        }
         line(message({"extern \"C\" __attribute__((visibility(\"default\"))) void ", symbol,
                       "(void* const* b, long begin, long end) {"}));
         indent_ += "  ";
@@ -28,7 +39,7 @@ public:
         std::size_t given = 0;
         auto const scratch = std::count_if(k_.buffers.begin(), k_.buffers.end(), [](auto& b) { return !b.scratch; });
         for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
-            auto const type = k_.buffers[i].written ? "float*" : "const float*";
+            auto const type = type_of(i);
             auto const from = k_.buffers[i].scratch
                                   ? message({"((char*)b[", scratch, "] + ", scratch_offset(k_, i), ")"})
                                   : message({"b[", given++, "]"});
@@ -41,6 +52,9 @@ public:
     }
 
 private:
+    std::string_view type_of(std::size_t buffer) const {
+        return k_.buffers[buffer].written ? "float*" : "const float*";
+    }
     void line(std::string_view what) { text_ += message({indent_, what, "\n"}); }
 
     void prelude() {
@@ -83,7 +97,10 @@ private:
     static bool is_step(opcode op) {
         return op == opcode::multiply_add || op == opcode::accumulate_add || op == opcode::accumulate_maximum;
     }
-    bool uses(function_ref<bool(instruction const&)> what) const { return uses(k_.body, what); }
+    bool uses(function_ref<bool(instruction const&)> what) const {
+        auto const of_body = uses(k_.body, what); // both are visited
+        return uses(k_.rescue, what) || of_body;
+    }
     static bool uses(std::vector<node> const& nodes, function_ref<bool(instruction const&)> what) {
         return std::any_of(nodes.begin(), nodes.end(), [&](auto& n) {
             return std::any_of(n.code.begin(), n.code.end(), what) || uses(n.body, what) || uses(n.otherwise, what);
@@ -146,6 +163,14 @@ private:
                     scope(n.otherwise);
                 }
                 line("}");
+                break;
+            }
+            case node_kind::check: {
+                std::string arguments;
+                for (std::size_t i = 0; i < k_.buffers.size(); ++i) arguments += message({i ? ", b" : "b", i});
+                for (auto const& a : n.arguments) arguments += ", " + text_of(a);
+                auto const finite = message({"r", n.checked, " - r", n.checked, " == 0.0f"});
+                line(message({"if (__builtin_expect(!(", finite, "), 0)) rescue(", arguments, ");"}));
                 break;
             }
             case node_kind::loop: {

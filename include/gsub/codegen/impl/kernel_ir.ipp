@@ -79,6 +79,11 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
                 print(n.otherwise, indent + "  ", k, out);
             }
             break;
+        case node_kind::check:
+            out += message({indent, "unless finite r", n.checked, ": rescue"});
+            for (auto const& a : n.arguments) out += message({" ", loop::to_string(a, k.names)});
+            out += "\n";
+            break;
         case node_kind::block:
             for (auto const& i : n.code) {
                 out += indent;
@@ -105,6 +110,12 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
 GSUB_LAZY_BODY std::string to_string(kernel const& k) {
     std::string text = message({"kernel ", k.name, ", ", k.lanes, " lanes\n"});
     detail::print(k.body, "  ", k, text);
+    if (!k.rescue.empty()) {
+        text += "  rescue";
+        for (auto v : k.rescue_parameters) text += message({" ", k.names[static_cast<std::size_t>(v)]});
+        text += ":\n";
+        detail::print(k.rescue, "    ", k, text);
+    }
     return text;
 }
 

@@ -135,6 +135,7 @@ private:
         for (auto const& b : nest_.what.bounds) cuts_of(b, v, depth, false, all);
         for (auto const& t : nest_.what.terms)
             for (auto const& b : t.within) cuts_of(b, v, depth, false, all);
+        for (auto const& b : nest_.what.target_within) cuts_of(b, v, depth, false, all);
         for (auto const& s : nest_.what.also)
             for (auto const& b : s.within) cuts_of(b, v, depth, false, all);
         auto ranges = finish(std::move(all));
@@ -453,6 +454,7 @@ private:
         };
         each_place(depth, [&] {
             for (auto const& t : nest_.what.terms) add(t.within);
+            add(nest_.what.target_within);
             for (auto const& s : nest_.what.also) add(s.within);
         });
         if (count < 4) open.clear();
@@ -489,8 +491,19 @@ private:
             if (place.accumulator < 0) return;
             auto const reduced = lanes_reduce_ ? combined_lanes(place.accumulator, out) : place.accumulator;
             terms_.clear();
-            store({nest_.what.target, nest_.what.result}, place.lanes, reduced, out);
+            store({nest_.what.target, nest_.what.result, nest_.what.target_within}, place.lanes, reduced, out);
             for (auto const& more : nest_.what.also) store(more, place.lanes, reduced, out);
+            if (nest_.what.check < 0) return;
+            instruction i;
+            i.op = opcode::reduce_add;
+            i.operands[0] = stored_term(nest_.what.check, place.lanes, reduced, out);
+            i.result = fresh();
+            block(out).push_back(i);
+            node n;
+            n.kind = node_kind::check;
+            n.checked = i.result;
+            for (auto const& a : nest_.what.rescue_at) n.arguments.push_back(resolved(a));
+            out.push_back(std::move(n));
         });
         in_tile_ = false;
     }
@@ -730,6 +743,7 @@ public:
             made_.parallel_extent = stages[0].parallel_extent();
         }
         assemble(0, stages.size(), 0, made_.body);
+        if (auto const* const rescue = nest_.rescue()) assemble_rescue(*rescue, stages.back().what.rescue_at.size());
         return std::move(made_);
     }
 
@@ -759,6 +773,20 @@ private:
         }
     }
 
+    // Seldom run, so it is kept short: what can be tested while it runs is.
+    void assemble_rescue(loop::loop_nest const& nest, std::size_t given) {
+        std::vector<variable> own;
+        for (auto const& n : nest.names) {
+            own.push_back(static_cast<variable>(made_.names.size()));
+            made_.names.push_back(n);
+        }
+        auto options = options_;
+        options.max_ranges = 1;
+        made_.rescue = nest_lowerer{nest, given, options, made_}.run();
+        rename(made_.rescue, own);
+        for (std::size_t d = 0; d < given; ++d) made_.rescue_parameters.push_back(own[index(nest.loops[d].var)]);
+    }
+
     static affine renamed(affine const& a, std::vector<variable> const& to) {
         affine out = a.constant();
         for (auto const& t : a.terms()) out += affine::of(to[index(t.of)], t.factor);
@@ -774,6 +802,7 @@ private:
             for (auto* limits : {&n.begin, &n.end})
                 for (auto& l : *limits) l.value = renamed(l.value, to);
             bounds(n.conditions);
+            for (auto& a : n.arguments) a = renamed(a, to);
             for (auto& i : n.code) {
                 i.offset = renamed(i.offset, to);
                 bounds(i.within);

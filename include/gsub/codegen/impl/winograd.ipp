@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 namespace gsub::codegen {
@@ -72,6 +73,35 @@ GSUB_LAZY winograd_terms output_transform(std::int32_t m, winograd_terms const& 
             e.constant(a * a) * even_a + e.constant(b * b) * even_b,
             (p[5] + e.constant(a * a * a) * odd_a) + e.constant(b * b * b) * odd_b};
 }
+// The weights of nine taps from their transforms, which hold them up to rounding, and from a number that holds their
+// signs exactly: the digits -1, 0, 1 to the base of three. A weight of zero is zero, and none changes its sign.
+GSUB_LAZY winograd_terms weights_of(std::int32_t m, winograd_terms const& u, loop::value signs,
+                                    loop::expression_builder& e) {
+    auto const a = m == 2 ? 1 : winograd_points[0], b = winograd_points[1];
+    auto const zero = m == 2 ? -1 : a * a * b * b,
+               pair = m == 2 ? 1 : a * (a * a - b * b); // see `pack_winograd_weights`
+    auto const t = static_cast<std::size_t>(m + 2);
+    auto const row = [&](auto&& of) {
+        return winograd_terms{e.constant(zero) * of(0), e.constant(pair) * (of(1) - of(2)), of(t - 1)};
+    };
+    winograd_terms columns[3]; // of a row: points of the other direction
+    for (std::size_t q : {std::size_t{0}, std::size_t{1}, std::size_t{2}, t - 1}) {
+        auto const three = row([&](std::size_t p) { return u[p * t + q]; });
+        for (std::size_t r = 0; r < 3; ++r) columns[r].push_back(three[r]);
+    }
+    winograd_terms out;
+    auto power = 1.0;
+    auto above = signs + e.constant(9841); // digits 0, 1, 2
+    for (auto const& c : columns)
+        for (auto const& w : row([&](std::size_t p) { return c[std::min<std::size_t>(p, 3)]; })) {
+            power *= 3;
+            auto const next = floor((signs + e.constant(9841.5)) * e.constant(1 / power));
+            auto const sign = (above - e.constant(3) * next) - e.constant(1);
+            out.push_back(sign * max(abs(w), e.constant(1.1754944e-38)));
+            above = next;
+        }
+    return out;
+}
 // A transform of rows, then of columns: `size` x `size` values, row-major.
 template <class F>
 winograd_terms both_directions(winograd_terms const& in, std::size_t size, F&& transform) {
@@ -89,6 +119,15 @@ winograd_terms both_directions(winograd_terms const& in, std::size_t size, F&& t
     for (std::size_t r = 0; r < columns[0].size(); ++r)
         for (auto const& c : columns) out.push_back(c[r]);
     return out;
+}
+
+GSUB_LAZY loop::value sum_of(winograd_terms of) {
+    while (of.size() > 1) {
+        auto const half = of.size() / 2;
+        for (std::size_t i = 0; i < half; ++i) of[i] = of[i] + of[of.size() - 1 - i];
+        of.erase(of.end() - static_cast<std::ptrdiff_t>(half), of.end());
+    }
+    return of[0];
 }
 
 // Axes that all stages begin with: their loops become the parallel one.
@@ -134,7 +173,7 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
                lane = in.spatial("lane", l);
     auto const ty = at.y * c.rows + ry, tx = at.x * c.columns + cx;
     auto const x = in.input("x", {s.batch, z.in_blocks, s.in[0], s.in[1], l});
-    auto const weights = in.input("w", {z.groups, z.points, z.in_blocks, l, c.vectors, l});
+    auto const weights = in.input("w", {z.groups, z.points + 1, z.in_blocks, l, c.vectors, l});
     auto const bias = s.bias ? in.input("bias", {z.out_blocks, l}) : -1;
     auto const residual = s.residual ? in.input("residual", {s.batch, z.out_blocks, s.out(0), s.out(1), l}) : -1;
     auto const y = in.output("y", {s.batch, z.out_blocks, s.out(0), s.out(1), l});
@@ -202,22 +241,67 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
         sums.push_back(out.at(products, {k, (vector * block + oy * c.columns + ox) * l + ol}));
     auto pixels =
         detail::both_directions(sums, t, [&](auto const& d) { return detail::output_transform(c.m, d, out); });
+    // What is not finite in a product is not finite in a corner: together they add all points, none with zero. Large
+    // numbers are rescued too, lest their rounding errors spread to pixels that do not read them.
+    auto const corner = static_cast<std::size_t>(m - 1), end = pixels.size() - 1;
+    auto const corners = (pixels[0] + pixels[corner]) + (pixels[end - corner] + pixels[end]);
+    out.check(corners * out.constant(0x1p64), {to.n, number, vector, row, column});
+    auto const finished = [&](loop::expression_builder& e, loop::value pixel, loop::affine const& n,
+                              loop::affine const& o, loop::affine const& py, loop::affine const& px,
+                              loop::affine const& lane_of) {
+        if (s.bias) pixel = pixel + e.at(bias, {o, lane_of});
+        if (s.residual) pixel = pixel + e.at(residual, {n, o, py, px, lane_of}, {{py, s.out(0)}, {px, s.out(1)}});
+        if (s.low > -1e300) pixel = max(pixel, e.constant(s.low));
+        if (s.high < 1e300) pixel = min(pixel, e.constant(s.high));
+        return pixel;
+    };
     for (std::int64_t k = 0; k < m * m; ++k) {
         auto& pixel = pixels[static_cast<std::size_t>(k)];
         auto const py = row * m + loop::affine{k / m}, px = column * m + loop::affine{k % m};
-        if (s.bias) pixel = pixel + out.at(bias, {oc, ol});
-        if (s.residual) pixel = pixel + out.at(residual, {to.n, oc, py, px, ol}, {{py, s.out(0)}, {px, s.out(1)}});
-        if (s.low > -1e300) pixel = max(pixel, out.constant(s.low));
-        if (s.high < 1e300) pixel = min(pixel, out.constant(s.high));
+        pixel = finished(out, pixel, to.n, oc, py, px, ol);
         if (k > 0) out.also(y, {to.n, oc, py, px, ol}, pixel, {{py, s.out(0)}, {px, s.out(1)}});
     }
     loop::schedule output{out.store(y, {to.n, oc, row * m, column * m, ol}, pixels[0])};
     detail::parallel_block(output);
     output.vectorize(output.loop_of("lane"));
 
+    // Where a pixel of a tile is not finite, or too large on the way: sums of products, tap by tap.
+    loop::expression_builder direct{"winograd_rescue", buffers};
+    auto const dn = direct.spatial("n", s.batch), dg = direct.spatial("group", z.groups),
+               dv = direct.spatial("oc", c.vectors), dty = direct.spatial("row", z.tile_rows),
+               dtx = direct.spatial("column", z.tile_columns), dy = direct.spatial("y", m), dx = direct.spatial("x", m);
+    auto const di = direct.reduction("ic", z.in_blocks), dc = direct.reduction("ici", l);
+    auto const dl = direct.spatial("lane", l);
+    auto const py = dty * m + dy, px = dtx * m + dx;
+    detail::winograd_terms transformed;
+    for (std::int64_t k = 0; k <= z.points; ++k) transformed.push_back(direct.at(weights, {dg, k, di, dc, dv, dl}));
+    auto const taps = detail::weights_of(c.m, transformed, transformed.back(), direct);
+    detail::winograd_terms parts;
+    for (std::int64_t k = 0; k < 9; ++k) {
+        auto const y_in = py + loop::affine{k / 3 - s.pads[0]}, x_in = px + loop::affine{k % 3 - s.pads[1]};
+        parts.push_back(direct.at(x, {dn, di, y_in, x_in, dc}, {{y_in, s.in[0]}, {x_in, s.in[1]}}) *
+                        taps[static_cast<std::size_t>(k)]);
+    }
+    auto const exact = direct.sum(direct.constant(0), detail::sum_of(parts), {{di * l + dc, s.in_channels}});
+    auto const vectors_before = dg * c.vectors + dv;
+    auto const pixel = finished(direct, exact, dn, vectors_before, py, px, dl);
+    loop::schedule rescue{direct.store(y, {dn, vectors_before, py, px, dl}, pixel, {{py, s.out(0)}, {px, s.out(1)}})};
+    std::vector<loop::variable> order;
+    for (auto const* name : {"n", "group", "oc", "row", "column", "y", "ic", "ici", "x", "lane"})
+        order.push_back(rescue.loop_of(name));
+    rescue.reorder(order);
+    rescue.unroll(rescue.loop_of("x"));
+    rescue.vectorize(rescue.loop_of("lane"));
+
     loop::fused_nest nest{input.finish()};
-    nest.then(multiply.finish(), 1).then(output.finish(), 2);
+    nest.then(multiply.finish(), 1).then(output.finish(), 2).rescue(rescue.finish());
     return nest;
+}
+
+GSUB_LAZY_BODY bool winograd_holds(std::span<float const> weights) noexcept {
+    std::uint32_t most = 0; // bits without the sign: the greater, the further from zero, infinity and NaN at the end
+    for (auto const w : weights) most = std::max(most, std::bit_cast<std::uint32_t>(w) & 0x7fffffffu);
+    return most <= std::bit_cast<std::uint32_t>(1e30f);
 }
 
 GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
@@ -234,14 +318,14 @@ GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, w
         g.push_back({1 / product, p / product, p * p / product});
     }
     g.push_back({0, 0, 1});
-    std::vector<float> packed(static_cast<std::size_t>(z.groups * z.points * z.in_blocks * z.l * c.vectors * z.l),
+    std::vector<float> packed(static_cast<std::size_t>(z.groups * (z.points + 1) * z.in_blocks * z.l * c.vectors * z.l),
                               0.0f);
     auto const point = static_cast<std::size_t>(z.in_blocks * z.l * c.vectors * z.l); // from one to the next
     // The filters of a vector of output channels one after another: they share cache lines.
     for (std::int64_t block = 0; block < z.out_blocks; ++block)
         for (std::int64_t i = 0; i < s.in_channels; ++i) {
             auto const first =
-                ((block / c.vectors * z.points * z.in_blocks * z.l + i) * c.vectors + block % c.vectors) * z.l;
+                ((block / c.vectors * (z.points + 1) * z.in_blocks * z.l + i) * c.vectors + block % c.vectors) * z.l;
             for (std::int64_t lane = 0; lane < std::min(z.l, s.out_channels - block * z.l); ++lane) {
                 auto const* const w = weights.data() + ((block * z.l + lane) * s.in_channels + i) * 9;
                 auto* to = packed.data() + first + lane;
@@ -253,6 +337,9 @@ GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, w
                     for (std::size_t q = 0; q < t; ++q, to += point)
                         *to = static_cast<float>(row[0] * g[q][0] + row[1] * g[q][1] + row[2] * g[q][2]);
                 }
+                float signs = 0;
+                for (std::size_t k = 9; k-- > 0;) signs = 3 * signs + static_cast<float>((w[k] > 0) - (w[k] < 0));
+                *to = signs;
             }
         }
     return packed;

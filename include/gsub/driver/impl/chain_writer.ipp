@@ -239,11 +239,14 @@ private:
         auto const at = [&](std::size_t i) -> std::optional<term> { return find(g.operand(n, i)); };
         auto const x = g.operand_count(n) > 0 ? at(0) : std::nullopt;
         if (!x) return std::nullopt;
-        if (is_reduction || g.is<ops::softmax>(n)) {
+        // Approximations are computed as what they stand for: the kernels' functions are within their bounds.
+        auto const is_softmax = g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n);
+        if (is_reduction || is_softmax) {
             auto const& in = g.type(g.operand(n, 0));
             if (x->value < 0 || in.sizes() != frame_) return std::nullopt;
-            if (g.is<ops::softmax>(n)) {
-                auto const& a = g.attributes<ops::softmax>(n);
+            if (is_softmax) {
+                auto const& a =
+                    g.is<ops::softmax>(n) ? g.attributes<ops::softmax>(n) : g.attributes<ops::fast_softmax>(n);
                 auto const rank = static_cast<std::int64_t>(in.rank());
                 auto const axis = a.axis < 0 ? a.axis + rank : a.axis;
                 if ((!a.flatten && axis != rank - 1) || !set_row(static_cast<std::size_t>(axis))) return std::nullopt;
@@ -265,11 +268,14 @@ private:
             return bounds(*x, a.min, a.max);
         }
         constexpr auto none = scalar_op::constant;
+        auto const exponential = g.is<ops::exp>(n) || g.is<ops::fast_exp>(n);
+        auto const erf = g.is<ops::erf>(n) || g.is<ops::fast_erf>(n);
+        auto const tanh = g.is<ops::tanh>(n) || g.is<ops::fast_tanh>(n);
         auto const function = g.is<ops::sqrt>(n)      ? scalar_op::square_root
-                              : g.is<ops::exp>(n)     ? scalar_op::exponential
+                              : exponential           ? scalar_op::exponential
                               : g.is<ops::log>(n)     ? scalar_op::logarithm
-                              : g.is<ops::erf>(n)     ? scalar_op::erf
-                              : g.is<ops::tanh>(n)    ? scalar_op::tanh
+                              : erf                   ? scalar_op::erf
+                              : tanh                  ? scalar_op::tanh
                               : g.is<ops::sigmoid>(n) ? scalar_op::sigmoid
                               : g.is<ops::neg>(n)     ? scalar_op::negate
                               : g.is<ops::abs>(n)     ? scalar_op::absolute

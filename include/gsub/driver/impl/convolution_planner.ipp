@@ -2,6 +2,7 @@
 
 #include <gsub/codegen/conv2d.hpp>
 #include <gsub/codegen/pool2d.hpp>
+#include <gsub/codegen/separable.hpp>
 #include <gsub/codegen/winograd.hpp>
 #include <gsub/driver/impl/chain_planner.ipp>
 
@@ -80,6 +81,16 @@ protected:
         }
         return out;
     }
+
+    // A convolution of the first operand of its first node, with what its kernel takes over behind it.
+    struct planned_conv {
+        codegen::conv2d_shape s;
+        std::vector<node_id> nodes;
+        tensor weights;
+        std::vector<float> scale, bias; // of output channels, or empty
+        epilogue after;
+    };
+
     // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
     std::size_t plan_batch_norm(node_id n) {
         auto const& type = g_.type(g_.operand(n, 0));
@@ -90,17 +101,25 @@ protected:
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
         s.in = {1, type.dims[2].size() * type.dims[3].size()};
         if (!lines || s.groups == 1) return 0;
-        return add_conv(s, {n}, flat(lines->scale), {}, lines->shift, {});
+        return add_conv({s, {n}, flat(lines->scale), {}, lines->shift, {}});
     }
 
     std::size_t plan_conv(node_id n) {
+        auto c = read_conv(n);
+        if (!c) return 0;
+        release(g_.operand(n, 1));
+        return add_conv(std::move(*c));
+    }
+    // A convolution by constant weights that there is a kernel for.
+    std::optional<planned_conv> read_conv(node_id n) const {
         auto const x = g_.operand(n, 0);
         auto const &in = g_.type(x), &out = g_.type({n, 0});
         auto const& a = g_.attributes<ops::conv>(n);
         auto weights = constant_of(g_.operand(n, 1));
         auto bias = constant_of(g_.operand(n, 2));
-        if (!computes_f32(in) || in.rank() != 4 || !weights || (g_.operand(n, 2).valid() && !bias)) return 0;
-        codegen::conv2d_shape s;
+        if (!computes_f32(in) || in.rank() != 4 || !weights || (g_.operand(n, 2).valid() && !bias)) return std::nullopt;
+        planned_conv c;
+        auto& s = c.s;
         s.batch = in.dims[0].size();
         s.in_channels = in.dims[1].size();
         s.out_channels = out.dims[1].size();
@@ -112,48 +131,105 @@ protected:
             s.dilation[i] = a.dilations[i];
             s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
         }
-        if (*out.elements() == 0 || *in.elements() == 0) return 0;
-        auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+        if (*out.elements() == 0 || *in.elements() == 0) return std::nullopt;
         auto const l = set_.lanes();
-        if (s.groups > 1 && !depthwise && ((s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
-            return 0;
-        epilogue e;
+        if (s.groups > 1 && !is_depthwise(s) &&
+            ((s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
+            return std::nullopt;
         if (a.act == activation::relu)
-            e.low = 0;
+            c.after.low = 0;
         else if (a.act == activation::clip)
-            e.low = a.act_min, e.high = a.act_max;
+            c.after.low = a.act_min, c.after.high = a.act_max;
         else if (a.act != activation::none)
-            return 0;
-        std::vector<node_id> nodes{n};
-        release(g_.operand(n, 1));
-        std::vector<float> scale, shifts;
-        if (bias) shifts.assign(bias->template data<float>().begin(), bias->template data<float>().end());
-        if (auto const next = only_reader({n, 0}); next && !e.bounded() && g_.is<ops::batch_norm>(*next))
+            return std::nullopt;
+        c.nodes.push_back(n);
+        c.weights = std::move(*weights);
+        if (bias) c.bias.assign(bias->template data<float>().begin(), bias->template data<float>().end());
+        if (auto const next = only_reader({n, 0}); next && !c.after.bounded() && g_.is<ops::batch_norm>(*next))
             if (auto const lines = lines_of(*next)) {
-                scale = lines->scale;
-                shifts.resize(lines->shift.size(), 0.0f);
-                for (std::size_t c = 0; c < shifts.size(); ++c)
-                    shifts[c] = shifts[c] * lines->scale[c] + lines->shift[c];
-                nodes.push_back(*next);
+                c.scale = lines->scale;
+                c.bias.resize(lines->shift.size(), 0.0f);
+                for (std::size_t i = 0; i < c.bias.size(); ++i)
+                    c.bias[i] = c.bias[i] * lines->scale[i] + lines->shift[i];
+                c.nodes.push_back(*next);
             }
-        return add_conv(s, std::move(nodes), std::move(*weights), std::move(scale), shifts, e);
+        return c;
     }
-    // A convolution of the first operand of the first node, with what follows the last. Weights are scaled by output
-    // channels, if at all.
-    std::size_t add_conv(codegen::conv2d_shape s, std::vector<node_id> nodes, tensor weights, std::vector<float> scale,
-                         std::span<float const> bias, epilogue e) {
-        auto const x = g_.operand(nodes.front(), 0);
-        auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
-        absorb(nodes, e);
-        s.blocked_input = depthwise || s.groups > 1 || s.in_channels >= set_.lanes() / 2 || blocked_.contains(x);
-        s.bias = !bias.empty();
-        s.residual = e.residual.valid();
-        s.low = e.low, s.high = e.high;
-        auto const tiles = codegen::choose_winograd(s, set_, options_.winograd);
-        auto const elements = weights.elements();
+    static bool is_depthwise(codegen::conv2d_shape const& s) {
+        return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+    }
+    // Takes over what follows.
+    void settle(planned_conv& c) const {
+        absorb(c.nodes, c.after);
+        c.s.bias = !c.bias.empty();
+        c.s.residual = c.after.residual.valid();
+        c.s.low = c.after.low, c.s.high = c.after.high;
+    }
+    // Whether Winograd kernels may have the weights: finite ones, and scaled too.
+    static bool transforms(planned_conv const& c) {
+        auto const weights = c.weights.template data<float>();
+        if (!codegen::winograd_holds(weights)) return false;
+        auto const per_channel = c.scale.empty() ? 0 : weights.size() / c.scale.size();
+        for (std::size_t i = 0; i < c.scale.size(); ++i) {
+            std::vector<float> scaled;
+            for (auto const w : weights.subspan(i * per_channel, per_channel)) scaled.push_back(w * c.scale[i]);
+            if (!codegen::winograd_holds(scaled)) return false;
+        }
+        return true;
+    }
+    std::size_t add_conv(planned_conv c) {
+        settle(c);
+        auto const x = g_.operand(c.nodes.front(), 0);
+        auto& s = c.s;
+        s.blocked_input = s.groups > 1 || s.in_channels >= set_.lanes() / 2 || blocked_.contains(x);
+        if (add_separable(c)) return 1;
+        auto tiles = codegen::choose_winograd(s, set_, options_.winograd);
+        if (tiles && !transforms(c)) tiles.reset();
+        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x)};
+        add_operands(c, tiles, values);
+        values.push_back(add_blocked({c.nodes.back(), 0}));
+        mark_planned(c.nodes);
+        auto const kind = tiles             ? message({"winograd F", tiles->m})
+                          : is_depthwise(s) ? std::string{"depthwise conv2d"}
+                                            : std::string{"conv2d"};
+        add_kernel(kind, c.nodes,
+                   tiles ? codegen::winograd_nest(s, *tiles, set_)
+                         : codegen::conv2d_nest(s, codegen::default_config(s, set_), set_),
+                   std::move(values), s.operations());
+        return 1;
+    }
+    // A depthwise convolution together with the 1×1 convolution that alone reads it, where that is better.
+    bool add_separable(planned_conv& c) {
+        auto const next = only_reader({c.nodes.back(), 0});
+        if (!next || !is_depthwise(c.s) || !g_.is<ops::conv>(*next)) return false;
+        value_id const hidden{c.nodes.back(), 0};
+        auto second = g_.operand(*next, 0) == hidden ? read_conv(*next) : std::nullopt;
+        if (!second) return false;
+        settle(*second);
+        codegen::separable_shape both{c.s, second->s};
+        if (g_.is<ops::batch_norm>(c.nodes.front())) both.depthwise.in = both.pointwise.in; // it may be any image
+        auto const config = codegen::choose_separable(both, set_);
+        if (!config) return false;
+        release(g_.operand(*next, 1));
+        std::vector<std::int32_t> values{blocked(g_.operand(c.nodes.front(), 0))};
+        add_operands(c, {}, values);
+        add_operands(*second, {}, values);
+        values.push_back(add_blocked({second->nodes.back(), 0}));
+        c.nodes.insert(c.nodes.end(), second->nodes.begin(), second->nodes.end());
+        mark_planned(c.nodes);
+        add_kernel("separable conv2d", c.nodes, codegen::separable_nest(both, *config, set_), std::move(values),
+                   both.depthwise.operations() + both.pointwise.operations());
+        return true;
+    }
+    // Weights, and what is added to results.
+    void add_operands(planned_conv& c, std::optional<codegen::winograd_config> const& tiles,
+                      std::vector<std::int32_t>& values) {
+        auto const& s = c.s;
+        auto const elements = c.weights.elements();
         auto const unit = s.groups > 1 ? s.out_channels : std::int64_t{set_.lanes()} * (tiles ? tiles->vectors : 1);
-        auto pack = [s, tiles, unit, set = set_, per_channel = elements / s.out_channels, weights = std::move(weights),
-                     scale = std::move(scale)](std::int64_t first, std::int64_t count) {
+        auto pack = [s, tiles, unit, set = set_, per_channel = elements / s.out_channels,
+                     weights = std::move(c.weights),
+                     scale = std::move(c.scale)](std::int64_t first, std::int64_t count) {
             auto const begin = first * unit;
             auto part = s;
             if (s.groups == 1) part.out_channels = std::min(count * unit, s.out_channels - begin);
@@ -171,20 +247,9 @@ protected:
                          : codegen::pack_conv2d_weights(part, from, set);
         };
         auto const units = (s.out_channels + unit - 1) / unit;
-        std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x),
-                                         add_packed(elements, units, std::move(pack))};
-        if (s.bias) values.push_back(add_constant(filled_up(bias)));
-        if (s.residual) values.push_back(blocked(e.residual));
-        values.push_back(add_blocked({nodes.back(), 0}));
-        mark_planned(nodes);
-        auto const kind = tiles       ? message({"winograd F", tiles->m})
-                          : depthwise ? std::string{"depthwise conv2d"}
-                                      : std::string{"conv2d"};
-        add_kernel(kind, nodes,
-                   tiles ? codegen::winograd_nest(s, *tiles, set_)
-                         : codegen::conv2d_nest(s, codegen::default_config(s, set_), set_),
-                   std::move(values), s.operations());
-        return 1;
+        values.push_back(add_packed(elements, units, std::move(pack)));
+        if (s.bias) values.push_back(add_constant(filled_up(c.bias)));
+        if (s.residual) values.push_back(blocked(c.after.residual));
     }
 
     std::size_t plan_pool(node_id n) {

@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/driver/measured_kernels.hpp>
-#include <gsub/passes/fuse.hpp>
+#include <gsub/passes/fuse_ops.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -86,10 +86,12 @@ protected:
     // A softmax of the rows of a product and a product with values that are there already are one kernel with it.
     bool plan_attention(node_id n, codegen::matmul_shape const& scores, chain_writer<> const& w, value_id last) {
         auto const softmax = only_reader(last);
-        if (!softmax || !g_.is<ops::softmax>(*softmax)) return false;
+        auto const fast = softmax && g_.is<ops::fast_softmax>(*softmax);
+        if (!fast && (!softmax || !g_.is<ops::softmax>(*softmax))) return false;
         auto const dims = g_.type(last).sizes();
         auto const rank = dims.size();
-        auto const axis = g_.attributes<ops::softmax>(*softmax).axis;
+        auto const axis =
+            (fast ? g_.attributes<ops::fast_softmax>(*softmax) : g_.attributes<ops::softmax>(*softmax)).axis;
         if (axis != -1 && axis != static_cast<std::int64_t>(rank) - 1) return false;
         value_id const weights{*softmax, 0};
         auto const second = only_reader(weights);

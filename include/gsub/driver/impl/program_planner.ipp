@@ -3,7 +3,7 @@
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/impl/product_planner.ipp>
 #include <gsub/eval/fold.hpp>
-#include <gsub/passes/fuse.hpp>
+#include <gsub/passes/fuse_ops.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 
 #include <algorithm>

@@ -54,7 +54,8 @@ GSUB_INLINE void run_uninterpreted(kernel_args& args) {
             std::memcpy(t.mutable_raw().data() + i * byte_size(t.element()), &word, byte_size(t.element()));
     };
     // A vector over channels (the statistics of a normalisation) is no elementwise operand; hence the test of results.
-    if (args.op->category == op_category::elementwise && args.results.size() == 1 && args.operands.size() <= 2) {
+    if (args.op->category == op_category::elementwise && args.op->layouts == layout_rule::keeps &&
+        args.results.size() == 1 && args.operands.size() <= 2) {
         auto& out = args.results[0];
         if (out.elements() == 0) return;
         auto const second = args.operands.size() == 2 && args.operands[1];
@@ -90,11 +91,21 @@ GSUB_INLINE void run_uninterpreted(kernel_args& args) {
             store(out, i, hasher{whole}.add(i).finish().low);
 }
 
+/// The functions that the `If` nodes of a graph may call, each without calls.
+using branch_map = std::map<std::string, any_graph>;
+
 /// Runs one graph. Keeps each value until its last use.
 class evaluator {
 public:
-    evaluator(any_graph const& g, std::span<eval_row const> table, evaluate_options const& options)
-        : g_(g), table_(table), options_(options), values_(g.capacity()), uses_left_(g.capacity(), 0) {}
+    evaluator(any_graph const& g, std::span<eval_row const> table, evaluate_options const& options,
+              branch_map const* branches = nullptr, std::size_t depth = 0)
+        : g_(g),
+          table_(table),
+          options_(options),
+          branches_(branches),
+          depth_(depth),
+          values_(g.capacity()),
+          uses_left_(g.capacity(), 0) {}
 
     std::vector<tensor> run(std::span<tensor const> inputs) {
         for (auto n : g_.order())
@@ -113,6 +124,8 @@ public:
                 results = {to_precision(checked_input(n, inputs), options_.compute)};
             else if (g_.is<ops::constant>(n))
                 results = {to_precision(g_.constant_data(n), options_.compute)};
+            else if (g_.is<ops::if_else>(n))
+                branch(n, results);
             else
                 compute(n, results);
             if (options_.on_node) options_.on_node(options_.context, g_, n, results);
@@ -149,6 +162,39 @@ private:
         return options_.round_outputs && t.element() == dtype::f64 && declared != dtype::undefined
                    ? t.converted_to(declared)
                    : t;
+    }
+
+    void branch(node_id n, std::vector<tensor>& results) {
+        auto const& a = g_.attributes<ops::if_else>(n);
+        auto const operands = g_.operands(n);
+        auto const at = [&](value_id v) -> tensor const& { return values_[v.node.index][v.port]; };
+        auto const& condition = at(operands[0]);
+        if (condition.elements() != 1 || condition.element() != dtype::boolean)
+            throw fault(n, error_code::invalid_input,
+                        message({"a condition of type ", to_string(condition.type()), "; it takes one truth value"}));
+        if (depth_ >= max_branch_depth)
+            throw fault(n, error_code::unsupported,
+                        message({"branches are nested more than ", max_branch_depth, " deep"}));
+        auto const& body = branches_->at(condition.data<bool>()[0] ? a.then_branch : a.else_branch);
+        if (body.inputs().size() + 1 != operands.size() || body.output_count() != g_.result_count(n))
+            throw fault(n, error_code::invalid_input, "the branch has another number of operands or results");
+        std::vector<tensor> inputs;
+        for (std::size_t i = 1; i < operands.size(); ++i) inputs.push_back(at(operands[i]));
+        auto inner = options_;
+        inner.round_outputs = false;
+        inner.on_node = nullptr;
+        results = evaluator{body, table_, inner, branches_, depth_ + 1}.run(inputs);
+        for (std::uint32_t port = 0; port < results.size(); ++port) {
+            auto const declared = g_.type({n, port});
+            auto type = results[port].type();
+            if (storage_type(declared.element, options_.compute) == type.element) type.element = declared.element;
+            if (!compatible(type, declared))
+                throw fault(n, error_code::invalid_input,
+                            message({"its result is ", to_string(type), ", the graph declares ", to_string(declared)}));
+            if (declared.element == dtype::undefined) found_types_[{n, port}] = results[port].element();
+        }
+        for (auto v : operands)
+            if (--uses_left_[v.node.index] == 0) values_[v.node.index].clear();
     }
 
     void compute(node_id n, std::vector<tensor>& results) {
@@ -226,6 +272,9 @@ private:
         for (std::size_t port = 0; port < types.size(); ++port) {
             auto declared_type = std::exchange(types[port], cx.result_type(port));
             declared_type.arrangement = types[port].arrangement = {}; // tensors are row-major here
+            if (auto* const dims = table_[g_.row(n)].result_dims; dims && !types[port].is_static())
+                if (auto const found = dims(tensors))
+                    types[port] = {types[port].element, std::span<std::int64_t const>{*found}};
             if (!types[port].is_static())
                 throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
             if (!compatible(types[port], declared_type))
@@ -255,6 +304,8 @@ private:
     any_graph const& g_;
     std::span<eval_row const> table_;
     evaluate_options const& options_;
+    branch_map const* branches_;
+    std::size_t depth_;
     std::vector<std::vector<tensor>> values_; // by node
     std::vector<std::size_t> uses_left_;
     std::map<std::string_view, std::int64_t> named_sizes_; // of the inputs seen so far
@@ -307,6 +358,7 @@ GSUB_INLINE tensor to_precision(tensor const& t, precision p) {
 GSUB_INLINE void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,
                                evaluate_options const& options) {
     auto const& e = table[row];
+    if (e.move && e.uninterpreted_in_field && args.scalar == dtype::field61) return detail::run_uninterpreted(args);
     if (e.move) return e.move(args);
     if (!e.run) return detail::run_by_decomposition(d, table, row, args, options);
     if (is_integer(args.scalar) || args.scalar == dtype::boolean) {
@@ -344,8 +396,9 @@ GSUB_INLINE void evaluate_node(dialect const& d, std::span<eval_row const> table
     for (std::size_t i = 0; i < results.size(); ++i) args.results[i] = results[i].converted_to(stored[i]);
 }
 
-GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table) {
-    std::vector<problem> found;
+namespace detail {
+GSUB_INLINE void append_not_computable(std::vector<problem>& found, any_graph const& g, std::span<eval_row const> table,
+                                       bool has_branches) {
     for (auto n : g.order()) {
         if (g.is<ops::constant>(n) || n == g.results_node()) continue;
         auto const row = g.row(n);
@@ -365,6 +418,10 @@ GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, std::span<ev
             found.push_back({error_code::unsupported, g.display_name(n), std::move(op),
                              a.reason.empty() ? "gsub does not know this operator" : a.reason,
                              "gsub ops lists the operators"});
+        } else if (g.is<ops::if_else>(n)) {
+            if (!has_branches)
+                found.push_back({error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+                                 "its branches are functions of a module", "use gsub::evaluate_module"});
         } else if (!table[row].move && !table[row].run && !g.operators().infer[row].build) {
             found.push_back({error_code::unsupported,
                              g.display_name(n),
@@ -373,21 +430,57 @@ GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, std::span<ev
                              {}});
         }
     }
+}
+
+GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, branch_map const& branches,
+                                                std::span<eval_row const> table) {
+    std::vector<problem> found;
+    append_not_computable(found, g, table, true);
+    for (auto const& [name, body] : branches) append_not_computable(found, body, table, true);
     return found;
+}
+
+GSUB_INLINE std::vector<tensor> evaluate_with(any_graph const& g, branch_map const* branches,
+                                              std::span<eval_row const> table, std::span<tensor const> inputs,
+                                              evaluate_options const& options) {
+    GSUB_ASSERT(table.size() == g.operators().ops.size(),
+                "evaluate_graph needs the table of the graph's own set of operators");
+    if (auto missing = branches ? not_computable(g, *branches, table) : gsub::not_computable(g, table);
+        !missing.empty())
+        throw error{std::move(missing)};
+    if (inputs.size() != g.inputs().size())
+        throw error{error_code::usage,
+                    message({inputs.size(), " inputs were given; the graph takes ", g.inputs().size()})};
+    return evaluator{g, table, options, branches}.run(inputs);
+}
+} // namespace detail
+
+GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table) {
+    std::vector<problem> found;
+    detail::append_not_computable(found, g, table, false);
+    return found;
+}
+
+GSUB_INLINE std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
+                                                std::string_view entry) {
+    auto const g = m.inlined(entry).value();
+    return detail::not_computable(g, m.branches(g).value(), table);
+}
+
+GSUB_INLINE result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
+                                                        std::span<tensor const> inputs, evaluate_options const& options,
+                                                        std::string_view entry) {
+    return capture([&] {
+        auto const g = m.inlined(entry).value();
+        auto const branches = m.branches(g).value();
+        return detail::evaluate_with(g, &branches, table, inputs, options);
+    });
 }
 
 GSUB_INLINE result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
                                                        std::span<tensor const> inputs,
                                                        evaluate_options const& options) {
-    GSUB_ASSERT(table.size() == g.operators().ops.size(),
-                "evaluate_graph needs the table of the graph's own set of operators");
-    return capture([&] {
-        if (auto missing = not_computable(g, table); !missing.empty()) throw error{std::move(missing)};
-        if (inputs.size() != g.inputs().size())
-            throw error{error_code::usage,
-                        message({inputs.size(), " inputs were given; the graph takes ", g.inputs().size()})};
-        return detail::evaluator{g, table, options}.run(inputs);
-    });
+    return capture([&] { return detail::evaluate_with(g, nullptr, table, inputs, options); });
 }
 
 GSUB_INLINE std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed) {

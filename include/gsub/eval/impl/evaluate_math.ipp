@@ -37,4 +37,92 @@ GSUB_INLINE void evaluate<ops::cast>::move(kernel_args& args) {
     y = x.converted_to(y.element());
 }
 
+namespace detail {
+
+GSUB_INLINE void compare_elements(kernel_args& args, relation r) {
+    auto const &a = *args.operands[0], &b = *args.operands[1];
+    auto const to = args.results[0].mutable_data<bool>();
+    if (to.empty()) return;
+    broadcast_plan<2> const plan{args.results[0].dims(), {a.dims(), b.dims()}};
+    auto const compare = [&]<class T>(T const* x, T const* y, auto&& holds) {
+        auto const sx = plan.strides[0][0], sy = plan.strides[1][0];
+        plan.for_each_run([&](std::int64_t at, std::array<std::int64_t, 2> const& from, std::int64_t length) {
+            for (std::int64_t i = 0; i < length; ++i)
+                to[static_cast<std::size_t>(at + i)] = holds(x[from[0] + i * sx], y[from[1] + i * sy]);
+        });
+    };
+    auto const by_order = [&](auto x, auto y) {
+        return (r.lower && x < y) || (r.same && x == y) || (r.higher && x > y);
+    };
+    // All element types have their order in the widest of their kind.
+    if (a.element() == dtype::field61) {
+        compare(a.data<field61>().data(), b.data<field61>().data(), [](field61 x, field61 y) { return x == y; });
+    } else if (is_floating(a.element())) {
+        auto const x = a.converted_to(dtype::f64), y = b.converted_to(dtype::f64);
+        compare(x.data<double>().data(), y.data<double>().data(), by_order);
+    } else {
+        auto const x = a.converted_to(dtype::i64), y = b.converted_to(dtype::i64);
+        compare(x.data<std::int64_t>().data(), y.data<std::int64_t>().data(), by_order);
+    }
+}
+
+GSUB_INLINE void combine_truth(kernel_args& args, unsigned table) {
+    auto const &a = *args.operands[0], &b = *args.operands[1];
+    auto const to = args.results[0].mutable_data<bool>();
+    broadcast_plan<2> const plan{args.results[0].dims(), {a.dims(), b.dims()}};
+    plan.for_each_run([&](std::int64_t at, std::array<std::int64_t, 2> const& from, std::int64_t length) {
+        for (std::int64_t i = 0; i < length; ++i) {
+            auto const x = a.data<bool>()[static_cast<std::size_t>(from[0] + i * plan.strides[0][0])],
+                       y = b.data<bool>()[static_cast<std::size_t>(from[1] + i * plan.strides[1][0])];
+            to[static_cast<std::size_t>(at + i)] = (table >> (2u * x + y)) & 1u;
+        }
+    });
+}
+
+// out[i] = f(x[i]) for a floating operand.
+template <class Test>
+void test_each(kernel_args& args, Test&& holds) {
+    auto const x = args.operands[0]->converted_to(dtype::f64);
+    auto const from = x.data<double>();
+    auto const to = args.results[0].mutable_data<bool>();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = holds(from[i]);
+}
+
+} // namespace detail
+
+GSUB_INLINE void evaluate<ops::logical_not>::move(kernel_args& args) {
+    auto const from = args.operands[0]->data<bool>();
+    auto const to = args.results[0].mutable_data<bool>();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = !from[i];
+}
+GSUB_INLINE void evaluate<ops::is_nan>::move(kernel_args& args) {
+    detail::test_each(args, [](double x) { return x != x; });
+}
+GSUB_INLINE void evaluate<ops::is_inf>::move(kernel_args& args) {
+    static attributes_of<ops::is_inf> const defaults{};
+    auto const* typed = static_cast<attributes_of<ops::is_inf> const*>(args.attributes.typed());
+    auto const& a = typed ? *typed : defaults;
+    constexpr auto infinity = std::numeric_limits<double>::infinity();
+    detail::test_each(args, [&](double x) { return (a.positive && x == infinity) || (a.negative && x == -infinity); });
+}
+
+GSUB_INLINE void evaluate<ops::where>::move(kernel_args& args) {
+    auto& out = args.results[0];
+    if (out.elements() == 0) return;
+    auto const condition = args.operands[0]->data<bool>();
+    std::byte const* const from[] = {args.operands[1]->raw().data(), args.operands[2]->raw().data()};
+    auto* const to = out.mutable_raw().data();
+    auto const item = byte_size(out.element());
+    detail::broadcast_plan<3> const plan{
+        out.dims(), {args.operands[0]->dims(), args.operands[1]->dims(), args.operands[2]->dims()}};
+    plan.for_each_run([&](std::int64_t at, std::array<std::int64_t, 3> const& first, std::int64_t length) {
+        for (std::int64_t i = 0; i < length; ++i) {
+            auto const other = !condition[static_cast<std::size_t>(first[0] + i * plan.strides[0][0])];
+            auto const source = first[1 + other] + i * plan.strides[1 + other][0];
+            std::memcpy(to + static_cast<std::size_t>(at + i) * item,
+                        from[other] + static_cast<std::size_t>(source) * item, item);
+        }
+    });
+}
+
 } // namespace gsub

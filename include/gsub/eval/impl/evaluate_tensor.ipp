@@ -3,6 +3,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/eval/evaluate_tensor.hpp>
 
+#include <cmath>
 #include <cstring>
 
 namespace gsub {
@@ -226,6 +227,57 @@ GSUB_INLINE void evaluate<ops::shape>::move(kernel_args& args) {
     auto const start = std::clamp<std::int64_t>(a.start < 0 ? a.start + rank : a.start, 0, rank);
     auto const out = args.results[0].mutable_data<std::int64_t>();
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = dims[static_cast<std::size_t>(start) + i];
+}
+
+GSUB_INLINE void evaluate<ops::expand>::move(kernel_args& args) {
+    auto const& in = *args.operands[0];
+    auto& out = args.results[0];
+    auto const own = detail::row_major_strides(in.dims());
+    small_vector<std::int64_t, 6> step(out.rank(), 0);
+    for (std::size_t i = 0; i < in.rank(); ++i)
+        if (in.dims()[i] != 1) step[out.rank() - in.rank() + i] = own[i];
+    detail::gather_elements(in, out, [&](box_index const& at) {
+        std::int64_t offset = 0;
+        for (std::size_t i = 0; i < step.size(); ++i) offset += at[i] * step[i];
+        return offset;
+    });
+}
+
+GSUB_INLINE std::optional<ints> evaluate<ops::range>::result_dims(std::span<tensor const* const> operands) {
+    for (auto const* x : operands)
+        if (x->elements() != 1) return std::nullopt;
+    if (is_integer(operands[0]->element())) {
+        auto const count =
+            range_length(operands[0]->to_ints()[0], operands[1]->to_ints()[0], operands[2]->to_ints()[0]);
+        return count ? std::optional{ints{*count}} : std::nullopt;
+    }
+    if (!is_floating(operands[0]->element())) return std::nullopt;
+    double numbers[3];
+    for (std::size_t i = 0; i < 3; ++i) numbers[i] = operands[i]->converted_to(dtype::f64).data<double>()[0];
+    auto const steps = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
+    if (!(steps < 0x1p62)) return std::nullopt; // nor what is no number
+    return ints{steps > 0 ? static_cast<std::int64_t>(steps) : 0};
+}
+
+GSUB_INLINE void evaluate<ops::range>::move(kernel_args& args) {
+    auto& out = args.results[0];
+    auto const count = static_cast<std::size_t>(out.elements());
+    auto const fill_from = [&]<class T>(dtype wide, auto&& number) {
+        auto const start = args.operands[0]->converted_to(wide), delta = args.operands[2]->converted_to(wide);
+        auto filled = tensor::uninitialized(wide, out.dims());
+        auto const to = filled.mutable_data<T>();
+        for (std::size_t i = 0; i < count; ++i)
+            to[i] = math::add(start.data<T>()[0], math::mul(number(i), delta.data<T>()[0]));
+        out = filled.converted_to(out.element());
+    };
+    if (out.element() == dtype::field61)
+        fill_from.template operator()<field61>(dtype::field61,
+                                               [](std::size_t i) { return field61{static_cast<std::int64_t>(i)}; });
+    else if (is_floating(out.element()))
+        fill_from.template operator()<double>(dtype::f64, [](std::size_t i) { return static_cast<double>(i); });
+    else
+        fill_from.template operator()<std::int64_t>(dtype::i64,
+                                                    [](std::size_t i) { return static_cast<std::int64_t>(i); });
 }
 
 GSUB_INLINE void evaluate<ops::fill>::move(kernel_args& args) {

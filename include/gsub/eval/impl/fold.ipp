@@ -4,7 +4,41 @@
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/traversal.hpp>
 
+#include <map>
+
 namespace gsub {
+
+GSUB_INLINE result<std::vector<tensor>> compute_constants(any_graph const& g, std::span<eval_row const> table,
+                                                          std::span<value_id const> values,
+                                                          evaluate_options const& options) {
+    auto needed = g;
+    needed.set_outputs(values);
+    needed.erase_dead();
+    std::vector<node_id> nodes;
+    for (auto n : needed.order())
+        if (!g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.results_node()) nodes.push_back(n);
+    auto part = extract(needed, nodes);
+    // The part gives them in its own order.
+    std::map<value_id, value_id> inside;
+    for (std::size_t i = 0; i < part.results.size(); ++i) inside.emplace(part.results[i], part.graph.output(i));
+    std::vector<value_id> outputs;
+    for (auto v : values) outputs.push_back(inside.at(v));
+    part.graph.set_outputs(outputs);
+    return evaluate_graph(part.graph, table, {}, options);
+}
+
+GSUB_INLINE void replace_by_constants(any_graph& g, std::span<value_id const> values, std::vector<tensor> elements) {
+    auto const first_new = static_cast<std::uint32_t>(g.capacity());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        auto const stored = g.type(values[i]).arrangement; // constants are row-major
+        auto folded = g.add_constant(std::move(elements[i]));
+        if (!stored.empty()) folded = g.add<ops::layout_transform>({.to = std::string{stored.text()}}, {folded});
+        g.inherit_sources(folded.node, {&values[i].node, 1});
+        g.replace_uses(values[i], folded);
+    }
+    GSUB_ASSERT(g.restore_order(first_new), "replacing constants cannot close a cycle");
+    g.erase_dead();
+}
 
 GSUB_INLINE result<void> fold_constants(any_graph& g, std::span<eval_row const> table, fold_options const& options) {
     // Values where the constant part ends. A tensor of unknown size cannot be constant, but for operators of the
@@ -33,33 +67,10 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, std::span<eval_row const> 
                     {},
                     message({"folded weights take ", total, " bytes; the limit is ", options.max_weight_bytes}),
                     "raise max_weight_bytes"}};
-    std::vector<node_id> roots;
-    for (auto v : frontier) roots.push_back(v.node);
-    auto const needed = upstream(g, roots);
-    std::vector<node_id> nodes;
-    for (auto n : g.order())
-        if (needed[n.index] && !g.is<ops::constant>(n)) nodes.push_back(n);
-    auto part = extract(g, nodes);
-    // Some results of the part are read by constant nodes only; ask for the frontier alone, in order.
-    std::vector<value_id> outputs;
-    for (auto v : frontier)
-        for (std::size_t i = 0; i < part.results.size(); ++i)
-            if (part.results[i] == v) outputs.push_back(part.graph.output(i));
-    part.graph.set_outputs(outputs);
-    part.graph.erase_dead();
-    auto values = evaluate_graph(part.graph, table, {},
-                                 {.compute = precision::f64, .threads = options.threads, .round_outputs = true});
+    auto values = compute_constants(g, table, frontier,
+                                    {.compute = precision::f64, .threads = options.threads, .round_outputs = true});
     if (!values) return values.error().within("folding constants");
-    auto const first_new = static_cast<std::uint32_t>(g.capacity());
-    for (std::size_t i = 0; i < frontier.size(); ++i) {
-        auto const stored = g.type(frontier[i]).arrangement; // constants are row-major
-        auto folded = g.add_constant(std::move((*values)[i]));
-        if (!stored.empty()) folded = g.add<ops::layout_transform>({.to = std::string{stored.text()}}, {folded});
-        g.inherit_sources(folded.node, {&frontier[i].node, 1});
-        g.replace_uses(frontier[i], folded);
-    }
-    GSUB_ASSERT(g.restore_order(first_new), "replacing constants cannot close a cycle");
-    g.erase_dead();
+    replace_by_constants(g, frontier, std::move(*values));
     return {};
 }
 

@@ -12,6 +12,7 @@
 #include <Eigen/Core>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace gsub {
@@ -178,6 +179,9 @@ void reference_kernel<ops::conv>::run(kernel<T>& k) {
         plain = plain && a.strides[i] == 1 && a.pads[i] == 0 && a.pads[i + spatial] == 0;
     auto const *in = k.in(0).data(), *weights = k.in(1).data(), *bias = k.has(2) ? k.in(2).data() : nullptr;
     auto* const out = k.out().data();
+    // Gathered padding is zero, which such weights would not leave alone.
+    if (!plain && !std::all_of(weights, weights + w[0] * depth, [](T v) { return std::isfinite(v); }))
+        return evaluate<ops::conv>::run(k);
     // Pieces of places such that the gathered columns stay in the second-level cache.
     auto const piece = std::clamp<std::int64_t>(
         (std::int64_t{1} << 18) / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(depth, 1), 48, 1024);

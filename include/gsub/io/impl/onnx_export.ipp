@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/io/file.hpp>
 #include <gsub/io/impl/onnx_traits.ipp>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -31,14 +33,44 @@ namespace detail {
 class onnx_exporter {
 public:
     onnx_exporter(any_graph const& g, std::span<onnx_row const> table, save_options const& options,
-                  std::string data_name)
-        : g_(g), table_(table), options_(options), data_name_(std::move(data_name)) {
+                  std::string data_name, std::map<std::string, any_graph> const& branches)
+        : g_(g), table_(table), options_(options), branches_(branches), data_name_(std::move(data_name)) {
         for (auto const& [name, type] : g.info().foreign_types) foreign_types_.emplace(name, type);
     }
 
     void collect() {
         choose_opset();
         name_values();
+        write_nodes();
+        place_externally();
+    }
+
+    // A branch as a subgraph, its inputs under the names of the values that it captures. Its weights are those of the
+    // model: a subgraph may read them.
+    std::string write_branch(onnx_exporter& around, std::span<std::string const> captured) {
+        depth_ = around.depth_ + 1;
+        if (depth_ > onnx_limits{}.max_depth)
+            throw error{error_code::unsupported,
+                        message({"branches are nested more than ", onnx_limits{}.max_depth, " deep"})};
+        opset_ = around.opset_;
+        shared_ = around.shared_;
+        for (std::size_t i = 0; i < captured.size(); ++i) names_.emplace(value_id{g_.inputs()[i], 0}, captured[i]);
+        // Outputs are made by nodes of the branch.
+        for (std::size_t i = 0; i < g_.output_count(); ++i)
+            if (auto const v = g_.output(i); g_.is<ops::constant>(v.node) && !names_.contains(v))
+                names_.emplace(v, fresh("const"));
+        name_values();
+        write_nodes();
+        std::string out;
+        wire_writer w{out};
+        for (auto const& n : nodes_) w.bytes(1, n);
+        w.bytes(2, g_.info().name.empty() ? "branch" : g_.info().name);
+        for (std::size_t i = 0; i < g_.output_count(); ++i)
+            w.bytes(12, value_info(output_names_[i], g_.type(g_.output(i))));
+        return out;
+    }
+
+    void write_nodes() {
         for (auto n : g_.order()) {
             if (n == g_.results_node()) continue;
             if (g_.is<ops::constant>(n))
@@ -51,7 +83,6 @@ public:
             if (auto const found = copies_.find(n); found != copies_.end())
                 for (auto const& [from, to] : found->second) write_identity(from, to);
         }
-        place_externally();
     }
 
     // Calls `text(string_view)` and `raw(span)` with the pieces of the file, in order.
@@ -75,7 +106,8 @@ public:
                     values.bytes(13, value_info(name_of(v), g_.type(v)));
         std::uint64_t length = graph_head.size() + graph_tail.size();
         for (auto const& n : nodes_) length += wire_writer::header_size(1, n.size()) + n.size();
-        for (auto const& t : initializers_) length += wire_writer::header_size(5, tensor_size(t)) + tensor_size(t);
+        for (auto const& t : shared_->initializers)
+            length += wire_writer::header_size(5, tensor_size(t)) + tensor_size(t);
         wire_writer w{tail};
         for (auto const& d : domains_) w.message(8, [&](wire_writer& o) { o.bytes(1, d.first).integer(2, d.second); });
         for (auto const& entry : g_.info().metadata)
@@ -86,7 +118,7 @@ public:
         text(wire_writer::header(7, length));
         for (auto const& n : nodes_) text(wire_writer::header(1, n.size())), text(n);
         text(graph_head);
-        for (auto const& t : initializers_) {
+        for (auto const& t : shared_->initializers) {
             text(wire_writer::header(5, tensor_size(t)));
             text(t.fields);
             if (t.external) continue;
@@ -101,7 +133,7 @@ public:
     // Writes the weights that have a file of their own.
     void write_external(output_file& out) const {
         static constexpr std::array<std::byte, buffer_alignment> zeros{};
-        for (auto const& t : initializers_) {
+        for (auto const& t : shared_->initializers) {
             if (!t.external) continue;
             out.write(std::span{zeros}.first((buffer_alignment - out.written() % buffer_alignment) % buffer_alignment));
             out.write(t.data.raw());
@@ -115,6 +147,14 @@ private:
         bool external = false;
     };
 
+    // What a model and its branches have in common.
+    struct shared_state {
+        std::unordered_set<std::string> taken;
+        std::map<std::string, std::size_t> counters;
+        std::unordered_map<hash128, std::uint32_t> small; // to initializers
+        std::vector<initializer> initializers;
+    };
+
     static std::uint64_t tensor_size(initializer const& t) {
         return t.fields.size() +
                (t.external ? 0 : wire_writer::header_size(9, t.data.size_bytes()) + t.data.size_bytes());
@@ -125,14 +165,19 @@ private:
         for (auto const& [domain, version] : g_.info().domains)
             if (domain.empty()) imported = version;
         bool bound = !g_.info().functions.empty(); // to the imported version
-        for (auto n : g_.order()) {
-            if (g_.is<ops::opaque>(n)) {
-                bound |= g_.attributes<ops::opaque>(n).domain.empty() || has_subgraph(n);
-            } else if (auto const& row = table_[g_.row(n)];
-                       row.since != 0 && (g_.op(n).domain.empty() || g_.op(n).domain == "gsub")) {
-                needed = std::max(needed, row.needed_opset ? std::max(row.since, row.needed_opset(g_, n)) : row.since);
+        auto const see = [&](any_graph const& g) {
+            for (auto n : g.order()) {
+                if (g.is<ops::opaque>(n)) {
+                    bound |= g.attributes<ops::opaque>(n).domain.empty() || has_subgraph(g, n);
+                } else if (auto const& row = table_[g.row(n)];
+                           row.since != 0 && (g.op(n).domain.empty() || g.op(n).domain == "gsub")) {
+                    needed =
+                        std::max(needed, row.needed_opset ? std::max(row.since, row.needed_opset(g, n)) : row.since);
+                }
             }
-        }
+        };
+        see(g_);
+        for (auto const& [name, body] : branches_) see(body);
         bound &= imported > 0;
         opset_ = options_.opset != 0 ? options_.opset
                  : bound             ? imported
@@ -158,21 +203,29 @@ private:
         else
             own->second = opset_;
         // Operators of the user's own, in domains that no file has named.
-        for (auto n : g_.order())
-            if (auto const& op = g_.op(n);
-                table_[g_.row(n)].since != 0 && !op.domain.empty() && op.domain != "gsub" &&
-                std::none_of(domains_.begin(), domains_.end(), [&](auto const& d) { return d.first == op.domain; }))
-                domains_.emplace_back(op.domain, table_[g_.row(n)].since);
+        auto const add_domains = [&](any_graph const& g) {
+            for (auto n : g.order())
+                if (auto const& op = g.op(n); table_[g.row(n)].since != 0 && !op.domain.empty() &&
+                                              op.domain != "gsub" &&
+                                              !any_of(domains_, [&](auto const& d) { return d.first == op.domain; }))
+                    domains_.emplace_back(op.domain, table_[g.row(n)].since);
+        };
+        add_domains(g_);
+        for (auto const& [name, body] : branches_) add_domains(body);
     }
 
     // Inputs, outputs and captured names are fixed; the rest keeps its name where that is free.
     void name_values() {
         for (auto n : g_.inputs())
-            if (auto const name = g_.name({n, 0}); !name.empty()) fix({n, 0}, std::string{name});
+            if (auto const name = g_.name({n, 0}); !name.empty() && !names_.contains({n, 0}))
+                fix({n, 0}, std::string{name});
         output_names_ = g_.info().output_names;
         output_names_.resize(g_.output_count());
         for (std::size_t i = 0; i < g_.output_count(); ++i)
-            if (!output_names_[i].empty()) fix(g_.output(i), output_names_[i]);
+            if (!output_names_[i].empty()) {
+                if (depth_ > 0) output_names_[i] = vacant(output_names_[i]); // a name is used once in the whole model
+                fix(g_.output(i), output_names_[i]);
+            }
         for (auto n : g_.order()) {
             if (!g_.is<ops::opaque>(n)) continue;
             auto const captured = captures(n);
@@ -180,7 +233,8 @@ private:
             for (std::size_t i = 0; i < captured.size(); ++i) fix(g_.operand(n, first + i), std::string{captured[i]});
         }
         for (auto n : g_.inputs())
-            if (g_.name({n, 0}).empty()) fix({n, 0}, vacant(message({"input_", g_.input_position(n)})));
+            if (g_.name({n, 0}).empty() && !names_.contains({n, 0}))
+                fix({n, 0}, vacant(message({"input_", g_.input_position(n)})));
         for (std::size_t i = 0; i < g_.output_count(); ++i)
             if (output_names_[i].empty()) fix(g_.output(i), output_names_[i] = vacant(message({"output_", i})));
         for (auto n : g_.order())
@@ -188,18 +242,18 @@ private:
                 value_id const v{n, port};
                 if (names_.contains(v)) continue;
                 auto const own = g_.name(v);
-                if (!own.empty() && taken_.insert(std::string{own}).second) names_.emplace(v, own);
+                if (!own.empty() && shared_->taken.insert(std::string{own}).second) names_.emplace(v, own);
             }
     }
     // Gives a value a name that it must have; where it has another already, a copy of it gets the name.
     void fix(value_id v, std::string name) {
-        if (auto const known = names_.find(v); known == names_.end() && !taken_.contains(name)) {
-            taken_.insert(name);
+        if (auto const known = names_.find(v); known == names_.end() && !shared_->taken.contains(name)) {
+            shared_->taken.insert(name);
             names_.emplace(v, std::move(name));
         } else if (known == names_.end() || known->second != name) {
             auto& copies = copies_[v.node];
-            if (std::find(copies.begin(), copies.end(), std::pair{v, name}) != copies.end()) return;
-            if (!taken_.insert(name).second)
+            if (contains(copies, std::pair{v, name})) return;
+            if (!shared_->taken.insert(name).second)
                 throw error{
                     problem{error_code::unsupported,
                             std::move(name),
@@ -212,12 +266,12 @@ private:
     }
 
     [[nodiscard]] std::string vacant(std::string name) const {
-        while (taken_.contains(name)) name += '_';
+        while (shared_->taken.contains(name)) name += '_';
         return name;
     }
     std::string fresh(std::string_view stem) {
         std::string name{stem};
-        for (auto& number = counters_[name]; !taken_.insert(name).second || name.empty();)
+        for (auto& number = shared_->counters[name]; !shared_->taken.insert(name).second || name.empty();)
             name = message({stem, "_", ++number});
         return name;
     }
@@ -229,6 +283,7 @@ private:
     }
 
     void write_known(node_id n) {
+        if (g_.is<ops::if_else>(n)) return write_if(n);
         auto const& row = table_[g_.row(n)];
         if (row.since == 0)
             throw error{problem{error_code::unsupported, g_.display_name(n), std::string{g_.op(n).name},
@@ -243,18 +298,42 @@ private:
                                [this](std::string node) { nodes_.push_back(std::move(node)); }};
         row.write ? row.write(cx) : cx.write_by_fields();
     }
+    void write_if(node_id n) {
+        auto const& a = g_.attributes<ops::if_else>(n);
+        std::vector<std::string> captured;
+        for (std::size_t i = 1; i < g_.operand_count(n); ++i) captured.push_back(assigned_name(g_.operand(n, i)));
+        std::string node;
+        wire_writer w{node};
+        w.bytes(1, assigned_name(g_.operand(n, 0)));
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port) w.bytes(2, assigned_name({n, port}));
+        w.bytes(3, fresh_node_name(g_.display_name(n))).bytes(4, "If");
+        for (auto const& [key, branch] :
+             {std::pair{"then_branch", &a.then_branch}, std::pair{"else_branch", &a.else_branch}}) {
+            auto const found = branches_.find(*branch);
+            if (found == branches_.end())
+                throw error{problem{error_code::unsupported, g_.display_name(n), "If",
+                                    message({"function ", in_quotes(*branch), " is not at hand"}), "save the module"}};
+            auto const body =
+                onnx_exporter{found->second, table_, options_, {}, branches_}.write_branch(*this, captured);
+            auto const name = std::string_view{key};
+            w.message(5, [&](wire_writer& attribute) {
+                attribute.bytes(1, name).bytes(6, body).integer(20,
+                                                                static_cast<std::int64_t>(onnx_attribute_type::graph));
+            });
+        }
+        nodes_.push_back(std::move(node));
+    }
+
     // Node names share no name space with values, but a name in a fused node may serve as a value's; so all are
     // distinct.
     std::string fresh_node_name(std::string_view stem) { return fresh(stem); }
 
     std::string small_initializer(tensor const& t) {
         // Equal settings are written once.
-        auto const [found, added] = small_.try_emplace(t.hash());
-        if (added) {
-            found->second = fresh("const");
-            add_initializer(found->second, std::make_shared<constant_blob const>(t));
-        }
-        return found->second;
+        auto const index = static_cast<std::uint32_t>(shared_->initializers.size());
+        auto const [found, added] = shared_->small.try_emplace(t.hash(), index);
+        if (added) add_initializer(fresh("const"), std::make_shared<constant_blob const>(t));
+        return shared_->initializers[found->second].name;
     }
 
     void add_initializer(std::string name, std::shared_ptr<constant_blob const> const& blob) {
@@ -262,7 +341,7 @@ private:
         t.data = blob->data();
         wire_writer{t.fields}.integers(1, t.data.dims()).integer(2, info(t.data.element()).onnx).bytes(8, name);
         t.name = std::move(name);
-        initializers_.push_back(std::move(t));
+        shared_->initializers.push_back(std::move(t));
     }
 
     [[nodiscard]] std::vector<std::string_view> captures(node_id n) const {
@@ -273,10 +352,10 @@ private:
     // Whether a result of an unknown operator has a name in the file.
     [[nodiscard]] bool is_written(value_id v) const { return g_.used(v) || !g_.name(v).empty(); }
 
-    [[nodiscard]] bool has_subgraph(node_id n) const {
-        auto const raw = g_.constant_data(n).raw();
+    [[nodiscard]] static bool has_subgraph(any_graph const& g, node_id n) {
+        auto const raw = g.constant_data(n).raw();
         auto const node = parse_onnx_node({reinterpret_cast<char const*>(raw.data()), raw.size()});
-        return std::any_of(node.attributes.begin(), node.attributes.end(), [](onnx_attribute const& a) {
+        return any_of(node.attributes, [](onnx_attribute const& a) {
             return a.type == onnx_attribute_type::graph || a.type == onnx_attribute_type::graphs;
         });
     }
@@ -317,9 +396,9 @@ private:
     void place_externally() {
         if (data_name_.empty()) return;
         std::uint64_t total = 0, at = 0;
-        for (auto const& t : initializers_) total += t.data.size_bytes();
+        for (auto const& t : shared_->initializers) total += t.data.size_bytes();
         auto const least = total > options_.external_total_bytes ? std::uint64_t{1024} : options_.external_tensor_bytes;
-        for (auto& t : initializers_) {
+        for (auto& t : shared_->initializers) {
             if (t.data.size_bytes() < least) continue;
             at = (at + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
             auto const entry = [&](wire_writer& w, std::string_view key, std::string_view value) {
@@ -365,53 +444,76 @@ private:
     any_graph const& g_;
     std::span<onnx_row const> table_;
     save_options const& options_;
-    std::string data_name_; // of the file for large weights, empty: none
+    std::map<std::string, any_graph> const& branches_; // functions that `If` nodes name, without calls
+    std::size_t depth_ = 0;                            // of the branch that is written
+    std::string data_name_;                            // of the file for large weights, empty: none
     std::int64_t opset_ = 0, lowest_ir_ = 4;
     std::vector<std::pair<std::string, std::int64_t>> domains_;
     std::map<value_id, std::string> names_;
     std::vector<std::string> output_names_;
-    std::unordered_set<std::string> taken_;
-    std::unordered_map<std::string, std::size_t> counters_;
     std::map<node_id, std::vector<std::pair<value_id, std::string>>> copies_; // by the source's node
     std::map<std::string_view, std::string_view> foreign_types_;
-    std::unordered_map<hash128, std::string> small_;
+    std::shared_ptr<shared_state> shared_ = std::make_shared<shared_state>();
     std::vector<std::string> nodes_;
-    std::vector<initializer> initializers_;
     bool external_ = false;
 };
 
 } // namespace detail
 
+namespace detail {
+
+GSUB_INLINE void save_model(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
+                            save_options const& options, std::map<std::string, any_graph> const& branches) {
+    auto const slash = path.rfind('/');
+    auto const data_name = (slash == std::string::npos ? path : path.substr(slash + 1)) + ".data";
+    onnx_exporter exporter{g, table, options, data_name, branches};
+    exporter.collect();
+    output_file out{path};
+    exporter.write([&](std::string_view text) { out.write(text); },
+                   [&](std::span<std::byte const> raw) { out.write(raw); });
+    // The weights first: the model never names a file that is not there.
+    if (exporter.has_external()) {
+        output_file data{path + ".data"};
+        exporter.write_external(data);
+        data.commit();
+    }
+    out.commit();
+}
+
+GSUB_INLINE std::string write_model(any_graph const& g, std::span<onnx_row const> table, save_options const& options,
+                                    std::map<std::string, any_graph> const& branches) {
+    onnx_exporter exporter{g, table, options, {}, branches};
+    exporter.collect();
+    std::string out;
+    exporter.write(
+        [&](std::string_view text) { out += text; },
+        [&](std::span<std::byte const> raw) { out.append(reinterpret_cast<char const*>(raw.data()), raw.size()); });
+    return out;
+}
+
+} // namespace detail
+
 GSUB_INLINE result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
                                    save_options const& options) {
+    return capture([&] { detail::save_model(g, table, path, options, {}); });
+}
+GSUB_INLINE result<void> save_onnx(module const& m, std::span<onnx_row const> table, std::string const& path,
+                                   save_options const& options, std::string_view entry) {
     return capture([&] {
-        auto const slash = path.rfind('/');
-        auto const data_name = (slash == std::string::npos ? path : path.substr(slash + 1)) + ".data";
-        detail::onnx_exporter exporter{g, table, options, data_name};
-        exporter.collect();
-        output_file out{path};
-        exporter.write([&](std::string_view text) { out.write(text); },
-                       [&](std::span<std::byte const> raw) { out.write(raw); });
-        // The weights first: the model never names a file that is not there.
-        if (exporter.has_external()) {
-            output_file data{path + ".data"};
-            exporter.write_external(data);
-            data.commit();
-        }
-        out.commit();
+        auto const g = m.inlined(entry).value();
+        detail::save_model(g, table, path, options, m.branches(g).value());
     });
 }
 
 GSUB_INLINE result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
                                         save_options const& options) {
+    return capture([&] { return detail::write_model(g, table, options, {}); });
+}
+GSUB_INLINE result<std::string> to_onnx(module const& m, std::span<onnx_row const> table, save_options const& options,
+                                        std::string_view entry) {
     return capture([&] {
-        detail::onnx_exporter exporter{g, table, options, {}};
-        exporter.collect();
-        std::string out;
-        exporter.write(
-            [&](std::string_view text) { out += text; },
-            [&](std::span<std::byte const> raw) { out.append(reinterpret_cast<char const*>(raw.data()), raw.size()); });
-        return out;
+        auto const g = m.inlined(entry).value();
+        return detail::write_model(g, table, options, m.branches(g).value());
     });
 }
 

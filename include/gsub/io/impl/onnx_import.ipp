@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/io/impl/onnx_traits.ipp>
 #include <gsub/io/onnx_import.hpp>
@@ -7,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -150,14 +153,36 @@ private:
 class onnx_importer {
 public:
     onnx_importer(onnx_model const& model, std::string const* path, dialect const& d, std::span<onnx_row const> table,
-                  load_options const& options)
+                  load_options const& options, module* functions = nullptr)
         : model_(model),
+          path_(path),
           dialect_(d),
           table_(table),
           options_(options),
+          functions_(functions),
           tensors_(model, path, options),
           graph_(d),
           builder_(graph_) {}
+
+    /// What a branch reads from the graph around it, by name.
+    struct capture {
+        std::string_view name;
+        type_id type;
+        tensor const* known = nullptr; // small constants are taken along
+        tensor_knowledge const* elements = nullptr;
+    };
+
+    /// The graph of a branch: its inputs are the captured values in their order, but for small constants.
+    any_graph run_branch(std::span<capture const> captured) {
+        for (auto const& c : captured) {
+            auto const v = c.known ? builder_.constant(*c.known, c.name) : graph_.add_input(c.type, c.name);
+            if (c.elements && !c.known) builder_.set_known(v, *c.elements);
+            values_[c.name] = v;
+            outside_.insert(c.name);
+        }
+        return run();
+    }
+    [[nodiscard]] std::map<std::string_view, std::string_view> const& foreign() const noexcept { return foreign_; }
 
     any_graph run() {
         read_opsets();
@@ -243,7 +268,7 @@ private:
         for (auto const* list : {&g.inputs, &g.outputs})
             for (auto const& v : *list)
                 if (v.name.empty()) wrong(error_code::invalid_input, {}, {}, "an input or output has no name");
-        std::set<std::string_view> inputs;
+        std::unordered_set<std::string_view> inputs;
         for (auto const& v : g.inputs)
             if (!inputs.insert(v.name).second)
                 wrong(error_code::invalid_input, v.name, {}, "two inputs have this name");
@@ -273,7 +298,7 @@ private:
         bool has_graphs = false;
         for (auto const& a : n.attributes)
             has_graphs |= a.type == onnx_attribute_type::graph || a.type == onnx_attribute_type::graphs;
-        read_.insert(names.begin(), names.end());
+        for (auto name : names) read_.insert(name);
         if (!has_graphs) return names;
         auto& captured = captures_[i];
         try {
@@ -287,8 +312,8 @@ private:
         } catch (error const& e) {
             for (auto const& p : e.problems()) wrong(p.code, label(i), n.op_type, p.reason, p.hint);
         }
-        read_.insert(captured.begin(), captured.end());
-        names.insert(names.end(), captured.begin(), captured.end());
+        for (auto name : captured) read_.insert(name);
+        append(names, captured);
         return names;
     }
     [[nodiscard]] bool exists(std::string_view name) const {
@@ -452,9 +477,11 @@ private:
         auto const first_new = graph_.capacity();
         std::optional<problem> reason;
         value_id made;
-        std::map<std::size_t, value_id> given; // results that other nodes have
+        small_vector<value_id, 4> given; // results that other nodes have
         try {
-            made = import_known(n, version, operands, outputs.size(), reason, given);
+            made = n.op_type == "If" && n.domain.empty()
+                       ? import_if(i, operands, outputs.size(), reason, given)
+                       : import_known(n, version, operands, outputs.size(), reason, given);
         } catch (not_supported const& e) { reason = e.what; } catch (error const& e) {
             for (auto const& p : e.problems())
                 wrong(p.code, label(i), message({n.op_type, "-", version}), p.reason, p.hint);
@@ -467,23 +494,23 @@ private:
         if (!made.valid()) {
             made = {make_opaque(i, operands, outputs, *reason), 0};
         } else {
-            made = folded(made, outputs.size());
+            if (given.empty() || !given[0].valid()) made = folded(made, outputs.size());
         }
         for (std::uint32_t port = 0; port < outputs.size(); ++port) {
             if (outputs[port].empty()) continue;
-            auto const other = given.find(port);
-            if (other == given.end() && port >= graph_.result_count(made.node)) continue; // nothing reads it
-            auto const v = other != given.end() ? other->second : value_id{made.node, port};
+            auto const other = port < given.size() ? given[port] : value_id{};
+            if (!other.valid() && port >= graph_.result_count(made.node)) continue; // nothing reads it
+            auto const v = other.valid() ? other : value_id{made.node, port};
             values_[outputs[port]] = v;
             if (v.node.index >= first_new) graph_.set_name(v, outputs[port]);
         }
         for (auto k = static_cast<std::uint32_t>(first_new); k < graph_.capacity(); ++k)
-            graph_.set_source({k}, label(i));
+            if (graph_.sources({k}).empty()) graph_.set_source({k}, label(i)); // those of a branch have theirs
     }
 
     // The node as one of gsub's operators; an invalid value with a reason where it must stay opaque.
     value_id import_known(onnx_node const& n, std::int64_t version, std::vector<value_id> const& operands,
-                          std::size_t results, std::optional<problem>& reason, std::map<std::size_t, value_id>& given) {
+                          std::size_t results, std::optional<problem>& reason, small_vector<value_id, 4>& given) {
         problem why{
             error_code::unsupported, {}, {}, "gsub does not know this operator", "gsub ops lists the operators"};
         std::optional<std::uint16_t> row = n.op_type == "Constant" && n.domain.empty()
@@ -520,12 +547,145 @@ private:
         return made;
     }
 
+    // Where the condition is known the branch taken, node by node, so that its types follow from what is known here.
+    value_id import_if(std::uint32_t i, std::vector<value_id> const& operands, std::size_t results,
+                       std::optional<problem>& reason, small_vector<value_id, 4>& given) {
+        auto const& n = model_.graph.nodes[i];
+        auto const fail = [](std::string text) {
+            throw error{problem{error_code::invalid_input, {}, {}, std::move(text), {}}};
+        };
+        if (operands.size() != 1 || n.inputs.size() != 1)
+            fail(message({n.inputs.size(), " operands; it takes a condition"}));
+        std::string_view branches[2]; // else, then
+        for (auto const& a : n.attributes)
+            for (wire_reader r{a.message}; r.next();)
+                if (r.field() == 6 && r.is_bytes() && (a.name == "then_branch" || a.name == "else_branch"))
+                    branches[a.name == "then_branch"] = r.bytes();
+        if (branches[0].data() == nullptr || branches[1].data() == nullptr) fail("a branch is missing");
+        if (auto const condition = known_condition(operands[0])) {
+            std::vector<value_id> passed;
+            auto const body = import_branch(i, branches[*condition], passed, functions_);
+            auto const values = insert(body, passed);
+            if (values.size() != results) fail(message({results, " results; the branch gives ", values.size()}));
+            for (auto v : values) given.push_back(v);
+            return values.empty() ? builder_.constant(tensor::scalar(false)) : values[0];
+        }
+        if (!functions_ || !find_row(dialect_.ops, {}, "If")) {
+            reason = problem{error_code::unsupported,
+                             {},
+                             {},
+                             functions_ ? "gsub does not know this operator"
+                                        : "which branch it takes is not known, and a graph has no functions",
+                             functions_ ? "" : "load_onnx_module gives a module"};
+            return {};
+        }
+        std::vector<value_id> passed;
+        std::string names[2];
+        for (int which : {1, 0}) {
+            passed.clear();
+            auto body = import_branch(i, branches[which], passed, functions_);
+            if (body.output_count() != results)
+                fail(message({results, " results; a branch gives ", body.output_count()}));
+            names[which] = message({label(i), which ? ".then_branch" : ".else_branch"});
+            while (functions_->find(names[which])) names[which] += '_';
+            if (functions_->functions().size() >= options_.limits.max_functions)
+                throw error{problem{error_code::unsupported,
+                                    {},
+                                    {},
+                                    message({"more than ", options_.limits.max_functions, " functions"}),
+                                    {}}};
+            functions_->add(names[which], std::move(body));
+        }
+        auto const made = add_if(graph_, *functions_, operands[0], names[1], names[0], passed);
+        return {made, 0};
+    }
+
+    [[nodiscard]] std::optional<bool> known_condition(value_id v) const {
+        if (!v.valid()) return std::nullopt;
+        if (auto const* k = builder_.known(v); k && k->size() == 1 && (*k)[0].fixed) return (*k)[0].value != 0;
+        if (!graph_.is<ops::constant>(v.node)) return std::nullopt;
+        auto const& t = graph_.constant_data(v.node);
+        if (t.element() != dtype::boolean || t.elements() != 1) return std::nullopt;
+        return t.data<bool>()[0];
+    }
+
+    // A branch as a graph of what it captures; `passed` are the captured values here.
+    any_graph import_branch(std::uint32_t i, std::string_view branch, std::vector<value_id>& passed,
+                            module* functions) {
+        // On the heap: branches nest.
+        auto const made = std::make_unique<onnx_model>();
+        auto& part = *made;
+        part.ir_version = model_.ir_version;
+        part.opsets = model_.opsets;
+        part.graph = parse_onnx_graph(branch);
+        part.has_graph = true;
+        part.file = model_.file;
+        part.memory = model_.memory;
+        if (!part.graph.inputs.empty())
+            throw error{problem{error_code::invalid_input, {}, {}, "a branch has inputs; it takes none", {}}};
+        std::vector<capture> captured;
+        for (auto name : captures_[i]) {
+            auto const v = value(name);
+            if (!v.valid()) continue; // already a problem
+            capture c{name, graph_.type_of(v), nullptr, builder_.known(v)};
+            if (graph_.is<ops::constant>(v.node) &&
+                graph_.constant_data(v.node).elements() <= static_cast<std::int64_t>(max_known_elements))
+                c.known = &graph_.constant_data(v.node);
+            captured.push_back(c);
+            if (!c.known) passed.push_back(v);
+        }
+        auto const inner = std::make_unique<onnx_importer>(part, path_, dialect_, table_, options_, functions);
+        try {
+            auto body = inner->run_branch(captured);
+            for (auto const& f : inner->foreign()) foreign_.insert(f);
+            return body;
+        } catch (error const& e) { // the file's node is the `If`
+            auto problems = std::vector<problem>(e.problems().begin(), e.problems().end());
+            for (auto& p : problems)
+                p.reason = message({"in a branch, ", p.op, p.op.empty() ? "" : " ", in_quotes(p.node), ": ", p.reason});
+            throw error{std::move(problems)};
+        }
+    }
+
+    // The nodes of a graph, applied to values of this one; gives its outputs.
+    std::vector<value_id> insert(any_graph const& body, std::span<value_id const> passed) {
+        std::map<value_id, value_id> moved;
+        for (std::size_t k = 0; k < passed.size(); ++k) moved[{body.inputs()[k], 0}] = passed[k];
+        std::vector<value_id> outputs;
+        for (auto n : body.order()) {
+            if (body.is<ops::input>(n)) continue;
+            std::vector<value_id> operands;
+            for (auto v : body.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
+            if (n == body.results_node()) {
+                outputs = std::move(operands);
+                continue;
+            }
+            std::vector<type_id> types;
+            for (std::uint32_t port = 0; port < body.result_count(n); ++port) types.push_back(body.type_of({n, port}));
+            value_id made;
+            if (body.is<ops::constant>(n))
+                made = builder_.constant(body.constant_data(n));
+            else if (body.is<ops::opaque>(n))
+                made = {graph_.add_opaque(body.attributes<ops::opaque>(n), body.constant_data(n), operands, types), 0};
+            else if (body.is<ops::if_else>(n))
+                made = {graph_.append_node(body.row(n), body.attributes(n), 0, operands, types), 0};
+            else
+                made = folded(builder_.emit(body.row(n), body.attributes(n), operands, types.size()), types.size());
+            graph_.set_sources(made.node, body.sources(n));
+            for (std::uint32_t port = 0; port < types.size(); ++port) {
+                moved[{n, port}] = {made.node, port};
+                if (graph_.name({made.node, port}).empty()) graph_.set_name({made.node, port}, body.name({n, port}));
+            }
+        }
+        return outputs;
+    }
+
     // A value all of whose elements are known needs no computation.
     value_id folded(value_id v, std::size_t results) {
         auto const* known = builder_.known(v);
         auto const& type = graph_.type(v);
-        if (!known || results != 1 || graph_.is<ops::constant>(v.node) || !is_integer(type.element) ||
-            !type.is_static())
+        if (!known || results != 1 || graph_.is<ops::constant>(v.node) ||
+            !(is_integer(type.element) || type.element == dtype::boolean) || !type.is_static())
             return v;
         auto t = tensor::uninitialized(dtype::i64, type.sizes());
         if (static_cast<std::size_t>(t.elements()) != known->size()) return v;
@@ -584,9 +744,11 @@ private:
     }
 
     onnx_model const& model_;
+    std::string const* path_;
     dialect const& dialect_;
     std::span<onnx_row const> table_;
     load_options const& options_;
+    module* functions_; // where branches go; null: a graph alone is wanted
     tensor_reader tensors_;
     any_graph graph_;
     graph_builder builder_;
@@ -599,7 +761,7 @@ private:
     std::unordered_set<std::string_view> read_;            // values that a node or the outside reads
     std::map<std::string_view, std::string_view> foreign_; // types that gsub does not compute with
     std::vector<onnx_value const*> signature_;
-    std::set<std::string_view> outside_; // names of the signature
+    std::unordered_set<std::string_view> outside_; // names of the signature
     std::unordered_map<std::uint32_t, std::vector<std::string_view>> captures_;
     std::vector<std::uint32_t> order_;
     std::map<std::string, std::vector<std::string>> opaque_; // operator -> reasons
@@ -621,6 +783,33 @@ GSUB_INLINE result<any_graph> load_onnx(std::span<std::byte const> data, dialect
     auto model = parse_onnx(data, options.limits);
     if (!model) return model.error();
     return capture([&] { return detail::onnx_importer{*model, nullptr, d, table, options}.run(); });
+}
+
+namespace detail {
+GSUB_INLINE module import_module(onnx_model const& model, std::string const* path, dialect const& d,
+                                 std::span<onnx_row const> table, load_options const& options) {
+    module m;
+    m.add("main", any_graph{d});
+    auto main = onnx_importer{model, path, d, table, options, &m}.run();
+    m.add("main", std::move(main));
+    return m;
+}
+} // namespace detail
+
+GSUB_INLINE result<module> load_onnx_module(std::string const& path, dialect const& d, std::span<onnx_row const> table,
+                                            load_options const& options) {
+    auto model = parse_onnx_file(path, options.limits);
+    if (!model) return model.error();
+    auto m = capture([&] { return detail::import_module(*model, &path, d, table, options); });
+    if (!m) return m.error().within(path);
+    return m;
+}
+
+GSUB_INLINE result<module> load_onnx_module(std::span<std::byte const> data, dialect const& d,
+                                            std::span<onnx_row const> table, load_options const& options) {
+    auto model = parse_onnx(data, options.limits);
+    if (!model) return model.error();
+    return capture([&] { return detail::import_module(*model, nullptr, d, table, options); });
 }
 
 } // namespace gsub::io

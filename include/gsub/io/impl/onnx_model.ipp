@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/io/protobuf.hpp>
@@ -7,7 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <set>
+#include <unordered_set>
 
 namespace gsub::io {
 
@@ -390,10 +391,11 @@ GSUB_INLINE onnx_graph parse_onnx_graph(std::string_view text) {
     onnx_graph g;
     for (wire_reader r{text}; r.next();) {
         if (!r.is_bytes()) continue;
-        if (r.field() == 5)
+        auto const field = r.field(); // before the contents are taken
+        if (field == 5)
             g.initializers.push_back(parse_onnx_tensor(r.bytes()));
         else
-            detail::read_graph_field(g, r.field(), r.bytes());
+            detail::read_graph_field(g, field, r.bytes());
     }
     return g;
 }
@@ -421,7 +423,7 @@ GSUB_INLINE result<onnx_model> parse_onnx_file(std::string const& path, onnx_lim
 
 GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, onnx_limits const& limits) {
     struct scope { // a subgraph that is being read: what it defines, and the subgraph around it
-        std::set<std::string_view> names;
+        std::unordered_set<std::string_view> names;
         std::shared_ptr<scope const> around;
         std::size_t depth = 0;
     };
@@ -435,10 +437,10 @@ GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, 
         for (auto const& a : n.attributes)
             for (wire_reader r{a.message}; r.next();)
                 if (r.is_bytes() && (r.field() == 6 || r.field() == 11)) found.push_back({r.bytes(), around});
-        open.insert(open.end(), found.rbegin(), found.rend());
+        for (; !found.empty(); found.pop_back()) open.push_back(found.back());
     };
     std::vector<std::string_view> captured;
-    std::set<std::string_view> seen;
+    std::unordered_set<std::string_view> seen;
     std::size_t nodes = 0;
     enter(node, nullptr);
     while (!open.empty()) {
@@ -456,7 +458,8 @@ GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, 
         auto const g = parse_onnx_graph(next.graph);
         for (auto const& v : g.inputs) s->names.insert(v.name);
         for (auto const& t : g.initializers) s->names.insert(t.name);
-        for (auto const& n : g.nodes) s->names.insert(n.outputs.begin(), n.outputs.end());
+        for (auto const& n : g.nodes)
+            for (auto name : n.outputs) s->names.insert(name);
         auto const see = [&](std::string_view name) {
             for (scope const* at = s.get(); at; at = at->around.get())
                 if (at->names.contains(name)) return;

@@ -56,15 +56,29 @@ GSUB_INLINE window_attributes read_window(onnx_import_context& cx, ints const& k
     return w;
 }
 
+// Spatial sizes of the weight, operand `i`.
+GSUB_INLINE ints read_kernel(onnx_import_context& cx, std::size_t i) {
+    auto const declared = cx.integer_list("kernel_shape");
+    if (!cx.has(i)) cx.invalid("no weight");
+    auto const& w = cx.type(i);
+    // The file need not say the kernel's size, and without it no pads or strides have a meaning.
+    if (!w.ranked) cx.unsupported("a weight of unknown shape");
+    if (w.rank() < 3) cx.invalid(message({"weight ", to_string(w), "; it takes rank 3 and more"}));
+    ints kernel;
+    for (std::size_t d = 2; d < w.rank(); ++d) {
+        if (!w.dims[d].fixed()) cx.unsupported("a kernel of unknown size");
+        kernel.push_back(w.dims[d].size());
+    }
+    if (declared && *declared != kernel)
+        cx.invalid(message({"kernel_shape ", to_string(attribute_value{*declared}), " with a weight ", to_string(w)}));
+    return kernel;
+}
+
 template <class Attributes>
 void assign_window(Attributes& a, window_attributes&& w) {
     a.strides = std::move(w.strides);
     a.pads = std::move(w.pads);
     a.dilations = std::move(w.dilations);
-}
-
-GSUB_INLINE bool all_ones(ints const& list) {
-    return std::all_of(list.begin(), list.end(), [](auto v) { return v == 1; });
 }
 
 // A list that is an attribute in old files and an operand in new ones: known, or left to the operand.
@@ -94,19 +108,7 @@ GSUB_INLINE std::string scalar_operand(onnx_export_context& cx, double value) {
 
 GSUB_INLINE value_id onnx_traits<ops::conv>::import(onnx_import_context& cx) {
     attributes_of<ops::conv> a;
-    auto const declared = cx.integer_list("kernel_shape");
-    if (!cx.has(1)) cx.invalid("no weight");
-    auto const& w = cx.type(1);
-    // The file need not say the kernel's size, and without it no pads or strides have a meaning.
-    if (!w.ranked) cx.unsupported("a weight of unknown shape");
-    if (w.rank() < 3) cx.invalid(message({"weight ", to_string(w), "; it takes rank 3 and more"}));
-    ints kernel;
-    for (std::size_t i = 2; i < w.rank(); ++i) {
-        if (!w.dims[i].fixed()) cx.unsupported("a kernel of unknown size");
-        kernel.push_back(w.dims[i].size());
-    }
-    if (declared && *declared != kernel)
-        cx.invalid(message({"kernel_shape ", to_string(attribute_value{*declared}), " with a weight ", to_string(w)}));
+    auto const kernel = detail::read_kernel(cx, 1);
     detail::assign_window(a, detail::read_window(cx, kernel));
     a.group = cx.integer("group").value_or(1);
     return cx.add<ops::conv>(a, cx.all_operands());
@@ -139,6 +141,118 @@ GSUB_INLINE void onnx_traits<ops::conv>::write(onnx_export_context& cx) {
     cx.write(names[static_cast<std::size_t>(a.act)], inputs, {&output, 1});
 }
 
+// ---- quantized numbers
+// ----------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+GSUB_INLINE std::int64_t opset_of_scaled(any_graph const& g, node_id n, scale_attributes const& a) {
+    std::int64_t needed = a.block_size != 0 ? 21 : a.axis != 1 ? 13 : 10;
+    for (auto v : g.operands(n)) {
+        if (!v.valid()) continue;
+        auto const& t = g.type(v);
+        if (t.element == dtype::i16) needed = std::max<std::int64_t>(needed, 21);
+        if (t.element == dtype::f16 || t.element == dtype::bf16) needed = std::max<std::int64_t>(needed, 19);
+    }
+    auto const& scale = g.type(g.operand(n, 1));
+    // Set 10 has one scale alone.
+    return scale.ranked && (scale.rank() == 0 || scale.elements() == 1) ? needed : std::max<std::int64_t>(needed, 13);
+}
+
+GSUB_INLINE scale_attributes read_scaled(onnx_import_context& cx) {
+    scale_attributes a;
+    a.axis = cx.integer("axis").value_or(1);
+    a.block_size = cx.integer("block_size").value_or(0);
+    cx.ignore("saturate"); // concerns 8-bit floats only
+    for (std::size_t i = 0; i < 3; ++i)
+        if (cx.has(i) && cx.type(i).element == dtype::undefined)
+            cx.unsupported("an operand of an element type that gsub does not compute with");
+    // One scale for all has no axis, and axes of a known rank count from the front.
+    if (auto const& s = cx.type(1); s.ranked && (s.rank() == 0 || s.elements() == 1))
+        a = {};
+    else if (auto const& x = cx.type(0); x.ranked && a.axis < 0 && normalized_axis(a.axis, x.rank()))
+        a.axis += static_cast<std::int64_t>(x.rank());
+    return a;
+}
+
+GSUB_INLINE void write_scaled(onnx_export_context& cx, scale_attributes const& a) {
+    cx.write(cx.graph().op(cx.node()).name, cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        if (a.axis != 1) w.integer("axis", a.axis);
+        if (a.block_size != 0) w.integer("block_size", a.block_size);
+    });
+}
+
+template <operation Op>
+value_id import_integer_convolution(onnx_import_context& cx, std::size_t weight) {
+    integer_window a;
+    assign_window(a, read_window(cx, read_kernel(cx, weight)));
+    a.group = cx.integer("group").value_or(1);
+    return cx.add<Op>(a, cx.all_operands());
+}
+
+GSUB_INLINE void write_integer_convolution(onnx_export_context& cx, integer_window const& a) {
+    cx.write(cx.graph().op(cx.node()).name, cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        w.integer_list("strides", a.strides);
+        w.integer_list("pads", a.pads);
+        w.integer_list("dilations", a.dilations);
+        w.integer("group", a.group);
+    });
+}
+
+} // namespace detail
+
+GSUB_INLINE value_id onnx_traits<ops::quantize>::import(onnx_import_context& cx) {
+    auto const a = detail::read_scaled(cx);
+    auto const number = cx.integer("output_dtype").value_or(0);
+    auto const wanted = number == 0 ? std::optional{dtype::undefined} : dtype_of_onnx(number);
+    if (!wanted) cx.unsupported(message({"element type number ", number}));
+    if (cx.has(2) || *wanted == dtype::undefined || *wanted == dtype::u8) {
+        if (cx.has(2) && *wanted != dtype::undefined && *wanted != cx.type(2).element)
+            cx.invalid(message({"output_dtype ", to_string(*wanted), " with a zero point ", to_string(cx.type(2))}));
+        return cx.add<ops::quantize>(a, cx.all_operands());
+    }
+    // A zero point says the type of the result.
+    if (!cx.type(1).is_static()) cx.unsupported("output_dtype with scales of unknown size");
+    if (!is_integer(*wanted)) cx.unsupported(message({"output_dtype ", to_string(*wanted)}));
+    auto const zero = cx.builder().constant(tensor::zeros(*wanted, cx.type(1).sizes()));
+    return cx.add<ops::quantize>(a, {cx.operand(0), cx.operand(1), zero});
+}
+GSUB_INLINE value_id onnx_traits<ops::dequantize>::import(onnx_import_context& cx) {
+    return cx.add<ops::dequantize>(detail::read_scaled(cx), cx.all_operands());
+}
+GSUB_INLINE void onnx_traits<ops::quantize>::write(onnx_export_context& cx) {
+    detail::write_scaled(cx, cx.attributes<ops::quantize>());
+}
+GSUB_INLINE void onnx_traits<ops::dequantize>::write(onnx_export_context& cx) {
+    detail::write_scaled(cx, cx.attributes<ops::dequantize>());
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::quantize>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_of_scaled(g, n, g.attributes<ops::quantize>(n));
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::dequantize>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_of_scaled(g, n, g.attributes<ops::dequantize>(n));
+}
+
+GSUB_INLINE value_id onnx_traits<ops::conv_integer>::import(onnx_import_context& cx) {
+    return detail::import_integer_convolution<ops::conv_integer>(cx, 1);
+}
+GSUB_INLINE void onnx_traits<ops::conv_integer>::write(onnx_export_context& cx) {
+    detail::write_integer_convolution(cx, cx.attributes<ops::conv_integer>());
+}
+GSUB_INLINE value_id onnx_traits<ops::qlinear_conv>::import(onnx_import_context& cx) {
+    return detail::import_integer_convolution<ops::qlinear_conv>(cx, 3);
+}
+GSUB_INLINE void onnx_traits<ops::qlinear_conv>::write(onnx_export_context& cx) {
+    detail::write_integer_convolution(cx, cx.attributes<ops::qlinear_conv>());
+}
+GSUB_INLINE value_id onnx_traits<ops::qlinear_mat_mul>::import(onnx_import_context& cx) {
+    for (std::size_t i : {6u, 7u})
+        if (cx.has(i) && cx.type(i).ranked && cx.type(i).elements() != 1) cx.unsupported("scales of the result's rows");
+    for (std::size_t i : {1u, 4u, 6u})
+        if (cx.has(i) && cx.type(i).element != dtype::f32) cx.unsupported("scales of another element type than f32");
+    return cx.add<ops::qlinear_mat_mul>({}, cx.all_operands());
+}
+
 GSUB_INLINE value_id onnx_traits<ops::batch_norm>::import(onnx_import_context& cx) {
     attributes_of<ops::batch_norm> a;
     a.epsilon = cx.real("epsilon").value_or(static_cast<double>(1e-5f));
@@ -169,8 +283,10 @@ GSUB_INLINE value_id onnx_traits<ops::max_pool>::import(onnx_import_context& cx)
     return cx.add<ops::max_pool>(a, cx.all_operands());
 }
 
-GSUB_INLINE std::int64_t onnx_traits<ops::max_pool>::needed_opset(attributes_of<ops::max_pool> const& a) {
-    return a.ceil_mode || !detail::all_ones(a.dilations) ? 10 : 8;
+GSUB_INLINE std::int64_t onnx_traits<ops::max_pool>::needed_opset(any_graph const& g, node_id n) {
+    auto const& a = g.attributes<ops::max_pool>(n);
+    if (is_integer(g.type({n, 0}).element)) return 12;
+    return a.ceil_mode || !all_equal(a.dilations, 1) ? 10 : 8;
 }
 
 GSUB_INLINE void onnx_traits<ops::max_pool>::write(onnx_export_context& cx) {
@@ -179,7 +295,7 @@ GSUB_INLINE void onnx_traits<ops::max_pool>::write(onnx_export_context& cx) {
         w.integer_list("kernel_shape", a.kernel_shape);
         w.integer_list("strides", a.strides);
         w.integer_list("pads", a.pads);
-        if (!detail::all_ones(a.dilations)) w.integer_list("dilations", a.dilations);
+        if (!all_equal(a.dilations, 1)) w.integer_list("dilations", a.dilations);
         if (a.ceil_mode) w.integer("ceil_mode", 1);
         if (a.column_major_indices) w.integer("storage_order", 1);
     });
@@ -196,7 +312,7 @@ GSUB_INLINE value_id onnx_traits<ops::average_pool>::import(onnx_import_context&
 }
 
 GSUB_INLINE std::int64_t onnx_traits<ops::average_pool>::needed_opset(attributes_of<ops::average_pool> const& a) {
-    return !detail::all_ones(a.dilations) ? 19 : a.ceil_mode ? 10 : 7;
+    return !all_equal(a.dilations, 1) ? 19 : a.ceil_mode ? 10 : 7;
 }
 
 GSUB_INLINE void onnx_traits<ops::average_pool>::write(onnx_export_context& cx) {
@@ -205,7 +321,7 @@ GSUB_INLINE void onnx_traits<ops::average_pool>::write(onnx_export_context& cx) 
         w.integer_list("kernel_shape", a.kernel_shape);
         w.integer_list("strides", a.strides);
         w.integer_list("pads", a.pads);
-        if (!detail::all_ones(a.dilations)) w.integer_list("dilations", a.dilations);
+        if (!all_equal(a.dilations, 1)) w.integer_list("dilations", a.dilations);
         if (a.ceil_mode) w.integer("ceil_mode", 1);
         w.integer("count_include_pad", a.count_include_pad);
     });
@@ -220,8 +336,8 @@ GSUB_INLINE value_id onnx_traits<ops::softmax>::import(onnx_import_context& cx) 
     return cx.add<ops::softmax>(a, cx.all_operands());
 }
 
-GSUB_INLINE void onnx_traits<ops::softmax>::write(onnx_export_context& cx) {
-    auto const& a = cx.attributes<ops::softmax>();
+namespace detail {
+GSUB_INLINE void write_softmax(onnx_export_context& cx, attributes_of<ops::softmax> const& a) {
     auto const& x = cx.graph().type(cx.graph().operand(cx.node(), 0));
     auto const axis = x.ranked ? normalized_axis(a.axis, x.rank()) : std::nullopt;
     auto const last = axis && *axis + 1 == x.rank();
@@ -241,6 +357,28 @@ GSUB_INLINE void onnx_traits<ops::softmax>::write(onnx_export_context& cx) {
     plain(rows, done, -1);
     std::vector<std::string> const back{done, shape};
     cx.write("Reshape", back, {&output, 1});
+}
+
+GSUB_INLINE void write_as(onnx_export_context& cx, std::string_view op_type) {
+    auto const result = cx.result();
+    cx.write(op_type, cx.operands(), {&result, 1});
+}
+} // namespace detail
+
+GSUB_INLINE void onnx_traits<ops::softmax>::write(onnx_export_context& cx) {
+    detail::write_softmax(cx, cx.attributes<ops::softmax>());
+}
+GSUB_INLINE void onnx_traits<ops::fast_softmax>::write(onnx_export_context& cx) {
+    detail::write_softmax(cx, cx.attributes<ops::fast_softmax>());
+}
+GSUB_INLINE void onnx_traits<ops::fast_exp>::write(onnx_export_context& cx) {
+    detail::write_as(cx, op_traits<ops::exp>::name);
+}
+GSUB_INLINE void onnx_traits<ops::fast_tanh>::write(onnx_export_context& cx) {
+    detail::write_as(cx, op_traits<ops::tanh>::name);
+}
+GSUB_INLINE void onnx_traits<ops::fast_erf>::write(onnx_export_context& cx) {
+    detail::write_as(cx, op_traits<ops::erf>::name);
 }
 
 namespace detail {
@@ -315,6 +453,10 @@ GSUB_INLINE value_id onnx_traits<ops::clip>::import(onnx_import_context& cx) {
     a.min = low.value_or(a.min);
     a.max = high.value_or(a.max);
     return cx.add<ops::clip>(a, {cx.operand(0)});
+}
+
+GSUB_INLINE std::int64_t onnx_traits<ops::clip>::needed_opset(any_graph const& g, node_id n) {
+    return is_integer(g.type({n, 0}).element) ? 12 : 6;
 }
 
 GSUB_INLINE void onnx_traits<ops::clip>::write(onnx_export_context& cx) {
@@ -494,7 +636,7 @@ GSUB_INLINE void onnx_traits<ops::slice>::write(onnx_export_context& cx) {
     auto const& a = cx.attributes<ops::slice>();
     auto inputs = cx.operands();
     if (cx.opset() < 10) {
-        if (inputs.size() > 1 || !detail::all_ones(a.steps))
+        if (inputs.size() > 1 || !all_equal(a.steps, 1))
             cx.unsupported("steps and bounds as operands need operator set 10");
         return cx.write("Slice", inputs, cx.results(), [&](onnx_attribute_writer& w) {
             w.integer_list("starts", a.starts), w.integer_list("ends", a.ends), w.integer_list("axes", a.axes);
@@ -586,6 +728,89 @@ GSUB_INLINE void onnx_traits<ops::reshape>::write(onnx_export_context& cx) {
     });
 }
 
+// ---- truth values
+// ---------------------------------------------------------------------------------------------------------
+
+namespace detail {
+// The version of a definition that takes the element type of operand `i`.
+GSUB_INLINE std::int64_t opset_by_type(any_graph const& g, node_id n, std::size_t i, std::int64_t floats,
+                                       std::int64_t halves, std::int64_t bf16, std::int64_t integers,
+                                       std::int64_t narrow_integers) {
+    switch (g.type(g.operand(n, i)).element) {
+    case dtype::bf16:
+        return bf16;
+    case dtype::f16:
+        return halves;
+    case dtype::f32:
+    case dtype::f64:
+        return floats;
+    case dtype::u8:
+    case dtype::i8:
+    case dtype::i16:
+        return narrow_integers;
+    default:
+        return integers;
+    }
+}
+} // namespace detail
+
+GSUB_INLINE std::int64_t onnx_traits<ops::equal>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 11, 11, 13, 7, 11);
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::less>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 7, 7, 13, 9, 9);
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::greater>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 7, 7, 13, 9, 9);
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::less_or_equal>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 12, 12, 16, 12, 12);
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::greater_or_equal>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 12, 12, 16, 12, 12);
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::is_nan>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 9, 9, 13, 9, 9);
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::is_inf>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 10, 20, 20, 10, 10);
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::where>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 1, 9, 9, 16, 9, 9);
+}
+
+// ---- sizes
+// ----------------------------------------------------------------------------------------------------------------
+
+GSUB_INLINE value_id onnx_traits<ops::expand>::import(onnx_import_context& cx) {
+    if (!cx.has(1)) cx.invalid("no shape");
+    if (auto const target = cx.known_ints(1)) return cx.add<ops::expand>({.shape = *target}, {cx.operand(0)});
+    return cx.add<ops::expand>({}, cx.all_operands());
+}
+GSUB_INLINE void onnx_traits<ops::expand>::write(onnx_export_context& cx) {
+    auto inputs = cx.operands();
+    if (inputs.size() == 1) inputs.push_back(cx.initializer(cx.attributes<ops::expand>().shape));
+    cx.write("Expand", inputs, cx.results());
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::expand>::needed_opset(any_graph const& g, node_id n) {
+    return detail::opset_by_type(g, n, 0, 8, 8, 13, 8, 8);
+}
+
+GSUB_INLINE value_id onnx_traits<ops::range>::import(onnx_import_context& cx) {
+    auto const start = cx.known_number(0), limit = cx.known_number(1), delta = cx.known_number(2);
+    auto const element = cx.type(0).element;
+    if (!start || !limit || !delta || !is_floating(element)) return cx.add<ops::range>({}, cx.all_operands());
+    // Inference does not read floating numbers.
+    constexpr double most = 1 << 16;
+    auto const steps = std::ceil((*limit - *start) / *delta);
+    if (!(steps <= most)) return cx.add<ops::range>({}, cx.all_operands());
+    auto const count = static_cast<std::int64_t>(std::max(steps, 0.0));
+    auto numbers = tensor::uninitialized(dtype::f64, ints{count});
+    for (std::int64_t i = 0; i < count; ++i)
+        numbers.mutable_data<double>()[static_cast<std::size_t>(i)] = *start + static_cast<double>(i) * *delta;
+    return cx.builder().constant(numbers.converted_to(element));
+}
+
 GSUB_INLINE value_id onnx_traits<ops::transpose>::import(onnx_import_context& cx) {
     if (auto const perm = cx.integer_list("perm")) return cx.add<ops::transpose>({.perm = *perm}, cx.all_operands());
     if (!cx.type(0).ranked) cx.unsupported("reversed dimensions of a tensor of unknown rank");
@@ -636,6 +861,13 @@ GSUB_INLINE void onnx_traits<ops::shape>::write(onnx_export_context& cx) {
         if (a.start != 0) w.integer("start", a.start);
         if (a.end != std::numeric_limits<std::int64_t>::max()) w.integer("end", a.end);
     });
+}
+
+// Before version 11 both branches have to give the same shapes.
+GSUB_INLINE std::int64_t onnx_traits<ops::if_else>::needed_opset(any_graph const& g, node_id n) {
+    for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+        if (!g.type({n, port}).is_static()) return 11;
+    return 1;
 }
 
 // ---- sources

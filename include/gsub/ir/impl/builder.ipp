@@ -5,7 +5,8 @@
 namespace gsub {
 
 GSUB_INLINE std::optional<tensor_knowledge> knowledge_of(tensor const& t) {
-    if (!is_integer(t.element()) || t.rank() > 1 || t.elements() > static_cast<std::int64_t>(max_known_elements))
+    if (!(is_integer(t.element()) || t.element() == dtype::boolean) || t.rank() > 1 ||
+        t.elements() > static_cast<std::int64_t>(max_known_elements))
         return std::nullopt;
     tensor_knowledge k;
     for (auto v : t.to_ints()) k.push_back({true, v, {}});

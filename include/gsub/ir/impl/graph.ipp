@@ -1,9 +1,11 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/ir/graph.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 namespace gsub {
@@ -37,7 +39,8 @@ GSUB_INLINE any_graph& any_graph::operator=(any_graph const& other) {
     auto const copy = [](auto& to, auto const& from, std::size_t slack) {
         to.clear();
         to.reserve(from.size() + slack);
-        to.insert(to.end(), from.begin(), from.end());
+        to.resize(from.size());
+        if (!from.empty()) std::memcpy(static_cast<void*>(to.data()), from.data(), from.size() * sizeof from[0]);
     };
     copy(nodes_, other.nodes_, 8);
     copy(slots_, other.slots_, 24);
@@ -151,7 +154,8 @@ GSUB_INLINE void any_graph::set_outputs(std::span<value_id const> values, std::s
         link(static_cast<std::uint32_t>(slots_.size() - 1));
     }
     auto info = *info_;
-    info.output_names.assign(names.begin(), names.end());
+    info.output_names.clear();
+    gsub::append(info.output_names, names);
     set_info(std::move(info));
     mark_rewired(results_node());
 }
@@ -199,7 +203,7 @@ GSUB_INLINE std::vector<std::string> any_graph::sources(node_id n) const {
         if (right != none) {
             open.push_back(right);
             open.push_back(left);
-        } else if (auto const& name = (*names_)[left]; std::find(found.begin(), found.end(), name) == found.end()) {
+        } else if (auto const& name = (*names_)[left]; !contains(found, name)) {
             found.push_back(name);
         }
     }
@@ -414,14 +418,14 @@ GSUB_INLINE bool any_graph::restore_order(std::uint32_t first_new) {
     std::vector<node_id> ordered;
     ordered.reserve(order_.size());
     if (after <= before) {
-        ordered.insert(ordered.end(), old.begin(), old.begin() + after);
-        ordered.insert(ordered.end(), fresh.begin(), fresh.end());
-        ordered.insert(ordered.end(), old.begin() + after, old.end());
+        for (std::uint32_t i = 0; i < after; ++i) ordered.push_back(old[i]);
+        gsub::append(ordered, fresh);
+        for (auto i = after; i < old.size(); ++i) ordered.push_back(old[i]);
     } else {
         std::vector<bool> depends(nodes_.size(), false);
         for (auto n : fresh) depends[n.index] = true;
         std::vector<node_id> behind;
-        ordered.insert(ordered.end(), old.begin(), old.begin() + before);
+        for (std::uint32_t i = 0; i < before; ++i) ordered.push_back(old[i]);
         for (auto i = before; i < after; ++i) {
             auto const n = old[i];
             for (auto v : operands(n))
@@ -431,9 +435,9 @@ GSUB_INLINE bool any_graph::restore_order(std::uint32_t first_new) {
         for (auto n : fresh)
             for (auto v : operands(n))
                 if (v.valid() && v.node.index < first_new && depends[v.node.index]) return false;
-        ordered.insert(ordered.end(), fresh.begin(), fresh.end());
-        ordered.insert(ordered.end(), behind.begin(), behind.end());
-        ordered.insert(ordered.end(), old.begin() + after, old.end());
+        gsub::append(ordered, fresh);
+        gsub::append(ordered, behind);
+        for (auto i = after; i < old.size(); ++i) ordered.push_back(old[i]);
     }
     set_order(std::move(ordered));
     return true;

@@ -8,9 +8,8 @@
 namespace gsub {
 
 GSUB_INLINE function const* module::find(std::string_view name) const noexcept {
-    auto const found =
-        std::find_if(functions_.begin(), functions_.end(), [&](function const& f) { return f.name == name; });
-    return found == functions_.end() ? nullptr : &*found;
+    auto const found = places_.find(std::string{name});
+    return found == places_.end() ? nullptr : &functions_[found->second];
 }
 GSUB_INLINE function* module::find(std::string_view name) noexcept {
     return const_cast<function*>(std::as_const(*this).find(name));
@@ -19,10 +18,37 @@ GSUB_INLINE function* module::find(std::string_view name) noexcept {
 GSUB_INLINE function& module::add(std::string name, any_graph body, function_attributes attributes) {
     function f{std::move(name), std::move(attributes), std::move(body)};
     if (auto* existing = find(f.name)) return *existing = std::move(f);
+    places_[f.name] = functions_.size();
     return functions_.emplace_back(std::move(f));
 }
 
 namespace detail {
+
+// The branch that an `If` of known condition takes, else null.
+GSUB_INLINE std::string const* known_branch(any_graph const& g, node_id n) {
+    auto const condition = g.operand(n, 0).node;
+    if (!g.is<ops::constant>(condition) || g.constant_data(condition).elements() != 1 ||
+        g.constant_data(condition).element() != dtype::boolean)
+        return nullptr;
+    auto const& a = g.attributes<ops::if_else>(n);
+    return g.constant_data(condition).data<bool>()[0] ? &a.then_branch : &a.else_branch;
+}
+
+// The function whose nodes stand for a node once it is inlined, or null.
+GSUB_INLINE std::string const* inlined_callee(any_graph const& g, node_id n) {
+    if (g.is<ops::call>(n)) return &g.attributes<ops::call>(n).callee;
+    return g.is<ops::if_else>(n) ? known_branch(g, n) : nullptr;
+}
+
+// Every function that a node may call.
+GSUB_INLINE void append_callees(any_graph const& g, node_id n, std::vector<std::string>& to) {
+    if (auto const* callee = inlined_callee(g, n)) {
+        to.push_back(*callee);
+    } else if (g.is<ops::if_else>(n)) {
+        to.push_back(g.attributes<ops::if_else>(n).then_branch);
+        to.push_back(g.attributes<ops::if_else>(n).else_branch);
+    }
+}
 
 // Functions in the order in which they can be processed, callees first. Iterative: the call depth is input.
 GSUB_INLINE std::vector<function const*> callees_first(module const& m, std::span<std::string const> entries) {
@@ -54,8 +80,7 @@ GSUB_INLINE std::vector<function const*> callees_first(module const& m, std::spa
         }
         marks[f->name] = mark::open;
         frame fr{f, {}, 0};
-        for (auto n : f->body.order())
-            if (f->body.is<ops::call>(n)) fr.callees.push_back(f->body.attributes<ops::call>(n).callee);
+        for (auto n : f->body.order()) append_callees(f->body, n, fr.callees);
         stack.push_back(std::move(fr));
     };
     for (auto const& entry : entries) {
@@ -75,11 +100,39 @@ GSUB_INLINE std::vector<function const*> callees_first(module const& m, std::spa
     return sorted;
 }
 
+// Whether the operands and results of a node that calls a function fit it; throws where not. `at` is the place of the
+// first operand that the function takes.
+GSUB_INLINE void require_fit(any_graph const& body, node_id n, any_graph const& callee,
+                             std::span<value_id const> operands, any_graph const& of_operands) {
+    auto const fail = [&](std::string reason) {
+        throw error{problem{error_code::invalid_input,
+                            body.display_name(n),
+                            body.is<ops::call>(n) ? "call" : std::string{body.op(n).name},
+                            std::move(reason),
+                            {}}};
+    };
+    if (callee.inputs().size() != operands.size() || callee.output_count() != body.result_count(n))
+        fail(message({operands.size(), " operands and ", body.result_count(n), " results; the function has ",
+                      callee.inputs().size(), " and ", callee.output_count()}));
+    auto const refuse = [&](std::string_view what, std::size_t i, tensor_type const& given, tensor_type const& taken) {
+        fail(message({what, i, " has type ", to_string(given), "; the function has ", to_string(taken)}));
+    };
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        if (auto const& taken = callee.type({callee.inputs()[i], 0});
+            !operands[i].valid() || !compatible(of_operands.type(operands[i]), taken))
+            refuse("operand ", i, operands[i].valid() ? of_operands.type(operands[i]) : tensor_type{}, taken);
+    for (std::uint32_t port = 0; port < callee.output_count(); ++port)
+        if (auto const& given = body.type({n, port}); !compatible(given, callee.type(callee.output(port))))
+            refuse("result ", port, given, callee.type(callee.output(port)));
+}
+
 // Appends the nodes of `body` to `to`, with its inputs standing for `arguments`; gives the values of its outputs.
-// A call in the body is replaced by the nodes of its callee, which must be inlined already. Values keep their names
-// where `named`; those of callees do not, as a callee may be called twice.
+// A node that calls a function of `inlined` for certain is replaced by the nodes of that; others are copied, and the
+// branches of an `If` renamed as `renamed` tells. Values keep their names where `named`; those of callees do not, as a
+// callee may be called twice.
 GSUB_INLINE std::vector<value_id> splice(any_graph& to, any_graph const& body, std::span<value_id const> arguments,
-                                         std::map<std::string_view, any_graph> const& inlined, bool named) {
+                                         std::map<std::string_view, any_graph> const* inlined, bool named,
+                                         std::map<std::string_view, std::string> const& renamed = {}) {
     std::map<value_id, value_id> moved;
     for (std::size_t i = 0; i < arguments.size(); ++i) moved[{body.inputs()[i], 0}] = arguments[i];
     std::vector<value_id> outputs;
@@ -89,33 +142,12 @@ GSUB_INLINE std::vector<value_id> splice(any_graph& to, any_graph const& body, s
         for (auto v : body.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
         if (n == body.results_node()) {
             outputs.assign(operands.begin(), operands.end());
-        } else if (body.is<ops::call>(n)) {
-            auto const& callee = inlined.at(body.attributes<ops::call>(n).callee);
-            if (callee.inputs().size() != operands.size() || callee.output_count() != body.result_count(n))
-                throw error{problem{
-                    error_code::invalid_input,
-                    body.display_name(n),
-                    "call",
-                    message({operands.size(), " operands and ", body.result_count(n), " results; the function has ",
-                             callee.inputs().size(), " and ", callee.output_count()}),
-                    {}}};
-            auto const refuse = [&](std::string_view what, std::size_t i, tensor_type const& given,
-                                    tensor_type const& taken) {
-                throw error{
-                    problem{error_code::invalid_input,
-                            body.display_name(n),
-                            "call",
-                            message({what, i, " has type ", to_string(given), "; the function has ", to_string(taken)}),
-                            {}}};
-            };
-            for (std::size_t i = 0; i < operands.size(); ++i)
-                if (auto const& taken = callee.type({callee.inputs()[i], 0});
-                    !operands[i].valid() || !compatible(to.type(operands[i]), taken))
-                    refuse("operand ", i, operands[i].valid() ? to.type(operands[i]) : tensor_type{}, taken);
-            for (std::uint32_t port = 0; port < callee.output_count(); ++port)
-                if (auto const& given = body.type({n, port}); !compatible(given, callee.type(callee.output(port))))
-                    refuse("result ", port, given, callee.type(callee.output(port)));
-            auto const results = splice(to, callee, operands, inlined, false);
+        } else if (auto const* const name = inlined ? inlined_callee(body, n) : nullptr) {
+            auto const& callee = inlined->at(*name);
+            std::span<value_id const> passed{operands.data(), operands.size()};
+            if (body.is<ops::if_else>(n)) passed = passed.subspan(1); // behind the condition
+            require_fit(body, n, callee, passed, to);
+            auto const results = splice(to, callee, passed, inlined, false, renamed);
             for (std::uint32_t port = 0; port < results.size(); ++port) {
                 moved[{n, port}] = results[port];
                 if (named && to.name(results[port]).empty()) to.set_name(results[port], body.name({n, port}));
@@ -125,7 +157,13 @@ GSUB_INLINE std::vector<value_id> splice(any_graph& to, any_graph const& body, s
             for (std::uint32_t port = 0; port < body.result_count(n); ++port) types.push_back(body.type_of({n, port}));
             auto const payload =
                 body.is<ops::constant>(n) || body.is<ops::opaque>(n) ? to.add_blob(body.constant_data(n)) : 0;
-            auto const copy = to.append_node(body.row(n), body.attributes(n), payload, operands, types);
+            auto attributes = body.attributes(n);
+            if (body.is<ops::if_else>(n) && !renamed.empty()) {
+                auto named_anew = body.attributes<ops::if_else>(n);
+                for (auto* branch : {&named_anew.then_branch, &named_anew.else_branch}) *branch = renamed.at(*branch);
+                attributes = intern<ops::if_else>(named_anew);
+            }
+            auto const copy = to.append_node(body.row(n), attributes, payload, operands, types);
             to.set_sources(copy, body.sources(n));
             for (std::uint32_t port = 0; port < types.size(); ++port) {
                 moved[{n, port}] = {copy, port};
@@ -141,7 +179,7 @@ GSUB_INLINE std::vector<value_id> splice(any_graph& to, any_graph const& body, s
 GSUB_INLINE result<hash128> module::hash() const {
     return capture([&] {
         hasher h;
-        for (auto const& entry : entries_) h.add(inlined(entry).value().hash());
+        for (auto const& entry : entries_) h.add(flattened(entry, true).hash());
         for (auto const& f : functions_)
             if (std::find(entries_.begin(), entries_.end(), f.name) != entries_.end())
                 h.add(f.attributes.primitive)
@@ -153,56 +191,166 @@ GSUB_INLINE result<hash128> module::hash() const {
 }
 
 GSUB_INLINE result<any_graph> module::inlined(std::string_view entry) const {
+    return capture([&] { return flattened(entry, false); });
+}
+
+GSUB_INLINE result<std::map<std::string, any_graph>> module::branches(any_graph const& g) const {
     return capture([&] {
-        std::string const name{entry};
-        auto const sorted = detail::callees_first(*this, {&name, 1});
-        auto const for_each_call = [](any_graph const& g, auto&& f) {
-            for (auto n : g.order())
-                if (g.is<ops::call>(n)) f(g.attributes<ops::call>(n).callee);
+        std::map<std::string, any_graph> found;
+        std::vector<std::string> open;
+        auto const see = [&](any_graph const& body) {
+            for (auto n : body.order())
+                if (body.is<ops::if_else>(n)) detail::append_callees(body, n, open);
         };
-        std::map<std::string_view, std::size_t> sizes, calls_left; // a callee is kept until its last call is replaced
-        for (auto const* f : sorted) {
-            auto& size = sizes[f->name] = f->body.size();
-            for_each_call(f->body, [&](std::string_view callee) { size += sizes.at(callee), ++calls_left[callee]; });
-            if (size > max_inlined_nodes)
-                throw error{error_code::unsupported,
-                            message({"more than ", max_inlined_nodes, " nodes after inlining"})};
+        for (see(g); !open.empty();) {
+            auto const name = std::move(open.back());
+            open.pop_back();
+            if (!found.contains(name)) see(found.emplace(name, flattened(name, false)).first->second);
         }
-        std::map<std::string_view, any_graph> done;
-        for (auto const* f : sorted) {
-            any_graph flat{f->body.operators()};
-            std::vector<value_id> arguments;
-            for (auto n : f->body.inputs())
-                arguments.push_back(flat.add_input(f->body.type_of({n, 0}), f->body.name({n, 0})));
-            auto const outputs = detail::splice(flat, f->body, arguments, done, true);
-            flat.set_info(f->body.info());
-            flat.set_outputs(outputs, f->body.info().output_names);
-            done.emplace(f->name, std::move(flat));
-            for_each_call(f->body, [&](std::string_view callee) {
-                if (--calls_left[callee] == 0) done.erase(callee);
-            });
-        }
-        return std::move(done.at(name));
+        return found;
     });
 }
 
-GSUB_INLINE node_id add_call(any_graph& g, module const& m, std::string_view callee,
-                             std::span<value_id const> operands) {
-    auto const fail = [&](std::string reason) {
-        throw error{problem{error_code::invalid_input, {}, "call", std::move(reason), {}}};
+GSUB_INLINE any_graph module::flattened(std::string_view entry, bool name_branches_by_contents) const {
+    std::string const name{entry};
+    auto const sorted = detail::callees_first(*this, {&name, 1});
+    auto const for_each_call = [](any_graph const& g, auto&& f) {
+        for (auto n : g.order())
+            if (auto const* callee = detail::inlined_callee(g, n)) f(*callee);
     };
+    std::map<std::string_view, std::size_t> sizes, calls_left; // a callee is kept until its last call is replaced
+    for (auto const* f : sorted) {
+        auto& size = sizes[f->name] = f->body.size();
+        for_each_call(f->body, [&](std::string_view callee) { size += sizes.at(callee), ++calls_left[callee]; });
+        if (size > max_inlined_nodes)
+            throw error{error_code::unsupported, message({"more than ", max_inlined_nodes, " nodes after inlining"})};
+    }
+    std::map<std::string_view, any_graph> done;
+    std::map<std::string_view, std::string> renamed; // by contents
+    for (auto const* f : sorted) {
+        if (!name_branches_by_contents && f->name != name && calls_left[f->name] == 0) continue; // a branch that stays
+        any_graph flat{f->body.operators()};
+        std::vector<value_id> arguments;
+        for (auto n : f->body.inputs())
+            arguments.push_back(flat.add_input(f->body.type_of({n, 0}), f->body.name({n, 0})));
+        auto const outputs = detail::splice(flat, f->body, arguments, &done, true, renamed);
+        flat.set_info(f->body.info());
+        flat.set_outputs(outputs, f->body.info().output_names);
+        if (name_branches_by_contents) renamed[f->name] = to_string(flat.hash());
+        done.emplace(f->name, std::move(flat));
+        for_each_call(f->body, [&](std::string_view callee) {
+            if (--calls_left[callee] == 0) done.erase(callee);
+        });
+    }
+    return std::move(done.at(name));
+}
+
+namespace detail {
+
+[[noreturn]] GSUB_INLINE void call_fault(std::string_view op, std::string reason) {
+    throw error{problem{error_code::invalid_input, {}, std::string{op}, std::move(reason), {}}};
+}
+
+// The function of that name, which takes the operands.
+GSUB_INLINE function const& callee_for(any_graph const& g, module const& m, std::string_view op,
+                                       std::string_view callee, std::span<value_id const> operands) {
     auto const* f = m.find(callee);
-    if (!f) fail(message({"function ", in_quotes(callee), " does not exist"}));
+    if (!f) call_fault(op, message({"function ", in_quotes(callee), " does not exist"}));
     auto const inputs = f->body.inputs();
     if (inputs.size() != operands.size())
-        fail(message({operands.size(), " operands for ", inputs.size(), " inputs of ", in_quotes(callee)}));
+        call_fault(op, message({operands.size(), " operands for ", inputs.size(), " inputs of ", in_quotes(callee)}));
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (!compatible(g.type(operands[i]), f->body.type({inputs[i], 0})))
-            fail(message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ", in_quotes(callee),
-                          " takes ", to_string(f->body.type({inputs[i], 0}))}));
+            call_fault(op, message({"operand ", i, " has type ", to_string(g.type(operands[i])), ", ",
+                                    in_quotes(callee), " takes ", to_string(f->body.type({inputs[i], 0}))}));
+    return *f;
+}
+
+// The type of a value that has one of two types. *Requires* element types that do not differ.
+GSUB_INLINE tensor_type either(tensor_type a, tensor_type const& b) {
+    if (a.element == dtype::undefined || b.element == dtype::undefined) a.element = dtype::undefined;
+    if (!a.ranked || !b.ranked || a.rank() != b.rank()) {
+        a.ranked = false;
+        a.dims.clear();
+    }
+    for (std::size_t i = 0; i < a.dims.size(); ++i)
+        if (!provably_equal(a.dims[i], b.dims[i])) a.dims[i] = dim{};
+    if (!(a.arrangement == b.arrangement) || !a.ranked) a.arrangement = {};
+    return a;
+}
+
+} // namespace detail
+
+GSUB_INLINE node_id add_call(any_graph& g, module const& m, std::string_view callee,
+                             std::span<value_id const> operands) {
+    auto const& f = detail::callee_for(g, m, "call", callee, operands);
     std::vector<type_id> types;
-    for (std::size_t i = 0; i < f->body.output_count(); ++i) types.push_back(f->body.type_of(f->body.output(i)));
+    for (std::size_t i = 0; i < f.body.output_count(); ++i) types.push_back(f.body.type_of(f.body.output(i)));
     return g.append_node(4, intern<ops::call>({.callee = std::string{callee}}), 0, operands, types);
+}
+
+GSUB_INLINE node_id add_if(any_graph& g, module const& m, value_id condition, std::string_view then_branch,
+                           std::string_view else_branch, std::span<value_id const> operands) {
+    auto const& yes = detail::callee_for(g, m, "If", then_branch, operands).body;
+    auto const& no = detail::callee_for(g, m, "If", else_branch, operands).body;
+    if (yes.output_count() != no.output_count())
+        detail::call_fault("If", message({"the branches give ", yes.output_count(), " and ", no.output_count(),
+                                          " results; they must give as many"}));
+    auto const row = g.node_sink::row<ops::if_else>();
+    auto const attributes =
+        intern<ops::if_else>({.then_branch = std::string{then_branch}, .else_branch = std::string{else_branch}});
+    std::vector<type_id> types;
+    for (std::size_t i = 0; i < yes.output_count(); ++i) {
+        auto const &a = yes.type(yes.output(i)), &b = no.type(no.output(i));
+        if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
+            detail::call_fault("If", message({"result ", i, " is ", to_string(a), " in one branch and ", to_string(b),
+                                              " in the other; element types must be equal"}));
+        types.emplace_back(detail::either(a, b));
+    }
+    type_id const given[] = {g.type_of(condition)};
+    infer_context cx{g.operators().ops[row], attributes, given, types.size()};
+    infer(g.operators(), row, cx);
+    if (cx.failed()) detail::call_fault("If", cx.reason());
+    std::vector<value_id> all{condition};
+    all.insert(all.end(), operands.begin(), operands.end());
+    return g.append_node(row, attributes, 0, all, types);
+}
+
+GSUB_INLINE bool inline_call(any_graph& g, module const& m, node_id n) {
+    auto const* const name = detail::inlined_callee(g, n);
+    if (!name) return false;
+    auto const* callee = m.find(*name);
+    if (!callee) detail::call_fault(g.op(n).name, message({"function ", in_quotes(*name), " does not exist"}));
+    auto const operands = g.operands(n);
+    std::span<value_id const> passed{operands.data(), operands.size()};
+    if (g.is<ops::if_else>(n)) passed = passed.subspan(1);
+    detail::require_fit(g, n, callee->body, passed, g);
+    auto const first_new = static_cast<std::uint32_t>(g.capacity());
+    any_graph const body = callee->body; // `g` may be a body of the same module
+    auto const results = detail::splice(g, body, passed, nullptr, false);
+    for (auto i = first_new; i < g.capacity(); ++i)
+        if (g.sources({i}).empty()) g.inherit_sources({i}, {&n, 1});
+    for (std::uint32_t port = 0; port < results.size(); ++port) g.replace_uses({n, port}, results[port]);
+    GSUB_ASSERT(g.restore_order(first_new), "the nodes of a function depend on its operands alone");
+    g.erase_unused(n);
+    return true;
+}
+
+GSUB_INLINE std::size_t inline_known_branches(module& m) {
+    std::vector<std::string> names;
+    for (auto const& f : m.functions()) names.push_back(f.name);
+    static_cast<void>(detail::callees_first(m, names)); // none calls itself, so that this ends
+    std::size_t replaced = 0;
+    for (auto const& each : m.functions()) {
+        auto& body = m.find(each.name)->body;
+        for (bool again = true; again;) { // a branch may have its own
+            again = false;
+            auto const order = std::vector<node_id>(body.order().begin(), body.order().end());
+            for (auto n : order)
+                if (body.live(n) && body.is<ops::if_else>(n) && inline_call(body, m, n)) again = true, ++replaced;
+        }
+    }
+    return replaced;
 }
 
 } // namespace gsub

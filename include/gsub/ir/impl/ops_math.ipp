@@ -84,17 +84,149 @@ GSUB_INLINE void infer_shape<ops::cast>::infer(infer_context& cx) {
     auto t = cx.type(0);
     t.element = cx.attributes<ops::cast>().to;
     cx.result(0, t);
-    if (!cx.known(0) || !is_integer(t.element)) return;
+    if (!cx.known(0) || !(is_integer(t.element) || t.element == dtype::boolean)) return;
     tensor_knowledge converted;
-    for (auto const& e : *cx.known(0)) converted.push_back(e.fixed ? detail::element_of(t.element, e.value) : e);
+    for (auto const& e : *cx.known(0))
+        if (t.element == dtype::boolean)
+            converted.push_back(e.fixed ? element_knowledge{true, e.value != 0, {}} : element_knowledge{});
+        else
+            converted.push_back(e.fixed ? detail::element_of(t.element, e.value) : e);
     cx.result_knowledge(std::move(converted));
 }
 
-GSUB_INLINE void infer_shape<ops::mat_mul>::infer(infer_context& cx) {
-    auto a = cx.type(0), b = cx.type(1);
+namespace detail {
+
+// The truth values of small tensors, where `known` tells them of a pair of elements.
+template <class Relation>
+void follow_relation(infer_context& cx, Relation known) {
+    broadcast_inputs::infer(cx);
+    if (cx.failed()) return;
+    auto type = cx.result_type(0);
+    type.element = dtype::boolean;
+    cx.result(0, std::move(type));
+    auto const *a = cx.known(0), *b = cx.known(1);
+    if (!a || !b) return;
+    auto const count = a->size() == 1 ? b->size() : a->size();
+    if ((a->size() != count && a->size() != 1) || (b->size() != count && b->size() != 1)) return;
+    tensor_knowledge out;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::optional<bool> const value = known((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
+        out.push_back(value ? element_knowledge{true, *value ? 1 : 0, {}} : element_knowledge{});
+    }
+    cx.result_knowledge(std::move(out));
+}
+
+// A comparison: `lower`, `same` and `higher` tell for which order of two numbers it holds.
+GSUB_INLINE void infer_comparison(infer_context& cx, bool lower, bool same, bool higher) {
+    for (std::size_t i = 0; i < 2; ++i)
+        if (cx.type(i).element == dtype::boolean && lower != higher)
+            return cx.fail(message({"operand ", to_string(cx.type(i)), "; truth values have no order"}));
+    follow_relation(cx, [&](element_knowledge const& a, element_knowledge const& b) -> std::optional<bool> {
+        if (a.fixed && b.fixed) return a.value < b.value ? lower : a.value == b.value ? same : higher;
+        if (!a.fixed && !b.fixed && provably_equal(a.size, b.size)) return same;
+        return std::nullopt;
+    });
+}
+
+// An operator on truth values whose result for a pair of them is the bit `2 * a + b` of `table`.
+GSUB_INLINE void infer_logical(infer_context& cx, unsigned table) {
+    for (std::size_t i = 0; i < 2; ++i)
+        if (cx.type(i).element != dtype::boolean && cx.type(i).element != dtype::undefined)
+            return cx.fail(message({"operand ", to_string(cx.type(i)), "; it takes truth values"}));
+    follow_relation(cx, [&](element_knowledge const& a, element_knowledge const& b) -> std::optional<bool> {
+        std::optional<bool> value; // what is not known may be either
+        for (unsigned x = 0; x < 2; ++x)
+            for (unsigned y = 0; y < 2; ++y) {
+                if ((a.fixed && (a.value != 0) != (x != 0)) || (b.fixed && (b.value != 0) != (y != 0))) continue;
+                bool const holds = (table >> (2 * x + y)) & 1u;
+                if (value && *value != holds) return std::nullopt;
+                value = holds;
+            }
+        return value;
+    });
+}
+
+} // namespace detail
+
+GSUB_INLINE void infer_shape<ops::equal>::infer(infer_context& cx) {
+    detail::infer_comparison(cx, false, true, false);
+}
+GSUB_INLINE void infer_shape<ops::less>::infer(infer_context& cx) {
+    detail::infer_comparison(cx, true, false, false);
+}
+GSUB_INLINE void infer_shape<ops::less_or_equal>::infer(infer_context& cx) {
+    detail::infer_comparison(cx, true, true, false);
+}
+GSUB_INLINE void infer_shape<ops::greater>::infer(infer_context& cx) {
+    detail::infer_comparison(cx, false, false, true);
+}
+GSUB_INLINE void infer_shape<ops::greater_or_equal>::infer(infer_context& cx) {
+    detail::infer_comparison(cx, false, true, true);
+}
+GSUB_INLINE void infer_shape<ops::logical_and>::infer(infer_context& cx) {
+    detail::infer_logical(cx, 0b1000);
+}
+GSUB_INLINE void infer_shape<ops::logical_or>::infer(infer_context& cx) {
+    detail::infer_logical(cx, 0b1110);
+}
+GSUB_INLINE void infer_shape<ops::logical_xor>::infer(infer_context& cx) {
+    detail::infer_logical(cx, 0b0110);
+}
+GSUB_INLINE void infer_shape<ops::logical_not>::infer(infer_context& cx) {
+    auto t = cx.type(0);
+    if (t.element != dtype::boolean && t.element != dtype::undefined)
+        return cx.fail(message({"operand ", to_string(t), "; it takes truth values"}));
+    t.element = dtype::boolean;
+    cx.result(0, std::move(t));
+    if (!cx.known(0)) return;
+    auto negated = *cx.known(0);
+    for (auto& e : negated)
+        if (e.fixed) e.value = e.value == 0;
+    cx.result_knowledge(std::move(negated));
+}
+GSUB_INLINE void infer_shape<ops::is_nan>::infer(infer_context& cx) {
+    auto t = cx.type(0);
+    if (!is_floating(t.element) && t.element != dtype::undefined)
+        return cx.fail(message({"operand ", to_string(t), "; it takes floating types"}));
+    t.element = dtype::boolean;
+    cx.result(0, std::move(t));
+}
+GSUB_INLINE void infer_shape<ops::where>::infer(infer_context& cx) {
+    auto const &condition = cx.type(0), &a = cx.type(1), &b = cx.type(2);
+    if (condition.element != dtype::boolean && condition.element != dtype::undefined)
+        return cx.fail(message({"condition ", to_string(condition), "; it takes truth values"}));
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
         return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; element types must be equal"}));
-    auto const element = a.element != dtype::undefined ? a.element : b.element;
+    tensor_type out = a.element != dtype::undefined ? a : b;
+    if (!condition.ranked || !a.ranked || !b.ranked) {
+        out.ranked = false;
+        out.dims.clear();
+        return cx.result(0, std::move(out));
+    }
+    auto const both = broadcast(a.dims, b.dims);
+    auto dims = both ? broadcast(*both, condition.dims) : std::nullopt;
+    if (!dims)
+        return cx.fail(message({to_string(condition), ", ", to_string(a), " and ", to_string(b), " do not broadcast"}));
+    out.dims = std::move(*dims);
+    cx.result(0, std::move(out));
+    tensor_knowledge const* const known[] = {cx.known(0), cx.known(1), cx.known(2)};
+    if (!known[0] || !known[1] || !known[2]) return;
+    std::size_t count = 1;
+    for (auto const* k : known)
+        if (k->size() != 1) count = k->size();
+    tensor_knowledge picked;
+    for (std::size_t i = 0; i < count; ++i) {
+        auto const at = [&](std::size_t k) -> element_knowledge const& {
+            return (*known[k])[known[k]->size() == 1 ? 0 : i];
+        };
+        picked.push_back(at(0).fixed ? at(at(0).value != 0 ? 1 : 2) : at(1) == at(2) ? at(1) : element_knowledge{});
+    }
+    cx.result_knowledge(std::move(picked));
+}
+
+namespace detail {
+GSUB_INLINE void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element) {
+    auto const type_a = a, type_b = b;
     if (!a.ranked || !b.ranked) {
         tensor_type out;
         out.element = element;
@@ -108,15 +240,23 @@ GSUB_INLINE void infer_shape<ops::mat_mul>::infer(infer_context& cx) {
     auto const inner_a = a.dims[a.rank() - 1], inner_b = b.dims[b.rank() - 2];
     if (provably_different(inner_a, inner_b))
         return cx.fail(message({"inner dimensions ", to_string(inner_a), " and ", to_string(inner_b), " of ",
-                                to_string(cx.type(0)), " and ", to_string(cx.type(1)), " differ"}));
+                                to_string(type_a), " and ", to_string(type_b), " differ"}));
     auto batch = broadcast(shape(a.dims.begin(), a.dims.end() - 2), shape(b.dims.begin(), b.dims.end() - 2));
     if (!batch)
-        return cx.fail(message(
-            {"batch dimensions of ", to_string(cx.type(0)), " and ", to_string(cx.type(1)), " do not broadcast"}));
+        return cx.fail(
+            message({"batch dimensions of ", to_string(type_a), " and ", to_string(type_b), " do not broadcast"}));
     auto dims = std::move(*batch);
     if (!vector_a) dims.push_back(a.dims[a.rank() - 2]);
     if (!vector_b) dims.push_back(b.dims[b.rank() - 1]);
     cx.result(0, {element, dims});
+}
+} // namespace detail
+
+GSUB_INLINE void infer_shape<ops::mat_mul>::infer(infer_context& cx) {
+    auto const &a = cx.type(0), &b = cx.type(1);
+    if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
+        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; element types must be equal"}));
+    detail::infer_product(cx, a, b, a.element != dtype::undefined ? a.element : b.element);
 }
 
 GSUB_INLINE void infer_shape<ops::gemm>::infer(infer_context& cx) {

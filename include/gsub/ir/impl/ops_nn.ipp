@@ -79,6 +79,37 @@ GSUB_INLINE void infer_pool(infer_context& cx, window_attributes const& w, ints 
     cx.result(0, out);
 }
 
+GSUB_INLINE std::optional<shape> convolution_shape(infer_context& cx, window_attributes const& a, std::int64_t group,
+                                                   tensor_type const& x, tensor_type const& w) {
+    auto const fail = [&](std::string reason) -> std::optional<shape> {
+        cx.fail(std::move(reason));
+        return std::nullopt;
+    };
+    auto const spatial = a.strides.size();
+    if (!check_window(cx, a, spatial)) return std::nullopt;
+    if ((x.ranked && x.rank() != spatial + 2) || (w.ranked && w.rank() != spatial + 2))
+        return fail(message({"input ", to_string(x), " and weight ", to_string(w), " for ", spatial,
+                             " spatial dimensions; both take rank ", spatial + 2}));
+    if (group < 1) return fail(message({"group ", group, "; it must be at least 1"}));
+    shape out(spatial + 2);
+    if (x.ranked) out[0] = x.dims[0];
+    if (!w.ranked) return out;
+    out[1] = w.dims[0];
+    if (w.dims[0].fixed() && (w.dims[0].size() % group != 0))
+        return fail(message({w.dims[0].size(), " output channels; group ", group, " must divide them"}));
+    if (x.ranked && x.dims[1].fixed() && w.dims[1].fixed() &&
+        (x.dims[1].size() % group != 0 || x.dims[1].size() / group != w.dims[1].size()))
+        return fail(message({"weight channels ", w.dims[1].size(), ", input channels ", x.dims[1].size(), ", group ",
+                             group, "; input channels must be weight channels times group"}));
+    for (std::size_t i = 0; i < spatial; ++i) {
+        if (!w.dims[i + 2].fixed()) continue;
+        auto const count = windows(cx, x.ranked ? x.dims[i + 2] : dim{}, w.dims[i + 2].size(), a, i, false);
+        if (!count) return std::nullopt;
+        out[i + 2] = *count;
+    }
+    return out;
+}
+
 } // namespace detail
 
 GSUB_INLINE void infer_shape<ops::conv>::infer(infer_context& cx) {
@@ -89,29 +120,9 @@ GSUB_INLINE void infer_shape<ops::conv>::infer(infer_context& cx) {
             message({"input ", to_string(x), " and weight ", to_string(w), "; element types must be equal"}));
     if (!is_floating(x.element) && x.element != dtype::undefined)
         return cx.fail(message({"element type ", to_string(x.element), "; it takes floating types"}));
-    auto const spatial = a.strides.size();
-    if (!detail::check_window(cx, a, spatial)) return;
-    if ((x.ranked && x.rank() != spatial + 2) || (w.ranked && w.rank() != spatial + 2))
-        return cx.fail(message({"input ", to_string(x), " and weight ", to_string(w), " for ", spatial,
-                                " spatial dimensions; both take rank ", spatial + 2}));
-    if (a.group < 1) return cx.fail(message({"group ", a.group, "; it must be at least 1"}));
-    tensor_type out{x.element, shape(spatial + 2)};
-    if (x.ranked) out.dims[0] = x.dims[0];
-    if (w.ranked) {
-        out.dims[1] = w.dims[0];
-        if (w.dims[0].fixed() && (w.dims[0].size() % a.group != 0))
-            return cx.fail(message({w.dims[0].size(), " output channels; group ", a.group, " must divide them"}));
-        if (x.ranked && x.dims[1].fixed() && w.dims[1].fixed() &&
-            (x.dims[1].size() % a.group != 0 || x.dims[1].size() / a.group != w.dims[1].size()))
-            return cx.fail(message({"weight channels ", w.dims[1].size(), ", input channels ", x.dims[1].size(),
-                                    ", group ", a.group, "; input channels must be weight channels times group"}));
-        for (std::size_t i = 0; i < spatial; ++i) {
-            if (!w.dims[i + 2].fixed()) continue;
-            auto const count = detail::windows(cx, x.ranked ? x.dims[i + 2] : dim{}, w.dims[i + 2].size(), a, i, false);
-            if (!count) return;
-            out.dims[i + 2] = *count;
-        }
-    }
+    auto dims = detail::convolution_shape(cx, a, a.group, x, w);
+    if (!dims) return;
+    tensor_type out{x.element, std::move(*dims)};
     if (cx.has(2)) {
         auto const& b = cx.type(2);
         if ((b.ranked && (b.rank() != 1 || provably_different(b.dims[0], out.dims[1]))) ||

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/ops_tensor.hpp>
@@ -39,7 +40,7 @@ GSUB_INLINE std::optional<small_vector<std::size_t, 6>> sorted_axes(infer_contex
     small_vector<std::size_t, 6> out;
     for (auto axis : axes) {
         auto const a = normalized_axis(axis, rank);
-        if (!a || std::find(out.begin(), out.end(), *a) != out.end()) {
+        if (!a || contains(out, *a)) {
             cx.fail(message({"axis ", axis, " is out of range or repeated, rank ", rank}));
             return std::nullopt;
         }
@@ -191,7 +192,7 @@ GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
     small_vector<std::size_t, 6> seen;
     for (std::size_t i = 0; i < axes->size(); ++i) {
         auto const axis = normalized_axis((*axes)[i], x.rank());
-        if (!axis || std::find(seen.begin(), seen.end(), *axis) != seen.end())
+        if (!axis || contains(seen, *axis))
             return cx.fail(message({"axis ", (*axes)[i], " is out of range or repeated for operand ", to_string(x)}));
         seen.push_back(*axis);
         if (steps && (*steps)[i] == 0) return cx.fail("step 0");
@@ -232,7 +233,7 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
     small_vector<std::size_t, 6> seen;
     for (std::size_t i = 0; i < axes->size(); ++i) {
         auto const axis = normalized_axis((*axes)[i], rank);
-        if (!axis || std::find(seen.begin(), seen.end(), *axis) != seen.end())
+        if (!axis || contains(seen, *axis))
             return cx.fail(message({"axis ", (*axes)[i], " is out of range or repeated for operand ", to_string(x)}));
         seen.push_back(*axis);
         auto const begin = (*pads)[i], end = (*pads)[i + axes->size()];
@@ -377,7 +378,7 @@ GSUB_INLINE void infer_shape<ops::transpose>::infer(infer_context& cx) {
     if (!x.ranked) return cx.result(0, detail::of_rank(x.element, perm.size()));
     auto const axes = detail::sorted_axes(cx, perm, x.rank());
     if (!axes) return;
-    if (axes->size() != x.rank() || std::any_of(perm.begin(), perm.end(), [](auto p) { return p < 0; }))
+    if (axes->size() != x.rank() || any_of(perm, [](auto p) { return p < 0; }))
         return cx.fail(message({"permutation ", to_string(attribute_value{perm}), " for operand ", to_string(x)}));
     auto out = x;
     for (std::size_t i = 0; i < perm.size(); ++i) out.dims[i] = x.dims[static_cast<std::size_t>(perm[i])];
@@ -392,7 +393,7 @@ GSUB_INLINE void infer_shape<ops::squeeze>::infer(infer_context& cx) {
     if (!axes) return;
     tensor_type out{x.element, shape{}};
     for (std::size_t i = 0; i < x.rank(); ++i) {
-        auto const listed = std::find(axes->begin(), axes->end(), i) != axes->end();
+        auto const listed = contains(*axes, i);
         if (listed && x.dims[i].fixed() && x.dims[i].size() != 1)
             return cx.fail(message({"axis ", i, " of ", to_string(x), " has not size 1"}));
         // Without axes every dimension of size one goes; an unknown one makes the rank unknown.
@@ -428,6 +429,77 @@ GSUB_INLINE void infer_shape<ops::shape>::infer(infer_context& cx) {
     if (sizes.size() <= max_known_elements) cx.result_knowledge(std::move(sizes));
 }
 
+GSUB_INLINE void infer_shape<ops::expand>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::expand>();
+    auto const& x = cx.type(0);
+    std::optional<shape> target;
+    if (auto const sizes = detail::setting(cx, 1, a.shape)) {
+        if (!checked_product(*sizes))
+            return cx.fail(message(
+                {"shape ", to_string(attribute_value{*sizes}), "; sizes must be >= 0 with a product of at most 2^62"}));
+        target = shape{};
+        for (auto s : *sizes) target->push_back(dim{s});
+    } else if (auto const* k = cx.known(1)) {
+        target = shape{};
+        for (auto const& e : *k) {
+            if (e.fixed && e.value < 0) return cx.fail(message({"size ", e.value, "; sizes must be >= 0"}));
+            target->push_back(e.fixed ? dim{e.value} : e.size);
+        }
+    } else if (auto const& s = cx.type(1); s.ranked && s.rank() == 1 && s.dims[0].fixed() && s.dims[0].size() <= 64) {
+        target = shape(static_cast<std::size_t>(s.dims[0].size()));
+    }
+    if (!x.ranked || !target) return cx.result(0, detail::unranked(x.element));
+    auto dims = broadcast(x.dims, *target);
+    if (!dims)
+        return cx.fail(message({to_string(x), " does not broadcast to ", to_string(tensor_type{x.element, *target})}));
+    tensor_type out{x.element, std::move(*dims)};
+    if (out.is_static() && !out.elements()) return cx.fail(message({"a result of more than 2^62 elements"}));
+    if (auto const* k = cx.known(0);
+        k && out.rank() <= 1 && out.is_static() && *out.elements() <= static_cast<std::int64_t>(max_known_elements))
+        cx.result_knowledge(k->size() == 1 ? tensor_knowledge(static_cast<std::size_t>(*out.elements()), (*k)[0]) : *k);
+    cx.result(0, std::move(out));
+}
+
+GSUB_INLINE std::optional<std::int64_t> range_length(std::int64_t start, std::int64_t limit,
+                                                     std::int64_t delta) noexcept {
+    if (delta == 0) return std::nullopt;
+    if (delta > 0 ? start >= limit : start <= limit) return 0;
+    auto const from = static_cast<std::uint64_t>(start), to = static_cast<std::uint64_t>(limit),
+               step = static_cast<std::uint64_t>(delta);
+    auto const last = delta > 0 ? (to - from - 1) / step : (from - to - 1) / (0 - step); // magnitudes: they wrap
+    if (last >= std::uint64_t{1} << 62) return std::nullopt;
+    return static_cast<std::int64_t>(last) + 1;
+}
+
+GSUB_INLINE void infer_shape<ops::range>::infer(infer_context& cx) {
+    auto element = dtype::undefined;
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto const& t = cx.type(i);
+        if (t.element == dtype::boolean || (t.is_static() && t.elements() != 1) ||
+            (t.element != element && t.element != dtype::undefined && element != dtype::undefined))
+            return cx.fail(message({"operand ", i, " is ", to_string(t), "; it takes three numbers of one type"}));
+        if (element == dtype::undefined) element = t.element;
+    }
+    small_vector<element_knowledge, 3> known;
+    for (std::size_t i = 0; i < 3; ++i)
+        known.push_back(cx.known(i) && cx.known(i)->size() == 1 ? (*cx.known(i))[0] : element_knowledge{});
+    auto const &start = known[0], &limit = known[1], &delta = known[2];
+    if (delta.fixed && delta.value == 0) return cx.fail("delta 0");
+    if (!start.fixed || !limit.fixed || !delta.fixed) {
+        // As many as a named size, where it counts up to that.
+        auto const plain = start.fixed && start.value == 0 && delta.fixed && delta.value == 1;
+        return cx.result(0, {element, shape{plain ? limit.size : dim{}}});
+    }
+    auto const count = range_length(start.value, limit.value, delta.value);
+    if (!count) return cx.fail("more than 2^62 elements");
+    cx.result(0, {element, shape{dim{*count}}});
+    if (*count > static_cast<std::int64_t>(max_known_elements)) return;
+    tensor_knowledge numbers;
+    for (std::int64_t i = 0; i < *count; ++i) // between start and limit, hence none overflows
+        numbers.push_back({true, start.value + i * delta.value, {}});
+    cx.result_knowledge(std::move(numbers));
+}
+
 GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
     auto const& a = cx.attributes<ops::fill>();
     auto const dims = detail::setting(cx, 0, a.shape);
@@ -450,9 +522,11 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
         return cx.fail(message(
             {"shape ", to_string(attribute_value{*dims}), "; sizes must be >= 0 with a product of at most 2^62"}));
     cx.result(0, {a.element, std::span<std::int64_t const>{*dims}});
-    if (dims->size() <= 1 && *count <= static_cast<std::int64_t>(max_known_elements) && is_integer(a.element))
+    if (dims->size() <= 1 && *count <= static_cast<std::int64_t>(max_known_elements) &&
+        (is_integer(a.element) || a.element == dtype::boolean))
         cx.result_knowledge(
-            tensor_knowledge(static_cast<std::size_t>(*count), detail::element_of(a.element, a.integer)));
+            tensor_knowledge(static_cast<std::size_t>(*count),
+                             detail::element_of(a.element, a.element == dtype::boolean ? a.integer != 0 : a.integer)));
 }
 
 GSUB_INLINE void infer_shape<ops::dirac>::infer(infer_context& cx) {

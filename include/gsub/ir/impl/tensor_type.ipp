@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/intern.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/ir/tensor_type.hpp>
@@ -60,8 +61,7 @@ GSUB_INLINE std::string_view symbol::text() const noexcept {
 }
 
 GSUB_INLINE bool tensor_type::is_static() const noexcept {
-    return element != dtype::undefined && ranked &&
-           std::all_of(dims.begin(), dims.end(), [](dim d) { return d.fixed(); });
+    return element != dtype::undefined && ranked && all_of(dims, [](dim d) { return d.fixed(); });
 }
 
 GSUB_INLINE std::optional<std::int64_t> checked_product(std::span<std::int64_t const> sizes) noexcept {
@@ -107,8 +107,10 @@ GSUB_INLINE bool compatible(tensor_type const& a, tensor_type const& b) noexcept
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined) return false;
     if (!(a.arrangement == b.arrangement)) return false;
     if (!a.ranked || !b.ranked) return true;
-    return std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
-                      [](dim x, dim y) { return !provably_different(x, y); });
+    if (a.rank() != b.rank()) return false;
+    for (std::size_t i = 0; i < a.rank(); ++i)
+        if (provably_different(a.dims[i], b.dims[i])) return false;
+    return true;
 }
 
 GSUB_INLINE tensor_type unify(tensor_type const& a, tensor_type const& b) {

@@ -13,30 +13,30 @@ namespace detail {
 
 inline constexpr std::size_t max_knob_values = std::size_t{1} << 20;
 
-[[noreturn]] GSUB_INLINE void refuse_knob(std::string_view name, std::string const& reason) {
+GSUB_LAZY [[noreturn]] void refuse_knob(std::string_view name, std::string const& reason) {
     throw error{error_code::usage, message({"knob ", in_quotes(name), ": ", reason})};
 }
 
-GSUB_INLINE bool is_word(std::string_view text) noexcept {
+GSUB_LAZY bool is_word(std::string_view text) noexcept {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     });
 }
 
-GSUB_INLINE std::string text_of(std::span<std::int64_t const> factors) {
+GSUB_LAZY std::string text_of(std::span<std::int64_t const> factors) {
     std::string text = "[";
     for (auto const& f : factors) text += message({&f == factors.data() ? "" : ",", f});
     return text + "]";
 }
 
 // What the outermost factor of a split stands for. Divides step by step: the product of the others may be too large.
-GSUB_INLINE std::int64_t outer_factor(std::int64_t extent, std::span<std::int64_t const> factors) noexcept {
+GSUB_LAZY std::int64_t outer_factor(std::int64_t extent, std::span<std::int64_t const> factors) noexcept {
     if (factors[0] != -1) return factors[0];
     for (auto f : factors.subspan(1)) extent = extent / f + (extent % f != 0);
     return extent;
 }
 
-GSUB_INLINE std::vector<std::int64_t> factors_of(std::int64_t extent, split_policy policy) {
+GSUB_LAZY std::vector<std::int64_t> factors_of(std::int64_t extent, split_policy policy) {
     std::vector<std::int64_t> found;
     if (policy != split_policy::power2)
         for (std::int64_t i = 1; i <= extent / i; ++i)
@@ -85,7 +85,7 @@ private:
     std::vector<std::int64_t> factors_, value_;
 };
 
-GSUB_INLINE void add_candidates(knob& made, split_options const& options) {
+GSUB_LAZY void add_candidates(knob& made, split_options const& options) {
     for (auto const& c : options.candidates) {
         if (c.size() != made.parts)
             refuse_knob(made.name, message({"candidate ", text_of(c), " has not ", made.parts, " factors"}));
@@ -104,7 +104,7 @@ GSUB_INLINE void add_candidates(knob& made, split_options const& options) {
 }
 
 // Digit of a split's value, or the knob's size.
-GSUB_INLINE std::size_t digit_of(knob const& k, std::span<std::int64_t const> factors) noexcept {
+GSUB_LAZY std::size_t digit_of(knob const& k, std::span<std::int64_t const> factors) noexcept {
     if (factors.size() != k.parts) return k.size();
     for (std::size_t d = 0; d < k.size(); ++d) {
         auto const s = k.split(d);
@@ -116,7 +116,7 @@ GSUB_INLINE std::size_t digit_of(knob const& k, std::span<std::int64_t const> fa
 }
 
 // `[-1,4,32]`, or nothing where the text is no such list.
-GSUB_INLINE std::vector<std::int64_t> read_factors(std::string_view text) {
+GSUB_LAZY std::vector<std::int64_t> read_factors(std::string_view text) {
     std::vector<std::int64_t> read;
     if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
     for (auto const *at = text.data() + 1, *end = text.data() + text.size() - 1;; ++at) {
@@ -130,38 +130,38 @@ GSUB_INLINE std::vector<std::int64_t> read_factors(std::string_view text) {
 
 } // namespace detail
 
-GSUB_INLINE std::string to_string(choice_value const& v) {
+GSUB_LAZY_BODY std::string to_string(choice_value const& v) {
     if (v.kind() == choice_kind::text) return v.text();
     if (v.kind() == choice_kind::boolean) return v.number() ? "true" : "false";
     return message({v.number()});
 }
 
-GSUB_INLINE std::uint64_t configuration::index() const noexcept {
+GSUB_LAZY_BODY std::uint64_t configuration::index() const noexcept {
     std::uint64_t index = 0;
     auto const knobs = space_->knobs();
     for (auto i = digits_.size(); i-- > 0;) index = index * knobs[i].size() + digits_[i];
     return index;
 }
 
-GSUB_INLINE std::span<std::int64_t const> configuration::factors(std::string_view name) const {
+GSUB_LAZY_BODY std::span<std::int64_t const> configuration::factors(std::string_view name) const {
     auto const at = space_->position(name);
     auto const& k = space_->knobs()[at];
     if (!k.is_split()) detail::refuse_knob(name, "is a choice, not a split");
     return k.split(digits_[at]);
 }
 
-GSUB_INLINE std::int64_t configuration::outer(std::string_view name) const {
+GSUB_LAZY_BODY std::int64_t configuration::outer(std::string_view name) const {
     return detail::outer_factor(space_->knobs()[space_->position(name)].extent, factors(name));
 }
 
-GSUB_INLINE choice_value const& configuration::choice(std::string_view name) const {
+GSUB_LAZY_BODY choice_value const& configuration::choice(std::string_view name) const {
     auto const at = space_->position(name);
     auto const& k = space_->knobs()[at];
     if (k.is_split()) detail::refuse_knob(name, "is a split, not a choice");
     return k.choices[digits_[at]];
 }
 
-GSUB_INLINE void configuration::set(std::string_view name, std::span<std::int64_t const> factors) {
+GSUB_LAZY_BODY void configuration::set(std::string_view name, std::span<std::int64_t const> factors) {
     auto const at = space_->position(name);
     auto const& k = space_->knobs()[at];
     if (!k.is_split()) detail::refuse_knob(name, "is a choice, not a split");
@@ -172,7 +172,7 @@ GSUB_INLINE void configuration::set(std::string_view name, std::span<std::int64_
     digits_[at] = static_cast<std::uint32_t>(digit);
 }
 
-GSUB_INLINE void configuration::set(std::string_view name, choice_value const& value) {
+GSUB_LAZY_BODY void configuration::set(std::string_view name, choice_value const& value) {
     auto const at = space_->position(name);
     auto const& k = space_->knobs()[at];
     if (k.is_split()) detail::refuse_knob(name, "is a split, not a choice");
@@ -182,7 +182,7 @@ GSUB_INLINE void configuration::set(std::string_view name, choice_value const& v
     digits_[at] = static_cast<std::uint32_t>(found - k.choices.begin());
 }
 
-GSUB_INLINE std::string to_string(configuration const& c) {
+GSUB_LAZY_BODY std::string to_string(configuration const& c) {
     std::string text;
     auto const knobs = c.space().knobs();
     for (std::size_t i = 0; i < knobs.size(); ++i) {
@@ -194,7 +194,7 @@ GSUB_INLINE std::string to_string(configuration const& c) {
     return text;
 }
 
-GSUB_INLINE void config_space::split(std::string_view name, std::int64_t extent, split_options const& options) {
+GSUB_LAZY_BODY void config_space::split(std::string_view name, std::int64_t extent, split_options const& options) {
     if (extent < 1) detail::refuse_knob(name, message({"splits an extent of ", extent, ", which is below 1"}));
     if (options.parts < 1) detail::refuse_knob(name, "splits into no parts");
     knob made;
@@ -208,7 +208,7 @@ GSUB_INLINE void config_space::split(std::string_view name, std::int64_t extent,
     add(std::move(made));
 }
 
-GSUB_INLINE void config_space::choice(std::string_view name, std::vector<choice_value> values) {
+GSUB_LAZY_BODY void config_space::choice(std::string_view name, std::vector<choice_value> values) {
     knob made;
     made.name = name;
     made.choices = std::move(values);
@@ -222,7 +222,7 @@ GSUB_INLINE void config_space::choice(std::string_view name, std::vector<choice_
     add(std::move(made));
 }
 
-GSUB_INLINE void config_space::add(knob made) {
+GSUB_LAZY_BODY void config_space::add(knob made) {
     if (!detail::is_word(made.name)) detail::refuse_knob(made.name, "a name has letters, digits and underscores alone");
     for (auto const& k : knobs_)
         if (k.name == made.name) detail::refuse_knob(made.name, "is defined twice");
@@ -234,7 +234,7 @@ GSUB_INLINE void config_space::add(knob made) {
     knobs_.push_back(std::move(made));
 }
 
-GSUB_INLINE std::size_t config_space::position(std::string_view name) const {
+GSUB_LAZY_BODY std::size_t config_space::position(std::string_view name) const {
     for (std::size_t i = 0; i < knobs_.size(); ++i)
         if (knobs_[i].name == name) return i;
     std::string all;
@@ -242,7 +242,7 @@ GSUB_INLINE std::size_t config_space::position(std::string_view name) const {
     detail::refuse_knob(name, message({"is unknown; there are: ", all}));
 }
 
-GSUB_INLINE configuration config_space::at(std::uint64_t index) const {
+GSUB_LAZY_BODY configuration config_space::at(std::uint64_t index) const {
     if (index >= size_) {
         std::string all;
         for (auto const& k : knobs_) all += message({all.empty() ? "" : ", ", k.name});
@@ -257,7 +257,7 @@ GSUB_INLINE configuration config_space::at(std::uint64_t index) const {
     return c;
 }
 
-GSUB_INLINE configuration config_space::parse(std::string_view text) const {
+GSUB_LAZY_BODY configuration config_space::parse(std::string_view text) const {
     auto c = at(0);
     std::vector<bool> seen(knobs_.size());
     while (!text.empty()) {
@@ -287,11 +287,11 @@ GSUB_INLINE configuration config_space::parse(std::string_view text) const {
     return c;
 }
 
-GSUB_INLINE bool config_space::allows(configuration const& c) const {
+GSUB_LAZY_BODY bool config_space::allows(configuration const& c) const {
     return std::all_of(restrictions_.begin(), restrictions_.end(), [&](auto const& allowed) { return allowed(c); });
 }
 
-GSUB_INLINE std::optional<std::uint64_t> config_space::draw(random_stream& random) const {
+GSUB_LAZY_BODY std::optional<std::uint64_t> config_space::draw(random_stream& random) const {
     auto index = random.below(size_);
     for (int tries = 1; tries < 1000 && !allows(at(index)); ++tries) index = random.below(size_);
     for (std::uint64_t n = 0; n < size_; ++n, index = (index + 1) % size_)
@@ -299,7 +299,7 @@ GSUB_INLINE std::optional<std::uint64_t> config_space::draw(random_stream& rando
     return std::nullopt;
 }
 
-GSUB_INLINE std::vector<std::uint64_t> config_space::neighbours(std::uint64_t index) const {
+GSUB_LAZY_BODY std::vector<std::uint64_t> config_space::neighbours(std::uint64_t index) const {
     std::vector<std::uint64_t> found;
     auto c = at(index);
     for (std::size_t i = 0; i < knobs_.size(); ++i) {
@@ -313,7 +313,7 @@ GSUB_INLINE std::vector<std::uint64_t> config_space::neighbours(std::uint64_t in
     return found;
 }
 
-GSUB_INLINE std::optional<std::uint64_t> config_space::neighbour(std::uint64_t index, random_stream& random) const {
+GSUB_LAZY_BODY std::optional<std::uint64_t> config_space::neighbour(std::uint64_t index, random_stream& random) const {
     auto const c = at(index);
     std::uint64_t all = 0;
     for (auto const& k : knobs_) all += k.size() - 1;
@@ -331,7 +331,7 @@ GSUB_INLINE std::optional<std::uint64_t> config_space::neighbour(std::uint64_t i
     return found[random.below(found.size())];
 }
 
-GSUB_INLINE std::string to_string(config_space const& space) {
+GSUB_LAZY_BODY std::string to_string(config_space const& space) {
     std::string text;
     for (auto const& k : space.knobs()) {
         text += message({k.name, ": "});

@@ -131,12 +131,19 @@ GSUB_INLINE void expression_builder::also(std::int32_t of, std::initializer_list
     made_.also.push_back({{of, {index.begin(), index.end()}}, v.id(), {within.begin(), within.end()}});
 }
 
-GSUB_INLINE tensor_expression expression_builder::store(std::int32_t of, std::initializer_list<affine> index, value v) {
+GSUB_INLINE void expression_builder::check(value v, std::initializer_list<affine> at) {
+    made_.check = v.id();
+    made_.rescue_at.assign(at.begin(), at.end());
+}
+
+GSUB_INLINE tensor_expression expression_builder::store(std::int32_t of, std::initializer_list<affine> index, value v,
+                                                        std::initializer_list<bound> within) {
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
                 "an access has an index for each dimension of its buffer");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].written, "a result goes to an output");
     made_.result = v.id();
     made_.target = {of, {index.begin(), index.end()}};
+    made_.target_within.assign(within.begin(), within.end());
     return std::move(made_);
 }
 

@@ -9,14 +9,22 @@
 
 namespace gsub::loop {
 
+namespace detail {
+GSUB_INLINE bool same_buffer(buffer const& x, buffer const& y) {
+    return x.name == y.name && x.element == y.element && std::ranges::equal(x.dims, y.dims) && x.written == y.written &&
+           x.scratch == y.scratch;
+}
+[[noreturn]] GSUB_INLINE void refuse_stage(std::string_view reason) {
+    throw error{error_code::usage, message({"fused nest: ", reason})};
+}
+} // namespace detail
+
 GSUB_INLINE fused_nest::fused_nest(loop_nest first) {
     stages_.push_back(std::move(first));
 }
 
 GSUB_INLINE fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
-    auto const refuse = [](std::string_view reason) {
-        throw error{error_code::usage, message({"fused nest: ", reason})};
-    };
+    auto const refuse = [](std::string_view reason) { detail::refuse_stage(reason); };
     auto const& before = stages_.back();
     if (shared > before.loops.size() || shared > next.loops.size()) refuse("a stage shares loops that it has");
     if (shared < std::max(before.parallel_loops(), next.parallel_loops())) refuse("a parallel loop is shared");
@@ -27,14 +35,22 @@ GSUB_INLINE fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
         if (b.kind != loop_kind::serial && b.kind != loop_kind::parallel) refuse("a shared loop is serial or parallel");
     }
     auto const &known = before.what.buffers, &all = next.what.buffers;
-    auto const same = [](buffer const& x, buffer const& y) {
-        return x.name == y.name && x.element == y.element && std::ranges::equal(x.dims, y.dims) &&
-               x.written == y.written && x.scratch == y.scratch;
-    };
-    if (all.size() < known.size() || !std::equal(known.begin(), known.end(), all.begin(), same))
+    if (all.size() < known.size() || !std::equal(known.begin(), known.end(), all.begin(), detail::same_buffer))
         refuse("a stage knows the buffers of the stage before");
     stages_.push_back(std::move(next));
     shared_.push_back(shared);
+    return *this;
+}
+
+GSUB_INLINE fused_nest& fused_nest::rescue(loop_nest instead) {
+    auto const& last = stages_.back().what;
+    if (last.check < 0) detail::refuse_stage("a rescue follows a check");
+    if (instead.loops.size() <= last.rescue_at.size() || instead.parallel_loops() > 0)
+        detail::refuse_stage("a rescue has loops of its own within those that are given, none of them parallel");
+    auto const &known = last.buffers, &all = instead.what.buffers;
+    if (!std::equal(known.begin(), known.end(), all.begin(), all.end(), detail::same_buffer))
+        detail::refuse_stage("a rescue knows the buffers of the stage");
+    rescue_.assign(1, std::move(instead));
     return *this;
 }
 
@@ -44,6 +60,7 @@ GSUB_INLINE std::string to_string(fused_nest const& nest) {
         if (i > 0) text += message({"then, within ", nest.shared(i), " of these loops:\n"});
         text += to_string(nest.stages()[i]);
     }
+    if (nest.rescue()) text += "rescue:\n" + to_string(*nest.rescue());
     return text;
 }
 

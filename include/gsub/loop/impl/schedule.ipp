@@ -94,10 +94,16 @@ GSUB_INLINE std::string to_string(loop_nest const& nest) {
         line(message({"sum ", e.combine == scalar_op::maximum ? "max= " : "+= ", detail::text_of(e.update, nest),
                       "  # from ", detail::text_of(e.initial, nest)}));
     }
+    where(e.target_within);
     line(message({detail::text_of(e.target, nest), " = ", detail::text_of(e.result, nest)}));
     for (auto const& s : e.also) {
         where(s.within);
         line(message({detail::text_of(s.target, nest), " = ", detail::text_of(s.value, nest)}));
+    }
+    if (e.check >= 0) {
+        auto at = message({"rescue unless finite: ", detail::text_of(e.check, nest), ", at"});
+        for (auto const& a : e.rescue_at) at += " " + to_string(a, nest.names);
+        line(at);
     }
     return text;
 }
@@ -142,6 +148,8 @@ GSUB_INLINE void schedule::substitute(variable v, affine const& by) {
         for (auto& b : t.within) b.value = b.value.with(v, by);
     }
     in(nest_.what.target);
+    for (auto& b : nest_.what.target_within) b.value = b.value.with(v, by);
+    for (auto& a : nest_.what.rescue_at) a = a.with(v, by);
     for (auto& s : nest_.what.also) {
         in(s.target);
         for (auto& b : s.within) b.value = b.value.with(v, by);

@@ -69,7 +69,8 @@ private:
             outcome.skip("dynamic shape");
             return std::nullopt;
         }
-        auto const wanted = hook_(layout_question{g_.op(n), g_.attributes(n), types, g_.type_of({n, 0}), cx_.machine});
+        auto const wanted =
+            hook_(layout_question{g_.op(n), g_.attributes(n), types, g_.type_of({n, 0}), cx_.machine, g_, n});
         if (!wanted) return wanted;
         if (auto const reason = misfit(*wanted, g_.type({n, 0})); !reason.empty())
             throw error{problem{error_code::usage,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/ir/patch.hpp>
 #include <gsub/passes/pass.hpp>
 
 #include <algorithm>
@@ -36,6 +37,20 @@ GSUB_INLINE bool opaque_to(pass_info const& info, function const& f) noexcept {
     return !f.attributes.compiler.empty() || (f.attributes.primitive && !info.enters_primitive);
 }
 
+GSUB_INLINE hash128 fingerprint(module const& m) {
+    hasher h;
+    for (auto const& f : m.functions())
+        h.add(f.name)
+            .add(f.attributes.primitive)
+            .add(f.attributes.composite_name)
+            .add(f.attributes.compiler)
+            .add(f.attributes.symbol)
+            .add(f.body.hash())
+            .add(f.body.output_count());
+    for (auto const& name : m.entry_points()) h.add(name);
+    return h.finish();
+}
+
 namespace detail {
 
 // Runs one call of a pass; errors, returned or thrown, get a name in front.
@@ -53,7 +68,10 @@ result<pass_outcome> guarded(Subject& on, pass_context& cx, std::string_view nam
 GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass_context& cx,
                                           function_ref<result<pass_outcome>(module&, pass_context&)> body) {
     if (cx.watch) cx.watch->on_progress({.phase = "pass", .done = 0, .total = 1, .detail = info.name});
-    auto done = guarded<module>(m, cx, message({"pass ", info.name}), body);
+    auto const named = [&](module& on, pass_context& c) {
+        return guarded<module>(on, c, message({"pass ", info.name}), body);
+    };
+    auto done = cx.guard ? cx.guard->run(*cx.guard, info, m, cx, named) : named(m, cx);
     if (cx.watch && done) cx.watch->on_progress({.phase = "pass", .done = 1, .total = 1, .detail = info.name});
     return done;
 }
@@ -92,6 +110,17 @@ GSUB_INLINE node_id copy_node(any_graph& to, any_graph const& from, node_id n, s
     for (std::uint32_t port = 0; named && port < types.size(); ++port)
         if (auto const name = from.name({n, port}); !name.empty()) to.set_name({copy, port}, name);
     return copy;
+}
+
+GSUB_INLINE bool replace_node(any_graph& g, node_id n, function_ref<value_id(node_sink&)> build) {
+    graph_patch trial{g, "pass", n};
+    auto const tried = build(trial);
+    if (trial.failed() || !tried.valid() || !(trial.type_of(tried) == g.type_of({n, 0}))) return false;
+    auto const first_new = static_cast<std::uint32_t>(g.capacity());
+    auto const made = build(g);
+    for (auto i = first_new; i < g.capacity(); ++i) g.inherit_sources({i}, {&n, 1});
+    g.replace_uses({n, 0}, made, first_new);
+    return true;
 }
 
 } // namespace passes::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/ir/ops_tensor.hpp>
 #include <gsub/rewrite/matcher.hpp>
 
@@ -70,8 +71,7 @@ private:
         }
     }
     bool is_taken(node_id n) const {
-        auto const roots = m_.roots();
-        return std::any_of(roots.begin(), roots.end(), [&](value_id v) { return v.node == n; });
+        return any_of(m_.roots(), [&](value_id v) { return v.node == n; });
     }
 
     // A split, and for each of its parts the one reader.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 
@@ -77,14 +78,14 @@ GSUB_INLINE bool drop_transpose(any_graph& g, node_id n) {
 GSUB_INLINE bool drop_pad(any_graph& g, node_id n) {
     if (!g.is<ops::pad>(n) || g.operand_count(n) != 1) return false;
     auto const& pads = g.attributes<ops::pad>(n).pads;
-    return std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; }) && becomes(g, n, g.operand(n, 0));
+    return all_equal(pads, 0) && becomes(g, n, g.operand(n, 0));
 }
 
 GSUB_INLINE bool drop_slice(any_graph& g, node_id n) {
     if (!g.is<ops::slice>(n) || g.operand_count(n) != 1 || !same_static_type(g, {n, 0}, g.operand(n, 0))) return false;
     auto const& steps = g.attributes<ops::slice>(n).steps;
     // All elements in their order: a reversed slice has the same type.
-    return std::all_of(steps.begin(), steps.end(), [](auto s) { return s == 1; }) && becomes(g, n, g.operand(n, 0));
+    return all_equal(steps, 1) && becomes(g, n, g.operand(n, 0));
 }
 
 GSUB_INLINE bool simplify_sum(any_graph& g, node_id n) {
@@ -205,6 +206,35 @@ GSUB_INLINE std::span<cleanup const> cleanup_table() noexcept {
     return table;
 }
 
+// Whether equal nodes of this kind are one.
+GSUB_INLINE bool shareable(any_graph const& g, node_id n) {
+    return g.op(n).category != op_category::opaque && !g.is<ops::input>(n) && !g.is<ops::call>(n) &&
+           !g.is<ops::if_else>(n) && n != g.results_node();
+}
+
+// The operands as they count for equality.
+GSUB_INLINE small_vector<value_id, 6> compared_operands(any_graph const& g, node_id n, bool reordered_sums) {
+    auto operands = g.operands(n);
+    if (g.op(n).commutative && (reordered_sums || operands.size() == 2)) std::sort(operands.begin(), operands.end());
+    return operands;
+}
+
+GSUB_INLINE bool equal_nodes(any_graph const& g, node_id a, node_id b, bool reordered_sums = true) {
+    if (g.row(a) != g.row(b) || !(g.attributes(a) == g.attributes(b)) || g.result_count(a) != g.result_count(b))
+        return false;
+    if (g.is<ops::constant>(a))
+        return g.blob(a) == g.blob(b) ||
+               (g.type_of({a, 0}) == g.type_of({b, 0}) && g.blob(a)->hash() == g.blob(b)->hash());
+    return compared_operands(g, a, reordered_sums) == compared_operands(g, b, reordered_sums);
+}
+
+GSUB_INLINE void share(any_graph& g, node_id kept, node_id dropped) {
+    std::array const both{kept, dropped};
+    g.inherit_sources(kept, both);
+    for (std::uint32_t port = 0; port < g.result_count(kept); ++port)
+        if (g.used(value_id{dropped, port})) g.replace_uses({dropped, port}, {kept, port});
+}
+
 /// Works through nodes that may simplify, and what their simplification touches.
 class normalizer {
 public:
@@ -213,7 +243,7 @@ public:
     cleanup_count whole() {
         for (;;) {
             auto const before = count_.total();
-            share_equal_nodes();
+            count_.shared += share_equal_nodes(g_);
             open_.assign(g_.order().rbegin(), g_.order().rend()); // operands first
             drain();
             // What was left behind still counts as a reader until it is erased, so another round may find more.
@@ -256,7 +286,7 @@ private:
             auto const readers = incremental_ ? readers_of(n) : std::vector<node_id>{};
             if (simplify(n)) {
                 ++count_.simplified;
-                open_.insert(open_.end(), readers.begin(), readers.end());
+                append(open_, readers);
                 // Existing values that take over stand in front of the node; new ones must be put into their place.
                 if (incremental_ && g_.capacity() > first_new)
                     GSUB_ASSERT(g_.restore_order(first_new), "clean-ups cannot close a cycle");
@@ -270,8 +300,7 @@ private:
 
     bool simplify(node_id n) {
         if (g_.is<ops::constant>(n)) return false;
-        auto const table = cleanup_table();
-        return std::any_of(table.begin(), table.end(), [&](cleanup const& c) { return c.apply(g_, n); });
+        return any_of(cleanup_table(), [&](cleanup const& c) { return c.apply(g_, n); });
     }
 
     // New nodes, and what stands beside the simplified one. Over a whole graph, readers are still to come, and the next
@@ -312,36 +341,12 @@ private:
         reopen_released();
     }
 
-    [[nodiscard]] bool shareable(node_id n) const {
-        auto const& op = g_.op(n);
-        return op.category != op_category::opaque && !g_.is<ops::input>(n) && !g_.is<ops::call>(n) &&
-               n != g_.results_node();
-    }
-    [[nodiscard]] bool equal(node_id a, node_id b) const {
-        if (g_.row(a) != g_.row(b) || !(g_.attributes(a) == g_.attributes(b)) ||
-            g_.result_count(a) != g_.result_count(b))
-            return false;
-        if (g_.is<ops::constant>(a))
-            return g_.blob(a) == g_.blob(b) ||
-                   (g_.type_of({a, 0}) == g_.type_of({b, 0}) && g_.blob(a)->hash() == g_.blob(b)->hash());
-        auto p = g_.operands(a), q = g_.operands(b);
-        if (g_.op(a).commutative) std::sort(p.begin(), p.end()), std::sort(q.begin(), q.end());
-        return p == q;
-    }
-    void share(node_id kept, node_id dropped) {
-        std::array const both{kept, dropped};
-        g_.inherit_sources(kept, both);
-        for (std::uint32_t port = 0; port < g_.result_count(kept); ++port)
-            if (g_.used(value_id{dropped, port})) g_.replace_uses({dropped, port}, {kept, port});
-        ++count_.shared;
-    }
-
     // One node against the other readers of its first operand, or against all sources.
     void share_one(node_id n) {
-        if (!shareable(n)) return;
+        if (!shareable(g_, n)) return;
         node_id twin;
         auto const consider = [&](node_id other) {
-            if (!twin.valid() && other != n && g_.live(other) && equal(n, other)) twin = other;
+            if (!twin.valid() && other != n && g_.live(other) && equal_nodes(g_, n, other)) twin = other;
         };
         if (g_.operand_count(n) > 0) {
             if (auto const v = g_.operand(n, 0); v.valid()) g_.for_each_use(v, [&](use u) { consider(u.user); });
@@ -354,26 +359,10 @@ private:
         if (!twin.valid()) return;
         // The earlier node stays, so that it stands in front of all readers.
         auto const kept = g_.place(n) < g_.place(twin) ? n : twin, dropped = kept == n ? twin : n;
-        share(kept, dropped);
+        share(g_, kept, dropped);
+        ++count_.shared;
         reopen_users(kept);
         erase(dropped);
-    }
-
-    // All nodes at once, by hash: linear.
-    void share_equal_nodes() {
-        std::unordered_map<hash128, node_id> seen;
-        auto const order = std::vector<node_id>(g_.order().begin(), g_.order().end());
-        for (auto n : order) {
-            if (!shareable(n)) continue;
-            hasher h{static_cast<std::uint64_t>(g_.op(n).id)};
-            h.add(g_.attributes(n).hash()).add(g_.result_count(n));
-            if (g_.is<ops::constant>(n)) h.add(g_.blob(n)->hash());
-            auto operands = g_.operands(n);
-            if (g_.op(n).commutative) std::sort(operands.begin(), operands.end());
-            for (auto v : operands) h.add(v.node.index).add(v.port);
-            auto const [found, fresh] = seen.try_emplace(h.finish(), n);
-            if (!fresh && equal(found->second, n)) share(found->second, n);
-        }
     }
 
     any_graph& g_;
@@ -387,6 +376,34 @@ private:
 
 GSUB_INLINE std::span<cleanup const> cleanups() noexcept {
     return detail::cleanup_table();
+}
+
+GSUB_INLINE cleanup const* find_cleanup(std::string_view name) noexcept {
+    for (auto const& c : detail::cleanup_table())
+        if (c.name == name) return &c;
+    return nullptr;
+}
+
+GSUB_INLINE std::size_t share_equal_nodes(any_graph& g, share_options const& options) {
+    std::size_t shared = 0;
+    std::unordered_map<hash128, std::uint32_t> seen; // to the index of a node
+    auto const order = std::vector<node_id>(g.order().begin(), g.order().end());
+    for (auto n : order) {
+        auto const constant = g.is<ops::constant>(n);
+        if (!detail::shareable(g, n) || (options.leave && options.leave(g, n)) ||
+            (!options.sources && !constant && g.operand_count(n) == 0))
+            continue;
+        hasher h{static_cast<std::uint64_t>(g.op(n).id)};
+        h.add(g.attributes(n).hash()).add(g.result_count(n));
+        if (constant) h.add(g.blob(n)->hash());
+        for (auto v : detail::compared_operands(g, n, options.reordered_sums)) h.add(v.node.index).add(v.port);
+        auto const [found, fresh] = seen.try_emplace(h.finish(), n.index);
+        node_id const first{found->second};
+        if (fresh || !detail::equal_nodes(g, first, n, options.reordered_sums)) continue;
+        detail::share(g, first, n);
+        ++shared;
+    }
+    return shared;
 }
 
 GSUB_INLINE cleanup_count normalize(any_graph& g) {

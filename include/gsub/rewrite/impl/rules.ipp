@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/rewrite/rules.hpp>
 
@@ -10,10 +11,9 @@ namespace gsub {
 GSUB_INLINE std::span<rule_program const> standard_rules() noexcept {
     static std::vector<rule_program> const all = [] {
         std::vector<rule_program> list;
-        auto const append = [&](auto const& rules) { list.insert(list.end(), rules.begin(), rules.end()); };
-        append(rules::convolution::all());
-        append(rules::matrix::all());
-        append(rules::movement::all());
+        append(list, rules::convolution::all());
+        append(list, rules::matrix::all());
+        append(list, rules::movement::all());
         return list;
     }();
     return all;
@@ -39,15 +39,15 @@ GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_progra
             continue;
         }
         if (name.empty()) continue;
-        auto const found =
-            std::find_if(from.begin(), from.end(), [&](rule_program const& r) { return r.name == name; });
-        if (found == from.end())
+        std::size_t place = 0;
+        while (place < from.size() && from[place].name != name) ++place;
+        if (place == from.size())
             return error{problem{error_code::usage,
                                  {},
                                  {},
                                  message({"there is no rule ", in_quotes(name)}),
                                  "gsub verify-rules lists the rules"}};
-        chosen[static_cast<std::size_t>(found - from.begin())] = !without;
+        chosen[place] = !without;
     }
     std::vector<rule_program> out;
     for (std::size_t i = 0; i < from.size(); ++i)

@@ -5,12 +5,15 @@
 
 namespace gsub::rules::convolution::detail {
 
+GSUB_INLINE affine normalisation(node_sink& sink, double epsilon, value_id by, value_id offset, value_id centre,
+                                 value_id spread) {
+    auto const constant = sink.add<ops::fill>({.element = sink.type_of(spread)->element, .value = epsilon}, {});
+    auto const deviation = sink.add<ops::sqrt>(sink.add<ops::add>(spread, constant));
+    auto const factor = sink.add<ops::div>(by, deviation);
+    return {factor, sink.add<ops::sub>(offset, sink.add<ops::mul>(centre, factor))};
+}
 GSUB_INLINE affine normalisation(rewrite& r) {
-    auto const epsilon = r.attributes<ops::batch_norm>(n).epsilon;
-    auto const deviation =
-        r.add<ops::sqrt>(r.add<ops::add>(r[variance], r.filled(r.type(r[variance]).element, {}, epsilon)));
-    auto const factor = r.add<ops::div>(r[scale], deviation);
-    return {factor, r.add<ops::sub>(r[shift], r.add<ops::mul>(r[mean], factor))};
+    return normalisation(r, r.attributes<ops::batch_norm>(n).epsilon, r[scale], r[shift], r[mean], r[variance]);
 }
 
 GSUB_INLINE value_id scaled_outputs(rewrite& r, value_id weight, value_id factor) {

@@ -67,11 +67,15 @@ GSUB_INLINE void sum_of_products(rewrite& r) {
     r.replace_root(0, r.add<ops::mat_mul>(left, right));
 }
 
-GSUB_INLINE void compose_transposes(rewrite& r) {
+GSUB_INLINE ints composed_permutation(ints const& outer, ints const& inner) {
     // Result dimension i is dimension inner[outer[i]] of x.
-    auto const &outer = r.attributes<ops::transpose>(t).perm, &inner = r.attributes<ops::transpose>(u).perm;
     ints perm;
     for (auto i : outer) perm.push_back(inner[static_cast<std::size_t>(i)]);
+    return perm;
+}
+
+GSUB_INLINE void compose_transposes(rewrite& r) {
+    auto const perm = composed_permutation(r.attributes<ops::transpose>(t).perm, r.attributes<ops::transpose>(u).perm);
     r.replace_root(0, r.add<ops::transpose>({.perm = perm}, {r[x]}));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/rewrite/impl/rewrite.ipp>
 #include <gsub/rewrite/rules_tensor.hpp>
 
@@ -46,7 +47,7 @@ GSUB_INLINE bool other_order(match const& m) {
 
 GSUB_INLINE bool others_are_together(match const& m) {
     auto const others = m.all(y);
-    if (std::all_of(others.begin(), others.end(), [&](value_id v) { return m.graph().constant(v); })) return true;
+    if (all_of(others, [&](value_id v) { return m.graph().constant(v); })) return true;
     for (auto v : others)
         if (v.node != others[0].node || !m.graph().is<ops::split>(v.node) ||
             m.graph().result_count(v.node) != others.size())

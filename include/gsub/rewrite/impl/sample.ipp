@@ -63,7 +63,7 @@ GSUB_INLINE std::int64_t draw_group(chooser& choose, std::int64_t channels) {
 
 } // namespace detail
 
-GSUB_INLINE attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& cx) {
     auto& choose = cx.choose();
     auto const box = choose.exhaustive();
     auto const* earlier = cx.earlier ? static_cast<attributes_of<ops::conv> const*>(cx.earlier->typed()) : nullptr;
@@ -119,7 +119,7 @@ GSUB_INLINE attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& cx)
     return a;
 }
 
-GSUB_INLINE attributes_of<ops::batch_norm> sample<ops::batch_norm>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::batch_norm> sample<ops::batch_norm>::draw(sample_context& cx) {
     if (!cx.known(0)) cx.set_type(0, cx.fresh(cx.like ? cx.like->rank() : cx.choose().pick<std::size_t>({2, 3, 4})));
     if (cx.type(0).rank() < 2) cx.give_up();
     for (std::size_t i = 1; i < 5; ++i)
@@ -127,12 +127,12 @@ GSUB_INLINE attributes_of<ops::batch_norm> sample<ops::batch_norm>::draw(sample_
     return {.epsilon = 0.125};
 }
 
-GSUB_INLINE attributes_of<ops::clip> sample<ops::clip>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::clip> sample<ops::clip>::draw(sample_context& cx) {
     detail::draw_alike(cx);
     return {.min = 0, .max = cx.choose().pick({6.0, 1.0})};
 }
 
-GSUB_INLINE no_attributes sample<ops::add>::draw(sample_context& cx) {
+GSUB_LAZY_BODY no_attributes sample<ops::add>::draw(sample_context& cx) {
     auto& choose = cx.choose();
     if (!cx.known(0) && !cx.known(1))
         cx.set_type(0, cx.fresh(cx.like               ? cx.like->rank()
@@ -179,7 +179,7 @@ GSUB_INLINE no_attributes sample<ops::add>::draw(sample_context& cx) {
     return {};
 }
 
-GSUB_INLINE attributes_of<ops::concat> sample<ops::concat>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::concat> sample<ops::concat>::draw(sample_context& cx) {
     auto& choose = cx.choose();
     std::optional<tensor_type> first;
     for (std::size_t i = 0; i < cx.operands(); ++i)
@@ -207,7 +207,7 @@ GSUB_INLINE attributes_of<ops::concat> sample<ops::concat>::draw(sample_context&
     return {.axis = choose.below(2) ? signed_axis : signed_axis - static_cast<std::int64_t>(rank)};
 }
 
-GSUB_INLINE attributes_of<ops::split> sample<ops::split>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::split> sample<ops::split>::draw(sample_context& cx) {
     auto& choose = cx.choose();
     cx.results = choose.exhaustive() ? 2 : choose.pick<std::size_t>({1, 2, 2, 3});
     if (!cx.known(0)) {
@@ -236,7 +236,7 @@ GSUB_INLINE attributes_of<ops::split> sample<ops::split>::draw(sample_context& c
     return a;
 }
 
-GSUB_INLINE no_attributes sample<ops::mat_mul>::draw(sample_context& cx) {
+GSUB_LAZY_BODY no_attributes sample<ops::mat_mul>::draw(sample_context& cx) {
     auto& choose = cx.choose();
     auto const rank = [&] {
         return choose.exhaustive() ? choose.pick<std::size_t>({2, 3, 1}) : choose.pick<std::size_t>({2, 2, 3, 1, 4});
@@ -268,7 +268,7 @@ GSUB_INLINE no_attributes sample<ops::mat_mul>::draw(sample_context& cx) {
     return {};
 }
 
-GSUB_INLINE attributes_of<ops::gemm> sample<ops::gemm>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::gemm> sample<ops::gemm>::draw(sample_context& cx) {
     auto& choose = cx.choose();
     auto const* earlier = cx.earlier ? static_cast<attributes_of<ops::gemm> const*>(cx.earlier->typed()) : nullptr;
     attributes_of<ops::gemm> a;
@@ -311,7 +311,7 @@ GSUB_INLINE attributes_of<ops::gemm> sample<ops::gemm>::draw(sample_context& cx)
     return a;
 }
 
-GSUB_INLINE attributes_of<ops::transpose> sample<ops::transpose>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::transpose> sample<ops::transpose>::draw(sample_context& cx) {
     auto& choose = cx.choose();
     if (!cx.known(0))
         cx.set_type(0, cx.fresh(choose.exhaustive() ? choose.pick<std::size_t>({2, 3})
@@ -327,7 +327,7 @@ GSUB_INLINE attributes_of<ops::transpose> sample<ops::transpose>::draw(sample_co
     return a;
 }
 
-GSUB_INLINE attributes_of<ops::reshape> sample<ops::reshape>::draw(sample_context& cx) {
+GSUB_LAZY_BODY attributes_of<ops::reshape> sample<ops::reshape>::draw(sample_context& cx) {
     if (!cx.known(0)) cx.set_type(0, cx.fresh(cx.choose().pick<std::size_t>({1, 2, 3})));
     auto const sizes = cx.type(0).sizes();
     switch (cx.choose().below(4)) {
@@ -345,6 +345,7 @@ GSUB_INLINE attributes_of<ops::reshape> sample<ops::reshape>::draw(sample_contex
 namespace detail {
 
 /// Draws the nodes of one pattern.
+template <class = void>
 class instance_builder {
 public:
     instance_builder(pattern_instance& out, std::span<sample_row const> table, rule_program const& rule,
@@ -497,11 +498,11 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE std::unique_ptr<pattern_instance> draw_instance(dialect const& d, std::span<sample_row const> table,
-                                                            rule_program const& rule, chooser& choose) {
+GSUB_LAZY_BODY std::unique_ptr<pattern_instance> draw_instance(dialect const& d, std::span<sample_row const> table,
+                                                               rule_program const& rule, chooser& choose) {
     auto out = std::make_unique<pattern_instance>(d, rule);
     try {
-        detail::instance_builder{*out, table, rule, choose}.run();
+        detail::instance_builder<>{*out, table, rule, choose}.run();
     } catch (detail::give_up const&) { return nullptr; } catch (error const&) {
         return nullptr;
     }

@@ -31,6 +31,7 @@ GSUB_INLINE std::vector<tensor> field_inputs(any_graph const& g, random_stream s
 }
 
 /// Checks one rule on one instance after the other.
+template <class = void>
 class rule_checker {
 public:
     rule_checker(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
@@ -99,9 +100,9 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE verification verify(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
-                                std::span<sample_row const> sampling, verify_options const& options) {
-    return detail::rule_checker{rule, d, meaning, sampling, options}.run();
+GSUB_LAZY_BODY verification verify(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
+                                   std::span<sample_row const> sampling, verify_options const& options) {
+    return detail::rule_checker<>{rule, d, meaning, sampling, options}.run();
 }
 
 GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b,

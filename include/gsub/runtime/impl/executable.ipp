@@ -67,7 +67,7 @@ GSUB_INLINE run_context::run_context(run_context&&) noexcept = default;
 GSUB_INLINE run_context& run_context::operator=(run_context&&) noexcept = default;
 GSUB_INLINE run_context::~run_context() = default;
 
-GSUB_INLINE executable::executable(program made, std::vector<loaded_kernel> kernels) {
+GSUB_LAZY_BODY executable::executable(program made, std::vector<loaded_kernel> kernels) {
     auto s = std::make_shared<state>();
     s->p = std::move(made);
     s->kernels = std::move(kernels);
@@ -105,7 +105,7 @@ GSUB_INLINE std::size_t executable::constant_bytes() const noexcept {
     return state_->constants;
 }
 
-GSUB_INLINE run_context executable::make_context() const {
+GSUB_LAZY_BODY run_context executable::make_context() const {
     constexpr std::size_t page = std::size_t{2} << 20;
     auto m = std::make_unique<run_context::memory>();
     m->of = state_;
@@ -134,8 +134,8 @@ GSUB_INLINE run_context executable::make_context() const {
 
 namespace detail {
 
-GSUB_INLINE void check_signature(std::span<tensor const> given, std::span<tensor_type const> wanted,
-                                 std::string_view what) {
+GSUB_LAZY void check_signature(std::span<tensor const> given, std::span<tensor_type const> wanted,
+                               std::string_view what) {
     if (given.size() != wanted.size())
         throw error{error_code::usage,
                     message({"the model has ", wanted.size(), " ", what, "s, ", given.size(), " are given"})};
@@ -145,15 +145,15 @@ GSUB_INLINE void check_signature(std::span<tensor const> given, std::span<tensor
                                                     ", the model wants ", to_string(wanted[i])})};
 }
 
-GSUB_INLINE bool overlap(std::span<std::byte const> a, std::span<std::byte const> b) {
+GSUB_LAZY bool overlap(std::span<std::byte const> a, std::span<std::byte const> b) {
     return !a.empty() && !b.empty() && std::less<>{}(a.data(), b.data() + b.size()) &&
            std::less<>{}(b.data(), a.data() + a.size());
 }
 
 } // namespace detail
 
-GSUB_INLINE result<void> executable::run(run_context& context, std::span<tensor const> inputs,
-                                         std::span<tensor> outputs, executor& threads) const {
+GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tensor const> inputs,
+                                            std::span<tensor> outputs, executor& threads) const {
     try {
         auto const& p = state_->p;
         auto& m = *context.memory_;
@@ -186,7 +186,7 @@ GSUB_INLINE result<void> executable::run(run_context& context, std::span<tensor 
     } catch (error const& e) { return e; }
 }
 
-GSUB_INLINE result<std::vector<tensor>> executable::run(std::span<tensor const> inputs, executor* threads) const {
+GSUB_LAZY_BODY result<std::vector<tensor>> executable::run(std::span<tensor const> inputs, executor* threads) const {
     inline_executor alone;
     auto context = make_context();
     std::vector<tensor> outputs;
@@ -195,8 +195,8 @@ GSUB_INLINE result<std::vector<tensor>> executable::run(std::span<tensor const> 
     return outputs;
 }
 
-GSUB_INLINE result<std::vector<step_profile>> executable::profile(std::span<tensor const> inputs, executor& threads,
-                                                                  std::size_t runs) const {
+GSUB_LAZY_BODY result<std::vector<step_profile>> executable::profile(std::span<tensor const> inputs, executor& threads,
+                                                                     std::size_t runs) const {
     using clock = std::chrono::steady_clock;
     auto context = make_context();
     std::vector<tensor> outputs;

@@ -31,6 +31,7 @@ GSUB_LAZY std::string qualified(std::string_view domain, std::string_view name) 
 }
 
 // The attributes of a node as C sees them.
+template <class = void>
 class c_attributes {
 public:
     // Of an operator of the op set.
@@ -135,6 +136,7 @@ private:
 };
 
 // Types of operands and results; data are filled in by each call.
+template <class = void>
 class c_arrays {
 public:
     void add(tensor_type const& t, void* data = nullptr) {
@@ -190,9 +192,10 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
     throw error{label.says(known ? static_cast<error_code>(status) : error_code::environment, std::move(reason))};
 }
 
+template <class = void>
 class user_kernel_step final : public host_step {
 public:
-    user_kernel_step(user_kernel const& k, node_label label, std::shared_ptr<c_attributes const> attributes,
+    user_kernel_step(user_kernel const& k, node_label label, std::shared_ptr<c_attributes<> const> attributes,
                      any_graph const& g, node_id n)
         : function_(k.function), user_(k.user), label_(std::move(label)), attributes_(std::move(attributes)) {
         for (auto v : g.operands(n)) {
@@ -234,8 +237,8 @@ private:
     gsub_kernel function_;
     void* user_;
     node_label label_;
-    std::shared_ptr<c_attributes const> attributes_;
-    c_arrays arrays_; // operands, then results
+    std::shared_ptr<c_attributes<> const> attributes_;
+    c_arrays<> arrays_; // operands, then results
     std::size_t operands_ = 0;
 };
 
@@ -324,15 +327,15 @@ private:
     node_id bind(node_id n, std::span<value_id const> operands, user_kernel const& k) {
         auto const opaque = g_.is<ops::opaque>(n);
         node_label const label{g_.display_name(n), qualified(k.domain, k.op_type)};
-        std::shared_ptr<c_attributes const> attributes;
+        std::shared_ptr<c_attributes<> const> attributes;
         auto types = types_of(n);
         auto const fine = checked(label, [&] {
             if (opaque) {
                 auto const blob = g_.constant_data(n).raw();
-                attributes = std::make_shared<c_attributes const>(
+                attributes = std::make_shared<c_attributes<> const>(
                     std::string_view{reinterpret_cast<char const*>(blob.data()), blob.size()});
             } else {
-                attributes = std::make_shared<c_attributes const>(g_.op(n), g_.attributes(n));
+                attributes = std::make_shared<c_attributes<> const>(g_.op(n), g_.attributes(n));
             }
             check_operands(label, operands, types.size(), k);
             complete(label, operands, types, k, *attributes);
@@ -342,8 +345,8 @@ private:
             made_.graph.add_opaque({.domain = k.domain, .op_type = k.op_type, .reason = std::string{computed_by_user}},
                                    opaque ? g_.constant_data(n) : tensor::zeros(dtype::u8, ints{0}), operands, types);
         if (fine)
-            made_.steps.emplace_back(copy,
-                                     std::make_shared<user_kernel_step const>(k, label, attributes, made_.graph, copy));
+            made_.steps.emplace_back(
+                copy, std::make_shared<user_kernel_step<> const>(k, label, attributes, made_.graph, copy));
         return copy;
     }
     // Errors are gathered: one report names every node that is wrong.
@@ -393,7 +396,7 @@ private:
 
     // Makes the types of the results known.
     void complete(node_label const& label, std::span<value_id const> operands, small_vector<type_id, 4>& types,
-                  user_kernel const& k, c_attributes const& attributes) const {
+                  user_kernel const& k, c_attributes<> const& attributes) const {
         auto const known = std::all_of(operands.begin(), operands.end(),
                                        [&](value_id v) { return !v.valid() || made_.graph.type(v).is_static(); });
         if (!known) return; // whoever needs static types says so
@@ -409,8 +412,8 @@ private:
     }
 
     void ask(node_label const& label, std::span<value_id const> operands, small_vector<type_id, 4>& types,
-             user_kernel const& k, c_attributes const& attributes) const {
-        c_arrays arrays;
+             user_kernel const& k, c_attributes<> const& attributes) const {
+        c_arrays<> arrays;
         for (auto v : operands) {
             if (!v.valid()) {
                 arrays.add_absent();

@@ -28,12 +28,12 @@ namespace detail {
 inline constexpr char const* object_flags[] = {"-std=c++20", "-shared", "-fPIC", "-nostdlib",
                                                "-fno-semantic-interposition"};
 
-[[nodiscard]] GSUB_INLINE error usage_error(std::string const& symbol, std::string reason) {
+GSUB_LAZY [[nodiscard]] error usage_error(std::string const& symbol, std::string reason) {
     return error{problem{error_code::usage, symbol, {}, std::move(reason), {}}};
 }
 
 /// The options between the blanks. *Errors* throws `usage`.
-[[nodiscard]] GSUB_INLINE std::vector<std::string> split_flags(kernel_source const& source) {
+GSUB_LAZY [[nodiscard]] std::vector<std::string> split_flags(kernel_source const& source) {
     std::vector<std::string> out;
     std::string_view const text = source.isa_flags;
     for (std::size_t at = 0; at < text.size();) {
@@ -66,8 +66,7 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
             throw usage_error(name, message({"option ", in_quotes(f), ": name the instruction set"}));
 }
 
-[[nodiscard]] GSUB_INLINE hash128 key_of(kernel_source const& source, compiler const& with,
-                                         jit_options const& options) {
+GSUB_LAZY [[nodiscard]] hash128 key_of(kernel_source const& source, compiler const& with, jit_options const& options) {
     hasher h{entry_format};
     for (auto const* f : object_flags) h.add(std::string_view{f});
     for (auto const* f : kernel_flags) h.add(std::string_view{f});
@@ -79,7 +78,7 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
 }
 
 /// Whether all that the loader will map lies inside: a shared object that was cut off would end the process by SIGBUS.
-[[nodiscard]] GSUB_INLINE bool is_shared_object(std::string_view bytes) {
+GSUB_LAZY [[nodiscard]] bool is_shared_object(std::string_view bytes) {
     ElfW(Ehdr) head;
     if (bytes.size() < sizeof head) return false;
     std::memcpy(&head, bytes.data(), sizeof head);
@@ -100,7 +99,7 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
 
 /// Loads an object from memory: nothing on disk can change between check and use, and no folder needs to allow
 /// execution. *Errors* throws `environment`.
-[[nodiscard]] GSUB_INLINE loaded_kernel load_object(std::string_view object, std::string const& symbol) {
+GSUB_LAZY [[nodiscard]] loaded_kernel load_object(std::string_view object, std::string const& symbol) {
     auto const fault = [&](std::string reason, std::string hint = {}) {
         reason.insert(0, "cannot be loaded: ");
         return error{problem{error_code::environment, symbol, {}, std::move(reason), std::move(hint)}};
@@ -121,7 +120,7 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
         if (!handle) reason = ::dlerror();
     }
     if (!handle) { // no memory files, no /proc, or execution forbidden: through a file
-        private_folder const folder;
+        private_folder<> const folder;
         auto const path = message({folder.path(), "/", symbol, ".so"});
         descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
         if (auto const number = file ? write_all(file.get(), object) : errno) throw fault(system_text(number));
@@ -142,9 +141,9 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
 }
 
 /// The object that a compiler makes of a kernel. *Errors* throws `environment`.
-[[nodiscard]] GSUB_INLINE std::string compile(kernel_source const& source, compiler const& with,
-                                              jit_options const& options, private_folder const& folder,
-                                              std::size_t number) {
+GSUB_LAZY [[nodiscard]] std::string compile(kernel_source const& source, compiler const& with,
+                                            jit_options const& options, private_folder<> const& folder,
+                                            std::size_t number) {
     auto const stem = message({folder.path(), "/", number});
     auto const fault = [&](std::string_view reason, std::string_view output) {
         auto const lines = first_lines(output);
@@ -180,6 +179,7 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
 }
 
 /// The cache of one call: off, with the reason noted, as soon as it fails.
+template <class = void>
 struct kernel_cache {
     descriptor folder{};
     std::string note{};
@@ -216,7 +216,7 @@ GSUB_LAZY_BODY result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_
         }
         std::vector<loaded_kernel> kernels(sources.size());
         if (sources.empty()) return kernels;
-        detail::kernel_cache cache{options};
+        detail::kernel_cache<> cache{options};
         for (std::size_t i = 0; i < sources.size(); ++i) {
             if (same[i] != i) continue;
             if (auto found = cache.find(keys[i], sources[i].symbol))
@@ -228,7 +228,7 @@ GSUB_LAZY_BODY result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_
         std::vector<int> not_stored(missing.size());
         if (!missing.empty()) {
             watch.on_progress({"compiling kernels", 0, missing.size(), {}});
-            detail::private_folder const folder;
+            detail::private_folder<> const folder;
             std::vector<std::optional<error>> faults(missing.size());
             std::atomic<bool> failed{false};
             auto const build = [&](std::size_t k) {

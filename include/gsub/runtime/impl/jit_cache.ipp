@@ -35,18 +35,18 @@ struct entry_tail {
 };
 static_assert(sizeof(entry_tail) == 56);
 
-[[nodiscard]] GSUB_INLINE entry_tail tail_of(std::string_view object, hash128 key) {
+GSUB_LAZY [[nodiscard]] entry_tail tail_of(std::string_view object, hash128 key) {
     auto const content = hash_bytes(std::as_bytes(std::span{object.data(), object.size()}));
     return {entry_magic, entry_format, object.size(), key,
             hasher{entry_format}.add(object.size()).add(key).add(content).finish()};
 }
 
-[[nodiscard]] GSUB_INLINE std::string entry_name(hash128 key) {
+GSUB_LAZY [[nodiscard]] std::string entry_name(hash128 key) {
     return to_string(key).append(entry_suffix);
 }
 
 /// Takes the tail off an entry; false where the entry is not what was written under this name.
-[[nodiscard]] GSUB_INLINE bool open_entry(std::string& bytes, std::string_view name) {
+GSUB_LAZY [[nodiscard]] bool open_entry(std::string& bytes, std::string_view name) {
     if (bytes.size() < sizeof(entry_tail)) return false;
     entry_tail found;
     std::memcpy(&found, bytes.data() + bytes.size() - sizeof found, sizeof found);
@@ -56,7 +56,7 @@ static_assert(sizeof(entry_tail) == 56);
 }
 
 /// A folder that only its owner, we, can write.
-[[nodiscard]] GSUB_INLINE descriptor open_cache(std::string path, bool make) {
+GSUB_LAZY [[nodiscard]] descriptor open_cache(std::string path, bool make) {
     auto const refuse = [&](std::string reason) {
         return error{problem{error_code::environment, path, {}, std::move(reason), "chmod 700, or set GSUB_CACHE"}};
     };
@@ -80,7 +80,7 @@ static_assert(sizeof(entry_tail) == 56);
 }
 
 /// A regular file of ours, whole; nothing where it is anything else.
-[[nodiscard]] GSUB_INLINE std::optional<std::string> read_object(int folder, std::string const& name, bool touch) {
+GSUB_LAZY [[nodiscard]] std::optional<std::string> read_object(int folder, std::string const& name, bool touch) {
     descriptor const file{::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid() ||
@@ -98,7 +98,7 @@ static_assert(sizeof(entry_tail) == 56);
 }
 
 /// Writes all of it. 0, or what the system says.
-[[nodiscard]] GSUB_INLINE int write_all(int file, std::string_view bytes) {
+GSUB_LAZY [[nodiscard]] int write_all(int file, std::string_view bytes) {
     while (!bytes.empty()) {
         auto const n = ::write(file, bytes.data(), bytes.size());
         if (n < 0 && errno == EINTR) continue;
@@ -109,13 +109,13 @@ static_assert(sizeof(entry_tail) == 56);
 }
 
 /// Whether a file may be as large: beyond the limit of the process, writing would end it by SIGXFSZ.
-[[nodiscard]] GSUB_INLINE bool may_write(std::uint64_t size) {
+GSUB_LAZY [[nodiscard]] bool may_write(std::uint64_t size) {
     struct rlimit limit {};
     return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
 }
 
 /// Writes an entry beside its place, then gives it its name. 0, or what the system says.
-[[nodiscard]] GSUB_INLINE int store(int folder, hash128 key, std::string_view object) {
+GSUB_LAZY [[nodiscard]] int store(int folder, hash128 key, std::string_view object) {
     static std::atomic<unsigned> counter{0};
     if (!may_write(object.size() + sizeof(entry_tail))) return EFBIG;
     timespec now{};
@@ -133,13 +133,13 @@ static_assert(sizeof(entry_tail) == 56);
     return fault;
 }
 
-[[nodiscard]] GSUB_INLINE bool is_entry(std::string_view name) {
+GSUB_LAZY [[nodiscard]] bool is_entry(std::string_view name) {
     return name.size() == 32 + entry_suffix.size() && name.substr(32) == entry_suffix &&
            name.find_first_not_of("0123456789abcdef") == 32;
 }
 
 /// Entries, the one used longest ago first; unfinished ones older than an hour are removed where asked.
-[[nodiscard]] GSUB_INLINE std::vector<cache_entry> scan(int folder, bool sweep) {
+GSUB_LAZY [[nodiscard]] std::vector<cache_entry> scan(int folder, bool sweep) {
     std::vector<cache_entry> entries;
     auto const fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto* const stream = fd < 0 ? nullptr : ::fdopendir(fd);

@@ -46,12 +46,12 @@ private:
     int fd_;
 };
 
-[[nodiscard]] GSUB_INLINE std::string system_text(int fault) {
+GSUB_LAZY [[nodiscard]] std::string system_text(int fault) {
     return std::generic_category().message(fault);
 }
 
 /// A variable of the environment, empty where it is not set or a setuid program must not believe it.
-[[nodiscard]] GSUB_INLINE std::string environment(char const* name) {
+GSUB_LAZY [[nodiscard]] std::string environment(char const* name) {
 #if defined(__GLIBC__)
     auto const* const value = ::secure_getenv(name);
 #else
@@ -60,11 +60,12 @@ private:
     return value ? value : "";
 }
 
-[[nodiscard]] GSUB_INLINE std::string absolute_or(std::string path, std::string otherwise) {
+GSUB_LAZY [[nodiscard]] std::string absolute_or(std::string path, std::string otherwise) {
     return !path.empty() && path.front() == '/' ? path : otherwise;
 }
 
 /// A new folder that nobody else can enter, removed with its contents.
+template <class = void>
 class private_folder {
 public:
     private_folder() : path_(absolute_or(environment("TMPDIR"), "/tmp") + "/gsub-jit-XXXXXX") {
@@ -102,8 +103,8 @@ struct child_end {
 };
 
 /// Starts a program in a process group of its own; both outputs go into one pipe.
-[[nodiscard]] GSUB_INLINE int spawn(std::vector<std::string> const& arguments, std::string const& folder, int output,
-                                    pid_t& child) {
+GSUB_LAZY [[nodiscard]] int spawn(std::vector<std::string> const& arguments, std::string const& folder, int output,
+                                  pid_t& child) {
     std::vector<char*> argv, envp;
     for (auto const& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);
@@ -149,7 +150,7 @@ struct child_end {
 }
 
 /// Takes what can be read at once; false at the end of the stream.
-[[nodiscard]] GSUB_INLINE bool drain(int fd, std::string& output) {
+GSUB_LAZY [[nodiscard]] bool drain(int fd, std::string& output) {
     static constexpr int most_reads = 256; // others may go on writing for ever
     char block[4096];
     for (int i = 0; i < most_reads; ++i) {
@@ -165,7 +166,7 @@ struct child_end {
 enum class child_state { running, ended, reaped };
 
 /// A child that has ended stays a zombie here, so that its group's number cannot be given to others before the kill.
-[[nodiscard]] GSUB_INLINE child_state state_of(pid_t child) {
+GSUB_LAZY [[nodiscard]] child_state state_of(pid_t child) {
     siginfo_t info{};
     int answer;
     while ((answer = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT)) < 0 &&
@@ -175,8 +176,8 @@ enum class child_state { running, ended, reaped };
 }
 
 /// Runs a program to its end, at most `timeout_s`; whatever it started and left in its group ends with it.
-[[nodiscard]] GSUB_INLINE child_end run_child(std::vector<std::string> const& arguments, std::string const& folder,
-                                              unsigned timeout_s) {
+GSUB_LAZY [[nodiscard]] child_end run_child(std::vector<std::string> const& arguments, std::string const& folder,
+                                            unsigned timeout_s) {
     child_end end;
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
@@ -228,7 +229,7 @@ enum class child_state { running, ended, reaped };
 }
 
 /// The beginning of what a compiler wrote, fit for a message.
-[[nodiscard]] GSUB_INLINE std::string first_lines(std::string_view output) {
+GSUB_LAZY [[nodiscard]] std::string first_lines(std::string_view output) {
     std::size_t end = 0;
     for (int lines = 0; lines < 5 && end < output.size(); ++lines)
         end = std::min(output.find('\n', end), output.size() - 1) + 1;
@@ -237,13 +238,13 @@ enum class child_state { running, ended, reaped };
     return text;
 }
 
-[[nodiscard]] GSUB_INLINE bool executable(std::string const& path) {
+GSUB_LAZY [[nodiscard]] bool executable(std::string const& path) {
     struct stat info {};
     return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
 /// The absolute path of a program, empty where there is none. Entries of PATH that are relative are passed over.
-[[nodiscard]] GSUB_INLINE std::string find_program(std::string const& name) {
+GSUB_LAZY [[nodiscard]] std::string find_program(std::string const& name) {
     if (name.find('/') != std::string::npos) {
         std::error_code fault;
         auto const path = std::filesystem::absolute(name, fault).string();

@@ -178,7 +178,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE arena_plan plan_arena(program const& p) {
+GSUB_LAZY_BODY arena_plan plan_arena(program const& p) {
     std::vector<buffer> lifetimes;
     std::vector<std::int32_t> number(p.values.size(), -1);
     for (std::size_t i = 0; i < p.steps.size(); ++i)

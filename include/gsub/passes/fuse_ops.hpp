@@ -1,8 +1,9 @@
-// Grouping operators into kernels, and undoing it.
+// Grouping operators into kernels.
 #pragma once
 
 #include <gsub/passes/pass.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -41,7 +42,9 @@ struct fuse_ops {
     std::size_t max_parameters = 256; ///< distinct values, weights too, that a group of several operators reads
 
     static constexpr std::string_view name = "fuse-ops";
+    static constexpr std::string_view effect = "groups operators into kernels";
     static constexpr auto exact = exactness::bit_exact;
+    static constexpr std::array<std::string_view, 4> classes{"RN", "MN", "SSD", "BR"};
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 
@@ -52,19 +55,8 @@ GSUB_LAZY [[nodiscard]] std::vector<std::vector<node_id>> fuse_groups(any_graph 
 /// Whether a function computes nothing and copies nothing: all its operators are views of their operands.
 GSUB_LAZY [[nodiscard]] bool is_view(any_graph const& body);
 
-/// Replaces each call of a primitive function by the function's nodes, with their names and sources where the function
-/// is called once, and removes the primitive functions that nothing calls any more and that are no entry points.
-/// `defuse_ops` after `fuse_ops` gives an equal graph. Functions whose code somebody else generates stay.
-/// *Errors* `invalid_input` where a call does not fit its callee or functions call each other in a circle,
-/// `unsupported` beyond `max_inlined_nodes`.
-struct defuse_ops {
-    static constexpr std::string_view name = "defuse-ops";
-    static constexpr auto exact = exactness::bit_exact;
-    GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
-};
-
 } // namespace gsub::passes
 
 #ifndef GSUB_COMPILED
-#include <gsub/passes/impl/fuse.ipp>
+#include <gsub/passes/impl/fuse_ops.ipp>
 #endif

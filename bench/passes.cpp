@@ -1,0 +1,215 @@
+// Lists of passes on whole networks, after the protocol of the architecture-aware selection paper: how long a list
+// takes, what each of its passes changed, and the latency of what it leaves, with generated kernels.
+//
+//     bench_passes [--threads N] [--warmup N] [--runs N] [--rounds N] [--lists a,b,...] MODEL...
+//
+// MODEL is a name of `gsub models` or an ONNX file. All lists of a model are timed in turns.
+#include "measurement.hpp"
+#include <gsub/driver/build.hpp>
+#include <gsub/driver/passes.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/io/onnx_import.hpp>
+#include <gsub/models/catalogue.hpp>
+#include <gsub/passes/manager.hpp>
+#include <gsub/passes/selection.hpp>
+#include <gsub/runtime/thread_pool.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+
+namespace {
+
+using namespace gsub;
+
+struct settings {
+    unsigned threads = 2;
+    int warmup = 20, runs = 200, rounds = 5;
+    std::vector<std::string> lists{"none", "tvm_o3", "BL", "AS-0", "AS-1", "PO-0", "PO-1", "PO-2", "PO-3", "auto"};
+    std::vector<std::string> models;
+};
+
+// A list of passes on one model.
+struct variant {
+    std::string list;
+    bench::sample compile, latency; // seconds; latency: the mean of a round without outliers
+    std::optional<pass_run> done;
+    std::string failure;
+    module made;
+    std::optional<runtime::executable> built;
+    std::optional<runtime::run_context> context;
+    std::vector<tensor> outputs;
+};
+
+std::optional<module> load(std::string const& name) {
+    if (auto const* const entry = models::find_model(name)) {
+        module m;
+        m.add("main", entry->build(1));
+        return m;
+    }
+    auto m = io::load_onnx_module(name, dialect::of<standard_ops>(), table_of<io::onnx_row, standard_ops>());
+    if (!m) return std::fprintf(stderr, "%s\n", m.error().message().c_str()), std::nullopt;
+    return std::move(m).value();
+}
+
+// Time in passes that changed nothing, and their names.
+std::pair<double, std::string> idle_passes(pass_run const& run) {
+    std::pair<double, std::string> out{0, {}};
+    for (auto const& r : run.records)
+        if (!r.changed && r.depth == 0) {
+            out.first += r.time_s + r.supervision_s;
+            out.second += message({out.second.empty() ? "" : ", ", r.pass});
+        }
+    return out;
+}
+
+// Seconds of a run, without what lies further than three standard deviations from the mean.
+double mean_of(std::vector<double> const& times) {
+    double sum = 0, squares = 0;
+    for (auto t : times) sum += t, squares += t * t;
+    auto const n = static_cast<double>(times.size());
+    auto const mean = sum / n, deviation = std::sqrt(std::max(0.0, squares / n - mean * mean));
+    double kept = 0, count = 0;
+    for (auto t : times)
+        if (std::abs(t - mean) <= 3 * deviation) kept += t, ++count;
+    return count > 0 ? kept / count : mean;
+}
+
+struct shared_table {
+    report::table changes{{"model", "list", "pass", "changed", "places", "nodes", "ms"}};
+    std::map<std::string, bench::sample> ratios; // over models, by the two lists
+};
+
+void measure(std::string const& model, settings const& s, bench::reporter& report, shared_table& all) {
+    auto const loaded = load(model);
+    if (!loaded) return;
+    auto const known = passes::standard_passes();
+    runtime::thread_pool pool{{.threads = s.threads}};
+    std::vector<variant> variants;
+    for (auto const& list : s.lists) variants.emplace_back().list = list;
+
+    pass_context cx;
+    cx.threads = &pool;
+    for (int round = 0; round < s.rounds; ++round)
+        for (auto& v : variants) {
+            if (!v.failure.empty()) continue;
+            auto m = *loaded;
+            run_passes_options how;
+            how.run.order = order_policy::note;
+            how.run.supervise.check = false;
+            result<pass_run> done = pass_run{};
+            v.compile.values.push_back(bench::seconds_of([&] { done = run_passes(m, known, v.list, cx, how); }));
+            if (!done) {
+                v.failure = done.error().message();
+                continue;
+            }
+            v.done = std::move(done).value();
+            v.made = std::move(m);
+        }
+    for (auto& v : variants) {
+        if (!v.failure.empty()) {
+            std::fprintf(stderr, "%s, %s: %s\n", model.c_str(), v.list.c_str(), v.failure.c_str());
+            continue;
+        }
+        for (auto const& r : v.done->records)
+            all.changes.add({model, v.list, r.pass,
+                             !r.not_run.empty() ? "passed over"
+                             : r.changed        ? "yes"
+                                                : "no",
+                             message({r.outcome.matches}), message({r.nodes_before, " to ", r.nodes_after}),
+                             report::fixed((r.time_s + r.supervision_s) * 1e3, 3)});
+        auto const on = message({model, ", ", v.list});
+        report.add("passes", on, v.compile, "s");
+        auto const [idle, names] = idle_passes(*v.done);
+        report.add("passes without effect", message({on, ": ", names.empty() ? "none" : names}), {{idle}}, "s");
+        build_options o;
+        o.threads = &pool;
+        auto built = build(v.made.inlined().value(), table_of<eval_row, standard_ops>(), host(), o);
+        if (!built) {
+            v.failure = built.error().message();
+            std::fprintf(stderr, "%s, %s: %s\n", model.c_str(), v.list.c_str(), v.failure.c_str());
+            continue;
+        }
+        v.built = std::move(built).value();
+        report.add("memory of arena and weights", on,
+                   {{static_cast<double>(v.built->arena_bytes() + v.built->constant_bytes())}}, "B");
+        v.context = v.built->make_context();
+        for (auto const& t : v.built->outputs()) v.outputs.push_back(tensor::zeros(t));
+    }
+
+    auto const inputs = random_inputs(loaded->find(loaded->entry_points().front())->body, 1);
+    auto const run = [&](variant& v) { v.built->run(*v.context, inputs, v.outputs, pool).value(); };
+    for (int round = 0; round < s.rounds; ++round)
+        for (auto& v : variants) {
+            if (!v.built) continue;
+            for (int i = 0; i < s.warmup; ++i) run(v);
+            std::vector<double> times;
+            for (int i = 0; i < s.runs; ++i) times.push_back(bench::seconds_of([&] { run(v); }));
+            v.latency.values.push_back(mean_of(times));
+        }
+    auto const find = [&](std::string_view list) -> variant const* {
+        for (auto const& v : variants)
+            if (v.list == list && v.failure.empty()) return &v;
+        return nullptr;
+    };
+    auto const* const automatic = find("auto");
+    for (auto const& v : variants) {
+        if (!v.built) continue;
+        report.add("latency", message({model, ", ", v.list}), v.latency, "s");
+        if (!automatic || &v == automatic) continue;
+        bench::sample ratio;
+        for (std::size_t i = 0; i < v.latency.values.size(); ++i)
+            ratio.values.push_back(v.latency.values[i] / automatic->latency.values[i]);
+        report.add("latency over that of auto", message({model, ", ", v.list}), ratio, "x");
+        all.ratios[v.list].values.push_back(ratio.median());
+    }
+    if (auto const* const o3 = find("tvm_o3"); o3 && automatic)
+        report.add("time of auto over that of tvm_o3", model, {{automatic->compile.median() / o3->compile.median()}},
+                   "x");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    settings s;
+    for (int i = 1; i < argc; ++i) {
+        std::string const a = argv[i];
+        auto const number = [&](auto& to) {
+            if (i + 1 < argc)
+                to = static_cast<std::remove_reference_t<decltype(to)>>(std::max(1, std::atoi(argv[++i])));
+        };
+        if (a == "--threads") {
+            number(s.threads);
+        } else if (a == "--warmup") {
+            number(s.warmup);
+        } else if (a == "--runs") {
+            number(s.runs);
+        } else if (a == "--rounds") {
+            number(s.rounds);
+        } else if (a == "--lists" && i + 1 < argc) {
+            s.lists.clear();
+            std::string_view rest = argv[++i];
+            while (!rest.empty()) {
+                s.lists.emplace_back(rest.substr(0, rest.find(',')));
+                rest.remove_prefix(std::min(s.lists.back().size() + 1, rest.size()));
+            }
+        } else if (a.starts_with("--")) {
+            return std::fprintf(stderr, "no option %s\n", argv[i]), 2;
+        } else {
+            s.models.push_back(a);
+        }
+    }
+    if (s.models.empty()) s.models = {"resnet50", "mobilenet_v2", "ssd_resnet50", "bert_base"};
+    bench::reporter report{"passes"};
+    shared_table all;
+    for (auto const& model : s.models) measure(model, s, report, all);
+    for (auto const& [list, ratio] : all.ratios) {
+        double logs = 0;
+        for (auto r : ratio.values) logs += std::log(r);
+        report.add("geometric mean over models", message({list, " / auto"}),
+                   {{std::exp(logs / static_cast<double>(ratio.values.size()))}}, "x");
+    }
+    std::fprintf(stderr, "%s\n", all.changes.text().c_str());
+    return report.finish();
+}

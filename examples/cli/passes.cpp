@@ -1,0 +1,176 @@
+// gsub passes, gsub bisect, and gsub optimize --passes: the passes by name.
+#include "commands.hpp"
+#include <gsub/core/message.hpp>
+#include <gsub/driver/bisect.hpp>
+#include <gsub/driver/passes.hpp>
+#include <gsub/io.hpp>
+#include <gsub/report/dot.hpp>
+#include <gsub/report/table.hpp>
+
+#include <cstdio>
+
+namespace cli {
+
+namespace {
+
+using gsub::error;
+using gsub::error_code;
+using gsub::message;
+
+std::string joined(std::span<std::string_view const> names) {
+    std::string out;
+    for (auto name : names) out += message({out.empty() ? "" : ", ", name});
+    return out;
+}
+
+std::string rounded(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", value);
+    return text;
+}
+
+gsub::module loaded(std::string const& path, session const& s) {
+    s.watch->on_progress({"load", 0, 0, path});
+    return gsub::io::load_onnx_module(path, gsub::dialect::of<gsub::standard_ops>(),
+                                      gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), {.watch = s.watch})
+        .value();
+}
+
+void save(gsub::module const& m, std::string const& path) {
+    gsub::io::save_onnx(m, gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), path).value();
+}
+
+gsub::pass_context context_of(std::uint64_t seed, session const& s) {
+    gsub::pass_context cx;
+    cx.seed = seed;
+    cx.threads = s.threads;
+    cx.watch = s.watch;
+    return cx;
+}
+
+std::string skips_of(gsub::pass_outcome const& o) {
+    std::string out;
+    for (auto const& s : o.skipped) out += message({out.empty() ? "" : "; ", s.reason, " (", s.count, ")"});
+    return out;
+}
+
+} // namespace
+
+answer passes(passes_request const& r, session const&) {
+    auto const known = gsub::passes::standard_passes();
+    gsub::report::table t{{"pass", "level", "classes", "required", "exactness", "effect"}};
+    answer a;
+    a.data["passes"] = gsub::io::json::array();
+    for (auto const& p : known.passes()) {
+        auto const& info = p.info();
+        t.add({std::string{info.name}, message({info.level}), joined(info.classes), joined(info.required),
+               std::string{to_string(info.exact)}, std::string{info.effect}});
+        a.data["passes"].push_back({{"pass", info.name},
+                                    {"aliases", joined(info.aliases)},
+                                    {"kind", info.kind == gsub::pass_kind::module ? "module" : "function"},
+                                    {"level", info.level},
+                                    {"classes", joined(info.classes)},
+                                    {"required", joined(info.required)},
+                                    {"exactness", to_string(info.exact)},
+                                    {"arguments", p.takes_arguments()},
+                                    {"effect", info.effect}});
+    }
+    gsub::report::table lists{{"list", "what", "passes"}};
+    a.data["lists"] = gsub::io::json::array();
+    for (auto const& l : known.lists()) {
+        lists.add({l.name, l.sentence, l.passes});
+        a.data["lists"].push_back({{"list", l.name}, {"what", l.sentence}, {"passes", l.passes}});
+    }
+    a.text = r.markdown ? t.markdown() : message({t.text(), "\n", lists.text()});
+    return a;
+}
+
+answer run_passes(optimize_request const& r, session const& s) {
+    auto m = loaded(r.model, s);
+    auto cx = context_of(r.seed, s);
+    auto const draw = [](gsub::any_graph const& g) { return gsub::report::to_dot(g); };
+    gsub::run_passes_options options;
+    options.verify = r.verify;
+    if (!r.dump_passes.empty()) options.dump = gsub::pass_dump_options{.folder = r.dump_passes, .to_dot = draw};
+    auto const done = gsub::run_passes(m, gsub::passes::standard_passes(), r.passes, cx, options).value();
+
+    answer a;
+    gsub::report::table t{{"pass", "changed", "matches", "nodes", "ms", "checks ms", "remarks"}};
+    a.data["passes"] = gsub::io::json::array();
+    for (auto const& p : done.records) {
+        auto remarks = p.not_run.empty() ? skips_of(p.outcome) : p.not_run;
+        if (!p.required_by.empty())
+            remarks = message({"required by ", p.required_by, remarks.empty() ? "" : "; ", remarks});
+        if (p.verdict.compared || !p.verdict.reason.empty())
+            remarks += message(
+                {remarks.empty() ? "" : "; ", p.verdict.compared ? "verified" : "not verified: ", p.verdict.reason});
+        t.add({std::string(2 * p.depth, ' ') + p.pass, p.not_run.empty() ? p.changed ? "yes" : "no" : "not run",
+               message({p.outcome.matches}), message({p.nodes_before, " to ", p.nodes_after}), rounded(p.time_s * 1e3),
+               rounded(p.supervision_s * 1e3), remarks});
+        a.data["passes"].push_back({{"pass", p.pass},
+                                    {"depth", p.depth},
+                                    {"required_by", p.required_by},
+                                    {"not_run", p.not_run},
+                                    {"changed", p.changed},
+                                    {"matches", p.outcome.matches},
+                                    {"skipped", skips_of(p.outcome)},
+                                    {"seconds", p.time_s},
+                                    {"seconds_around", p.supervision_s},
+                                    {"nodes_before", p.nodes_before},
+                                    {"nodes_after", p.nodes_after},
+                                    {"weight_bytes_before", p.weight_bytes_before},
+                                    {"weight_bytes_after", p.weight_bytes_after},
+                                    {"hash", to_string(p.hash)},
+                                    {"verified", p.verdict.compared},
+                                    {"error", p.verdict.error}});
+    }
+    a.text = t.text();
+    for (auto const& note : done.notes) a.text += message({"note     ", note, "\n"});
+    a.data["notes"] = done.notes;
+    if (!r.output.empty()) {
+        s.watch->on_progress({"save", 0, 0, r.output});
+        save(m, r.output);
+        a.text += message({"written  ", r.output, "\n"});
+        a.data["output"] = r.output;
+    }
+    if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(m.inlined().value())).value();
+    return a;
+}
+
+answer bisect(bisect_request const& r, session const& s) {
+    auto const m = loaded(r.model, s);
+    auto const cx = context_of(r.seed, s);
+    auto const known = gsub::passes::standard_passes();
+    auto const list = known.parse(r.passes).value();
+    gsub::numbers_differ differ{&cx, r.relative};
+    auto const found = gsub::bisect(m, known, list, cx, differ, {.max_tries = r.tries}).value();
+    answer a;
+    a.data = {{"found", found.found}};
+    if (!found.found) {
+        a.text = "no pass of the list changes results or fails\n";
+        return a;
+    }
+    a.positive = false;
+    a.data["pass"] = found.pass;
+    a.data["position"] = found.position;
+    a.data["failure"] = found.failure;
+    a.data["rewrites"] = found.rewrites;
+    a.data["rewrite"] = found.rewrite;
+    a.data["nodes"] = found.nodes;
+    a.data["nodes_at_start"] = found.nodes_at_start;
+    a.data["only_together"] = found.only_together;
+    a.text = message({"pass     ", found.pass, ", number ", found.position + 1, "\n"});
+    if (!found.failure.empty()) a.text += message({"error    ", found.failure, "\n"});
+    if (found.rewrite > 0) a.text += message({"place    ", found.rewrite, " of ", found.rewrites, "\n"});
+    a.text += message({"model    ", found.nodes, " of ", found.nodes_at_start, " operators",
+                       found.only_together ? "; the pass fails only together with those before it" : "",
+                       found.exhausted ? "; a smaller one may exist, see --tries" : "", "\n"});
+    if (!r.output.empty()) {
+        save(found.before, r.output);
+        a.text += message({"written  ", r.output, "\n"});
+        a.data["output"] = r.output;
+    }
+    return a;
+}
+
+} // namespace cli

@@ -1,0 +1,59 @@
+// Running a list of passes on a model, with every step on disk where that is asked for.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/ir/graph.hpp>
+#include <gsub/passes/manager.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gsub::io {
+struct onnx_row;
+}
+
+namespace gsub {
+
+/// What is written of each step.
+struct pass_dump_options {
+    std::string folder;                                                  ///< made where it is not there
+    std::optional<function_ref<std::string(any_graph const&)>> to_dot{}; ///< e.g. `report::to_dot`; none: no pictures
+    io::onnx_row const* files = nullptr;                                 ///< null: of the standard operators
+    std::uint64_t max_weight_bytes = std::uint64_t{256} << 20;           ///< of a step that is written as ONNX
+    std::size_t max_constant_elements = 64;                              ///< of a constant in the textual form
+};
+
+/// Writes steps as they happen. Files are called by a counter and the pass, `003-fuse-ops.txt`: the textual form,
+/// `.dot` for each function that no step before it had (`003-fuse-ops-1.dot` for a second), and `.onnx` of the first
+/// entry point with all calls written out, where that has a form. `000-start` is the module before the first pass; a
+/// step that changes nothing has no files; that of a pass that failed is `003-fuse-ops-failed`. `index.html` lists them
+/// all. Files are written whole or not at all; names from the model are nowhere in their names.
+class pass_dump : public pass_observer {
+public:
+    /// *Errors* `environment`: the first thing that could not be written, which ends the dump and never the passes.
+    [[nodiscard]] virtual result<void> finish() = 0;
+};
+GSUB_LAZY [[nodiscard]] std::unique_ptr<pass_dump> make_pass_dump(pass_dump_options options);
+
+/// How a list is run.
+struct run_passes_options {
+    pass_run_options run{}; ///< `run.supervise.observe` is used where nothing is dumped
+    bool verify = false;    ///< compare numbers after each pass that changed something
+    std::optional<pass_dump_options> dump{};
+};
+
+/// Runs a list by name, see `pass_manager::run`; `auto` is what `select_passes` chooses, and the notes of the run then
+/// say what it chose and left out. *Errors* those of it, and `environment` of the dump where the passes themselves
+/// succeeded; the module is then as it was.
+GSUB_LAZY [[nodiscard]] result<pass_run> run_passes(module& m, pass_manager const& known, std::string_view list,
+                                                    pass_context& cx, run_passes_options const& options = {});
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/driver/impl/passes.ipp>
+#endif

@@ -1,0 +1,40 @@
+// Storing activations in the layouts that the caller names, one an operator.
+#pragma once
+
+#include <gsub/passes/layout.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::passes {
+
+/// Stores the data operand and the results of given operators in given layouts; all others follow what they read, or
+/// read row-major values where they can read nothing else. The engine is that of `alter_op_layout`: a layout names
+/// storage and not meaning, so numbers, dimensions, attributes and weights stay as they are. A node whose shape the
+/// layout does not suit is left alone. Without arguments nothing happens.
+/// Outcome: `matches` counts the nodes whose layout is as asked for.
+/// *Errors* `usage` for a name that is no layout, or no operator of the graph's set. *Source* TVM's ConvertLayout.
+struct convert_layout {
+    struct wish {
+        std::string op;     ///< name of an operator, e.g. `Conv`
+        std::string stored; ///< a layout such as `NCHW16c`; empty: row-major
+    };
+    std::vector<wish> wishes{};
+    std::vector<std::string> row_major{}; ///< nodes, as reports call them, that read row-major values all the same
+
+    static constexpr std::string_view name = "convert-layout";
+    static constexpr std::string_view effect = "stores values in the layouts that are asked for";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr int level = 3;
+    static constexpr std::array<std::string_view, 1> classes{"BL"};
+    /// A layout, which is for convolutions, or several of the form `Conv=NCHW16c`, by commas. `row-major` is one too.
+    GSUB_LAZY static result<convert_layout> from_text(std::string_view text);
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/impl/convert_layout.ipp>
+#endif

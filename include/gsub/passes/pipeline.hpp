@@ -1,0 +1,191 @@
+// Passes put together at compile time: a pipeline is a value, and itself a pass.
+#pragma once
+
+#include <gsub/passes/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace gsub {
+
+namespace detail {
+
+GSUB_LAZY [[nodiscard]] result<pass_outcome>
+run_fixpoint(std::size_t max_iterations, module& m, pass_context& cx,
+             function_ref<result<pass_outcome>(module&, pass_context&)> body);
+
+// The facts of passes that run others, empty for what is no pass: the sentence about that is enough.
+template <class... Passes>
+struct composite_facts {
+    static constexpr bool composite = true;
+    static constexpr bool enters_primitive = true;
+
+    template <class P>
+    static constexpr pass_info info_of() noexcept {
+        if constexpr (pass<P>)
+            return pass_info::of<P>();
+        else
+            return pass_info{};
+    }
+    static constexpr std::size_t size = sizeof...(Passes);
+    static constexpr std::array<pass_info, size> stages{info_of<Passes>()...};
+
+    // The least exact of all; of those the widest bound.
+    static constexpr exactness exact = [] {
+        auto worst = exactness::bit_exact;
+        for (auto const& s : stages) worst = s.exact > worst ? s.exact : worst;
+        return worst;
+    }();
+    static constexpr double tolerance = [] {
+        double widest = 0;
+        for (auto const& s : stages)
+            if (s.exact == exactness::approximate && s.tolerance > widest) widest = s.tolerance;
+        return widest;
+    }();
+    static constexpr bool keeps_meaning = [] {
+        bool all = true;
+        for (auto const& s : stages) all = all && s.keeps_meaning;
+        return all;
+    }();
+
+    // What the stages require and no earlier one is.
+    struct names {
+        std::array<std::string_view, 64> data{};
+        std::size_t size = 0;
+    };
+    static constexpr names open = [] {
+        names out;
+        for (std::size_t i = 0; i < size; ++i)
+            for (auto required : stages[i].required) {
+                bool met = false;
+                for (std::size_t k = 0; k < i; ++k) met = met || stages[k].name == required;
+                for (std::size_t k = 0; k < out.size; ++k) met = met || out.data[k] == required;
+                if (!met && out.size < out.data.size()) out.data[out.size++] = required;
+            }
+        return out;
+    }();
+    static constexpr std::span<std::string_view const> required{open.data.data(), open.size};
+};
+
+} // namespace detail
+
+/// Runs passes one after the other; an error ends it. Outcome: the sum. *Example* `tests/passes/pipeline.cpp`
+///
+///     constexpr pipeline simplify{fold_constant{}, fixpoint{pipeline{simplify_expr{}, my_pass{}}}, fuse_ops{}};
+///     run_pass(simplify, m);
+template <class... Passes>
+class pipeline : public detail::composite_facts<Passes...> {
+    static_assert(
+        (pass<Passes> && ...),
+        "every stage of a pipeline is a pass: a value with `name` and `exact`, nested or in gsub::pass_traits, "
+        "that is called with a gsub::module& or a gsub::any_graph&, and a gsub::pass_context&, is const, and "
+        "returns gsub::result<gsub::pass_outcome>");
+
+public:
+    static constexpr std::string_view name = "pipeline";
+
+    constexpr explicit pipeline(Passes... stages) : stages_(std::move(stages)...) {}
+
+    result<pass_outcome> operator()(module& m, pass_context& cx) const {
+        return capture([&] {
+            pass_outcome sum;
+            if constexpr ((pass<Passes> && ...))
+                std::apply([&](Passes const&... p) { (static_cast<void>(sum += run_pass(p, m, cx).value()), ...); },
+                           stages_);
+            return sum;
+        });
+    }
+
+private:
+    std::tuple<Passes...> stages_;
+};
+
+/// When a `fixpoint` ends that does not end by itself.
+struct fixpoint_options {
+    std::size_t max_iterations = 8; ///< at least 1
+};
+
+/// Runs a pass until it changes nothing. Outcome: the sum; where the bound is reached, or the module comes back to a
+/// form that it had before, `skipped` says so, and the observer hears it.
+template <class Pass>
+class fixpoint : public detail::composite_facts<Pass> {
+    static_assert(pass<Pass>, "what a fixpoint repeats is a pass: a value with `name` and `exact`, nested or in "
+                              "gsub::pass_traits, that is called with a gsub::module& or a gsub::any_graph&, and a "
+                              "gsub::pass_context&, is const, and returns gsub::result<gsub::pass_outcome>");
+
+public:
+    static constexpr std::string_view name = "fixpoint";
+
+    constexpr explicit fixpoint(Pass repeated, fixpoint_options options = {})
+        : pass_(std::move(repeated)), options_(options) {}
+
+    result<pass_outcome> operator()(module& m, pass_context& cx) const {
+        auto const once = [this](module& on, pass_context& c) -> result<pass_outcome> {
+            if constexpr (pass<Pass>)
+                return run_pass(pass_, on, c);
+            else
+                return pass_outcome{};
+        };
+        return detail::run_fixpoint(options_.max_iterations, m, cx, once);
+    }
+
+private:
+    Pass pass_;
+    fixpoint_options options_;
+};
+
+/// What `when` asks: a module, its operators, or a module and the context.
+template <class F>
+concept pass_condition = std::is_invocable_r_v<bool, F const&, module const&> ||
+    std::is_invocable_r_v<bool, F const&, op_histogram const&> ||
+    std::is_invocable_r_v<bool, F const&, module const&, pass_context const&>;
+
+/// Runs a pass where a condition holds: `when{[](op_histogram const& ops) { return ops.any_of<ops::pad>(); }, pass}`.
+/// The histogram counts kernels too. Outcome where it does not hold: nothing, with the reason.
+template <class Condition, class Pass>
+class when : public detail::composite_facts<Pass> {
+    static_assert(pass_condition<Condition>,
+                  "the condition of a when is called with a gsub::module const&, a gsub::op_histogram const&, or a "
+                  "gsub::module const& and a gsub::pass_context const&, is const, and gives a bool");
+    static_assert(pass<Pass>, "what a when runs is a pass: a value with `name` and `exact`, nested or in "
+                              "gsub::pass_traits, that is called with a gsub::module& or a gsub::any_graph&, and a "
+                              "gsub::pass_context&, is const, and returns gsub::result<gsub::pass_outcome>");
+
+public:
+    static constexpr std::string_view name = "when";
+
+    constexpr explicit when(Condition condition, Pass p) : condition_(std::move(condition)), pass_(std::move(p)) {}
+
+    result<pass_outcome> operator()(module& m, pass_context& cx) const {
+        if constexpr (pass_condition<Condition> && pass<Pass>)
+            if (holds(m, cx)) return run_pass(pass_, m, cx);
+        pass_outcome none;
+        none.skip("the condition does not hold");
+        return none;
+    }
+
+private:
+    bool holds(module const& m, pass_context const& cx) const {
+        if constexpr (std::is_invocable_r_v<bool, Condition const&, module const&>)
+            return condition_(m);
+        else if constexpr (std::is_invocable_r_v<bool, Condition const&, op_histogram const&>)
+            return condition_(histogram_of(m, pass_info{.enters_primitive = true}));
+        else
+            return condition_(m, cx);
+    }
+
+    Condition condition_;
+    Pass pass_;
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/impl/pipeline.ipp>
+#endif

@@ -1,0 +1,98 @@
+// Which passes for which network: by its class, by what they can do there, or by search.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/passes/architecture.hpp>
+#include <gsub/passes/manager.hpp>
+#include <gsub/search/backtracking.hpp>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub {
+
+/// Passes that are run on networks of a class, in an order that breaks no rule.
+struct class_passes {
+    architecture kind;
+    std::string_view passes; ///< canonical names, separated by commas
+};
+/// One row a class, `other` included. The rows follow the literature's classes (`pass_info::classes`) with these
+/// departures: what every import needs is in each row (constants folded, shapes made static, equal values merged);
+/// passes that change what is computed, or its precision, are in none, nor are those without arguments of use here;
+/// BERT has the passes that join products, which its three products a layer ask for.
+[[nodiscard]] std::span<class_passes const> class_table() noexcept;
+
+/// A choice of passes for a module.
+struct pass_selection {
+    classification of;
+    std::vector<any_pass> passes;
+    std::vector<std::string> left_out; ///< name and reason
+    /// The names, separated by commas: a list that `pass_manager::parse` reads.
+    [[nodiscard]] std::string text() const;
+};
+
+/// The passes of the row of its class that can change a module: those that are registered, and whose predicate on the
+/// operators does not say no, of the module as it is or as an earlier pass of the row may leave it. Nothing is run.
+/// *Complexity* that of `classify` and of a histogram.
+GSUB_LAZY [[nodiscard]] pass_selection select_passes(pass_manager const& known, module const& m);
+
+/// How `search_passes` goes through sets and orders.
+enum class selection_method : std::uint8_t {
+    greedy,       ///< appends the pass that lowers the cost most, as long as one does
+    random,       ///< `trials` random sets in random orders
+    backtracking, ///< best-first over sequences, as graphs are searched
+};
+
+struct selection_options {
+    selection_method method = selection_method::backtracking;
+    std::uint64_t seed = 1;    ///< of random lists
+    std::uint64_t trials = 16; ///< of random lists
+    std::size_t longest = 8;   ///< passes in a list
+    search::options search{};  ///< of backtracking; its budget counts sequences that are extended
+    pass_run_options run{};    ///< of each pass
+};
+
+/// The best list that a search found.
+struct found_passes {
+    std::string list; ///< canonical names, separated by commas; empty: none is better than none
+    double cost_before = 0, cost_after = 0;
+    std::uint64_t runs = 0; ///< of a pass on a module
+};
+
+/// What a module costs; the less the better, at least 0.
+using module_cost = function_ref<double(module const&)>;
+
+/// Searches sequences of `candidates` for one that makes a module cheap. A pass that changes nothing ends no sequence;
+/// sequences that lead to the same module are one; no sequence breaks a hard order. *Errors* those of the cost and of
+/// searches; a pass that fails is left out where it does. *Complexity* a pass and a cost a sequence that is tried.
+GSUB_LAZY [[nodiscard]] result<found_passes> search_passes(pass_manager const& known,
+                                                           std::span<any_pass const> candidates, module const& m,
+                                                           pass_context& cx, module_cost cost,
+                                                           selection_options const& options = {});
+
+/// Lists that were found, by the structure of the module that they were found for.
+class selection_memory {
+public:
+    /// The list for a module like this one, or null.
+    GSUB_LAZY [[nodiscard]] found_passes const* find(module const& m) const;
+    GSUB_LAZY void remember(module const& m, found_passes found);
+    [[nodiscard]] std::size_t size() const noexcept { return found_.size(); }
+
+    /// A line a list, in the order of the structures' hashes.
+    GSUB_LAZY [[nodiscard]] std::string to_text() const;
+    /// *Errors* `invalid_input` with the number of a line that is none.
+    GSUB_LAZY [[nodiscard]] static result<selection_memory> from_text(std::string_view text);
+
+private:
+    std::map<hash128, found_passes> found_;
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/impl/selection.ipp>
+#endif

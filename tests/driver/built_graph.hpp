@@ -1,0 +1,41 @@
+// Graphs that are built, and what became of them.
+#pragma once
+
+#include <gsub/driver/build.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace built_graph {
+
+using namespace gsub;
+
+/// Builds without a cache.
+inline runtime::executable built(graph const& g) {
+    build_options options;
+    options.jit.use_cache = false;
+    return build(g, host(), options).value();
+}
+/// The kinds of all steps.
+inline std::vector<std::string> kinds(runtime::executable const& e) {
+    std::vector<std::string> all;
+    for (auto const& s : e.steps()) all.push_back(s.kind);
+    return all;
+}
+inline std::ptrdiff_t count(runtime::executable const& e, std::string_view kind) {
+    auto const all = kinds(e);
+    return std::count(all.begin(), all.end(), kind);
+}
+/// The greatest relative error against the reference evaluator.
+inline double error_of(graph const& g, runtime::executable const& e) {
+    auto const inputs = random_inputs(g, 1);
+    auto const want = evaluate_graph(g, inputs).value(), got = e.run(inputs).value();
+    double worst = 0;
+    for (std::size_t i = 0; i < want.size(); ++i)
+        worst = std::max(worst, compare(got[i], want[i]).value().max_relative);
+    return worst;
+}
+
+} // namespace built_graph

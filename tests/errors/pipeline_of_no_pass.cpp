@@ -1,0 +1,7 @@
+// expect: every stage of a pipeline is a pass
+#include <gsub/passes/dead_code_elimination.hpp>
+#include <gsub/passes/pipeline.hpp>
+
+auto made() {
+    return gsub::pipeline{gsub::passes::dead_code_elimination{}, 7};
+}
