@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/annotate_spans.hpp>
 #include <gsub/passes/defuse_ops.hpp>
@@ -14,7 +14,7 @@
 namespace spans_test {
 
 using namespace gsub;
-using pass_run::module_of;
+using pass_trial::module_of;
 using passes::annotate_spans;
 
 std::string line_of(std::string const& text, std::size_t number) {

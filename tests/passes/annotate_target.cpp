@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/annotate_target.hpp>
 #include <gsub/passes/merge_composite.hpp>
@@ -9,8 +9,8 @@
 namespace annotate_target_test {
 
 using namespace gsub;
-using pass_run::count;
-using pass_run::net;
+using pass_trial::count;
+using pass_trial::net;
 using passes::annotate_target;
 using passes::compiler_support;
 
@@ -58,9 +58,9 @@ TEST_CASE("AnnotateTarget: a call of a composite counts by the pattern's name, a
     a.strides = {1, 1}, a.dilations = {1, 1}, a.pads = {1, 1, 1, 1};
     auto const c = n.b.add<ops::conv>(a, {n.input({1, 4, 6, 6}), n.weight({4, 4, 3, 3})});
     n.g.set_outputs({{n.op<ops::relu>(c)}});
-    auto m = pass_run::module_of(n.g);
-    pass_run::run(passes::merge_composite{}, m);
-    CHECK(pass_run::run(annotate_target{{{"c", {"conv_relu", "Conv"}}}}, m).matches == 1);
+    auto m = pass_trial::module_of(n.g);
+    pass_trial::run(passes::merge_composite{}, m);
+    CHECK(pass_trial::run(annotate_target{{{"c", {"conv_relu", "Conv"}}}}, m).matches == 1);
     CHECK(count<ops::region_mark>(m.find("main")->body) == 1);
     CHECK(count<ops::region_mark>(m.find("conv_relu_0")->body) == 0);
 }

@@ -1,5 +1,5 @@
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/models/bert.hpp>
 #include <gsub/models/resnet.hpp>
 #include <gsub/passes/canonicalize_cast.hpp>
@@ -8,7 +8,7 @@
 namespace canonicalize_cast_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::canonicalize_cast;
 
 value_id wide(net& n, dtype from = dtype::i8, dtype to = dtype::i32) {

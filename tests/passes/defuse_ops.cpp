@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/models/inception.hpp>
 #include <gsub/passes/defuse_ops.hpp>
 #include <gsub/passes/fuse_ops.hpp>
@@ -10,9 +10,9 @@
 namespace defuse_test {
 
 using namespace gsub;
-using pass_run::count;
-using pass_run::module_of;
-using pass_run::net;
+using pass_trial::count;
+using pass_trial::module_of;
+using pass_trial::net;
 using passes::defuse_ops;
 using passes::fuse_ops;
 
@@ -38,7 +38,7 @@ TEST_CASE("DefuseOps P1: add, tanh, squeeze fused and put back are as they were"
     n.g.set_outputs({{v}});
     auto m = module_of(n.g);
     static_cast<void>(run_pass(fuse_ops{}, m).value());
-    CHECK(pass_run::run(defuse_ops{}, m).matches == 1);
+    CHECK(pass_trial::run(defuse_ops{}, m).matches == 1);
     CHECK(m.find("main")->body == n.g);
     CHECK(m.functions().size() == 1);
 }
@@ -58,7 +58,7 @@ TEST_CASE("DefuseOps P3: functions of several results, and of results that are i
     f.g.set_outputs({{y, x, y, f.number(4)}});
     auto m = calling(f.g, {.primitive = true});
     auto const before = m.inlined().value();
-    CHECK(pass_run::run(defuse_ops{}, m).matches == 1);
+    CHECK(pass_trial::run(defuse_ops{}, m).matches == 1);
     CHECK(m.functions().size() == 1);
     CHECK(m.find("main")->body == before);
     CHECK(m.find("main")->body.output(1) == m.find("main")->body.operand(m.find("main")->body.output(0).node, 0));
@@ -70,7 +70,7 @@ TEST_CASE("DefuseOps N1: functions that are no kernels, or that others compile, 
     for (auto const& attributes : {function_attributes{}, function_attributes{.composite_name = "relu"},
                                    function_attributes{.primitive = true, .compiler = "somebody"}}) {
         auto m = calling(f.g, attributes);
-        CHECK_FALSE(pass_run::run(defuse_ops{}, m).changed);
+        CHECK_FALSE(pass_trial::run(defuse_ops{}, m).changed);
         CHECK(m.functions().size() == 2);
     }
 }
@@ -85,7 +85,7 @@ TEST_CASE("DefuseOps N2: operands go to inputs by place, whatever their names") 
     auto const x = n.input({2}), y = n.input({2}, "y");
     n.g.set_outputs({{{add_call(n.g, m, "f", {{y, x}}), 0}}});
     m.add("main", n.g);
-    pass_run::run(defuse_ops{}, m);
+    pass_trial::run(defuse_ops{}, m);
     auto const& g = m.find("main")->body;
     CHECK(g.operand(g.output(0).node, 0).node == g.inputs()[1]);
 }
@@ -95,7 +95,7 @@ TEST_CASE("DefuseOps: a module in which nothing is fused stays, and the pass say
     n.g.set_outputs({{n.op<ops::relu>(n.input({2}))}});
     auto m = module_of(n.g);
     CHECK_FALSE(defuse_ops::may_apply(histogram_of(m)));
-    CHECK_FALSE(pass_run::run(defuse_ops{}, m).changed);
+    CHECK_FALSE(pass_trial::run(defuse_ops{}, m).changed);
 }
 
 TEST_CASE("DefuseOps: kernels called from kernels are inlined from the inside, and a circle of calls is refused") {

@@ -1,5 +1,5 @@
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/models/bert.hpp>
 #include <gsub/models/mobilenet.hpp>
@@ -9,7 +9,7 @@
 namespace dynamic_to_static_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::dynamic_to_static;
 
 // A graph whose types say no more than inference without known elements does, as one that is read or was rewritten.

@@ -1,5 +1,5 @@
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/models/bert.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/resnet.hpp>
@@ -11,7 +11,7 @@
 namespace eliminate_common_subexpr_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using cse = passes::eliminate_common_subexpr;
 
 value_id relu_plus_one(net& n, value_id x) {

@@ -1,4 +1,4 @@
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/passes/fake_quantization_to_integer.hpp>
 
@@ -7,7 +7,7 @@
 namespace fake_quantization_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::fake_quantization_to_integer;
 
 value_id vector_of(net& n, dtype element, std::vector<double> const& values) {

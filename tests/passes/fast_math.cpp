@@ -1,4 +1,4 @@
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_export.hpp>
 #include <gsub/io/onnx_import.hpp>
@@ -11,7 +11,7 @@
 namespace fast_math_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::fast_math;
 
 value_id softmax(net& n, value_id v, std::int64_t axis, bool flatten = false) {

@@ -1,5 +1,5 @@
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/models/bert.hpp>
 #include <gsub/models/mobilenet.hpp>
@@ -10,7 +10,7 @@
 namespace fold_constant_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::fold_constant;
 
 struct unknown {}; // without a meaning

@@ -1,7 +1,7 @@
 // Gradients against dual numbers and central differences. Shared by the tests of the pass and of its rules.
 #pragma once
 
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/passes/first_order_gradient.hpp>
 
@@ -71,7 +71,7 @@ private:
 namespace gradient_check {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::first_order_gradient;
 
 using polynomial_ops = type_list<ops::conv, ops::mat_mul, ops::gemm, ops::average_pool, ops::global_average_pool,

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/passes/annotate_target.hpp>
 #include <gsub/passes/merge_compiler_regions.hpp>
 
@@ -12,7 +12,7 @@
 namespace merge_regions_test {
 
 using namespace gsub;
-using pass_run::net;
+using pass_trial::net;
 using passes::annotate_target;
 using passes::merge_compiler_regions;
 
@@ -42,9 +42,9 @@ std::vector<std::string> parts(any_graph const& g) {
 using texts = std::vector<std::string>;
 any_graph merged(net& n, std::string_view compilers, std::vector<value_id> const& outputs) {
     n.g.set_outputs(outputs);
-    auto m = pass_run::module_of(n.g);
-    pass_run::run(annotate_target::from_text(compilers).value(), m);
-    n.outcome = pass_run::run(merge_compiler_regions{}, m);
+    auto m = pass_trial::module_of(n.g);
+    pass_trial::run(annotate_target::from_text(compilers).value(), m);
+    n.outcome = pass_trial::run(merge_compiler_regions{}, m);
     return m.find("main")->body;
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("MergeCompilerRegions: parts never wait for each other, and the order 
                 values.push_back(n.op<ops::relu>(any()));
             }
         n.g.set_outputs({{values.back(), values[20]}});
-        auto m = pass_run::module_of(n.g), sorted = m;
+        auto m = pass_trial::module_of(n.g), sorted = m;
         static_cast<void>(run_pass(annotate_target::from_text("a: Add Relu; b: Mul").value(), m).value());
         static_cast<void>(run_pass(merge_compiler_regions{}, m).value());
         CHECK(contracts(m.find("main")->body));
@@ -168,7 +168,7 @@ TEST_CASE("MergeCompilerRegions: a hundred thousand operators take a moment") {
     auto const x = v;
     for (int i = 0; i < 50000; ++i) v = i % 3 ? n.op<ops::relu>(v) : n.op<ops::add>(n.op<ops::tanh>(v), x);
     n.g.set_outputs({{v}});
-    auto m = pass_run::module_of(n.g);
+    auto m = pass_trial::module_of(n.g);
     static_cast<void>(run_pass(annotate_target::from_text("a: Add Relu; b: Tanh").value(), m).value());
     CHECK(run_pass(merge_compiler_regions{}, m).value().matches > 10000);
 }

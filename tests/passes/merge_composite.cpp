@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/models/bert.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/resnet.hpp>
@@ -15,8 +15,8 @@ namespace merge_composite_test {
 
 using namespace gsub;
 using namespace gsub::pattern;
-using pass_run::module_of;
-using pass_run::net;
+using pass_trial::module_of;
+using pass_trial::net;
 using passes::composite;
 using passes::merge_composite;
 
@@ -41,7 +41,7 @@ struct merged {
 merged merge(net& n, std::vector<value_id> const& outputs, merge_composite const& p = {}) {
     n.g.set_outputs(outputs);
     merged r{module_of(n.g), {}, {}};
-    r.outcome = pass_run::run(p, r.m);
+    r.outcome = pass_trial::run(p, r.m);
     CHECK(r.m.inlined().value() == n.g);
     r.names = found(r.m);
     return r;
@@ -59,7 +59,7 @@ TEST_CASE("MergeComposite P1: a convolution with bias and activation, weights in
     CHECK(r.names == tally{{"conv_bias_relu", 1}});
     REQUIRE(r.m.find("conv_bias_relu_0"));
     CHECK(r.m.find("conv_bias_relu_0")->body.inputs().size() == 1);
-    CHECK(pass_run::count<ops::constant>(r.m.find("main")->body) == 0);
+    CHECK(pass_trial::count<ops::constant>(r.m.find("main")->body) == 0);
 }
 
 inline constexpr auto p_a = composite<"A">(relu(magnitude(add(x, y))));
@@ -182,7 +182,7 @@ TEST_CASE("MergeComposite: the order in which nodes were made decides nothing") 
         static constexpr auto table = rule_list(p_a, two, pair_of_readers);
         auto const g = random_graph::make(seed, 40);
         auto m = module_of(g), sorted = m;
-        auto const outcome = pass_run::run(merge_composite{.table = table}, m, true, seed);
+        auto const outcome = pass_trial::run(merge_composite{.table = table}, m, true, seed);
         CHECK(m.inlined().value() == g);
         sorted.find("main")->body.order_canonically();
         CHECK(run_pass(merge_composite{.table = table}, sorted).value().matches == outcome.matches);
@@ -225,7 +225,7 @@ TEST_CASE("MergeComposite finds the blocks of a transformer, and the numbers sta
     auto m = module_of(models::bert_base(
         {.sequence = 6, .layers = 2, .hidden = 16, .heads = 2, .intermediate = 32, .vocabulary = 30, .positions = 8}));
     auto const before = m;
-    CHECK(pass_run::run(merge_composite{}, m).changed);
+    CHECK(pass_trial::run(merge_composite{}, m).changed);
     CHECK(found(m)["gelu"] == 2);
     CHECK(found(m)["layer_norm"] == 5);
     CHECK(found(m)["attention"] == 2);

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/annotate_target.hpp>
 #include <gsub/passes/merge_compiler_regions.hpp>
@@ -13,9 +13,9 @@
 namespace partition_test {
 
 using namespace gsub;
-using pass_run::count;
-using pass_run::module_of;
-using pass_run::net;
+using pass_trial::count;
+using pass_trial::module_of;
+using pass_trial::net;
 using passes::annotate_target;
 using passes::merge_compiler_regions;
 using passes::partition_graph;
@@ -39,9 +39,9 @@ struct partitioned {
 partitioned partition(net& n, std::string_view compilers, std::vector<value_id> const& outputs) {
     n.g.set_outputs(outputs);
     partitioned r{module_of(n.g), {}};
-    pass_run::run(annotate_target::from_text(compilers).value(), r.m);
-    pass_run::run(merge_compiler_regions{}, r.m);
-    r.outcome = pass_run::run(partition_graph{}, r.m);
+    pass_trial::run(annotate_target::from_text(compilers).value(), r.m);
+    pass_trial::run(merge_compiler_regions{}, r.m);
+    r.outcome = pass_trial::run(partition_graph{}, r.m);
     check_back(r.m, n.g);
     for (auto const* f : r.made()) {
         CHECK(f->attributes.primitive);
@@ -112,10 +112,10 @@ TEST_CASE("PartitionGraph P7: a composite in a part is called from its function"
     auto const c = n.op<ops::relu>(n.b.add<ops::conv>(a, {n.input({1, 4, 6, 6}), n.weight({4, 4, 3, 3})}));
     n.g.set_outputs({{n.op<ops::neg>(n.op<ops::tanh>(c))}});
     auto m = module_of(n.g);
-    pass_run::run(passes::merge_composite{}, m);
-    pass_run::run(annotate_target::from_text("c: conv_relu Tanh").value(), m);
-    pass_run::run(merge_compiler_regions{}, m);
-    CHECK(pass_run::run(partition_graph{}, m).matches == 1);
+    pass_trial::run(passes::merge_composite{}, m);
+    pass_trial::run(annotate_target::from_text("c: conv_relu Tanh").value(), m);
+    pass_trial::run(merge_compiler_regions{}, m);
+    CHECK(pass_trial::run(partition_graph{}, m).matches == 1);
     auto const* f = m.find("c_main_0");
     REQUIRE(f);
     CHECK(count<ops::call>(f->body) == 1);
@@ -150,8 +150,8 @@ TEST_CASE("PartitionGraph N3: other functions, entry points and what a file says
     auto m = module_of(n.g);
     m.add("other", n.g, {.primitive = true});
     m.set_entry_points({"main", "other"});
-    pass_run::run(annotate_target::from_text("c: Relu").value(), m);
-    pass_run::run(partition_graph{}, m);
+    pass_trial::run(annotate_target::from_text("c: Relu").value(), m);
+    pass_trial::run(partition_graph{}, m);
     CHECK(m.entry_points().size() == 2);
     CHECK(m.find("other")->body == n.g);
     auto const& kept = m.find("main")->body.info();
@@ -166,8 +166,8 @@ TEST_CASE("PartitionGraph N4: names that are taken get another number") {
     gsub::module m;
     m.add("c_main_0", n.g, {.compiler = "somebody"});
     m.add("main", n.g);
-    pass_run::run(annotate_target::from_text("c: Relu").value(), m);
-    pass_run::run(partition_graph{}, m);
+    pass_trial::run(annotate_target::from_text("c: Relu").value(), m);
+    pass_trial::run(partition_graph{}, m);
     CHECK(m.find("c_main_1"));
     CHECK(m.find("c_main_0")->attributes.compiler == "somebody");
 }
@@ -186,9 +186,9 @@ TEST_CASE("marks, parts and functions of any graph compute the same, and inlinin
             for (auto const& name : names)
                 if (r.below(2)) p.compilers.back().operators.push_back(name);
         }
-        pass_run::run(p, m, true, seed);
-        pass_run::run(merge_compiler_regions{}, m, true, seed);
-        auto const outcome = pass_run::run(partition_graph{}, m, true, seed);
+        pass_trial::run(p, m, true, seed);
+        pass_trial::run(merge_compiler_regions{}, m, true, seed);
+        auto const outcome = pass_trial::run(partition_graph{}, m, true, seed);
         CHECK(outcome.skips("a part would need its own results") == 0);
         CHECK(count<ops::region_mark>(m.find("main")->body) == 0);
         check_back(m, g);

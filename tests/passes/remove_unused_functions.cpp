@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/remove_unused_functions.hpp>
 
@@ -32,7 +32,7 @@ std::string names(gsub::module const& m) {
 
 TEST_CASE("RemoveUnusedFunctions P1: what main calls by way of others stays, in its order") {
     auto m = of({{"c", {}}, {"main", {"a"}}, {"b", {}}, {"a", {"b"}}});
-    auto const outcome = pass_run::run(remove_unused_functions{}, m);
+    auto const outcome = pass_trial::run(remove_unused_functions{}, m);
     CHECK(outcome.matches == 1);
     CHECK(names(m) == "main b a");
 }
@@ -62,7 +62,7 @@ TEST_CASE("RemoveUnusedFunctions P4: both branches of a condition stay, also of 
         b.outputs({{add_if(g, m, p, "yes", "no", {{x}}), 0}});
         m.add("main", g);
         auto const before = m;
-        CHECK(pass_run::run(remove_unused_functions{}, m, false).matches == 1);
+        CHECK(pass_trial::run(remove_unused_functions{}, m, false).matches == 1);
         CHECK(names(m) == "yes no deep main");
         CHECK(m.hash().value() == before.hash().value());
     }
@@ -79,7 +79,7 @@ TEST_CASE("RemoveUnusedFunctions P5: functions that call only each other go") {
 TEST_CASE("RemoveUnusedFunctions N1: a module of one function stays, and the pass says so beforehand") {
     auto m = of({{"main", {}}});
     CHECK_FALSE(remove_unused_functions::may_apply(histogram_of(m)));
-    CHECK_FALSE(pass_run::run(remove_unused_functions{}, m).changed);
+    CHECK_FALSE(pass_trial::run(remove_unused_functions{}, m).changed);
 }
 
 TEST_CASE("RemoveUnusedFunctions N2: an entry that is no function is an error") {

@@ -1,5 +1,5 @@
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/models/bert.hpp>
 #include <gsub/models/mobilenet.hpp>
@@ -12,7 +12,7 @@
 namespace simplify_expr_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::simplify_expr;
 
 value_id reshaped(net& n, value_id x, ints const& to) {

@@ -1,4 +1,4 @@
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/models/bert.hpp>
 #include <gsub/models/resnet.hpp>
 #include <gsub/passes/simplify_fc_transpose.hpp>
@@ -6,7 +6,7 @@
 namespace simplify_fc_transpose_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::simplify_fc_transpose;
 
 value_id turned(net& n, value_id v, ints const& perm = {1, 0}) {

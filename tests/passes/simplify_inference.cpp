@@ -1,5 +1,5 @@
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/models/bert.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/resnet.hpp>
@@ -10,7 +10,7 @@
 namespace simplify_inference_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::simplify_inference;
 
 // Numbers in [0.5, 1.5).

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/to_a_normal_form.hpp>
@@ -11,9 +11,9 @@
 namespace a_normal_form_test {
 
 using namespace gsub;
-using pass_run::count;
-using pass_run::module_of;
-using pass_run::net;
+using pass_trial::count;
+using pass_trial::module_of;
+using pass_trial::net;
 using passes::to_a_normal_form;
 using passes::to_graph_normal_form;
 
@@ -43,8 +43,8 @@ any_graph sum_of_product(bool product_first) {
 
 TEST_CASE("ToANormalForm P1: x + y * z is five bindings in one order, whatever the order of construction") {
     auto first = module_of(sum_of_product(false)), second = module_of(sum_of_product(true));
-    CHECK(pass_run::run(to_a_normal_form{}, first).matches == 5);
-    pass_run::run(to_a_normal_form{}, second);
+    CHECK(pass_trial::run(to_a_normal_form{}, first).matches == 5);
+    pass_trial::run(to_a_normal_form{}, second);
     CHECK(to_text(first) == to_text(second));
     CHECK(count<ops::let>(first.find("main")->body) == 5);
     check_form(first.find("main")->body);
@@ -129,12 +129,12 @@ TEST_CASE("the let form computes the same, survives as text, and goes back to an
         for (auto n : g.order())
             if (n != g.results_node() && n.index % 3 == 0) g.set_name({n, 0}, message({"v", n.index}));
         auto m = module_of(g);
-        pass_run::run(to_a_normal_form{}, m, true, seed);
+        pass_trial::run(to_a_normal_form{}, m, true, seed);
         auto const& bound = m.find("main")->body;
         check_form(bound);
         CHECK(to_text(parse_graph(to_text(bound), g.operators()).value()) == to_text(bound));
         CHECK_FALSE(bound == g);
-        pass_run::run(to_graph_normal_form{}, m, true, seed);
+        pass_trial::run(to_graph_normal_form{}, m, true, seed);
         auto const& back = m.find("main")->body;
         CHECK(back == g);
         auto sorted = g;

@@ -1,13 +1,13 @@
 #include "catch.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/to_graph_normal_form.hpp>
 
 namespace graph_normal_form_test {
 
 using namespace gsub;
-using pass_run::count;
-using pass_run::net;
+using pass_trial::count;
+using pass_trial::net;
 using passes::to_graph_normal_form;
 
 TEST_CASE("ToGraphNormalForm P1: let x = 1; let y = x + x; let z = y + y; z + z is three additions") {

@@ -1,5 +1,5 @@
 #include "ir/random_graph.hpp"
-#include "passes/pass_run.hpp"
+#include "passes/pass_trial.hpp"
 #include <gsub/models/bert.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/resnet.hpp>
@@ -9,7 +9,7 @@
 namespace to_mixed_precision_test {
 
 using namespace gsub;
-using namespace pass_run;
+using namespace pass_trial;
 using passes::precision_class;
 using passes::to_mixed_precision;
 using passes::unlisted_op;

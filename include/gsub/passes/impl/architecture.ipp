@@ -75,7 +75,9 @@ private:
     using nodes = std::vector<node_id>;
 
     [[nodiscard]] network_role role_of(node_id n) const {
-        if (g_.is<ops::conv>(n)) return network_role::convolution;
+        if (g_.is<ops::conv>(n) || g_.is<ops::conv_integer>(n) || g_.is<ops::qlinear_conv>(n))
+            return network_role::convolution;
+        if (g_.is<ops::quantize>(n) || g_.is<ops::dequantize>(n)) return network_role::passing;
         if (g_.is<ops::softmax>(n)) return network_role::softmax;
         auto const sums = [&] {
             return variable_operands(n).size() > 1 ? network_role::addition : network_role::passing;

@@ -44,44 +44,50 @@ inline bool is_number(match const& m, value_id v) {
     return m.graph().is<ops::constant>(v.node) && m.graph().constant_data(v.node).elements() == 1;
 }
 
-inline constexpr auto gelu_numbers = condition("the numbers are those of gelu", [](match const& m) {
-    return is_number(m, m[c1], std::sqrt(2.0)) && is_number(m, m[c2], 1) && is_number(m, m[c3], 0.5);
-});
-// Both means are over the same axes, which stay.
-inline constexpr auto layer_norm_means =
-    condition("means are taken over the same axes and squares are squares", [](match const& m) {
-        auto const &a = m.template attributes<ops::reduce_mean>(label<"m">),
-                   &v = m.template attributes<ops::reduce_mean>(label<"v">);
-        return a.axes == v.axes && a.keepdims && v.keepdims && is_number(m, m[c1]) && is_number(m, m[c2], 2);
+// Members of a template: compiled where they are asked for.
+template <class = void>
+struct library {
+    static constexpr auto gelu_numbers = condition("the numbers are those of gelu", [](match const& m) {
+        return is_number(m, m[c1], std::sqrt(2.0)) && is_number(m, m[c2], 1) && is_number(m, m[c3], 0.5);
     });
-inline constexpr auto one_scale =
-    condition("the scale is one number", [](match const& m) { return is_number(m, m[c1]); });
+    // Both means are over the same axes, which stay.
+    static constexpr auto layer_norm_means =
+        condition("means are taken over the same axes and squares are squares", [](match const& m) {
+            auto const &a = m.template attributes<ops::reduce_mean>(label<"m">),
+                       &v = m.template attributes<ops::reduce_mean>(label<"v">);
+            return a.axes == v.axes && a.keepdims && v.keepdims && is_number(m, m[c1]) && is_number(m, m[c2], 2);
+        });
+    static constexpr auto one_scale =
+        condition("the scale is one number", [](match const& m) { return is_number(m, m[c1]); });
 
-inline constexpr auto convolved = conv[label<"c">](x, w, some_bias);
-inline constexpr auto centred = sub[label<"s">](x, op<ops::reduce_mean>[label<"m">](x));
+    static constexpr auto convolved = conv[label<"c">](x, w, some_bias);
+    static constexpr auto centred = sub[label<"s">](x, op<ops::reduce_mean>[label<"m">](x));
 
-inline constexpr auto attention = composite<"attention">(
-    mat_mul(op<ops::softmax>[label<"p">](add(div(mat_mul[label<"q">](x, y), c1), b)), z), where(one_scale));
-inline constexpr auto plain_attention = composite<"attention">(
-    mat_mul(op<ops::softmax>[label<"p">](div(mat_mul[label<"q">](x, y), c1)), z), where(one_scale));
-inline constexpr auto layer_norm = composite<"layer_norm">(
-    add(mul(div(centred, op<ops::sqrt>(add(op<ops::reduce_mean>[label<"v">](op<ops::pow>(centred, c2)), c1))), w), b),
-    where(layer_norm_means, constant(w, b)));
-inline constexpr auto gelu = composite<"gelu">(mul(mul(x, add(op<ops::erf>(div(x, c1)), c2)), c3), where(gelu_numbers));
-inline constexpr auto gelu_scaled_first =
-    composite<"gelu">(mul(mul(x, c3), add(op<ops::erf>(div(x, c1)), c2)), where(gelu_numbers));
-inline constexpr auto conv_bias_add_relu =
-    composite<"conv_bias_add_relu">(relu(add(add(convolved, b), y)), where(constant(b)));
-inline constexpr auto conv_bias_relu = composite<"conv_bias_relu">(relu(add(convolved, b)), where(constant(b)));
-inline constexpr auto conv_add_relu = composite<"conv_add_relu">(relu(add(convolved, y)));
-inline constexpr auto conv_relu = composite<"conv_relu">(relu(convolved));
-inline constexpr auto conv_clip = composite<"conv_clip">(clip(convolved, low, high));
-inline constexpr auto conv_bias = composite<"conv_bias">(add(convolved, b), where(constant(b)));
-inline constexpr auto mat_mul_add = composite<"matmul_add">(add(mat_mul(x, w), b), where(constant(w, b)));
+    static constexpr auto attention = composite<"attention">(
+        mat_mul(op<ops::softmax>[label<"p">](add(div(mat_mul[label<"q">](x, y), c1), b)), z), where(one_scale));
+    static constexpr auto plain_attention = composite<"attention">(
+        mat_mul(op<ops::softmax>[label<"p">](div(mat_mul[label<"q">](x, y), c1)), z), where(one_scale));
+    static constexpr auto layer_norm = composite<"layer_norm">(
+        add(mul(div(centred, op<ops::sqrt>(add(op<ops::reduce_mean>[label<"v">](op<ops::pow>(centred, c2)), c1))), w),
+            b),
+        where(layer_norm_means, constant(w, b)));
+    static constexpr auto gelu =
+        composite<"gelu">(mul(mul(x, add(op<ops::erf>(div(x, c1)), c2)), c3), where(gelu_numbers));
+    static constexpr auto gelu_scaled_first =
+        composite<"gelu">(mul(mul(x, c3), add(op<ops::erf>(div(x, c1)), c2)), where(gelu_numbers));
+    static constexpr auto conv_bias_add_relu =
+        composite<"conv_bias_add_relu">(relu(add(add(convolved, b), y)), where(constant(b)));
+    static constexpr auto conv_bias_relu = composite<"conv_bias_relu">(relu(add(convolved, b)), where(constant(b)));
+    static constexpr auto conv_add_relu = composite<"conv_add_relu">(relu(add(convolved, y)));
+    static constexpr auto conv_relu = composite<"conv_relu">(relu(convolved));
+    static constexpr auto conv_clip = composite<"conv_clip">(clip(convolved, low, high));
+    static constexpr auto conv_bias = composite<"conv_bias">(add(convolved, b), where(constant(b)));
+    static constexpr auto mat_mul_add = composite<"matmul_add">(add(mat_mul(x, w), b), where(constant(w, b)));
 
-inline constexpr auto table =
-    rule_list(attention, plain_attention, layer_norm, gelu, gelu_scaled_first, conv_bias_add_relu, conv_bias_relu,
-              conv_add_relu, conv_relu, conv_clip, conv_bias, mat_mul_add);
+    static constexpr auto table =
+        rule_list(attention, plain_attention, layer_norm, gelu, gelu_scaled_first, conv_bias_add_relu, conv_bias_relu,
+                  conv_add_relu, conv_relu, conv_clip, conv_bias, mat_mul_add);
+};
 
 } // namespace detail::composites
 
@@ -203,7 +209,7 @@ private:
 } // namespace detail
 
 GSUB_LAZY_BODY std::span<rule_program const> standard_composites() noexcept {
-    return detail::composites::table;
+    return detail::composites::library<>::table;
 }
 
 GSUB_LAZY_BODY result<pass_outcome> merge_composite::operator()(module& m, pass_context& cx) const {

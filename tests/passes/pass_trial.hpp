@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace pass_run {
+namespace pass_trial {
 
 using namespace gsub;
 
@@ -94,4 +94,4 @@ std::size_t count(any_graph const& g) {
     return histogram_of(g).count<Ops...>();
 }
 
-} // namespace pass_run
+} // namespace pass_trial
