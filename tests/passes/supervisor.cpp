@@ -43,7 +43,7 @@ struct doer {
             break;
         case deed::break_types: {
             auto const old = g.output(0);
-            type_id const wrong{tensor_type{dtype::i64, shape{7}}};
+            type_id const wrong{tensor_type{dtype::i64, {7}}};
             auto const n = g.append_node(row_of<ops::relu>(standard_ops{}), {}, 0, {&old, 1}, {&wrong, 1});
             std::vector<value_id> outputs{{n, 0}};
             g.set_outputs(outputs);
@@ -133,6 +133,7 @@ TEST_CASE("whatever goes wrong, the module is as before, and the error names the
 TEST_CASE("an ill-typed graph is told with function, node, what was found and what inference gives") {
     stage s;
     auto const text = s.run(exact_doer{deed::break_types}).error().message();
+    CAPTURE(text);
     for (auto part : {"pass doer left an ill-formed module", "main/Relu", "i64[7]", "f32[2,3]"})
         CHECK(text.find(part) != std::string::npos);
     stage unchecked{false, {.check = false}};
