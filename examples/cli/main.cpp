@@ -100,12 +100,17 @@ int main(int argc, char** argv) {
         ->type_name("LIST");
     optimize->add_flag("--verify", o.verify, "compare the result with the original; nothing is written if they differ");
     optimize->add_option("--dot", o.dot, "draw the result for Graphviz")->type_name("FILE");
-    optimize
-        ->add_option("--passes", o.passes,
-                     "run these passes instead of a search: names, lists (see `gsub passes`), or `auto`: by the class "
-                     "of the model")
-        ->type_name("LIST");
+    auto* passes_instead =
+        optimize
+            ->add_option("--passes", o.passes,
+                         "run these passes instead of a search: names, lists (see `gsub passes`), or `auto`: by the "
+                         "class of the model")
+            ->type_name("LIST");
+    for (auto const* of_search : {"--alpha", "--admit", "--plateau", "--cost", "--roofline", "--split-cost",
+                                  "--profile", "--backend", "--budget", "--time", "--rules"})
+        passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
+        ->needs(passes_instead)
         ->type_name("DIR");
 
     cli::run_request r;

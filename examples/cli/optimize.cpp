@@ -71,7 +71,6 @@ gsub::search::budget budget_of(optimize_request const& r) {
 
 answer optimize(optimize_request const& r, session const& s) {
     if (!r.passes.empty()) return run_passes(r, s);
-    if (!r.dump_passes.empty()) throw error{error_code::usage, "--dump-passes needs --passes"};
     auto const chosen = gsub::choose_rules(gsub::standard_rules(), r.rules).value();
     if (chosen.empty()) throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule"})};
     s.watch->on_progress({"load", 0, 0, r.model});

@@ -144,6 +144,7 @@ class Cli(unittest.TestCase):
         self.assertIn("fuse-ops", self.gsub("optimize", digits, "--passes", "FuseOp", exit=2).stderr)
         self.assertIn("must come before", self.gsub("optimize", digits, "--passes", "DefuseOps, FuseOps", exit=2).stderr)
         self.gsub("optimize", digits, "--dump-passes", "dump", exit=2)
+        self.assertIn("--alpha", self.gsub("optimize", digits, "--passes", "auto", "--alpha", "1.1", exit=2).stderr)
 
     def test_run_writes_outputs_in_order(self):
         self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))

@@ -18,8 +18,8 @@ struct separable_shape {
 
 struct separable_config {
     std::int64_t rows = 1;   ///< of a piece of work: `rows * width` pixels of all channels stay in scratch memory
-    conv2d_config depthwise; ///< tiles within a piece
-    conv2d_config pointwise; ///< tiles of the pixels of a piece, joined
+    conv2d_config depthwise; ///< `tile_oh`, `tile_ow` and `unroll_kh` within a piece
+    conv2d_config pointwise; ///< `tile_ow`, `tile_oc`, `unroll_ic` and `oc_inner` on the pixels of a piece, joined
 };
 
 /// Whether two convolutions are of the form that `separable_nest` computes.

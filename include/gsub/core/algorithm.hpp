@@ -1,5 +1,5 @@
-// Loops over whole ranges, written once. A use of std::all_of or of vector::insert instantiates ten functions and more
-// for its types, these one.
+// Loops over whole ranges, for headers that many programs compile: a use of std::all_of or of vector::insert
+// instantiates several functions for its types, these one.
 #pragma once
 
 namespace gsub {

@@ -15,8 +15,8 @@
 
 namespace gsub {
 
-/// Vector of trivially copyable `T` with room for `N` elements before it allocates. There are many of these: its own
-/// pointer and memcpy compile in half the time of std::unique_ptr and std::copy.
+/// Vector of trivially copyable `T` with room for `N` elements before it allocates. There are many of these, so that
+/// what compiles fastest is taken: a pointer of its own, memcpy and plain loops.
 template <class T, std::size_t N>
 class small_vector {
     static_assert(std::is_trivially_copyable_v<T>, "small_vector holds trivially copyable elements only");

@@ -35,9 +35,8 @@ struct pass_selection {
     [[nodiscard]] std::string text() const;
 };
 
-/// The passes of the row of its class that can change a module: those that are registered, and whose predicate on the
-/// operators does not say no, of the module as it is or as an earlier pass of the row may leave it. Nothing is run.
-/// *Complexity* that of `classify` and of a histogram.
+/// The passes of the row of its class that are registered. Nothing is run: a supervisor asks the predicate of each pass
+/// when its turn comes, since what an earlier one makes decides too. *Complexity* that of `classify`.
 GSUB_LAZY [[nodiscard]] pass_selection select_passes(pass_manager const& known, module const& m);
 
 /// How `search_passes` goes through sets and orders.

@@ -22,6 +22,12 @@ GSUB_LAZY bool is_flat(conv2d_shape const& s) {
 GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& set) {
     return (channels + set.lanes() - 1) / set.lanes();
 }
+// What is fused behind all sums.
+GSUB_LAZY loop::value bounded(loop::expression_builder& e, loop::value v, conv2d_shape const& s) {
+    if (s.low > -1e300) v = max(v, e.constant(s.low));
+    if (s.high < 1e300) v = min(v, e.constant(s.high));
+    return v;
+}
 // Depthwise kernels read much for what they compute. Two rows of pixels at once read the rows of the image that they
 // share once, if the taps of two rows fit the registers beside accumulators enough to hide the latency. More rows, or
 // two of a kernel that has more products for each read, bring nothing but text.
@@ -120,14 +126,11 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
     auto const weight =
         depthwise ? e.at(weights, {o, ky, kx, lane}) : e.at(weights, {out_block, i, ky, kx, inner, lane});
     // What fills up the last block of channels counts for nothing, whatever it is.
-    auto const filled_up = s.blocked_input && !depthwise && s.in_channels % l != 0;
-    auto const channel = filled_up ? loop::bound{i * l + inner, s.in_channels} : loop::bound{loop::affine{0}, 1};
+    loop::bound const channel{i * in_lanes + inner, s.in_channels};
     auto v =
         e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight, {{row, h}, {column, w}, channel});
     if (s.residual) v = v + e.at(residual, {n, out_block, y, x, lane});
-    if (s.low > -1e300) v = max(v, e.constant(s.low));
-    if (s.high < 1e300) v = min(v, e.constant(s.high));
-    loop::schedule plan{e.store(out, {n, out_block, y, x, lane}, v)};
+    loop::schedule plan{e.store(out, {n, out_block, y, x, lane}, detail::bounded(e, v, s))};
 
     auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
     auto const [oo, oi] = plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);

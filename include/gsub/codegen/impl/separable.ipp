@@ -2,6 +2,7 @@
 
 #include <gsub/codegen/register_tile.hpp>
 #include <gsub/codegen/separable.hpp>
+#include <gsub/core/message.hpp>
 #include <gsub/core/result.hpp>
 
 #include <algorithm>
@@ -59,11 +60,6 @@ private:
         plan.vectorize(plan.loop_of("lane"));
         return plan.finish();
     }
-    static loop::value clipped(loop::expression_builder& e, loop::value v, conv2d_shape const& s) {
-        if (s.low > -1e300) v = max(v, e.constant(s.low));
-        if (s.high < 1e300) v = min(v, e.constant(s.high));
-        return v;
-    }
 
     [[nodiscard]] loop::loop_nest depthwise() const {
         auto t = begin("depthwise");
@@ -78,7 +74,7 @@ private:
         auto const sum =
             t.e.sum(start, t.e.at(x_, {t.n, c, row, column, lane}) * t.e.at(depthwise_weights_, {c, kh, kw, lane}),
                     {{row, d_.in[0]}, {column, d_.in[1]}});
-        loop::schedule plan{t.e.store(hidden_, {c, oh * width_ + ow, lane}, clipped(t.e, sum, d_))};
+        loop::schedule plan{t.e.store(hidden_, {c, oh * width_ + ow, lane}, bounded(t.e, sum, d_))};
         auto const [yo, yi] = plan.split(plan.loop_of("oh"), c_.depthwise.tile_oh);
         auto const [xo, xi] = plan.split(plan.loop_of("ow"), c_.depthwise.tile_ow);
         auto const rows = plan.loop_of("kh"), taps = plan.loop_of("kw");
@@ -97,11 +93,10 @@ private:
         auto const of_all = t.piece * (c_.rows * width_) + pixel;
         if (height_ % c_.rows != 0) t.e.only({of_all, height_ * width_});
         auto const start = p_.bias ? t.e.at(bias_, {o, lane}) : t.e.constant(0);
-        auto const channel =
-            p_.in_channels % l_ ? loop::bound{i * l_ + inner, p_.in_channels} : loop::bound{loop::affine{0}, 1};
-        auto v = t.e.sum(start, t.e.at(hidden_, {i, pixel, inner}) * t.e.at(weights_, {o, i, inner, lane}), {channel});
+        auto v = t.e.sum(start, t.e.at(hidden_, {i, pixel, inner}) * t.e.at(weights_, {o, i, inner, lane}),
+                         {{i * l_ + inner, p_.in_channels}});
         if (p_.residual) v = v + t.e.at(residual_, {t.n, o, of_all, lane});
-        loop::schedule plan{t.e.store(y_, {t.n, o, of_all, lane}, clipped(t.e, v, p_))};
+        loop::schedule plan{t.e.store(y_, {t.n, o, of_all, lane}, bounded(t.e, v, p_))};
         auto const [oo, oi] = plan.split(plan.loop_of("oc"), c_.pointwise.tile_oc);
         auto const [xo, xi] = plan.split(plan.loop_of("pixel"), c_.pointwise.tile_ow);
         auto const [io, iu] = plan.split(plan.loop_of("ici"), c_.pointwise.unroll_ic);

@@ -91,7 +91,7 @@ GSUB_LAZY winograd_terms weights_of(std::int32_t m, winograd_terms const& u, loo
     }
     winograd_terms out;
     auto power = 1.0;
-    auto above = signs + e.constant(9841); // digits 0, 1, 2
+    auto above = signs + e.constant(9841); // (3^9 - 1) / 2: digits 0, 1, 2
     for (auto const& c : columns)
         for (auto const& w : row([&](std::size_t p) { return c[std::min<std::size_t>(p, 3)]; })) {
             power *= 3;
@@ -251,9 +251,7 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
                               loop::affine const& lane_of) {
         if (s.bias) pixel = pixel + e.at(bias, {o, lane_of});
         if (s.residual) pixel = pixel + e.at(residual, {n, o, py, px, lane_of}, {{py, s.out(0)}, {px, s.out(1)}});
-        if (s.low > -1e300) pixel = max(pixel, e.constant(s.low));
-        if (s.high < 1e300) pixel = min(pixel, e.constant(s.high));
-        return pixel;
+        return detail::bounded(e, pixel, s);
     };
     for (std::int64_t k = 0; k < m * m; ++k) {
         auto& pixel = pixels[static_cast<std::size_t>(k)];

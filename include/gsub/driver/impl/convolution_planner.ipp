@@ -6,8 +6,10 @@
 #include <gsub/codegen/winograd.hpp>
 #include <gsub/driver/impl/chain_planner.ipp>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace gsub::detail {
@@ -165,17 +167,16 @@ protected:
         c.s.residual = c.after.residual.valid();
         c.s.low = c.after.low, c.s.high = c.after.high;
     }
-    // Whether Winograd kernels may have the weights: finite ones, and scaled too.
+    // Whether Winograd kernels may have the weights: finite ones, and whatever scales them.
     static bool transforms(planned_conv const& c) {
         auto const weights = c.weights.template data<float>();
-        if (!codegen::winograd_holds(weights)) return false;
-        auto const per_channel = c.scale.empty() ? 0 : weights.size() / c.scale.size();
-        for (std::size_t i = 0; i < c.scale.size(); ++i) {
-            std::vector<float> scaled;
-            for (auto const w : weights.subspan(i * per_channel, per_channel)) scaled.push_back(w * c.scale[i]);
-            if (!codegen::winograd_holds(scaled)) return false;
-        }
-        return true;
+        auto const greatest = [](std::span<float const> of) {
+            float most = 0;
+            for (auto const x : of) most = std::max(most, std::abs(x));
+            return most;
+        };
+        float const scaled[] = {c.scale.empty() ? 0 : greatest(weights) * greatest(c.scale)};
+        return codegen::winograd_holds(weights) && codegen::winograd_holds(c.scale) && codegen::winograd_holds(scaled);
     }
     std::size_t add_conv(planned_conv c) {
         settle(c);
@@ -206,8 +207,7 @@ protected:
         auto second = g_.operand(*next, 0) == hidden ? read_conv(*next) : std::nullopt;
         if (!second) return false;
         settle(*second);
-        codegen::separable_shape both{c.s, second->s};
-        if (g_.is<ops::batch_norm>(c.nodes.front())) both.depthwise.in = both.pointwise.in; // it may be any image
+        codegen::separable_shape const both{c.s, second->s};
         auto const config = codegen::choose_separable(both, set_);
         if (!config) return false;
         release(g_.operand(*next, 1));

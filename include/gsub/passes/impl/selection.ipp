@@ -175,15 +175,9 @@ GSUB_LAZY_BODY pass_selection select_passes(pass_manager const& known, module co
     auto const rows = class_table();
     auto const row =
         std::find_if(rows.begin(), rows.end(), [&](class_passes const& r) { return r.kind == out.of.kind; });
-    auto may_change = false; // an earlier pass of the list may have made what a later one looks for
     detail::for_each_listed(row->passes, [&](std::string_view name) {
         auto const found = known.find(name);
         if (!found) return out.left_out.push_back(message({name, ": not registered"}));
-        auto const& info = found->info();
-        if (info.may_apply && !info.may_apply(histogram_of(m, info)) &&
-            !(may_change && found->name() == "fold-constant"))
-            return out.left_out.push_back(message({name, ": no operator that it could change"}));
-        may_change = true;
         out.passes.push_back(*found);
     });
     return out;
