@@ -1,4 +1,6 @@
-// Everything of gsub but JSON (gsub/io/json.hpp, gsub/report/json.hpp).
+// From a model to a cheaper graph and to a program that runs it, with all that rules, operators, costs and kernels of
+// one's own need. Not here: passes put together by hand (gsub/passes.hpp, gsub/driver/passes.hpp,
+// gsub/driver/bisect.hpp) and JSON (gsub/io/json.hpp, gsub/report/json.hpp).
 #pragma once
 
 #include <gsub/codegen.hpp>
@@ -10,7 +12,6 @@
 #include <gsub/ir.hpp>
 #include <gsub/loop.hpp>
 #include <gsub/models.hpp>
-#include <gsub/passes.hpp>
 #include <gsub/report.hpp>
 #include <gsub/rewrite.hpp>
 #include <gsub/runtime.hpp>

@@ -1,7 +1,9 @@
 // Calls the engines marked GSUB_LAZY. Elsewhere tests link gsub::compiled, where they are ordinary functions.
 #include <gsub/driver/compile.hpp>
 #include <gsub/driver/measured_kernels.hpp>
+#include <gsub/driver/passes.hpp>
 #include <gsub/gsub.hpp>
+#include <gsub/passes.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -35,6 +37,8 @@ int main() {
     check(near(evaluate_graph(graph{m.inlined().value()}, inputs).value()), "fused, computed");
     check(passes::defuse_ops{}(m, context).has_value(), "unfused");
     check(near(evaluate_graph(graph{m.inlined().value()}, inputs).value()), "unfused, computed");
+    check(run_passes(m, passes::standard_passes(), "auto", context).has_value(), "passes by class");
+    check(near(evaluate_graph(graph{m.inlined().value()}, inputs).value()), "passes by class, computed");
 
     auto const folder = std::filesystem::temp_directory_path() / "gsub_header_only";
     check(
