@@ -1,5 +1,6 @@
 // gsub passes, gsub bisect, and gsub optimize --passes: the passes by name.
 #include "commands.hpp"
+#include "pass_examples.hpp"
 #include <gsub/core/message.hpp>
 #include <gsub/driver/bisect.hpp>
 #include <gsub/driver/passes.hpp>
@@ -20,6 +21,12 @@ using gsub::message;
 std::string joined(std::span<std::string_view const> names) {
     std::string out;
     for (auto name : names) out += message({out.empty() ? "" : ", ", name});
+    return out;
+}
+
+std::string quoted(std::vector<std::string> const& lines) {
+    std::string out;
+    for (auto const& line : lines) out += message({out.empty() ? "`" : "<br>`", line, "`"});
     return out;
 }
 
@@ -56,8 +63,21 @@ std::string skips_of(gsub::pass_outcome const& o) {
 
 } // namespace
 
+// The section of docs/passes.md.
+std::string page(gsub::pass_manager const& known) {
+    gsub::report::table t{{"pass", "what it does", "level", "classes", "required", "exactness", "before", "after"}};
+    for (auto const& p : known.passes()) {
+        auto const& info = p.info();
+        auto const shown = example_of(known, p);
+        t.add({message({"`", info.name, "`"}), std::string{info.effect}, message({info.level}), joined(info.classes),
+               joined(info.required), std::string{to_string(info.exact)}, quoted(shown.before), quoted(shown.after)});
+    }
+    return t.markdown();
+}
+
 answer passes(passes_request const& r, session const&) {
     auto const known = gsub::passes::standard_passes();
+    if (r.markdown) return {.text = page(known)};
     gsub::report::table t{{"pass", "level", "classes", "required", "exactness", "effect"}};
     answer a;
     a.data["passes"] = gsub::io::json::array();
@@ -81,7 +101,7 @@ answer passes(passes_request const& r, session const&) {
         lists.add({l.name, l.sentence, l.passes});
         a.data["lists"].push_back({{"list", l.name}, {"what", l.sentence}, {"passes", l.passes}});
     }
-    a.text = r.markdown ? t.markdown() : message({t.text(), "\n", lists.text()});
+    a.text = message({t.text(), "\n", lists.text()});
     return a;
 }
 
