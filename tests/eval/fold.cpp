@@ -133,6 +133,31 @@ TEST_CASE("a fill that is read as it is stays, one that is computed with is fold
     CHECK(same(from_shape, f32({2}, {3, 3})));
 }
 
+TEST_CASE("numbers stored in few bits stay so, unless asked for, and what they are computed from is folded") {
+    auto const bytes = tensor::from<std::int8_t>(ints{3}, std::vector<std::int8_t>{-2, 0, 4});
+    auto const stored = [&](bool turned_sign, bool squared) {
+        return with_weight([&](graph_builder& b) {
+            auto q = b.constant(bytes);
+            if (turned_sign) q = b.add<ops::neg>(q);
+            auto const x = b.add<ops::dequantize>(q, b.constant(tensor::scalar(0.5f)));
+            return squared ? b.add<ops::mul>(x, x) : x;
+        });
+    };
+    auto lone = stored(false, false);
+    auto const before = lone.hash();
+    REQUIRE(fold_constants(lone));
+    CHECK(lone.hash() == before);
+    REQUIRE(fold_constants(lone, {.dequantize = true}));
+    CHECK(all_folded(lone));
+
+    auto computed = stored(true, false);
+    REQUIRE(fold_constants(computed));
+    auto const weight = computed.operand(computed.output(0).node, 1).node;
+    REQUIRE(computed.is<ops::dequantize>(weight));
+    CHECK(computed.is<ops::constant>(computed.operand(weight, 0).node));
+    CHECK(same(folded_weight(stored(false, true)), f32({3}, {1, 0, 4})));
+}
+
 TEST_CASE("a constant that two parts read is computed once and shared, one that only constants read goes") {
     graph g;
     graph_builder b{g};

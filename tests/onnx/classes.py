@@ -3,7 +3,6 @@
 Builders of the library, exports of PyTorch, light models of the `onnx` wheel; each as it is, with other names, and as
 ONNX Runtime writes it after its own optimization, where that keeps it small.
 """
-import importlib.util
 import json
 import pathlib
 import shutil
@@ -12,6 +11,7 @@ import sys
 import onnx
 import onnxruntime
 
+from networks import filler
 from support import Gsub
 
 LEVELS = {
@@ -97,12 +97,9 @@ def main(program, scratch, data=""):
             forms(light / f"light_{name}.onnx", f"light {name}", name, expected)
         exports = pathlib.Path(data, "exports") if data else None
         if exports and exports.is_dir():
-            spec = importlib.util.spec_from_file_location("fill", exports / "fill.py")
-            fill = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(fill)
+            fill = filler(data)
             for name, expected in EXPORTS.items():
-                model = onnx.load(exports / f"{name}.onnx")
-                fill.fill(model, 1)
+                model = fill(onnx.load(exports / f"{name}.onnx"))
                 path = scratch / "export.onnx"
                 onnx.save(model, path)
                 forms(path, f"export {name}", name, expected)

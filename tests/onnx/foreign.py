@@ -3,32 +3,27 @@
 `gsub run` must refuse it and name every such operator at once; `gsub optimize` must keep those nodes, say so, and give a
 model that ONNX Runtime finds equal.
 """
-import importlib.util
 import pathlib
 import shutil
 import sys
 
 import onnx
 
-from support import TOLERANCE, Gsub, check, distance, random_inputs, session, skip
+from networks import open_model
+from support import TOLERANCE, Gsub, check, distance, random_inputs, session
 
 FOREIGN = ("Softplus", "Selu", "Softsign")  # operators that gsub lacks
 
 
 def main(program, name, scratch, data=""):
-    if not data or not pathlib.Path(data, "exports").is_dir():
-        skip("GSUB_TEST_DATA names no folder with exports")
+    model, fill = open_model(f"exports/{name}", data)
     gsub = Gsub(program)
     scratch = pathlib.Path(scratch)
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     failures = []
     try:
-        spec = importlib.util.spec_from_file_location("fill", pathlib.Path(data, "exports", "fill.py"))
-        fill = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(fill)
-        model = onnx.load(pathlib.Path(data, "exports", f"{name}.onnx"))
-        fill.fill(model, 1)
+        fill(model)
         for n, op in zip([n for n in model.graph.node if n.op_type == "Relu"], FOREIGN):
             n.op_type = op
         original, optimized = scratch / "original.onnx", scratch / "optimized.onnx"

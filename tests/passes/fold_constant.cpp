@@ -158,6 +158,17 @@ TEST_CASE("FoldConstant N1: tensors made out of attributes stay, and so does wha
     CHECK(count<ops::expand>(g) == 0);
 }
 
+TEST_CASE("FoldConstant: weights that are stored in few bits stay so, but not where they are computed with") {
+    net n;
+    auto const q = n.weight({8}, 1, dtype::i8);
+    auto const w = n.b.add<ops::dequantize>(q, n.number(0.5f));
+    auto const x = n.input({8});
+    CHECK(n.untouched(fold_constant{}, {n.op<ops::mul>(x, w)}));
+    CHECK(n.outcome.skips("stored in few bits") == 1);
+    auto const g = n.after(fold_constant{}, {n.op<ops::mul>(x, n.op<ops::exp>(w))});
+    CHECK(count<ops::dequantize, ops::exp>(g) == 0);
+}
+
 TEST_CASE("FoldConstant: what a large value is made of is folded, and what is computed from it and smaller") {
     net n;
     auto const sum = n.op<ops::exp>(n.number(3));

@@ -14,11 +14,13 @@ namespace gsub {
 /// Limits of folding.
 struct fold_options {
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of all folded constants together
+    bool dequantize = false; ///< also numbers that are stored in few bits; false: what makes them floating ones stays
     executor* threads = nullptr;
 };
 
 /// Replaces every constant value that the rest of the graph reads by a constant of the pool. Computed in double,
-/// rounded once to its declared type. A lone `fill` stays as it is: it is shorter than its elements. *Errors*
+/// rounded once to its declared type. A lone `fill` stays as it is: it is shorter than its elements. So does a lone
+/// `dequantize`, unless asked for: beside being shorter, it tells engines where integers may be computed with. *Errors*
 /// `unsupported` where the constants would exceed the limit or contain an operator without a meaning; the graph is then
 /// unchanged. *Complexity* that of the arithmetic.
 result<void> fold_constants(any_graph& g, std::span<eval_row const> table, fold_options const& options = {});

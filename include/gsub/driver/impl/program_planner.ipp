@@ -69,6 +69,7 @@ private:
         if (!open.empty()) throw error{std::move(open)};
         fold_options folding;
         folding.max_weight_bytes = options_.max_weight_bytes;
+        folding.dequantize = true;
         folding.threads = options_.threads;
         fold_constants(g_, meaning_, folding).value();
     }

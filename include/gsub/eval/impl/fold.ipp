@@ -45,14 +45,16 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, std::span<eval_row const> 
     // user's.
     std::vector<value_id> frontier;
     std::uint64_t total = 0;
+    auto const stays = [&](node_id n) { return !options.dequantize && g.is<ops::dequantize>(n); };
     for (auto n : g.order()) {
         auto const stored_anew = g.is<ops::layout_transform>(n) && g.is<ops::constant>(g.operand(n, 0).node);
-        if (!g.constant(n) || g.is<ops::constant>(n) || stored_anew || (g.is<ops::fill>(n) && g.operand_count(n) == 0))
+        if (!g.constant(n) || g.is<ops::constant>(n) || stored_anew || stays(n) ||
+            (g.is<ops::fill>(n) && g.operand_count(n) == 0))
             continue;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
             value_id const v{n, port};
             bool read = false;
-            g.for_each_use(v, [&](use u) { read |= !g.constant(u.user); });
+            g.for_each_use(v, [&](use u) { read |= !g.constant(u.user) || stays(u.user); });
             if (!read) continue;
             frontier.push_back(v);
             if (auto const count = g.type(v).elements())

@@ -288,7 +288,9 @@ private:
         if (row.since == 0)
             throw error{problem{error_code::unsupported, g_.display_name(n), std::string{g_.op(n).name},
                                 "this operator has no form in ONNX files",
-                                g_.constant(n) ? "fold constants before saving" : ""}};
+                                g_.is<ops::let>(n) ? "run to-graph-normal-form before saving"
+                                : g_.constant(n)   ? "fold constants before saving"
+                                                   : ""}};
         onnx_export_context cx{g_,
                                n,
                                opset_,

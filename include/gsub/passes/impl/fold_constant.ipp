@@ -96,8 +96,10 @@ private:
             auto const creates = g_.op(n).category == op_category::source && g_.operand_count(n) == 0;
             auto const stored_anew = g_.is<ops::layout_transform>(n) && g_.is<ops::constant>(g_.operand(n, 0).node);
             auto const grows = elements > max_created_ && elements / 16 > most;
-            kinds_[n.index] = creates || stored_anew || grows ? kind::kept : kind::folded;
+            auto const few_bits = g_.is<ops::dequantize>(n);
+            kinds_[n.index] = creates || stored_anew || grows || few_bits ? kind::kept : kind::folded;
             if (grows && !creates && g_.used(n)) outcome_.skip("large and made out of little");
+            if (few_bits && g_.used(n)) outcome_.skip("stored in few bits");
         }
     }
 

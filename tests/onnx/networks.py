@@ -1,0 +1,91 @@
+"""Models that others wrote, with seeded weights."""
+import importlib.util
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from support import skip
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def fill_light(model, seed=1):
+    """Seeded weights in place of the constant ones, scaled so that activations stay alive."""
+    rng = np.random.default_rng(seed)
+    graph = model.graph
+    shapes = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    readers = {}
+    for n in graph.node:
+        for slot, name in enumerate(n.input):
+            readers.setdefault(name, []).append((n, slot))
+    summed = {name for n in graph.node if n.op_type in ("Sum", "Add") for name in n.input}
+
+    def values(name, shape):
+        node, slot = readers[name][0]
+        while node.op_type == "Unsqueeze":
+            node, slot = readers[node.output[0]][0]
+        if node.op_type == "BatchNormalization":
+            small = node.output[0] in summed and node.output[0] not in readers_of_scales
+            low, high = (0.2, 0.6) if slot == 1 and small else (0.5, 1.5)
+            return rng.uniform(low, high, shape) if slot in (1, 4) else rng.normal(0, 0.1, shape)
+        if node.op_type == "Conv":
+            if slot != 1:
+                return rng.normal(0, 0.05, shape)
+            # Filters of mean zero: behind a ReLU all activations are positive, and their common part would drown the rest.
+            weights = rng.normal(0, np.sqrt(2.0 / np.prod(shape[1:])), shape)
+            return weights - weights.mean(axis=(1, 2, 3), keepdims=True) if np.prod(shape[1:]) > 1 else weights
+        if node.op_type == "Gemm":
+            return rng.normal(0, 1.0 / np.sqrt(shape[-1]), shape) if slot == 1 else rng.normal(0, 0.05, shape)
+        if node.op_type == "Mul":
+            return rng.uniform(0.5, 1.5, shape)
+        return rng.normal(0, 0.1, shape)
+
+    readers_of_scales = {name for n in graph.node if n.op_type == "Mul" for name in n.input}
+    kept = []
+    for n in graph.node:
+        if n.op_type != "ConstantOfShape":
+            kept.append(n)
+            continue
+        shape = [int(d) for d in shapes[n.input[0]]]
+        graph.initializer.append(numpy_helper.from_array(np.asarray(values(n.output[0], shape), np.float32), n.output[0]))
+    used = {name for n in kept for name in n.input}
+    weights = [t for t in graph.initializer if t.name in used]
+    known = {t.name for t in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in known]
+    del graph.node[:], graph.initializer[:], graph.input[:]
+    graph.node.extend(kept)
+    graph.initializer.extend(weights)
+    graph.input.extend(inputs)
+    return model
+
+
+def with_logits(model):
+    """The input of the last Softmax as an output too: probabilities hide differences."""
+    for n in model.graph.node:
+        if n.op_type == "Softmax":
+            model.graph.output.append(onnx.helper.make_tensor_value_info(n.input[0], onnx.TensorProto.FLOAT, None))
+    return model
+
+
+def filler(data):
+    """What gives the exports weights; skips where the folder has none."""
+    if not data or not pathlib.Path(data, "exports").is_dir():
+        skip("GSUB_TEST_DATA names no folder with exports")
+    spec = importlib.util.spec_from_file_location("fill", pathlib.Path(data, "exports", "fill.py"))
+    fill = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fill)
+    return lambda model: fill.fill(model, 1) or model
+
+
+def open_model(name, data):
+    """The model `digits`, `light/NAME` (of the onnx package) or `exports/NAME` (below `data`), and what gives it weights."""
+    kind, _, stem = name.partition("/")
+    if kind == "digits":
+        return onnx.load(ROOT / "examples/digits/digits.onnx"), lambda m: m
+    if kind == "light":
+        light = pathlib.Path(onnx.__file__).parent / f"backend/test/data/light/light_{stem}.onnx"
+        return with_logits(onnx.load(light)), fill_light
+    fill = filler(data)
+    return onnx.load(pathlib.Path(data, "exports", f"{stem}.onnx")), fill

@@ -1,0 +1,73 @@
+"""A model after each pass of the library, as a file: passes.py GSUB MODEL SCRATCH [DATA]; MODEL as in models.py.
+
+A file that is written must pass onnx's checker, and compute in ONNX Runtime what the original does, as exactly as the
+pass says that it keeps numbers (quantized models node by node, as models.py says). Where there is no file, gsub must say
+which operator has no form in files.
+"""
+import json
+import pathlib
+import shutil
+import sys
+
+import onnx
+
+from networks import open_model
+from support import TOLERANCE, Gsub, check, distance, random_inputs, session
+
+PRECISION = 0.05  # bound of passes that change precision
+WITH_ARGUMENTS = ["convert-layout(NCHW8c)", "annotate-target(dsp: Conv MatMul)",
+                  "annotate-target(dsp: Conv MatMul), merge-compiler-regions, partition-graph",
+                  "to-a-normal-form, to-graph-normal-form", "fuse-ops, defuse-ops"]
+INTERNAL = {"to-a-normal-form", *WITH_ARGUMENTS[:2]}  # what has no form in files where it changes anything
+RANDOM = {"PO-2", "PO-3"}  # lists with passes that change precision
+
+
+def main(program, name, scratch, data=""):
+    gsub = Gsub(program)
+    scratch = pathlib.Path(scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    failures, seen = [], {}
+    try:
+        original, other, report = scratch / "original.onnx", scratch / "other.onnx", scratch / "report.json"
+        gsub.must("--json", report, "passes")
+        known = json.loads(report.read_text())
+        model, fill = open_model(name, data)
+        onnx.save(fill(model), original)
+        quantized = any(n.op_type == "QuantizeLinear" for n in model.graph.node)
+        of = session(original, quantized)
+        outputs = [o.name for o in of.get_outputs()]
+        inputs = random_inputs(of, 1)
+        expected = of.run(outputs, inputs)
+        lists = {p["pass"]: PRECISION if p["exactness"] == "precision-changing" else TOLERANCE for p in known["passes"]}
+        lists |= dict.fromkeys(WITH_ARGUMENTS, TOLERANCE)
+        lists |= {l["list"]: PRECISION if l["list"] in RANDOM else TOLERANCE for l in known["lists"]} | {"auto": TOLERANCE}
+        for passes, bound in lists.items():
+            other.unlink(missing_ok=True)
+            done = gsub.call("optimize", original, "-o", other, "--passes", passes)
+            if done.returncode == 3:
+                told = done.stderr.decode().strip().splitlines()[-1]
+                print(f"{passes:32} refused: {told}")
+                if passes not in INTERNAL or "has no form in ONNX files" not in told or other.exists():
+                    failures.append(f"{passes}: {told}")
+                continue
+            if done.returncode != 0:
+                failures.append(f"{passes}: exit {done.returncode}: {done.stderr.decode()}")
+                continue
+            bytes_of = other.read_bytes()
+            if (same := seen.setdefault(hash(bytes_of), passes)) != passes:
+                print(f"{passes:32} the same file as {same}")
+                continue
+            check(other)
+            far = max(map(distance, session(other, quantized).run(outputs, inputs), expected))
+            print(f"{passes:32} within {far:.2e} of the original in ONNX Runtime")
+            if not far <= bound:
+                failures.append(f"{passes}: differs by {far:.3g}")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    for f in failures:
+        print("FAILED:", f)
+    return 1 if failures else 0
+
+
+sys.exit(main(*sys.argv[1:]))
