@@ -14,6 +14,7 @@
 #include <gsub/passes/selection.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -143,9 +144,14 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
     for (int round = 0; round < s.rounds; ++round)
         for (auto& v : variants) {
             if (!v.built) continue;
-            for (int i = 0; i < s.warmup; ++i) run(v);
+            auto const first = bench::seconds_of([&] { run(v); });
+            auto const at_most = [&](int wanted, double seconds) { // what runs on the reference runtime takes long
+                return std::clamp(static_cast<int>(seconds / first), 1, wanted);
+            };
+            for (int i = 1, warmup = at_most(s.warmup, 2); i < warmup; ++i) run(v);
             std::vector<double> times;
-            for (int i = 0; i < s.runs; ++i) times.push_back(bench::seconds_of([&] { run(v); }));
+            for (int i = 0, runs = at_most(s.runs, 20); i < runs; ++i)
+                times.push_back(bench::seconds_of([&] { run(v); }));
             v.latency.values.push_back(mean_of(times));
         }
     auto const find = [&](std::string_view list) -> variant const* {

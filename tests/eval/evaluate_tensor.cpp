@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace evaluate_tensor_test {
@@ -130,6 +131,24 @@ TEST_CASE("a transposition moves each element to its permuted place, and its inv
             return from;
         }));
     }
+}
+
+TEST_CASE("a transposition of many rows and columns moves each element, of every size") {
+    for (auto const& sizes : {ints{70, 45}, ints{2, 33, 64}, ints{65, 3, 40}, ints{1, 70, 1, 37}, ints{35, 0, 40}})
+        for (auto const element : {dtype::i8, dtype::f16, dtype::f32, dtype::f64}) {
+            auto x = tensor::uninitialized(element, sizes);
+            fill_random(x, random_stream{1});
+            ints perm(sizes.size());
+            std::iota(perm.begin(), perm.end(), 0);
+            do {
+                auto const y = one<ops::transpose>({.perm = perm}, {x});
+                CHECK(moved(y, x, [&](std::span<std::int64_t const> at) {
+                    ints from(perm.size(), 0);
+                    for (std::size_t k = 0; k < perm.size(); ++k) from[static_cast<std::size_t>(perm[k])] = at[k];
+                    return from;
+                }));
+            } while (std::next_permutation(perm.begin(), perm.end()));
+        }
 }
 
 TEST_CASE("a slice takes every step-th element between its bounds, forwards and backwards") {

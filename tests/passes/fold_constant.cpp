@@ -181,6 +181,19 @@ TEST_CASE("FoldConstant: what a large value is made of is folded, and what is co
 }
 
 // N2: no operator of the library is random or has a state; those of a file that may be are opaque.
+TEST_CASE("FoldConstant: values of more elements than asked for stay, what is smaller is folded behind them too") {
+    net n;
+    auto const turned = n.b.add<ops::transpose>({.perm = {1, 0}}, {n.weight({64, 32})});
+    auto const x = n.input({4, 32});
+    auto const largest = n.b.add<ops::reduce_max>({}, {turned});
+    auto const y = n.op<ops::mul>(n.op<ops::mat_mul>(x, turned), largest);
+    auto const g = n.after(fold_constant::from_text("100").value(), {y});
+    CHECK(count<ops::transpose>(g) == 1);
+    CHECK(count<ops::reduce_max>(g) == 0);
+    CHECK(n.outcome.skips("larger than asked for") == 1);
+    for (auto const* wrong : {"", "many", "12 ", "-1"}) CHECK_FALSE(fold_constant::from_text(wrong));
+}
+
 TEST_CASE("FoldConstant N2: opaque nodes on constants stay") {
     net n;
     auto const c = n.weight({4});

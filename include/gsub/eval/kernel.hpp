@@ -106,4 +106,22 @@ private:
     small_vector<std::int64_t, 6> dims_, at_;
 };
 
+namespace detail {
+
+/// to[j][i] = from[i][j] for a matrix of `rows` x `columns`, whose rows are `from_step` elements apart and those of the
+/// result `to_step`, in squares that stay in the first-level cache.
+template <class T>
+void transpose_matrix(T const* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows,
+                      std::int64_t columns) {
+    constexpr std::int64_t square = 32;
+    for (std::int64_t j0 = 0; j0 < columns; j0 += square)
+        for (std::int64_t i0 = 0; i0 < rows; i0 += square) {
+            auto const i1 = i0 + square < rows ? i0 + square : rows, j1 = j0 + square < columns ? j0 + square : columns;
+            for (auto j = j0; j < j1; ++j)
+                for (auto i = i0; i < i1; ++i) to[j * to_step + i] = from[i * from_step + j];
+        }
+}
+
+} // namespace detail
+
 } // namespace gsub

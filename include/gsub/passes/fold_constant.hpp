@@ -23,6 +23,8 @@ namespace gsub::passes {
 struct fold_constant {
     /// A value with more elements stays where it has more than 16 times those of any constant that it is made of.
     std::uint64_t max_created = 1024;
+    /// A value with more elements stays: weights that are only moved may be left to those who store them for kernels.
+    std::uint64_t max_elements = static_cast<std::uint64_t>(-1);
 
     static constexpr std::string_view name = "fold-constant";
     static constexpr std::string_view effect = "computes what depends on constants alone";
@@ -32,6 +34,8 @@ struct fold_constant {
     static bool may_apply(op_histogram const& counts) {
         return counts.weights > 0 || counts.any_of<ops::shape, ops::if_else>();
     }
+    /// `max_elements`. *Errors* `usage` where the text is no number.
+    GSUB_LAZY static result<fold_constant> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 

@@ -31,6 +31,8 @@ public:
 
     [[nodiscard]] pass_info const& info() const noexcept { return info_; }
     [[nodiscard]] std::string_view name() const noexcept { return info_.name; }
+    /// As lists name it: its name, with the arguments in parentheses that it was made with.
+    [[nodiscard]] std::string text() const { return std::string{info_.name} + arguments_; }
     /// As `run_pass` does.
     result<pass_outcome> operator()(module& m, pass_context& cx) const { return run_(object_.get(), info_, m, cx); }
     /// The pass made from a text, by `static result<P> P::from_text(std::string_view)`; under this one's name.
@@ -57,6 +59,7 @@ private:
     pass_info info_;
     std::shared_ptr<void const> object_;
     std::shared_ptr<std::string const> name_;
+    std::string arguments_; // with their parentheses
     result<pass_outcome> (*run_)(void const*, pass_info const&, module&, pass_context&);
     result<any_pass> (*parse_)(std::string_view) = nullptr;
 };

@@ -18,12 +18,12 @@ namespace gsub {
 /// Passes that are run on networks of a class, in an order that breaks no rule.
 struct class_passes {
     architecture kind;
-    std::string_view passes; ///< canonical names, separated by commas
+    std::string_view passes; ///< as lists name them, by canonical names
 };
 /// One row a class, `other` included. The rows follow the literature's classes (`pass_info::classes`) with these
 /// departures: what every import needs is in each row (constants folded, shapes made static, equal values merged);
 /// passes that change what is computed, or its precision, are in none, nor are those without arguments of use here;
-/// BERT has the passes that join products, which its three products a layer ask for.
+/// of BERT's constants the small ones alone are folded.
 [[nodiscard]] std::span<class_passes const> class_table() noexcept;
 
 /// A choice of passes for a module.

@@ -63,10 +63,43 @@ protected:
         return e;
     }
 
-    // What a normalisation by constants does to each channel: a factor, and what is added.
+    // What a normalisation or arithmetic with constants does to each channel: a factor, and what is added.
     struct channel_lines {
         std::vector<float> scale, shift;
     };
+    // The elements of a constant that is one number a channel, or one for all.
+    std::optional<std::vector<float>> by_channel(value_id v, std::int64_t channels) const {
+        auto const c = constant_of(v);
+        if (!c || c->element() != dtype::f32 || c->dims().size() > 4) return std::nullopt;
+        auto const behind = [&](std::size_t i) {
+            return i < c->dims().size() ? c->dims()[c->dims().size() - 1 - i] : 1;
+        };
+        if (behind(0) != 1 || behind(1) != 1 || behind(3) != 1) return std::nullopt;
+        auto const values = c->template data<float>();
+        std::vector<float> out(static_cast<std::size_t>(channels));
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = values[values.size() == 1 ? 0 : i];
+        return out;
+    }
+    // Of a node that reads `before`, of that many channels.
+    std::optional<channel_lines> lines_behind(node_id n, value_id before, std::int64_t channels) const {
+        auto const finite = [](std::optional<channel_lines> l) {
+            auto const all = [](std::vector<float> const& v) {
+                return std::all_of(v.begin(), v.end(), [](float x) { return std::isfinite(x); });
+            };
+            return l && all(l->scale) && all(l->shift) ? std::move(l) : std::nullopt;
+        };
+        if (g_.is<ops::batch_norm>(n)) return g_.operand(n, 0) == before ? finite(lines_of(n)) : std::nullopt;
+        auto const sum = g_.is<ops::add>(n), difference = g_.is<ops::sub>(n), product = g_.is<ops::mul>(n);
+        if ((!sum && !difference && !product) || g_.type({n, 0}) != g_.type(before)) return std::nullopt;
+        auto const first = g_.operand(n, 0) == before;
+        auto c = by_channel(g_.operand(n, first ? 1 : 0), channels);
+        if (!c) return std::nullopt;
+        std::vector<float> const ones(c->size(), difference && !first ? -1.0f : 1.0f), zeros(c->size(), 0.0f);
+        if (product) return finite(channel_lines{std::move(*c), zeros});
+        if (difference && first)
+            for (auto& x : *c) x = -x;
+        return finite(channel_lines{ones, std::move(*c)});
+    }
     std::optional<channel_lines> lines_of(node_id n) const {
         std::vector<tensor> constants; // scale, shift, mean, variance
         for (std::size_t i = 1; i < 5; ++i) {
@@ -147,14 +180,19 @@ protected:
         c.nodes.push_back(n);
         c.weights = std::move(*weights);
         if (bias) c.bias.assign(bias->template data<float>().begin(), bias->template data<float>().end());
-        if (auto const next = only_reader({n, 0}); next && !c.after.bounded() && g_.is<ops::batch_norm>(*next))
-            if (auto const lines = lines_of(*next)) {
-                c.scale = lines->scale;
-                c.bias.resize(lines->shift.size(), 0.0f);
-                for (std::size_t i = 0; i < c.bias.size(); ++i)
-                    c.bias[i] = c.bias[i] * lines->scale[i] + lines->shift[i];
-                c.nodes.push_back(*next);
+        while (!c.after.bounded()) {
+            value_id const before{c.nodes.back(), 0};
+            auto const next = only_reader(before);
+            auto const lines = next ? lines_behind(*next, before, s.out_channels) : std::nullopt;
+            if (!lines) break;
+            c.scale.resize(lines->scale.size(), 1.0f);
+            c.bias.resize(lines->shift.size(), 0.0f);
+            for (std::size_t i = 0; i < c.bias.size(); ++i) {
+                c.scale[i] *= lines->scale[i];
+                c.bias[i] = c.bias[i] * lines->scale[i] + lines->shift[i];
             }
+            c.nodes.push_back(*next);
+        }
         return c;
     }
     static bool is_depthwise(codegen::conv2d_shape const& s) {

@@ -39,18 +39,9 @@ GSUB_INLINE void copy_rows(std::byte const* from, std::int64_t from_step, std::b
         std::memcpy(to + o * to_step, from + o * from_step, static_cast<std::size_t>(length));
 }
 
-// out[position] = in[offset(position)] for each position of the result, elements of `item` bytes.
-template <class Offset>
-void gather_elements(tensor const& in, tensor& out, Offset&& offset) {
-    if (out.elements() == 0) return;
-    auto const copy = [&]<class Item>(Item const* from, Item* to) {
-        box_index at{out.dims()};
-        do {
-            auto const source = offset(at);
-            if (source >= 0) *to = from[source];
-            ++to;
-        } while (at.next());
-    };
+// Calls `copy(from, to)` with the elements of both tensors as unsigned integers of their size.
+template <class Copy>
+void copy_items(tensor const& in, tensor& out, Copy&& copy) {
     auto const* const from = in.raw().data();
     auto* const to = out.mutable_raw().data();
     switch (byte_size(in.element())) {
@@ -63,6 +54,20 @@ void gather_elements(tensor const& in, tensor& out, Offset&& offset) {
     default:
         return copy(reinterpret_cast<std::uint64_t const*>(from), reinterpret_cast<std::uint64_t*>(to));
     }
+}
+
+// out[position] = in[offset(position)] for each position of the result.
+template <class Offset>
+void gather_elements(tensor const& in, tensor& out, Offset&& offset) {
+    if (out.elements() == 0) return;
+    copy_items(in, out, [&]<class Item>(Item const* from, Item* to) {
+        box_index at{out.dims()};
+        do {
+            auto const source = offset(at);
+            if (source >= 0) *to = from[source];
+            ++to;
+        } while (at.next());
+    });
 }
 
 GSUB_INLINE small_vector<std::int64_t, 6> row_major_strides(std::span<std::int64_t const> dims) {
@@ -209,14 +214,33 @@ GSUB_INLINE void evaluate<ops::gather>::move(kernel_args& args) {
 
 GSUB_INLINE void evaluate<ops::transpose>::move(kernel_args& args) {
     auto const& in = *args.operands[0];
+    auto& out = args.results[0];
+    if (out.elements() == 0) return;
+    if (in.rank() == 0) return detail::gather_elements(in, out, [](box_index const&) { return 0; });
     auto const& perm = detail::typed_attributes<ops::transpose>(args).perm;
-    auto const strides = detail::row_major_strides(in.dims());
+    auto const strides = detail::row_major_strides(in.dims()), places = detail::row_major_strides(out.dims());
     small_vector<std::int64_t, 6> step;
-    for (auto p : perm) step.push_back(strides[static_cast<std::size_t>(p)]);
-    detail::gather_elements(in, args.results[0], [&](box_index const& at) {
-        std::int64_t offset = 0;
-        for (std::size_t i = 0; i < step.size(); ++i) offset += at[i] * step[i];
-        return offset;
+    auto const last = out.rank() - 1;
+    auto row = last; // of the result's dimensions, the one along which the source is contiguous
+    for (std::size_t i = 0; i <= last; ++i) {
+        step.push_back(strides[static_cast<std::size_t>(perm[i])]);
+        if (static_cast<std::size_t>(perm[i]) == last) row = i;
+    }
+    // Over these two dimensions the source is a matrix, and the result that matrix transposed.
+    small_vector<std::int64_t, 6> outer{out.dims().begin(), out.dims().end()};
+    auto const columns = row == last ? 1 : out.dims()[row];
+    auto const rows = out.dims()[last];
+    outer[row] = outer[last] = 1;
+    detail::copy_items(in, out, [&]<class Item>(Item const* from, Item* to) {
+        box_index at{{outer.data(), outer.size()}};
+        do {
+            std::int64_t source = 0, place = 0;
+            for (std::size_t i = 0; i < outer.size(); ++i) source += at[i] * step[i], place += at[i] * places[i];
+            if (row == last)
+                std::memcpy(to + place, from + source, static_cast<std::size_t>(rows) * sizeof(Item));
+            else
+                detail::transpose_matrix(from + source, step[last], to + place, places[row], rows, columns);
+        } while (at.next());
     });
 }
 

@@ -40,16 +40,11 @@ void blocked_product(T const* a, std::int64_t a_row, T const* b, std::int64_t b_
     product::run(n, m, k, b, b_row, a, a_row, c, 1, c_row, alpha, blocks, nullptr);
 }
 
-// A matrix [rows, columns] as [columns, rows], in squares that stay in the first-level cache.
+// A matrix [rows, columns] as [columns, rows].
 template <class T>
 std::vector<T> transposed(T const* from, std::int64_t rows, std::int64_t columns) {
     std::vector<T> to(static_cast<std::size_t>(rows * columns));
-    constexpr std::int64_t square = 32;
-    for (std::int64_t i0 = 0; i0 < rows; i0 += square)
-        for (std::int64_t j0 = 0; j0 < columns; j0 += square)
-            for (auto i = i0; i < std::min(i0 + square, rows); ++i)
-                for (auto j = j0; j < std::min(j0 + square, columns); ++j)
-                    to[static_cast<std::size_t>(j * rows + i)] = from[i * columns + j];
+    transpose_matrix(from, columns, to.data(), rows, rows, columns);
     return to;
 }
 

@@ -6,6 +6,7 @@
 #include <gsub/passes/meaning.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 namespace gsub::passes {
@@ -16,8 +17,8 @@ namespace detail {
 template <class = void>
 class constant_folder {
 public:
-    constant_folder(any_graph& g, pass_context const& cx, std::uint64_t max_created, pass_outcome& outcome)
-        : g_(g), cx_(cx), table_(meaning_of(cx, g)), max_created_(max_created), outcome_(outcome) {}
+    constant_folder(any_graph& g, pass_context const& cx, fold_constant const& limits, pass_outcome& outcome)
+        : g_(g), cx_(cx), table_(meaning_of(cx, g)), limits_(limits), outcome_(outcome) {}
 
     void run() {
         fold_shapes();
@@ -95,11 +96,13 @@ private:
                 elements += static_cast<std::uint64_t>(g_.type({n, port}).elements().value_or(0));
             auto const creates = g_.op(n).category == op_category::source && g_.operand_count(n) == 0;
             auto const stored_anew = g_.is<ops::layout_transform>(n) && g_.is<ops::constant>(g_.operand(n, 0).node);
-            auto const grows = elements > max_created_ && elements / 16 > most;
+            auto const grows = elements > limits_.max_created && elements / 16 > most;
             auto const few_bits = g_.is<ops::dequantize>(n);
-            kinds_[n.index] = creates || stored_anew || grows || few_bits ? kind::kept : kind::folded;
+            auto const large = elements > limits_.max_elements;
+            kinds_[n.index] = creates || stored_anew || grows || few_bits || large ? kind::kept : kind::folded;
             if (grows && !creates && g_.used(n)) outcome_.skip("large and made out of little");
             if (few_bits && g_.used(n)) outcome_.skip("stored in few bits");
+            if (large && g_.used(n)) outcome_.skip("larger than asked for");
         }
     }
 
@@ -154,7 +157,7 @@ private:
     any_graph& g_;
     pass_context const& cx_;
     std::span<eval_row const> table_;
-    std::uint64_t max_created_;
+    fold_constant const& limits_;
     pass_outcome& outcome_;
     evaluate_options options_;
     std::vector<kind> kinds_;
@@ -170,6 +173,14 @@ GSUB_LAZY bool knows_branch(any_graph const& g) {
 
 } // namespace detail
 
+GSUB_LAZY_BODY result<fold_constant> fold_constant::from_text(std::string_view text) {
+    fold_constant p;
+    auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), p.max_elements);
+    if (code != std::errc{} || end != text.data() + text.size())
+        return error{error_code::usage, message({name, " takes a number of elements, not ", in_quotes(text)})};
+    return p;
+}
+
 GSUB_LAZY_BODY result<pass_outcome> fold_constant::operator()(module& m, pass_context& cx) const {
     return capture([&] {
         constexpr auto info = pass_info::of<fold_constant>();
@@ -181,7 +192,7 @@ GSUB_LAZY_BODY result<pass_outcome> fold_constant::operator()(module& m, pass_co
                 if (opaque_to(info, each)) continue;
                 auto& f = *m.find(each.name);
                 cx.check_stop();
-                detail::constant_folder<>{f.body, cx, max_created, outcome}.run();
+                detail::constant_folder<>{f.body, cx, *this, outcome}.run();
                 again = again || detail::knows_branch(f.body);
             }
             if (again) {

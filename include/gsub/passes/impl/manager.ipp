@@ -194,6 +194,7 @@ GSUB_LAZY_BODY result<any_pass> any_pass::with(std::string_view arguments) const
     if (!made) return made.error().within(message({"pass ", name()}));
     made->name_ = name_;
     made->info_.name = info_.name;
+    made->arguments_ = message({"(", arguments, ")"});
     return made;
 }
 

@@ -30,8 +30,8 @@ inline constexpr class_passes class_rows[] = {
      "fold-explicit-padding, backward-fold-scale-axis, combine-parallel-conv2d, fold-constant, dead-code-elimination, "
      "remove-unused-functions"},
     {architecture::bert,
-     "dynamic-to-static, fold-constant, eliminate-common-subexpr, simplify-expr, simplify-fc-transpose, "
-     "combine-parallel-dense, fold-constant, dead-code-elimination, remove-unused-functions"},
+     "dynamic-to-static, fold-constant(65536), eliminate-common-subexpr, simplify-expr, fold-constant(65536), "
+     "dead-code-elimination, remove-unused-functions"},
     {architecture::other,
      "to-graph-normal-form, dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, "
      "simplify-expr, simplify-fc-transpose, fold-explicit-padding, backward-fold-scale-axis, fold-constant, "
@@ -132,9 +132,9 @@ public:
     }
     [[nodiscard]] found_passes told(state const& before, state const& best) const {
         found_passes out{{}, before.cost, best.cost, runs_};
-        std::vector<std::string_view> names;
-        for (auto i : best.list) names.push_back(names_[i]);
-        out.list = list_text(names);
+        std::vector<std::string> texts;
+        for (auto i : best.list) texts.push_back(candidates_[i].text());
+        out.list = list_text(texts);
         return out;
     }
 
@@ -163,9 +163,9 @@ GSUB_INLINE std::span<class_passes const> class_table() noexcept {
 }
 
 GSUB_INLINE std::string pass_selection::text() const {
-    std::vector<std::string_view> names;
-    for (auto const& p : passes) names.push_back(p.name());
-    return detail::list_text(names);
+    std::vector<std::string> texts;
+    for (auto const& p : passes) texts.push_back(p.text());
+    return detail::list_text(texts);
 }
 
 GSUB_LAZY_BODY pass_selection select_passes(pass_manager const& known, module const& m) {
@@ -175,9 +175,11 @@ GSUB_LAZY_BODY pass_selection select_passes(pass_manager const& known, module co
     auto const rows = class_table();
     auto const row =
         std::find_if(rows.begin(), rows.end(), [&](class_passes const& r) { return r.kind == out.of.kind; });
-    detail::for_each_listed(row->passes, [&](std::string_view name) {
-        auto const found = known.find(name);
-        if (!found) return out.left_out.push_back(message({name, ": not registered"}));
+    detail::for_each_listed(row->passes, [&](std::string_view item) {
+        auto const name = item.substr(0, item.find('('));
+        auto found = known.find(name);
+        if (found && name != item) found = found->with(item.substr(name.size() + 1, item.size() - name.size() - 2));
+        if (!found) return out.left_out.push_back(message({item, ": ", found.error().message()}));
         out.passes.push_back(*found);
     });
     return out;
