@@ -133,6 +133,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
             continue;
         }
         v.built = std::move(built).value();
+        report.add("nodes", on, {{static_cast<double>(node_count(v.made))}}, "");
         report.add("memory of arena and weights", on,
                    {{static_cast<double>(v.built->arena_bytes() + v.built->constant_bytes())}}, "B");
         v.context = v.built->make_context();

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace tensor_test {
@@ -63,6 +65,38 @@ TEST_CASE("elements in pages of their own are zeros, aligned, written to and sha
         t.mutable_data<float>().back() = 4;
         CHECK(copy.data<float>().back() == 3);
     }
+}
+
+TEST_CASE("discarded elements give their pages back, unless somebody else has them, and the others stay") {
+    auto const page = ::sysconf(_SC_PAGESIZE) / std::int64_t{sizeof(float)};
+    auto const resident = [](tensor const& t, std::int64_t element) { // whether its page is in memory
+        auto const at = reinterpret_cast<std::uintptr_t>(t.raw().data()) + static_cast<std::uintptr_t>(element) * 4;
+        auto const size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+        unsigned char in = 0;
+        REQUIRE(::mincore(reinterpret_cast<void*>(at / size * size), 1, &in) == 0);
+        return (in & 1) != 0;
+    };
+    for (bool const own_pages : {true, false}) {
+        ints const sizes{16 * page};
+        auto t = own_pages ? tensor::in_pages(dtype::f32, sizes) : tensor::uninitialized(dtype::f32, sizes);
+        for (auto& v : t.mutable_data<float>()) v = 3;
+        {
+            auto const copy = t;
+            t.discard(0, 16 * page);
+            CHECK(copy.data<float>()[static_cast<std::size_t>(8 * page)] == 3);
+        }
+        t.discard(4 * page + 1, 6 * page);
+        CHECK_FALSE(resident(t, 7 * page));
+        for (auto i : {std::int64_t{0}, 4 * page, 10 * page + 1, 16 * page - 1})
+            CHECK(t.data<float>()[static_cast<std::size_t>(i)] == 3);
+        t.discard(0, 1); // less than a page
+        CHECK(t.data<float>()[0] == 3);
+    }
+    float const theirs[2] = {5, 6};
+    auto t = tensor::borrowed(dtype::f32, ints{2}, reinterpret_cast<std::byte const*>(theirs), nullptr);
+    t.discard(0, 2);
+    CHECK(theirs[0] == 5);
+    tensor{}.discard(0, 0);
 }
 
 TEST_CASE("a copy shares its elements until one of the two is written to") {

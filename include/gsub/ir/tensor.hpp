@@ -67,6 +67,10 @@ public:
     /// Writable bytes; elements shared with another tensor are copied first.
     [[nodiscard]] std::span<std::byte> mutable_raw();
 
+    /// These elements are read no more, and are undefined then: pages of them go back to the system, unless another
+    /// tensor shares the buffer or another owner has it.
+    void discard(std::int64_t first, std::int64_t count);
+
     /// Elements as `T`. *Requires* `dtype_of<T> == element()`.
     template <class T>
     [[nodiscard]] std::span<T const> data() const {

@@ -267,7 +267,7 @@ protected:
         auto const unit = s.groups > 1 ? s.out_channels : std::int64_t{set_.lanes()} * (tiles ? tiles->vectors : 1);
         auto pack = [s, tiles, unit, set = set_, per_channel = elements / s.out_channels,
                      weights = std::move(c.weights),
-                     scale = std::move(c.scale)](std::int64_t first, std::int64_t count) {
+                     scale = std::move(c.scale)](std::int64_t first, std::int64_t count) mutable {
             auto const begin = first * unit;
             auto part = s;
             if (s.groups == 1) part.out_channels = std::min(count * unit, s.out_channels - begin);
@@ -281,8 +281,10 @@ protected:
                     scaled[i] *= scale[static_cast<std::size_t>(begin) + i / static_cast<std::size_t>(per_channel)];
                 from = scaled;
             }
-            return tiles ? codegen::pack_winograd_weights(part, *tiles, from, set)
-                         : codegen::pack_conv2d_weights(part, from, set);
+            auto packed = tiles ? codegen::pack_winograd_weights(part, *tiles, from, set)
+                                : codegen::pack_conv2d_weights(part, from, set);
+            weights.discard(begin * per_channel, part.out_channels * per_channel);
+            return packed;
         };
         auto const units = (s.out_channels + unit - 1) / unit;
         values.push_back(add_packed(elements, units, std::move(pack)));

@@ -130,7 +130,7 @@ protected:
         auto const l = std::int64_t{set_.lanes()};
         auto const elements = weights.elements();
         auto pack = [n = s.n, k = s.k, l, alpha, transposed, set = set_,
-                     weights = std::move(weights)](std::int64_t first, std::int64_t count) {
+                     weights = std::move(weights)](std::int64_t first, std::int64_t count) mutable {
             codegen::matmul_shape of;
             of.n = std::min(count * l, n - first * l), of.k = k;
             auto from = weights.template data<float>();
@@ -149,6 +149,7 @@ protected:
             auto packed = codegen::pack_matmul_weights(of, from, transposed, set);
             if (alpha != 1)
                 for (auto& v : packed) v *= static_cast<float>(alpha);
+            if (transposed) weights.discard(first * l * k, of.n * k);
             return packed;
         };
         return add_packed(elements, (s.n + l - 1) / l, std::move(pack));

@@ -149,11 +149,19 @@ private:
         for (std::size_t i = 0; i < declared.dims.size(); ++i) {
             if (!declared.dims[i].named()) continue;
             auto const name = declared.dims[i].name().text();
-            if (auto const size = named_sizes_.try_emplace(name, t.dims()[i]).first->second; size != t.dims()[i])
+            if (auto const size = size_named(name, t.dims()[i]); size != t.dims()[i])
                 refuse(message({"dimension ", name, " is ", t.dims()[i], " here and ", size,
                                 " in an input before; equal names are equal sizes"}));
         }
         return t;
+    }
+
+    // The size of a dimension that has this name; the one given where it is seen for the first time.
+    std::int64_t size_named(std::string_view name, std::int64_t here) {
+        for (auto const& [known, size] : named_sizes_)
+            if (known == name) return size;
+        named_sizes_.emplace_back(name, here);
+        return here;
     }
 
     tensor take_output(value_id v) const {
@@ -308,8 +316,8 @@ private:
     std::size_t depth_;
     std::vector<std::vector<tensor>> values_; // by node
     std::vector<std::size_t> uses_left_;
-    std::map<std::string_view, std::int64_t> named_sizes_; // of the inputs seen so far
-    std::map<value_id, dtype> found_types_;                // of values whose type the graph does not know
+    std::vector<std::pair<std::string_view, std::int64_t>> named_sizes_; // of the inputs seen so far
+    std::map<value_id, dtype> found_types_;                              // of values whose type the graph does not know
     executor* threads_ = nullptr;
 };
 

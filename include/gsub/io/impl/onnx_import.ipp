@@ -225,18 +225,24 @@ private:
 
     // Version of an operator's domain, or 0.
     [[nodiscard]] std::int64_t opset(std::string_view domain) const {
-        auto const found = opsets_.find(domain);
-        return found == opsets_.end() ? 0 : found->second;
+        auto const* const version = version_of(model_.opsets, domain);
+        return version ? *version : 0;
+    }
+    template <class Opsets>
+    static std::int64_t const* version_of(Opsets const& opsets, std::string_view domain) {
+        for (auto const& [name, version] : opsets)
+            if (name == domain) return &version;
+        return nullptr;
     }
 
     void read_opsets() {
         graph_info info;
         for (auto const& [domain, v] : model_.opsets)
-            if (auto const [found, added] = opsets_.emplace(domain, v); added)
+            if (auto const* const before = version_of(info.domains, domain); !before)
                 info.domains.emplace_back(domain, v);
-            else if (found->second != v)
+            else if (*before != v)
                 wrong(error_code::invalid_input, {}, {},
-                      message({"versions ", found->second, " and ", v, " of operator set ", in_quotes(domain)}));
+                      message({"versions ", *before, " and ", v, " of operator set ", in_quotes(domain)}));
         auto const version = opset({});
         if (version > newest_opset)
             wrong(error_code::unsupported, {}, {},
@@ -259,12 +265,14 @@ private:
     // Who makes each value. A name is made once.
     void collect_names() {
         auto const& g = model_.graph;
+        captures_.resize(g.nodes.size());
         for (std::uint32_t i = 0; i < g.initializers.size(); ++i)
             if (!initializers_.emplace(g.initializers[i].name, i).second)
                 wrong(error_code::invalid_input, g.initializers[i].name, {}, "two initializers have this name");
         for (auto const* list : {&g.outputs, &g.values})
             for (auto const& v : *list)
-                if (!v.type.empty()) declared_.emplace(v.name, &v);
+                if (!v.type.empty() && declared_.emplace(v.name, static_cast<std::uint32_t>(typed_.size())).second)
+                    typed_.push_back(&v);
         for (auto const* list : {&g.inputs, &g.outputs})
             for (auto const& v : *list)
                 if (v.name.empty()) wrong(error_code::invalid_input, {}, {}, "an input or output has no name");
@@ -408,8 +416,9 @@ private:
     type_id declared_type(std::string_view name) {
         auto const found = declared_.find(name);
         if (found == declared_.end()) return {};
-        remember_if_foreign(*found->second);
-        return type_of(*found->second);
+        auto const& v = *typed_[found->second];
+        remember_if_foreign(v);
+        return type_of(v);
     }
     void remember_if_foreign(onnx_value const& v) {
         if (!v.type.empty() && !dtype_of_onnx(v.data_type)) foreign_.emplace(v.name, v.type);
@@ -754,15 +763,14 @@ private:
     graph_builder builder_;
     std::vector<problem> problems_;
     std::size_t problem_count_ = 0;
-    std::unordered_map<std::string_view, std::uint32_t> initializers_, producers_;
-    std::unordered_map<std::string_view, onnx_value const*> declared_;
+    std::unordered_map<std::string_view, std::uint32_t> initializers_, producers_, declared_; // to places in lists
+    std::vector<onnx_value const*> typed_;                                                    // those that are declared
     std::unordered_map<std::string_view, value_id> values_;
-    std::map<std::string_view, std::int64_t> opsets_;
     std::unordered_set<std::string_view> read_;            // values that a node or the outside reads
     std::map<std::string_view, std::string_view> foreign_; // types that gsub does not compute with
     std::vector<onnx_value const*> signature_;
-    std::unordered_set<std::string_view> outside_; // names of the signature
-    std::unordered_map<std::uint32_t, std::vector<std::string_view>> captures_;
+    std::unordered_set<std::string_view> outside_;        // names of the signature
+    std::vector<std::vector<std::string_view>> captures_; // of each node
     std::vector<std::uint32_t> order_;
     std::map<std::string, std::vector<std::string>> opaque_; // operator -> reasons
 };

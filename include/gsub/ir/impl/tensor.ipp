@@ -11,6 +11,7 @@
 #include <new>
 #include <ostream>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace gsub {
 
@@ -139,6 +140,15 @@ GSUB_INLINE tensor tensor::in_pages(dtype element, std::span<std::int64_t const>
     t.data_ = static_cast<std::byte*>(at) + (slack ? (unit - address % unit) % unit : 0);
     if (slack) ::madvise(t.data_, size, MADV_HUGEPAGE); // advice: nothing depends on its being taken
     return t;
+}
+
+GSUB_INLINE void tensor::discard(std::int64_t first, std::int64_t count) {
+    if (!writable_ || owner_.use_count() != 1) return;
+    auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    auto const item = static_cast<std::int64_t>(byte_size(element_));
+    auto const begin = (reinterpret_cast<std::uintptr_t>(data_ + first * item) + page - 1) / page * page;
+    auto const end = reinterpret_cast<std::uintptr_t>(data_ + (first + count) * item) / page * page;
+    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 GSUB_INLINE tensor tensor::borrowed(dtype element, std::span<std::int64_t const> dims, std::byte const* data,
