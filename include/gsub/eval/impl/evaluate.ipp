@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace gsub {
@@ -158,10 +159,9 @@ private:
 
     // The size of a dimension that has this name; the one given where it is seen for the first time.
     std::int64_t size_named(std::string_view name, std::int64_t here) {
-        for (auto const& [known, size] : named_sizes_)
-            if (known == name) return size;
-        named_sizes_.emplace_back(name, here);
-        return here;
+        auto const [found, added] = size_places_.emplace(name, static_cast<std::uint32_t>(named_sizes_.size()));
+        if (added) named_sizes_.push_back(here);
+        return named_sizes_[found->second];
     }
 
     tensor take_output(value_id v) const {
@@ -316,8 +316,9 @@ private:
     std::size_t depth_;
     std::vector<std::vector<tensor>> values_; // by node
     std::vector<std::size_t> uses_left_;
-    std::vector<std::pair<std::string_view, std::int64_t>> named_sizes_; // of the inputs seen so far
-    std::map<value_id, dtype> found_types_;                              // of values whose type the graph does not know
+    std::unordered_map<std::string_view, std::uint32_t> size_places_;
+    std::vector<std::int64_t> named_sizes_; // of the inputs seen so far
+    std::map<value_id, dtype> found_types_; // of values whose type the graph does not know
     executor* threads_ = nullptr;
 };
 

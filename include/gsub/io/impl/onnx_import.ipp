@@ -225,24 +225,20 @@ private:
 
     // Version of an operator's domain, or 0.
     [[nodiscard]] std::int64_t opset(std::string_view domain) const {
-        auto const* const version = version_of(model_.opsets, domain);
-        return version ? *version : 0;
-    }
-    template <class Opsets>
-    static std::int64_t const* version_of(Opsets const& opsets, std::string_view domain) {
-        for (auto const& [name, version] : opsets)
-            if (name == domain) return &version;
-        return nullptr;
+        auto const found = opsets_.find(domain);
+        return found == opsets_.end() ? 0 : model_.opsets[found->second].second;
     }
 
     void read_opsets() {
         graph_info info;
-        for (auto const& [domain, v] : model_.opsets)
-            if (auto const* const before = version_of(info.domains, domain); !before)
+        for (std::uint32_t i = 0; i < model_.opsets.size(); ++i) {
+            auto const& [domain, v] = model_.opsets[i];
+            if (opsets_.emplace(domain, i).second)
                 info.domains.emplace_back(domain, v);
-            else if (*before != v)
+            else if (auto const before = opset(domain); before != v)
                 wrong(error_code::invalid_input, {}, {},
-                      message({"versions ", *before, " and ", v, " of operator set ", in_quotes(domain)}));
+                      message({"versions ", before, " and ", v, " of operator set ", in_quotes(domain)}));
+        }
         auto const version = opset({});
         if (version > newest_opset)
             wrong(error_code::unsupported, {}, {},
@@ -763,8 +759,9 @@ private:
     graph_builder builder_;
     std::vector<problem> problems_;
     std::size_t problem_count_ = 0;
-    std::unordered_map<std::string_view, std::uint32_t> initializers_, producers_, declared_; // to places in lists
-    std::vector<onnx_value const*> typed_;                                                    // those that are declared
+    // To places in the lists of the model, and of `typed_`.
+    std::unordered_map<std::string_view, std::uint32_t> initializers_, producers_, opsets_, declared_;
+    std::vector<onnx_value const*> typed_;
     std::unordered_map<std::string_view, value_id> values_;
     std::unordered_set<std::string_view> read_;            // values that a node or the outside reads
     std::map<std::string_view, std::string_view> foreign_; // types that gsub does not compute with
