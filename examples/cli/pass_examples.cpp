@@ -113,9 +113,9 @@ struct net {
     value_id op(std::same_as<value_id> auto... operands) {
         return b.add<Op>(operands...);
     }
-    value_id conv(value_id x, bool bias = false, std::int64_t pad = 0) {
+    value_id conv(value_id x, bool bias = false) {
         attributes_of<ops::conv> a;
-        a.strides = a.dilations = {1, 1}, a.pads = ints(4, pad);
+        a.strides = a.dilations = {1, 1}, a.pads = ints(4, 0);
         std::vector<value_id> operands{x, weight({8, 8, 3, 3})};
         if (bias) operands.push_back(weight({8}));
         return b.add<ops::conv>(a, operands);
@@ -140,16 +140,32 @@ struct example {
     std::vector<value_id> (*make)(net&); // gives the outputs
 };
 
+std::vector<value_id> activated_convolution(net& n) {
+    return {n.op<ops::relu>(n.conv(n.image()))};
+}
+std::vector<value_id> two_functions(net& n) {
+    return {n.op<ops::tanh>(n.op<ops::relu>(n.input({4})))};
+}
+std::vector<value_id> three_functions(net& n) {
+    return {n.op<ops::tanh>(n.op<ops::relu>(n.op<ops::exp>(n.input({4}))))};
+}
+std::vector<value_id> three_products(net& n) {
+    auto const x = n.input({4, 8});
+    std::vector<value_id> y;
+    for (int i = 0; i < 3; ++i) y.push_back(n.op<ops::mat_mul>(x, n.weight({8, 2})));
+    return y;
+}
+
 example const examples[] = {
-    {"alter-op-layout", "", [](net& n) { return std::vector{n.op<ops::relu>(n.conv(n.image()))}; }},
+    {"alter-op-layout", "", activated_convolution},
     {"dead-code-elimination", "",
      [](net& n) {
          auto const x = n.input({4});
          n.op<ops::exp>(x);
          return std::vector{n.op<ops::relu>(x)};
      }},
-    {"defuse-ops", "fuse-ops", [](net& n) { return std::vector{n.op<ops::relu>(n.conv(n.image()))}; }},
-    {"fuse-ops", "", [](net& n) { return std::vector{n.op<ops::relu>(n.conv(n.image()))}; }},
+    {"defuse-ops", "fuse-ops", activated_convolution},
+    {"fuse-ops", "", activated_convolution},
     {"backward-fold-scale-axis", "",
      [](net& n) {
          return std::vector{n.op<ops::mul>(n.conv(n.image()), n.weight({8, 1, 1}))};
@@ -167,13 +183,7 @@ example const examples[] = {
          auto const x = n.image();
          return std::vector{n.op<ops::relu>(n.conv(x)), n.op<ops::relu>(n.conv(x)), n.op<ops::relu>(n.conv(x))};
      }},
-    {"combine-parallel-dense", "",
-     [](net& n) {
-         auto const x = n.input({4, 8});
-         std::vector<value_id> y;
-         for (int i = 0; i < 3; ++i) y.push_back(n.op<ops::mat_mul>(x, n.weight({8, 2})));
-         return y;
-     }},
+    {"combine-parallel-dense", "", three_products},
     {"combine-parallel-batch-matmul", "",
      [](net& n) {
          auto const x = n.input({2, 4, 8});
@@ -181,14 +191,8 @@ example const examples[] = {
          for (int i = 0; i < 3; ++i) y.push_back(n.op<ops::mat_mul>(x, n.weight({2, 8, 2})));
          return y;
      }},
-    {"batching-ops", "",
-     [](net& n) {
-         auto const x = n.input({4, 8});
-         std::vector<value_id> y;
-         for (int i = 0; i < 3; ++i) y.push_back(n.op<ops::mat_mul>(x, n.weight({8, 2})));
-         return y;
-     }},
-    {"convert-layout(NCHW8c)", "", [](net& n) { return std::vector{n.op<ops::relu>(n.conv(n.image()))}; }},
+    {"batching-ops", "", three_products},
+    {"convert-layout(NCHW8c)", "", activated_convolution},
     {"simplify-inference", "",
      [](net& n) {
          auto const x = n.op<ops::dropout>(n.image());
@@ -214,17 +218,13 @@ example const examples[] = {
          return std::vector{n.op<ops::add>(wide, n.weight({4})), n.op<ops::mul>(wide, n.weight({4}))};
      }},
     {"merge-composite", "", [](net& n) { return std::vector{n.op<ops::relu>(n.conv(n.image(), true))}; }},
-    {"annotate-target(dsp: Relu Tanh)", "",
-     [](net& n) { return std::vector{n.op<ops::tanh>(n.op<ops::relu>(n.op<ops::exp>(n.input({4}))))}; }},
-    {"merge-compiler-regions", "annotate-target(dsp: Relu Tanh)",
-     [](net& n) { return std::vector{n.op<ops::tanh>(n.op<ops::relu>(n.op<ops::exp>(n.input({4}))))}; }},
-    {"partition-graph", "annotate-target(dsp: Relu Tanh), merge-compiler-regions",
-     [](net& n) { return std::vector{n.op<ops::tanh>(n.op<ops::relu>(n.op<ops::exp>(n.input({4}))))}; }},
+    {"annotate-target(dsp: Relu Tanh)", "", three_functions},
+    {"merge-compiler-regions", "annotate-target(dsp: Relu Tanh)", three_functions},
+    {"partition-graph", "annotate-target(dsp: Relu Tanh), merge-compiler-regions", three_functions},
     {"remove-unused-functions", "", [](net& n) { return std::vector{n.op<ops::relu>(n.input({4}))}; }},
-    {"annotate-spans", "", [](net& n) { return std::vector{n.op<ops::tanh>(n.op<ops::relu>(n.input({4})))}; }},
-    {"to-a-normal-form", "", [](net& n) { return std::vector{n.op<ops::tanh>(n.op<ops::relu>(n.input({4})))}; }},
-    {"to-graph-normal-form", "to-a-normal-form",
-     [](net& n) { return std::vector{n.op<ops::tanh>(n.op<ops::relu>(n.input({4})))}; }},
+    {"annotate-spans", "", two_functions},
+    {"to-a-normal-form", "", two_functions},
+    {"to-graph-normal-form", "to-a-normal-form", two_functions},
     {"first-order-gradient", "",
      [](net& n) {
          return std::vector{n.op<ops::mat_mul>(n.input({2, 3}), n.input({3, 4}, "y"))};
@@ -240,7 +240,7 @@ example const examples[] = {
          return std::vector{n.op<ops::mat_mul>(n.input({4, 3}), turned)};
      }},
     {"fast-math", "", [](net& n) { return std::vector{n.op<ops::exp>(n.input({4}))}; }},
-    {"to-mixed-precision", "", [](net& n) { return std::vector{n.op<ops::relu>(n.conv(n.image()))}; }},
+    {"to-mixed-precision", "", activated_convolution},
     {"fake-quantization-to-integer", "",
      [](net& n) {
          auto const x = n.dequantized(n.input({4, 3}, "x", dtype::u8), dtype::u8);
@@ -254,7 +254,7 @@ example const examples[] = {
 pass_example example_of(pass_manager const& known, any_pass const& p) {
     auto const found = std::find_if(std::begin(examples), std::end(examples),
                                     [&](example const& e) { return e.pass.substr(0, e.pass.find('(')) == p.name(); });
-    if (found == std::end(examples)) return {};
+    if (found == std::end(examples)) throw error{error_code::internal, message({"no example of pass ", p.name()})};
     net n;
     n.g.set_outputs(found->make(n));
     gsub::module m;

@@ -14,7 +14,7 @@ struct pass_example {
     std::vector<std::string> before, after;
 };
 
-/// Runs a pass of `known` on the module that shows it; empty where there is no example.
+/// Runs a pass of `known` on the module that shows it. *Errors* throws `error` (`internal`) where there is no example.
 pass_example example_of(gsub::pass_manager const& known, gsub::any_pass const& p);
 
 } // namespace cli

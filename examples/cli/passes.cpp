@@ -61,8 +61,6 @@ std::string skips_of(gsub::pass_outcome const& o) {
     return out;
 }
 
-} // namespace
-
 // The section of docs/passes.md.
 std::string page(gsub::pass_manager const& known) {
     gsub::report::table t{{"pass", "what it does", "level", "classes", "required", "exactness", "before", "after"}};
@@ -74,6 +72,8 @@ std::string page(gsub::pass_manager const& known) {
     }
     return t.markdown();
 }
+
+} // namespace
 
 answer passes(passes_request const& r, session const&) {
     auto const known = gsub::passes::standard_passes();

@@ -99,51 +99,6 @@ TEST_CASE("activation, bias and residual are part of a convolution's kernel") {
     CHECK(elementwise == 0);
 }
 
-TEST_CASE("arithmetic with a constant for each channel is part of a convolution's kernel") {
-    using namespace build_test;
-    auto const of_channels = [](network_builder& net, ints const& sizes) {
-        auto t = tensor::uninitialized(dtype::f32, sizes);
-        fill_random(t, random_stream{static_cast<std::uint64_t>(net.graph().size())});
-        return net.constant(std::move(t));
-    };
-    for (auto const groups : {1, 24}) {
-        graph g;
-        network_builder net{g, weight_source{3}};
-        auto const x = net.input(dtype::f32, {1, 24, 9, 11}, "x");
-        auto y = net.conv("c", x, {24, {3, 3}, {1, 1}, {1, 1}, groups, true});
-        y = net.add<ops::mul>(of_channels(net, {24, 1, 1}), y);
-        y = net.batch_norm("n", net.add<ops::sub>(of_channels(net, {1, 24, 1, 1}), y));
-        y = net.add<ops::sub>(net.add<ops::add>(y, of_channels(net, {1})), of_channels(net, {24, 1, 1}));
-        net.output(net.relu("r", net.sum("s", y, x)), "y");
-        auto const e = built(g);
-        CHECK(kinds(e) == std::set<std::string>{groups > 1 ? "depthwise conv2d" : "winograd F4",
-                                                "to blocks of channels", "from blocks of channels"});
-        CHECK(error_of(g, e, random_inputs(g, 1)) < 1e-5);
-    }
-    // Rows and pixels are no channels, and what else reads the convolution's result needs it as it is.
-    for (auto const& sizes : {ints{9, 1}, ints{11}, ints{1, 24, 9, 11}}) {
-        graph g;
-        network_builder net{g, weight_source{3}};
-        auto const y = net.conv("c", net.input(dtype::f32, {1, 24, 9, 11}, "x"), {24, {1, 1}});
-        net.output(net.add<ops::mul>(y, of_channels(net, sizes)), "y");
-        auto const e = built(g);
-        CHECK(e.steps().size() > 1);
-        CHECK(error_of(g, e, random_inputs(g, 1)) < 1e-5);
-    }
-    graph g;
-    network_builder net{g, weight_source{3}};
-    auto const y = net.conv("c", net.input(dtype::f32, {1, 24, 9, 11}, "x"), {24, {1, 1}});
-    net.outputs({net.add<ops::mul>(y, of_channels(net, {24, 1, 1})), y});
-    CHECK(error_of(g, built(g), random_inputs(g, 1)) < 1e-5);
-    // A factor that is not finite would spread over weights that are zero.
-    graph endless;
-    network_builder bad{endless, weight_source{3}};
-    auto factor = tensor::scalar(std::numeric_limits<float>::infinity());
-    auto const z = bad.conv("c", bad.input(dtype::f32, {1, 24, 9, 11}, "x"), {24, {3, 3}, {1, 1}, {1, 1}});
-    bad.output(bad.add<ops::mul>(z, bad.constant(factor)), "y");
-    CHECK(error_of(endless, built(endless), random_inputs(endless, 1)) < 1e-5);
-}
-
 TEST_CASE("operators without a generator run on the reference runtime, and say so") {
     using namespace build_test;
     graph g;

@@ -156,6 +156,9 @@ TEST_CASE("numbers stored in few bits stay so, unless asked for, and what they a
     REQUIRE(computed.is<ops::dequantize>(weight));
     CHECK(computed.is<ops::constant>(computed.operand(weight, 0).node));
     CHECK(same(folded_weight(stored(false, true)), f32({3}, {1, 0, 4})));
+    // What is only computed with leaves nothing behind, and does not count against the limit.
+    auto squares = stored(true, true);
+    CHECK(fold_constants(squares, {.max_weight_bytes = 3 * sizeof(float)}));
 }
 
 TEST_CASE("a constant that two parts read is computed once and shared, one that only constants read goes") {

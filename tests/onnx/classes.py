@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 
 from networks import filler
-from support import Gsub
+from support import Gsub, verdict
 
 LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
@@ -106,9 +106,7 @@ def main(program, scratch, data=""):
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print(f"{count} graphs, {len(wrong)} of a wrong class")
-    for w in wrong:
-        print("FAILED:", w)
-    return 1 if wrong else 0
+    return verdict(wrong)
 
 
 sys.exit(main(*sys.argv[1:]))

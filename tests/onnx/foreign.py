@@ -10,7 +10,7 @@ import sys
 import onnx
 
 from networks import open_model
-from support import TOLERANCE, Gsub, check, distance, random_inputs, session
+from support import TOLERANCE, Gsub, check, distance, random_inputs, session, verdict
 
 FOREIGN = ("Softplus", "Selu", "Softsign")  # operators that gsub lacks
 
@@ -57,9 +57,7 @@ def main(program, name, scratch, data=""):
                 failures.append(f"the optimized model differs by {far:.3g}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    for f in failures:
-        print("FAILED:", f)
-    return 1 if failures else 0
+    return verdict(failures)
 
 
 sys.exit(main(*sys.argv[1:]))

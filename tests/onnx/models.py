@@ -20,7 +20,7 @@ import onnx
 from onnx import version_converter
 
 from networks import open_model
-from support import TOLERANCE, Gsub, check, distance, random_inputs, session
+from support import TOLERANCE, Gsub, check, distance, random_inputs, session, verdict
 
 BUDGET = 200  # graphs expanded
 
@@ -118,9 +118,7 @@ def main(program, name, scratch, data=""):
             case.in_gsub(f"operator set {opset}", original)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    for f in case.failures:
-        print("FAILED:", f)
-    return 1 if case.failures else 0
+    return verdict(case.failures)
 
 
 sys.exit(main(*sys.argv[1:]))

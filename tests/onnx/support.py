@@ -56,6 +56,13 @@ class Gsub:
             return {o["name"] for o in json.loads(report.read_text())["operators"]}
 
 
+def verdict(failures):
+    """The exit status of a comparison, with what failed printed."""
+    for f in failures:
+        print("FAILED:", f)
+    return 1 if failures else 0
+
+
 def session(model, as_written=False):
     """`as_written`: nodes are computed one by one, as the file has them."""
     options = onnxruntime.SessionOptions()

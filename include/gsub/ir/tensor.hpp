@@ -68,7 +68,7 @@ public:
     [[nodiscard]] std::span<std::byte> mutable_raw();
 
     /// These elements are read no more, and are undefined then: pages of them go back to the system, unless another
-    /// tensor shares the buffer or another owner has it.
+    /// tensor shares the buffer or another owner has it. *Requires* that the tensor has them.
     void discard(std::int64_t first, std::int64_t count);
 
     /// Elements as `T`. *Requires* `dtype_of<T> == element()`.

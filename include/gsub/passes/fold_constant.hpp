@@ -15,11 +15,11 @@ namespace gsub::passes {
 ///
 /// Operators that make a tensor out of attributes stay: they are shorter than their elements. So does what is large
 /// and made out of little, such as a scalar expanded to an image (`max_created`); what is computed from it and smaller
-/// again is folded. Calls of functions stay, and so do operators without a meaning, and those that would fail when run.
-/// Functions that no `If` calls any more stay too.
-/// Outcome: `matches` counts values, shapes and branches. *Errors* `invalid_input` where functions that `If` nodes
-/// call do so in a circle, `usage` as `meaning_of`. *Complexity* that of the arithmetic, plus O(n + e) for each level
-/// of branches in branches. *Source* TVM's FoldConstant.
+/// again is folded. Weights behind a `dequantize` stay in few bits. Calls of functions stay, and so do operators
+/// without a meaning, and those that would fail when run. Functions that no `If` calls any more stay too. Outcome:
+/// `matches` counts values, shapes and branches. *Errors* `invalid_input` where functions that `If` nodes call do so in
+/// a circle, `usage` as `meaning_of`. *Complexity* that of the arithmetic, plus O(n + e) for each level of branches in
+/// branches. *Source* TVM's FoldConstant.
 struct fold_constant {
     /// A value with more elements stays where it has more than 16 times those of any constant that it is made of.
     std::uint64_t max_created = 1024;
@@ -34,7 +34,7 @@ struct fold_constant {
     static bool may_apply(op_histogram const& counts) {
         return counts.weights > 0 || counts.any_of<ops::shape, ops::if_else>();
     }
-    /// `max_elements`. *Errors* `usage` where the text is no number.
+    /// The pass with that number of `max_elements`. *Errors* `usage` where the text is no number.
     GSUB_LAZY static result<fold_constant> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };

@@ -31,7 +31,7 @@ public:
 
     [[nodiscard]] pass_info const& info() const noexcept { return info_; }
     [[nodiscard]] std::string_view name() const noexcept { return info_.name; }
-    /// As lists name it: its name, with the arguments in parentheses that it was made with.
+    /// As lists name it: its name, with the arguments that `with` was given in parentheses.
     [[nodiscard]] std::string text() const { return std::string{info_.name} + arguments_; }
     /// As `run_pass` does.
     result<pass_outcome> operator()(module& m, pass_context& cx) const { return run_(object_.get(), info_, m, cx); }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace gsub::detail {
@@ -184,16 +185,33 @@ protected:
             value_id const before{c.nodes.back(), 0};
             auto const next = only_reader(before);
             auto const lines = next ? lines_behind(*next, before, s.out_channels) : std::nullopt;
-            if (!lines) break;
-            c.scale.resize(lines->scale.size(), 1.0f);
-            c.bias.resize(lines->shift.size(), 0.0f);
-            for (std::size_t i = 0; i < c.bias.size(); ++i) {
-                c.scale[i] *= lines->scale[i];
-                c.bias[i] = c.bias[i] * lines->scale[i] + lines->shift[i];
-            }
+            if (!lines || !take_over(*lines, c)) break;
             c.nodes.push_back(*next);
         }
         return c;
+    }
+    // Lines behind those so far; not where a channel's factor, or its products with weights, leave the range in which
+    // floats keep their digits: one after the other, factors need not.
+    static bool take_over(channel_lines const& lines, planned_conv& c) {
+        constexpr float most = 0x1p100f;
+        channel_lines all{c.scale, c.bias};
+        all.scale.resize(lines.scale.size(), 1.0f);
+        all.shift.resize(lines.shift.size(), 0.0f);
+        for (std::size_t i = 0; i < all.scale.size(); ++i) {
+            auto const before = std::exchange(all.scale[i], all.scale[i] * lines.scale[i]);
+            all.shift[i] = all.shift[i] * lines.scale[i] + lines.shift[i];
+            auto const size = std::abs(all.scale[i]);
+            auto const vanishes = size < 1 / most && before != 0 && lines.scale[i] != 0;
+            if (vanishes || size > most || !std::isfinite(all.shift[i])) return false;
+        }
+        if (!std::isfinite(greatest(c.weights.template data<float>()) * greatest(all.scale))) return false;
+        c.scale = std::move(all.scale), c.bias = std::move(all.shift);
+        return true;
+    }
+    static float greatest(std::span<float const> of) {
+        float most = 0;
+        for (auto const x : of) most = std::max(most, std::abs(x));
+        return most;
     }
     static bool is_depthwise(codegen::conv2d_shape const& s) {
         return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
@@ -208,11 +226,6 @@ protected:
     // Whether Winograd kernels may have the weights: finite ones, and whatever scales them.
     static bool transforms(planned_conv const& c) {
         auto const weights = c.weights.template data<float>();
-        auto const greatest = [](std::span<float const> of) {
-            float most = 0;
-            for (auto const x : of) most = std::max(most, std::abs(x));
-            return most;
-        };
         float const scaled[] = {c.scale.empty() ? 0 : greatest(weights) * greatest(c.scale)};
         return codegen::winograd_holds(weights) && codegen::winograd_holds(c.scale) && codegen::winograd_holds(scaled);
     }

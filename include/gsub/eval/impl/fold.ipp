@@ -45,7 +45,12 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, std::span<eval_row const> 
     // user's.
     std::vector<value_id> frontier;
     std::uint64_t total = 0;
-    auto const stays = [&](node_id n) { return !options.dequantize && g.is<ops::dequantize>(n); };
+    auto const stays = [&](node_id n) {
+        bool read = false;
+        if (!options.dequantize && g.is<ops::dequantize>(n))
+            g.for_each_use({n, 0}, [&](use u) { read |= !g.constant(u.user); });
+        return read;
+    };
     for (auto n : g.order()) {
         auto const stored_anew = g.is<ops::layout_transform>(n) && g.is<ops::constant>(g.operand(n, 0).node);
         if (!g.constant(n) || g.is<ops::constant>(n) || stored_anew || stays(n) ||

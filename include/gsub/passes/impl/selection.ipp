@@ -176,11 +176,9 @@ GSUB_LAZY_BODY pass_selection select_passes(pass_manager const& known, module co
     auto const row =
         std::find_if(rows.begin(), rows.end(), [&](class_passes const& r) { return r.kind == out.of.kind; });
     detail::for_each_listed(row->passes, [&](std::string_view item) {
-        auto const name = item.substr(0, item.find('('));
-        auto found = known.find(name);
-        if (found && name != item) found = found->with(item.substr(name.size() + 1, item.size() - name.size() - 2));
+        auto const found = known.parse(item);
         if (!found) return out.left_out.push_back(message({item, ": ", found.error().message()}));
-        out.passes.push_back(*found);
+        out.passes.insert(out.passes.end(), found->begin(), found->end());
     });
     return out;
 }

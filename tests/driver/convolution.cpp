@@ -1,0 +1,72 @@
+#include "catch.hpp"
+#include "driver/built_graph.hpp"
+#include <gsub/models/network_builder.hpp>
+
+#include <limits>
+
+namespace convolution_planning_test {
+
+using namespace gsub;
+using built_graph::built;
+using built_graph::count;
+using built_graph::error_of;
+
+// A convolution of an image of 24 channels, and what follows it.
+struct network {
+    graph g;
+    models::network_builder net{g, models::weight_source{3}};
+    value_id x = net.input(dtype::f32, {1, 24, 9, 11}, "x"), y;
+
+    explicit network(std::int64_t groups = 1) {
+        y = net.conv("c", x, {.outputs = 24, .kernel = {3, 3}, .pad = {1, 1}, .group = groups, .bias = true});
+    }
+    value_id numbers(ints const& sizes) {
+        auto t = tensor::uninitialized(dtype::f32, sizes);
+        fill_random(t, random_stream{static_cast<std::uint64_t>(g.size())});
+        return net.constant(std::move(t));
+    }
+    value_id number(float v) { return net.constant(tensor::scalar(v)); }
+};
+
+TEST_CASE("arithmetic with a constant for each channel is part of a convolution's kernel") {
+    for (auto const groups : {1, 24}) {
+        network n{groups};
+        n.y = n.net.add<ops::mul>(n.numbers({24, 1, 1}), n.y);
+        n.y = n.net.batch_norm("n", n.net.add<ops::sub>(n.numbers({1, 24, 1, 1}), n.y));
+        n.y = n.net.add<ops::sub>(n.net.add<ops::add>(n.y, n.numbers({1})), n.numbers({24, 1, 1}));
+        n.net.output(n.net.relu("r", n.net.sum("s", n.y, n.x)), "y");
+        auto const e = built(n.g);
+        CHECK(e.steps().size() == 3); // to blocks of channels, and back
+        CHECK(error_of(n.g, e) < 1e-5);
+    }
+}
+
+TEST_CASE("rows and pixels are no channels, and what else reads a convolution's result needs it as it is") {
+    for (auto const& sizes : {ints{9, 1}, ints{11}, ints{1, 24, 9, 11}}) {
+        network n;
+        n.net.output(n.net.add<ops::mul>(n.y, n.numbers(sizes)), "y");
+        auto const e = built(n.g);
+        CHECK(e.steps().size() > 1);
+        CHECK(error_of(n.g, e) < 1e-5);
+    }
+    network n;
+    n.net.outputs({n.net.add<ops::mul>(n.y, n.numbers({24, 1, 1})), n.y});
+    CHECK(error_of(n.g, built(n.g)) < 1e-5);
+}
+
+TEST_CASE("factors that weights cannot take are applied behind the kernel, one by one") {
+    auto const endless = std::numeric_limits<float>::infinity();
+    struct row {
+        float first, second;
+    };
+    for (auto const [first, second] : {row{endless, 1}, row{1e30f, 1e30f}, row{1e30f, 1e-30f}, row{1e-30f, 1e30f},
+                                       row{1e-25f, 1e-20f}, row{0, 1e30f}}) {
+        CAPTURE(first, second);
+        network n;
+        n.y = n.net.add<ops::mul>(n.net.add<ops::mul>(n.y, n.number(first)), n.number(second));
+        n.net.output(n.y, "y");
+        CHECK(error_of(n.g, built(n.g)) < 1e-5);
+    }
+}
+
+} // namespace convolution_planning_test
