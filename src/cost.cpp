@@ -1,3 +1,4 @@
 #include <gsub/cost.hpp>
 #include <gsub/cost/impl/analytic.ipp>
+#include <gsub/cost/impl/fused.ipp>
 #include <gsub/cost/impl/measured.ipp>

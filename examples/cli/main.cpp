@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"best", "parent"}));
     optimize->add_flag("--plateau", o.plateau, "moves of equal cost too");
     optimize->add_option("--cost", o.cost, "cost model")
-        ->check(CLI::IsMember({"flops", "bytes", "roofline", "peak_memory", "measured"}));
+        ->check(CLI::IsMember({"flops", "bytes", "roofline", "fused", "peak_memory", "measured"}));
     optimize->add_option("--roofline", o.roofline, "seconds a launch, FLOP/s, bytes/s (5e-6,1e13,5e11)")
         ->delimiter(',')
         ->expected(3)

@@ -55,6 +55,7 @@ auto with_cost(optimize_request const& r, session const& s, Use&& use) {
         if (!(roof.launch >= 0 && roof.flop_per_second > 0 && roof.bytes_per_second > 0 && std::isfinite(roof.launch)))
             throw error{error_code::usage, "--roofline needs a launch time >= 0 and rates > 0"};
     }
+    if (r.cost == "fused") return use(gsub::cost::fused_roofline{roof});
     return use(roof);
 }
 

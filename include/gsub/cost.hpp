@@ -3,3 +3,4 @@
 
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/concepts.hpp>
+#include <gsub/cost/fused.hpp>

@@ -1,6 +1,8 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/executor.hpp>
 #include <gsub/cost/analytic.hpp>
+#include <gsub/cost/fused.hpp>
 #include <gsub/driver/substitution.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/rewrite/normal_form.hpp>
@@ -68,29 +70,76 @@ void walk(substitution_problem& p, std::uint64_t seed, int steps, F&& f) {
     }
 }
 
-TEST_CASE("what a successor is said to be and to cost, it is and costs when it is opened") {
+// Successors of a walk against the graphs that they stand for.
+template <class Cost>
+void check_walk(Cost const& machine) {
     auto const chosen = rules();
     rule_index const index{chosen};
-    cost::roofline const machine;
     auto const model = cost::erase(machine);
     std::size_t seen = 0;
     for (auto const& g : graphs()) {
         substitution_problem p{g, model, index};
-        walk(p, 1, 5, [&](state const& s) {
-            auto const opened = p.open(s);
-            CHECK(opened->graph.hash() == p.key(s));
-            CHECK(opened->total == p.cost(s));
-            // Exact in ticks, close in units: every node is rounded to 2^-40 of the start's cost.
-            auto const sum = machine(opened->graph).amount;
-            CHECK(std::abs(p.in_units(p.cost(s)) - sum) <= 1e-9 * machine(g).amount);
-            auto copy = opened->graph;
-            copy.compact(); // forgets stored hashes
-            CHECK(copy.hash() == p.key(s));
-            CHECK(normalize(copy).total() == 0);
-            ++seen;
-        });
+        for (std::uint64_t seed = 1; seed <= 3; ++seed)
+            walk(p, seed, 5, [&](state const& s) {
+                auto const opened = p.open(s);
+                CHECK(opened->graph.hash() == p.key(s));
+                CHECK(opened->total == p.cost(s));
+                // Exact in ticks, close in units: every node is rounded to 2^-40 of the start's cost.
+                auto const sum = machine(opened->graph).amount;
+                CHECK(std::abs(p.in_units(p.cost(s)) - sum) <= 1e-9 * machine(g).amount);
+                for (auto n : opened->graph.order())
+                    CHECK(std::abs(p.in_units(opened->node_cost[n.index]) - machine(opened->graph, n).amount) <=
+                          1e-11 * machine(g).amount);
+                auto copy = opened->graph;
+                copy.compact(); // forgets stored hashes
+                CHECK(copy.hash() == p.key(s));
+                CHECK(normalize(copy).total() == 0);
+                ++seen;
+            });
     }
-    CHECK(seen > 100);
+    CHECK(seen > 300);
+}
+
+TEST_CASE("what a successor is said to be and to cost, it is and costs when it is opened") {
+    check_walk(cost::roofline{});
+}
+
+TEST_CASE("the same where a node's price depends on the kernel that it belongs to") {
+    static_assert(grouping_cost_model<cost::fused_roofline>);
+    check_walk(cost::fused_roofline{});
+}
+
+TEST_CASE("several threads find the successors that one finds, in the same order") {
+    auto const chosen = rules();
+    rule_index const index{chosen};
+    cost::roofline const machine;
+    auto const model = cost::erase(machine);
+    CHECK(model.concurrent);
+    fork_join_executor threads{3};
+    for (auto const& g : graphs()) {
+        substitution_problem alone{g, model, index}, together{g, model, index, &threads};
+        walk(alone, 2, 3, [&](state const& s) {
+            auto const expected = successors(alone, s), found = successors(together, s);
+            REQUIRE(found.size() == expected.size());
+            for (std::size_t i = 0; i < found.size(); ++i) {
+                CHECK(found[i].key == expected[i].key);
+                CHECK(found[i].cost == expected[i].cost);
+                CHECK(together.label(found[i]) == alone.label(expected[i]));
+            }
+        });
+        CHECK(alone.inapplicable() == together.inapplicable());
+    }
+}
+
+TEST_CASE("a model that is not said to be safe for several threads is asked by one") {
+    struct counting {
+        using unit = seconds;
+        mutable int asked = 0;
+        seconds operator()(any_graph const&, node_id) const { return {static_cast<double>(++asked > 0)}; }
+        seconds operator()(any_graph const& g) const { return cost::sum_over_nodes(*this, g); }
+    };
+    CHECK(!cost::erase(counting{}).concurrent);
+    CHECK(!cost::erase(counting{}).bearer);
 }
 
 TEST_CASE("successors are the graphs that applying each match gives") {

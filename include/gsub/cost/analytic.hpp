@@ -28,6 +28,7 @@ enum class split_cost {
 /// Number of floating-point operations.
 struct flop_cost {
     using unit = gsub::flops;
+    static constexpr bool concurrent = true;
     unit operator()(any_graph const& g, node_id n) const { return {is_kernel(g, n) ? flop_count(g, n) : 0}; }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
 };
@@ -35,6 +36,7 @@ struct flop_cost {
 /// Number of bytes moved.
 struct byte_cost {
     using unit = gsub::bytes;
+    static constexpr bool concurrent = true;
     split_cost splits = split_cost::free;
     unit operator()(any_graph const& g, node_id n) const { return {is_kernel(g, n, splits) ? bytes_moved(g, n) : 0}; }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
@@ -44,6 +46,7 @@ struct byte_cost {
 /// *Source* Williams et al., "Roofline: an insightful visual performance model", CACM 2009.
 struct roofline {
     using unit = gsub::seconds;
+    static constexpr bool concurrent = true;
     double launch = 5e-6;           ///< seconds a kernel
     double flop_per_second = 1e13;  ///< > 0
     double bytes_per_second = 5e11; ///< > 0
@@ -61,6 +64,7 @@ struct roofline {
 /// Weights are not counted, views take no memory of their own. Not additive. *Complexity* O(n + e).
 struct peak_memory {
     using unit = gsub::bytes;
+    static constexpr bool concurrent = true;
     unit operator()(any_graph const& g) const;
 };
 

@@ -31,7 +31,7 @@ struct optimize_options {
     bool fold = true;            ///< compute weight arithmetic at the end; needed to save the graph
     bool verify = false;         ///< compare the result with the original; see `verification_report`
     std::uint64_t seed = 1;      ///< of the inputs that verification uses
-    executor* threads = nullptr; ///< for folding and verification; null: one thread
+    executor* threads = nullptr; ///< for search, folding and verification; null: one thread. The result is the same
     observer* watch = nullptr;
     std::stop_token stop{};
 };

@@ -1,6 +1,7 @@
 // Graph substitution as a search problem: states are graphs, moves are matches of rules.
 #pragma once
 
+#include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/ir/graph.hpp>
@@ -33,8 +34,11 @@ public:
         hash128 key;
     };
 
-    /// `start` must be in normal form; `model` and `rules` must outlive the problem.
-    substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules);
+    /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, and a
+    /// model that may be asked by several at once, successors of a state are made by all of them; they are the same, in
+    /// the same order.
+    substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                         executor* threads = nullptr);
 
     [[nodiscard]] state start() const { return {start_, nullptr, nullptr, start_->total, start_->graph.hash()}; }
     [[nodiscard]] double cost(state const& s) const noexcept { return s.cost; }
@@ -45,21 +49,7 @@ public:
 
     template <class Emit>
     void expand(state const& s, Emit&& emit) {
-        auto const here = open(s);
-        auto const before = std::make_shared<state const>(s);
-        auto going = true;
-        for (auto n : here->graph.order()) {
-            if (!going) return;
-            if (n == here->graph.results_node() || here->graph.constant(n)) continue;
-            for (auto const* rule : rules_->anchored_at(here->graph.op(n)))
-                find_matches_at(here->graph, *rule, n, [&](match const& m) {
-                    if (!going) return;
-                    if (auto next = successor(here, m)) {
-                        next->before = before;
-                        going = emit(std::move(*next));
-                    }
-                });
-        }
+        for_each_successor(s, [&](state&& next) { return static_cast<bool>(emit(std::move(next))); });
     }
 
     /// The state's graph, in normal form.
@@ -70,15 +60,27 @@ public:
     [[nodiscard]] std::uint64_t inapplicable() const noexcept { return inapplicable_; }
 
 private:
-    [[nodiscard]] std::optional<state> successor(std::shared_ptr<priced_graph const> const& from, match const& m);
+    /// What one of several threads needs for itself.
+    struct worker {
+        any_graph scratch;
+        std::vector<state> found;
+        std::uint64_t inapplicable = 0;
+    };
+    void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
+    void find_successors(std::shared_ptr<priced_graph const> const& from, node_id anchor, worker& w) const;
+    [[nodiscard]] std::optional<state> successor(std::shared_ptr<priced_graph const> const& from, match const& m,
+                                                 any_graph& scratch) const;
     [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
     [[nodiscard]] double ticks(any_graph const& g) const;
     void price(priced_graph& p) const;
+    [[nodiscard]] std::vector<node_id> repriced_nodes(any_graph const& g) const;
 
     cost::any_cost const* model_;
     rule_index const* rules_;
+    executor* threads_; // null: the caller's alone
     double ticks_per_unit_ = 1;
     std::shared_ptr<priced_graph const> start_;
+    std::vector<worker> workers_;
     std::uint64_t inapplicable_ = 0;
 };
 

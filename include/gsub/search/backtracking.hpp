@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct outcome {
     State best;
     statistics stats;
 };
+
+namespace detail {
+template <class Key>
+concept hashable = requires(Key const& k) {
+    { std::hash<Key>{}(k) } -> std::convertible_to<std::size_t>;
+};
+} // namespace detail
 
 /// Expands waiting states from the cheapest on. A successor waits if it is new and its cost lies below alpha times the
 /// yardstick (at most, with plateau moves); it is dropped when it is taken out and by then lies above alpha times the
@@ -62,7 +70,8 @@ template <problem P, class Observer = silent_observer>
     outcome<state> out{start, {}};
     auto& stats = out.stats;
     std::vector<move> moves;
-    std::set<key_type> seen;
+    // Only whether a key is there is asked, never their order.
+    std::conditional_t<detail::hashable<key_type>, std::unordered_set<key_type>, std::set<key_type>> seen;
     std::vector<entry> waiting; // a heap, the cheapest on top
     std::uint64_t waiting_bytes = size_of(start);
     auto best_move = root;

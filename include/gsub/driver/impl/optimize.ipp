@@ -276,7 +276,7 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         start.order_canonically();
         start.compact();
         rule_index const rules{chosen};
-        substitution_problem problem{start, model, rules};
+        substitution_problem problem{start, model, rules, options.threads};
         auto const first = problem.start();
         report.cost_start = problem.in_units(first.cost);
         auto found = search::backtracking(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/driver/substitution.hpp>
 #include <gsub/rewrite/normal_form.hpp>
@@ -35,8 +36,10 @@ GSUB_INLINE bool apply_match(any_graph& g, match const& m) {
 } // namespace detail
 
 GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
-                                                       rule_index const& rules)
-    : model_(&model), rules_(&rules) {
+                                                       rule_index const& rules, executor* threads)
+    : model_(&model),
+      rules_(&rules),
+      threads_(threads && threads->concurrency() > 1 && model.concurrent ? threads : nullptr) {
     auto const cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
     // A power of two, so that scaling is exact: about 2^40 ticks for the start.
     ticks_per_unit_ = cost > 0 ? std::ldexp(1.0, 40 - std::ilogb(cost)) : 1;
@@ -44,6 +47,9 @@ GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::an
     first->graph.rehash();
     price(*first);
     start_ = std::move(first);
+    // Several pieces of work for each thread, so that none waits long for the others.
+    auto const pieces = threads_ ? 4 * threads_->concurrency() : 1;
+    for (std::size_t i = 0; i < pieces; ++i) workers_.push_back({any_graph{start_->graph.operators()}, {}, 0});
 }
 
 GSUB_INLINE double substitution_problem::ticks(any_graph const& g, node_id n) const {
@@ -68,42 +74,117 @@ GSUB_INLINE std::string substitution_problem::label(state const& s) const {
                   : std::string{};
 }
 
+// Nodes whose price may differ from what it was before the changes in the graph's journal, each once.
+GSUB_INLINE std::vector<node_id> substitution_problem::repriced_nodes(any_graph const& g) const {
+    auto const& changes = g.changes();
+    std::vector<node_id> out;
+    auto const once = [&] {
+        std::sort(out.begin(), out.end());
+        out.erase(std::unique(out.begin(), out.end()), out.end());
+        std::erase_if(out, [&](node_id n) { return !g.live(n); });
+    };
+    append(out, changes.added);
+    append(out, changes.rewired);
+    if (model_->bearer) {
+        // Edges of groups may have come or gone at the operands of nodes that have changed, of those that read what
+        // these make or read, too: reader counts of their operands differ.
+        auto const add_operands = [&] {
+            once();
+            for (std::size_t i = 0, known = out.size(); i < known; ++i)
+                for (std::size_t k = 0; k < g.operand_count(out[i]); ++k)
+                    if (auto const v = g.operand(out[i], k); v.valid()) out.push_back(v.node);
+        };
+        add_operands();
+        append(out, changes.released);
+        once();
+        for (std::size_t i = 0, touched = out.size(); i < touched; ++i)
+            for (std::uint32_t port = 0; port < g.result_count(out[i]); ++port)
+                g.for_each_use({out[i], port}, [&](use u) { out.push_back(u.user); });
+        add_operands();
+        once();
+        for (std::size_t i = 0, ends = out.size(); i < ends; ++i) out.push_back(model_->bearer(g, out[i]));
+    }
+    once();
+    return out;
+}
+
 GSUB_INLINE std::shared_ptr<substitution_problem::priced_graph const> substitution_problem::open(state const& s) const {
     if (!s.move) return s.parent;
     auto made = std::make_shared<priced_graph>(priced_graph{s.parent->graph, {}, 0});
     GSUB_ASSERT(detail::apply_match(made->graph, *s.move), "a rewrite that applied once applies again");
     made->graph.rehash();
-    price(*made);
+    if (!model_->of_node) {
+        made->total = s.cost;
+        return made;
+    }
+    made->node_cost = s.parent->node_cost;
+    made->node_cost.resize(made->graph.capacity(), 0);
+    for (auto n : made->graph.changes().erased) made->node_cost[n.index] = 0;
+    for (auto n : repriced_nodes(made->graph)) made->node_cost[n.index] = ticks(made->graph, n);
+    made->total = s.cost;
     return made;
 }
 
 GSUB_INLINE std::optional<substitution_problem::state>
-substitution_problem::successor(std::shared_ptr<priced_graph const> const& from, match const& m) {
-    auto g = from->graph;
-    if (!detail::apply_match(g, m)) {
-        ++inapplicable_;
-        return std::nullopt;
-    }
-    g.rehash();
-    state next{from, std::make_shared<match const>(m), nullptr, 0, g.hash()};
+substitution_problem::successor(std::shared_ptr<priced_graph const> const& from, match const& m,
+                                any_graph& scratch) const {
+    scratch = from->graph;
+    if (!detail::apply_match(scratch, m)) return std::nullopt;
+    scratch.rehash();
+    state next{from, std::make_shared<match const>(m), nullptr, 0, scratch.hash()};
     if (!model_->of_node) {
-        next.cost = ticks(g);
+        next.cost = ticks(scratch);
         return next;
     }
     // What the rewrite took away, added, or gave other operands.
-    auto const& changes = g.changes();
     auto const known = from->node_cost.size();
+    auto const before = [&](node_id n) { return n.index < known ? from->node_cost[n.index] : 0; };
     next.cost = from->total;
-    for (auto n : changes.erased)
-        if (n.index < known) next.cost -= from->node_cost[n.index];
-    for (auto n : changes.added)
-        if (g.live(n)) next.cost += ticks(g, n);
-    auto rewired = changes.rewired;
-    std::sort(rewired.begin(), rewired.end());
-    rewired.erase(std::unique(rewired.begin(), rewired.end()), rewired.end());
-    for (auto n : rewired)
-        if (g.live(n) && n.index < known) next.cost += ticks(g, n) - from->node_cost[n.index];
+    for (auto n : scratch.changes().erased) next.cost -= before(n);
+    for (auto n : repriced_nodes(scratch)) next.cost += ticks(scratch, n) - before(n);
     return next;
+}
+
+GSUB_INLINE void substitution_problem::find_successors(std::shared_ptr<priced_graph const> const& from, node_id anchor,
+                                                       worker& w) const {
+    auto const& g = from->graph;
+    for (auto const* rule : rules_->anchored_at(g.op(anchor)))
+        find_matches_at(g, *rule, anchor, [&](match const& m) {
+            if (auto next = successor(from, m, w.scratch))
+                w.found.push_back(std::move(*next));
+            else
+                ++w.inapplicable;
+        });
+}
+
+GSUB_INLINE void substitution_problem::for_each_successor(state const& s, function_ref<bool(state&&)> emit) {
+    auto const here = open(s);
+    auto const& g = here->graph;
+    auto const before = std::make_shared<state const>(s);
+    std::vector<node_id> anchors;
+    for (auto n : g.order())
+        if (n != g.results_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) anchors.push_back(n);
+    // A few anchors at a time, so that a search which is to stop does soon.
+    auto const pieces = workers_.size(), each = threads_ ? std::size_t{8} : std::size_t{1};
+    for (std::size_t first = 0; first < anchors.size(); first += pieces * each) {
+        auto const work = [&](std::size_t piece) {
+            auto& w = workers_[piece];
+            w.found.clear(), w.inapplicable = 0;
+            auto const begin = first + piece * each;
+            for (auto i = begin; i < std::min(begin + each, anchors.size()); ++i) find_successors(here, anchors[i], w);
+        };
+        if (threads_)
+            threads_->parallel_for(pieces, work);
+        else
+            work(0);
+        for (auto& w : workers_) {
+            inapplicable_ += w.inapplicable;
+            for (auto& next : w.found) {
+                next.before = before;
+                if (!emit(std::move(next))) return;
+            }
+        }
+    }
 }
 
 } // namespace gsub

@@ -52,8 +52,8 @@ GSUB_INLINE any_graph& any_graph::operator=(any_graph const& other) {
     copy(hashes_, other.hashes_, other.hashes_.empty() ? 0 : 8);
     graph_hash_ = other.graph_hash_;
     hashed_ = other.hashed_;
+    start_journal(); // keeps the room of an earlier one
     journalling_ = false;
-    journal_ = {};
     constants_ = other.constants_;
     names_ = other.names_;
     info_ = other.info_;

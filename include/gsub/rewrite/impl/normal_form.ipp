@@ -225,7 +225,17 @@ GSUB_INLINE bool equal_nodes(any_graph const& g, node_id a, node_id b, bool reor
     if (g.is<ops::constant>(a))
         return g.blob(a) == g.blob(b) ||
                (g.type_of({a, 0}) == g.type_of({b, 0}) && g.blob(a)->hash() == g.blob(b)->hash());
-    return compared_operands(g, a, reordered_sums) == compared_operands(g, b, reordered_sums);
+    auto const count = g.operand_count(a);
+    if (count != g.operand_count(b)) return false;
+    auto const commutative = g.op(a).commutative;
+    if (commutative && count > 2 && reordered_sums)
+        return compared_operands(g, a, true) == compared_operands(g, b, true);
+    auto const same_from = [&](std::size_t first_of_b) {
+        for (std::size_t i = 0; i < count; ++i)
+            if (!(g.operand(a, i) == g.operand(b, (i + first_of_b) % count))) return false;
+        return true;
+    };
+    return same_from(0) || (commutative && count == 2 && same_from(1));
 }
 
 GSUB_INLINE void share(any_graph& g, node_id kept, node_id dropped) {
