@@ -5,6 +5,8 @@
 #include <gsub/rewrite/impl/rules.ipp>
 #include <gsub/rewrite/impl/rules_conv.ipp>
 #include <gsub/rewrite/impl/rules_matmul.ipp>
+#include <gsub/rewrite/impl/rules_merge.ipp>
+#include <gsub/rewrite/impl/rules_pool.ipp>
 #include <gsub/rewrite/impl/rules_tensor.ipp>
 #include <gsub/rewrite/impl/sample.ipp>
 #include <gsub/rewrite/impl/verifier.ipp>

@@ -26,6 +26,8 @@ std::string_view kind_of(gsub::rule_program const& r) {
         return "macro";
     case gsub::rule_kind::internal:
         return "internal";
+    case gsub::rule_kind::timed:
+        return "timed";
     }
     return "";
 }

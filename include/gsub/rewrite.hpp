@@ -12,6 +12,8 @@
 #include <gsub/rewrite/rules.hpp>
 #include <gsub/rewrite/rules_conv.hpp>
 #include <gsub/rewrite/rules_matmul.hpp>
+#include <gsub/rewrite/rules_merge.hpp>
+#include <gsub/rewrite/rules_pool.hpp>
 #include <gsub/rewrite/rules_tensor.hpp>
 #include <gsub/rewrite/sample.hpp>
 #include <gsub/rewrite/verifier.hpp>

@@ -67,13 +67,13 @@ any_graph with_weights(any_graph const& instance, std::set<std::string_view> con
 }
 
 TEST_CASE("every rule fires, all its preferences met, on some of its instances with weights that are constant") {
-    // What this rule prefers is more than its pattern says: see rules_conv.
-    std::set<std::string_view> const elsewhere{"add_fuse"};
+    // What these rules prefer is more than its pattern says: see rules_conv and rules_tensor.
+    std::set<std::string_view> const elsewhere{"add_fuse", "gather_products"};
     for (auto const& rule : standard_rules()) {
         if (elsewhere.contains(rule.name)) continue;
         CAPTURE(rule.name);
         std::size_t fired = 0;
-        for_samples(rule, 100, [&](pattern_instance const& instance) {
+        for_samples(rule, 200, [&](pattern_instance const& instance) {
             for (auto const& inputs : {std::set<std::string_view>{"x"}, std::set<std::string_view>{"x", "y"},
                                        std::set<std::string_view>{"a", "b", "x"}}) {
                 auto const g = with_weights(instance.graph, inputs);
@@ -109,25 +109,31 @@ bool has(std::vector<std::string> const& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-TEST_CASE("rules are chosen by name, by kind, and by what to leave out; internal ones by name alone") {
+TEST_CASE("rules are chosen by name, by kind, and by what to leave out; internal and timed ones by name alone") {
     auto const all = standard_rules().size(), macros = count_of(rule_kind::macro),
-               internals = count_of(rule_kind::internal);
+               internals = count_of(rule_kind::internal), timed = count_of(rule_kind::timed);
     REQUIRE(macros > 0);
     REQUIRE(internals > 0);
-    CHECK(chosen("all").size() == all - internals);
+    REQUIRE(timed > 0);
+    CHECK(chosen("all").size() == all - internals - timed);
     CHECK(chosen("") == chosen("all"));
-    CHECK(chosen("atomic").size() == all - internals - macros);
+    CHECK(chosen("atomic").size() == all - internals - timed - macros);
     CHECK(chosen("fuse_conv_bn") == std::vector<std::string>{"fuse_conv_bn"});
     // In the order of the library, whatever the order of the list.
     CHECK(chosen("merge_conv_siblings,fuse_conv_bn") ==
           std::vector<std::string>{"fuse_conv_bn", "merge_conv_siblings"});
-    CHECK(chosen("-fuse_conv_bn").size() == all - internals - 1);
+    CHECK(chosen("-fuse_conv_bn").size() == all - internals - timed - 1);
     CHECK_FALSE(has(chosen("-fuse_conv_bn"), "fuse_conv_bn"));
     CHECK(chosen("all,-fuse_conv_bn") == chosen("-fuse_conv_bn"));
     CHECK(chosen("fuse_conv_bn,-fuse_conv_bn").empty());
     CHECK(chosen("-fuse_conv_bn,fuse_conv_bn") == chosen("all"));
     CHECK(has(chosen("all,unfuse_conv_activation"), "unfuse_conv_activation"));
-    CHECK(chosen("atomic,enlarge_and_merge_convs").size() == all - internals - macros + 1);
+    CHECK(has(chosen("all,widen_groups"), "widen_groups"));
+    // What a clock alone can tell is on where prices come from one.
+    auto const by_clock = choose_rules(standard_rules(), "all", true).value();
+    CHECK(by_clock.size() == all - internals);
+    CHECK(choose_rules(standard_rules(), "fuse_conv_bn", true).value().size() == 1);
+    CHECK(chosen("atomic,enlarge_and_merge_convs").size() == all - internals - timed - macros + 1);
     CHECK(chosen("fuse_conv_bn,,") == chosen("fuse_conv_bn"));
 }
 

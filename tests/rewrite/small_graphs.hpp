@@ -48,7 +48,7 @@ inline tensor random_tensor(ints const& dims, std::uint64_t seed) {
 }
 
 /// A random graph over few shapes, most of them [1,2,2,2], so that patterns meet all the time: convolutions,
-/// normalisations, products, elementwise operators, concats and splits, views. The same for the same seed.
+/// normalisations, pooling, products, elementwise operators, concats and splits, views. The same for the same seed.
 class dense {
 public:
     explicit dense(std::uint64_t seed) : r_(seed) {}
@@ -111,7 +111,7 @@ private:
     void keep(value_id v) { values_.push_back(v); }
 
     void step() {
-        switch (r_.below(16)) {
+        switch (r_.below(19)) {
         case 0:
         case 1:
         case 2:
@@ -144,12 +144,36 @@ private:
             auto const v = any();
             return keep(r_.below(2) ? b_.add<ops::identity>(v) : b_.add<ops::sum>({}, {v, any()}));
         }
+        case 15: {
+            attributes_of<ops::average_pool> a;
+            static_cast<window_attributes&>(a) = window({1, 1}, 1);
+            a.kernel_shape = {3, 3}, a.count_include_pad = r_.below(4) != 0;
+            auto const mean = b_.add<ops::average_pool>(a, {any()});
+            return keep(r_.below(2) ? mean : b_.add<ops::conv>({window({1, 1}, 0)}, {mean, weight({2, 2, 1, 1})}));
+        }
+        case 16: {
+            auto const factor = any();
+            auto const p = b_.add<ops::mul>(factor, any()), q = b_.add<ops::mul>(factor, any());
+            return keep(r_.below(2) ? b_.add<ops::add>(p, q) : b_.add<ops::sub>(p, q));
+        }
+        case 17: {
+            auto const p = biased(any()), q = r_.below(2) ? biased(any()) : any();
+            return keep(b_.add<ops::add>(p, q));
+        }
         default: {
             auto const wide = b_.add<ops::concat>({.axis = 1}, {any(), any()});
             auto const out = weight({2, 4, 1, 1});
             return keep(b_.add<ops::conv>({window({1, 1}, 0)}, {r_.below(2) ? unary(wide) : wide, out}));
         }
         }
+    }
+    // A product with a bias, or what an attention makes of one.
+    value_id biased(value_id v) {
+        auto const y = b_.add<ops::add>(b_.add<ops::mat_mul>(v, weight({2, 2})), weight({2}));
+        if (r_.below(2)) return y;
+        auto const heads = b_.add<ops::reshape>({.shape = {2, 2, 1, 2}}, {y});
+        auto const scores = b_.add<ops::mat_mul>(b_.add<ops::transpose>({.perm = {2, 0, 1, 3}}, {heads}), any());
+        return r_.below(2) ? b_.add<ops::mul>(scores, weight({1})) : b_.add<ops::div>(scores, weight({1}));
     }
     static window_attributes window(ints strides, std::int64_t pad) {
         window_attributes w;

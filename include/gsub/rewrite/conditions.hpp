@@ -36,6 +36,30 @@ constexpr rule_condition in_order(label_t<A>, label_t<B>) noexcept {
                 return m.graph().place(m.node(label_t<A>{})) < m.graph().place(m.node(label_t<B>{}));
             }};
 }
+/// All bindings of a name inside of `every_part` are one value, or there are none.
+[[nodiscard]] inline bool is_one_value(match const& m, name_hash name, std::size_t parts) {
+    auto const values = m.values(name);
+    return values.empty() || (values.size() == parts && all_of(values, [&](value_id v) { return v == values[0]; }));
+}
+template <fixed_string N>
+constexpr rule_condition same_value(var_t<N>) noexcept {
+    return {"the parts meet one weight",
+            [](match const& m) { return is_one_value(m, var_t<N>::name, m.roots().size()); }};
+}
+template <fixed_string N>
+constexpr rule_condition same_value(optional_t<N>) noexcept {
+    return {"the parts meet one bias",
+            [](match const& m) { return is_one_value(m, optional_t<N>::name, m.roots().size()); }};
+}
+/// Reading the weight once saves more than putting the operands together costs, which copies them.
+template <fixed_string W, fixed_string X, fixed_string Y>
+constexpr rule_condition outweighs(var_t<W>, var_t<X>, var_t<Y>) noexcept {
+    return {"the weight is larger than both operands, read and written", [](match const& m) {
+                auto const w = m.type(var_t<W>{}).elements(), x = m.type(var_t<X>{}).elements(),
+                           y = m.type(var_t<Y>{}).elements();
+                return w && x && y && *w / 2 > *x + *y;
+            }};
+}
 
 // ---- convolutions
 // -----------------------------------------------------------------------------------------------------------

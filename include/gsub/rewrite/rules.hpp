@@ -3,6 +3,8 @@
 
 #include <gsub/rewrite/rules_conv.hpp>
 #include <gsub/rewrite/rules_matmul.hpp>
+#include <gsub/rewrite/rules_merge.hpp>
+#include <gsub/rewrite/rules_pool.hpp>
 #include <gsub/rewrite/rules_tensor.hpp>
 
 #include <span>
@@ -15,10 +17,10 @@ namespace gsub {
 [[nodiscard]] std::span<rule_program const> standard_rules() noexcept;
 
 /// A choice among rules by a list such as `fuse_conv_bn,merge_conv_siblings` (these alone), `-enlarge_conv` (all but
-/// it), `atomic` (no macro rules), `all`. Internal rules take part only where they are named. *Errors* `usage` for a
-/// name that no rule has.
+/// it), `atomic` (no macro rules), `all`. Internal rules take part only where they are named, timed ones there or where
+/// `timed` says that prices come from a clock. *Errors* `usage` for a name that no rule has.
 [[nodiscard]] result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from,
-                                                             std::string_view list = "all");
+                                                             std::string_view list = "all", bool timed = false);
 
 } // namespace gsub
 

@@ -15,9 +15,13 @@ inline constexpr auto b = var<"b">;
 inline constexpr auto e = var<"e">;
 inline constexpr auto p = maybe<"p">;
 inline constexpr auto q = maybe<"q">;
+inline constexpr auto k = var<"k">;
+inline constexpr auto l = var<"l">;
 inline constexpr auto c = label<"c">;
 inline constexpr auto d = label<"d">;
 inline constexpr auto f = label<"f">;
+inline constexpr auto n = label<"n">;
+inline constexpr auto s = label<"s">; // a split
 inline constexpr auto t = label<"t">;
 inline constexpr auto u = label<"u">;
 
@@ -26,6 +30,13 @@ void merge_matmul_siblings(rewrite& r);
 void merge_three_matmuls(rewrite& r);
 void merge_gemm_siblings(rewrite& r);
 void sum_of_products(rewrite& r);
+void sum_of_biased_products(rewrite& r);
+void merge_gemm_sum(rewrite& r);
+void merge_matmul_rows(rewrite& r);
+void matmul_before_split(rewrite& r);
+void scale_into_columns(rewrite& r);
+void scale_into_rows(rewrite& r);
+void scale_into_query(rewrite& r);
 void compose_transposes(rewrite& r);
 void transpose_of_product(rewrite& r);
 void product_of_transposes(rewrite& r);
@@ -48,6 +59,21 @@ inline constexpr rule_condition same_but_columns{
     "the right operands are matrices, or stacks of them, that differ in their columns only", [](match const& m) {
         return m.type(a).ranked && m.type(a).rank() >= 2 && differ_only_at(m.type(a), m.type(b), 0);
     }};
+inline constexpr rule_condition left_side_by_side{"the left operands differ in their columns only", [](match const& m) {
+                                                      return m.type(x).ranked && m.type(x).rank() >= 2 &&
+                                                             differ_only_at(m.type(x), m.type(y), 0);
+                                                  }};
+inline constexpr rule_condition right_on_top{"the right operands differ in their rows only", [](match const& m) {
+                                                 return m.type(a).ranked && m.type(a).rank() >= 2 &&
+                                                        differ_only_at(m.type(a), m.type(b), 1);
+                                             }};
+/// One number for each place along a dimension of a product, counted from the last, or one number at all.
+[[nodiscard]] bool is_along(match const& m, value_id factor, node_id product, std::size_t from_last);
+inline constexpr rule_condition one_number{"the factor is one number", [](match const& m) {
+                                               return m.type(k).elements() == std::int64_t{1} &&
+                                                      m.type_of_label(m.node(d)).ranked &&
+                                                      m.type(k).rank() <= m.type_of_label(m.node(d)).rank();
+                                           }};
 inline constexpr rule_condition transposes_matrix{
     "the transposition swaps the last two dimensions",
     [](match const& m) { return swaps_last_two(m.attributes<ops::transpose>(t).perm); }};
@@ -81,17 +107,96 @@ inline constexpr auto merge_gemm_siblings = rule<"merge_gemm_siblings">(
     provenance{"law 17: columns of a product do not depend on each other"});
 
 /// Law 19: a sum of products is one product of the operands side by side.
-inline constexpr auto merge_matmul_sum = rule<"merge_matmul_sum">(
-    add(mat_mul[c](x, a), mat_mul[d](y, b)), built_by<detail::sum_of_products>,
-    where(condition("the left operands differ in their columns only",
+inline constexpr auto merge_matmul_sum =
+    rule<"merge_matmul_sum">(add(mat_mul[c](x, a), mat_mul[d](y, b)), built_by<detail::sum_of_products>,
+                             where(detail::left_side_by_side, detail::right_on_top), prefer(constant(a, b)),
+                             provenance{"law 19: the sum over the inner dimension in two parts"});
+
+/// Laws 19 and 25 for sums with constants in between: (x a + k) + (y b + l) = [x y] [a; b] + (k + l).
+inline constexpr auto merge_biased_sum =
+    rule<"merge_biased_sum">(
+        add(add(mat_mul[c](x, a), k), add(mat_mul[d](y, b), l)), built_by<detail::sum_of_biased_products>,
+        where(detail::left_side_by_side, detail::right_on_top), prefer(in_order(c, d), constant(a, b, k, l)),
+        provenance{"law 19, and sums in another order"})
+        .as(rule_kind::macro);
+
+/// Law 19 for products with factors, transposed operands and biases.
+inline constexpr auto merge_gemm_sum = rule<"merge_gemm_sum">(
+    add(gemm[c](x, a, p), gemm[d](y, b, q)), built_by<detail::merge_gemm_sum>,
+    where(condition("factors and transpositions are equal",
+                    [](match const& m) { return m.graph().attributes(m.node(c)) == m.graph().attributes(m.node(d)); }),
+          condition("the left operands differ in their inner dimension only",
                     [](match const& m) {
-                        return m.type(x).ranked && m.type(x).rank() >= 2 && differ_only_at(m.type(x), m.type(y), 0);
+                        return differ_only_at(m.type(x), m.type(y), m.attributes<ops::gemm>(c).transpose_a ? 1 : 0);
                     }),
-          condition("the right operands differ in their rows only",
+          condition("the right operands differ in their inner dimension only",
                     [](match const& m) {
-                        return m.type(a).ranked && m.type(a).rank() >= 2 && differ_only_at(m.type(a), m.type(b), 1);
+                        return differ_only_at(m.type(a), m.type(b), m.attributes<ops::gemm>(c).transpose_b ? 0 : 1);
                     })),
-    prefer(constant(a, b)), provenance{"law 19: the sum over the inner dimension in two parts"});
+    prefer(in_order(c, d), constant(a, b), constant_if_given(p, q)),
+    provenance{"law 19: the sum over the inner dimension in two parts"});
+
+/// Law 18: products with one right operand are one product with the left operands on top of each other.
+inline constexpr auto merge_matmul_rows = rule<"merge_matmul_rows">(
+    roots(mat_mul[c](x, a), mat_mul[d](y, a)), built_by<detail::merge_matmul_rows>,
+    where(condition("the left operands are matrices, or stacks of them, that differ in their rows only",
+                    [](match const& m) {
+                        return m.type(x).ranked && m.type(x).rank() >= 2 && differ_only_at(m.type(x), m.type(y), 1);
+                    }),
+          matrices(a)),
+    prefer(in_order(c, d), constant(a), outweighs(a, x, y)),
+    provenance{"law 18: rows of a product do not depend on each other"});
+
+/// Law 18 where the left operands are the parts of one value: nothing has to be put together.
+inline constexpr auto matmul_before_split = rule<"matmul_before_split">(
+    every_part(split[s](x), mat_mul[c](part, a)), built_by<detail::matmul_before_split>,
+    where(same_value(a),
+          condition("the right operand is a matrix",
+                    [](match const& m) { return m.type(a).ranked && m.type(a).rank() == 2; }),
+          condition("the left operand is not cut along its columns",
+                    [](match const& m) {
+                        auto const& whole = m.type(x);
+                        if (!whole.ranked) return false;
+                        auto const axis = normalized_axis(m.attributes<ops::split>(s).axis, whole.rank());
+                        return axis && *axis + 1 < whole.rank();
+                    })),
+    provenance{"law 18: rows of a product do not depend on each other"});
+
+/// Law 20: x a + x b = x (a + b), and x a + y a = (x + y) a.
+inline constexpr auto factor_left_operand = rule<"factor_left_operand">(
+    add(mat_mul[c](x, a), mat_mul[d](x, b)), mat_mul(x, add(a, b)),
+    where(condition("the right operands have one type",
+                    [](match const& m) { return equal_static_types(m.type(a), m.type(b)); })),
+    prefer(in_order(c, d), constant(a, b)), provenance{"law 20: products distribute over sums"});
+inline constexpr auto factor_right_operand = rule<"factor_right_operand">(
+    add(mat_mul[c](x, a), mat_mul[d](y, a)), mat_mul(add(x, y), a), where(matrices(x, y, a)), prefer(in_order(c, d)),
+    provenance{"law 20: products distribute over sums"});
+
+/// Law 23: c (x a) = x (c a), with one number for each column, or in all.
+inline constexpr auto scale_into_columns = rule<"scale_into_columns">(
+    mul(mat_mul[c](x, a), k), built_by<detail::scale_into_columns>,
+    where(condition("the factor is one number a column",
+                    [](match const& m) { return detail::is_along(m, m[k], m.node(c), 0); }),
+          matrices(a)),
+    prefer(constant(a, k)), provenance{"law 23: the product is linear in its right operand"});
+/// Law 23 into the left operand, with one number for each row, or in all.
+inline constexpr auto scale_into_rows =
+    rule<"scale_into_rows">(mul(mat_mul[c](a, x), k), built_by<detail::scale_into_rows>,
+                            where(condition("the factor is one number a row",
+                                            [](match const& m) { return detail::is_along(m, m[k], m.node(c), 1); }),
+                                  matrices(a, x)),
+                            prefer(constant(a, k)), provenance{"law 23: the product is linear in its left operand"});
+/// Law 23 for the scores of an attention: their factor passes through the heads into weight and bias of the query.
+inline constexpr auto scale_into_query =
+    rule<"scale_into_query">(mul[n](mat_mul[d](transpose[t](reshape[u](add(mat_mul[c](x, a), b))), y), k),
+                             built_by<detail::scale_into_query>, where(detail::one_number), prefer(constant(a, b, k)),
+                             provenance{"law 23: the factor of the scores in the query"})
+        .as(rule_kind::macro);
+inline constexpr auto divide_into_query =
+    rule<"divide_into_query">(div[n](mat_mul[d](transpose[t](reshape[u](add(mat_mul[c](x, a), b))), y), k),
+                              built_by<detail::scale_into_query>, where(detail::one_number), prefer(constant(a, b, k)),
+                              provenance{"law 23: the divisor of the scores in the query"})
+        .as(rule_kind::macro);
 
 /// Law 21: (x a) b = x (a b).
 inline constexpr auto associate_right =
@@ -142,8 +247,10 @@ inline constexpr auto transposed_right_of_matmul = rule<"transposed_right_of_mat
 
 /// All rules of this header.
 [[nodiscard]] constexpr auto all() noexcept {
-    return rule_list(merge_matmul_siblings, merge_three_matmuls, merge_gemm_siblings, merge_matmul_sum, associate_right,
-                     associate_left, compose_transposes, transpose_of_product, product_of_transposes,
+    return rule_list(merge_matmul_siblings, merge_three_matmuls, merge_gemm_siblings, merge_matmul_sum,
+                     merge_biased_sum, merge_gemm_sum, merge_matmul_rows, matmul_before_split, factor_left_operand,
+                     factor_right_operand, scale_into_columns, scale_into_rows, scale_into_query, divide_into_query,
+                     associate_right, associate_left, compose_transposes, transpose_of_product, product_of_transposes,
                      transposed_left_of_gemm, transposed_right_of_gemm, transposed_left_of_matmul,
                      transposed_right_of_matmul);
 }

@@ -10,12 +10,14 @@ namespace gsub::rules::movement {
 using namespace gsub::pattern;
 inline constexpr auto x = var<"x">;
 inline constexpr auto y = var<"y">;
+inline constexpr auto z = var<"z">;
 inline constexpr auto w = var<"w">;
 inline constexpr auto k = var<"k">;
 inline constexpr auto b = maybe<"b">;
 inline constexpr auto c = label<"c">;
+inline constexpr auto d = label<"d">;
 inline constexpr auto j = label<"j">; // a concat
-inline constexpr auto l = label<"l">; // another
+inline constexpr auto l = label<"l">; // another of its kind
 inline constexpr auto n = label<"n">;
 inline constexpr auto s = label<"s">; // a split
 inline constexpr auto u = label<"u">; // an elementwise operator
@@ -29,6 +31,7 @@ void unary_into_concat(rewrite& r);
 void unary_out_of_concat(rewrite& r);
 void unary_before_split(rewrite& r);
 void unary_after_split(rewrite& r);
+void group_activations(rewrite& r);
 void binary_into_concat(rewrite& r);
 void binary_out_of_concat(rewrite& r);
 void binary_before_split(rewrite& r);
@@ -51,6 +54,10 @@ void reorder_matmul_rows(rewrite& r);
 [[nodiscard]] bool other_order(match const& m);
 /// Whether the other operands beside the parts of a split are constants, or parts of one split, whatever their order.
 [[nodiscard]] bool others_are_together(match const& m);
+/// For each part of a split the number of the first part that the same operator with the same attributes reads.
+[[nodiscard]] small_vector<std::uint32_t, 8> first_alike(match const& m);
+/// Whether two values are made by one operator, a convolution or a product, and a third by another one.
+[[nodiscard]] bool products_apart(match const& m);
 inline constexpr rule_condition together_for_free{"the other operands are constant, or parts of one split",
                                                   others_are_together};
 } // namespace detail
@@ -71,6 +78,20 @@ inline constexpr auto unary_after_split =
     rule<"unary_after_split">(split[s](unary[u](x)), built_by<detail::unary_after_split>,
                               provenance{"law 15: an elementwise operator sees elements, not places"});
 
+/// Law 15 where the parts are read by several operators, as the gates of a recurrent cell are: parts of one operator
+/// are put side by side, so that it runs once. The order is a matter of the weights then: see `reorder_matmul_columns`.
+inline constexpr auto group_activations =
+    rule<"group_activations">(every_part(split[s](x), unary[u](part)), built_by<detail::group_activations>,
+                              prefer(condition("some of the operators are alike, and some are not",
+                                               [](match const& m) {
+                                                   auto const first = detail::first_alike(m);
+                                                   std::size_t kinds = 0;
+                                                   for (std::uint32_t i = 0; i < first.size(); ++i)
+                                                       kinds += first[i] == i;
+                                                   return kinds > 1 && kinds < first.size();
+                                               })),
+                              provenance{"law 15, and parts in another order"});
+
 /// Law 15: through reshape and transpose.
 inline constexpr auto unary_into_reshape =
     rule<"unary_into_reshape">(unary[u](reshape[s](x)), reshape[s](unary[u](x)),
@@ -84,6 +105,16 @@ inline constexpr auto unary_into_transpose =
 inline constexpr auto unary_out_of_transpose =
     rule<"unary_out_of_transpose">(transpose[s](unary[u](x)), unary[u](transpose[s](x)),
                                    provenance{"law 15: an elementwise operator sees elements, not places"});
+
+inline constexpr auto binary_into_transpose = rule<"binary_into_transpose">(
+    binary[u](transpose[s](x), transpose[l](y)), transpose[s](binary[u](x, y)),
+    where(condition("the permutations are equal",
+                    [](match const& m) {
+                        return m.attributes<ops::transpose>(s).perm == m.attributes<ops::transpose>(l).perm;
+                    }),
+          condition("the operands have one type",
+                    [](match const& m) { return equal_static_types(m.type(x), m.type(y)); })),
+    provenance{"law 15: an elementwise operator sees elements, not places"});
 
 /// Law 15: f(concat(x...), concat(y...)) = concat(f(x, y)...) where both are cut alike.
 inline constexpr auto binary_into_concat = rule<"binary_into_concat">(
@@ -188,13 +219,28 @@ inline constexpr auto reorder_matmul_rows =
                                 prefer(condition("the order differs", detail::other_order), constant(w)),
                                 provenance{"law 14: a sum over the inner dimension in another order"});
 
+/// Law 24: k x + k y = k (x + y), whatever is broadcast.
+inline constexpr auto factor_sum =
+    rule<"factor_sum">(add(mul[c](k, x), mul[d](k, y)), mul(k, add(x, y)), prefer(in_order(c, d)),
+                       provenance{"law 24: products distribute over sums"});
+inline constexpr auto factor_difference = rule<"factor_difference">(
+    sub(mul[c](k, x), mul[d](k, y)), mul(k, sub(x, y)), provenance{"law 24: products distribute over differences"});
+
+/// Law 25: (x + y) + z = (x + z) + y, where that brings two convolutions or two products together which then become
+/// one.
+inline constexpr auto gather_products = rule<"gather_products">(
+    add(add[u](x, y), z), add(add(x, z), y),
+    prefer(condition("x and z are made by one operator, a convolution or a product, and y is not",
+                     detail::products_apart)),
+    provenance{"law 25: sums associate and commute"});
+
 /// All rules of this header.
 [[nodiscard]] constexpr auto all() noexcept {
-    return rule_list(unary_into_concat, unary_out_of_concat, unary_before_split, unary_after_split, unary_into_reshape,
-                     unary_out_of_reshape, unary_into_transpose, unary_out_of_transpose, binary_into_concat,
-                     binary_out_of_concat, add_into_concat, mul_into_concat, add_before_split, mul_before_split,
-                     bn_into_concat, reorder_conv_outputs, reorder_conv_inputs, reorder_matmul_columns,
-                     reorder_matmul_rows);
+    return rule_list(unary_into_concat, unary_out_of_concat, unary_before_split, unary_after_split, group_activations,
+                     unary_into_reshape, unary_out_of_reshape, unary_into_transpose, unary_out_of_transpose,
+                     binary_into_transpose, binary_into_concat, binary_out_of_concat, add_into_concat, mul_into_concat,
+                     add_before_split, mul_before_split, bn_into_concat, reorder_conv_outputs, reorder_conv_inputs,
+                     reorder_matmul_columns, reorder_matmul_rows, factor_sum, factor_difference, gather_products);
 }
 
 } // namespace gsub::rules::movement

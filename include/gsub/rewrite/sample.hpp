@@ -58,11 +58,14 @@ public:
     [[nodiscard]] bool absent(std::size_t i) const noexcept { return i >= absent_.size() || absent_[i]; }
     [[nodiscard]] bool known(std::size_t i) const noexcept { return i < types_.size() && types_[i].has_value(); }
     [[nodiscard]] tensor_type const& type(std::size_t i) const { return *types_[i]; }
+    [[nodiscard]] std::span<std::optional<tensor_type> const> types() const noexcept { return types_; }
     void set_type(std::size_t i, tensor_type t) { types_[i] = std::move(t); }
     void set_absent(std::size_t i) { absent_[i] = true; }
 
     /// Attributes of an operator of the same kind drawn before in this instance, or null: siblings should often agree.
     attributes_id const* earlier = nullptr;
+    /// Types of that operator's operands; empty where there is none before.
+    std::span<std::optional<tensor_type> const> earlier_types{};
     /// Inside of `each` and `every_part`, behind the first: the type that the same variable had before.
     std::optional<tensor_type> like;
     /// Number of results to have, of an operator that leaves it open.
@@ -112,6 +115,14 @@ struct sample<ops::conv> {
 template <>
 struct sample<ops::batch_norm> {
     GSUB_LAZY static attributes_of<ops::batch_norm> draw(sample_context& cx);
+};
+template <>
+struct sample<ops::max_pool> {
+    GSUB_LAZY static attributes_of<ops::max_pool> draw(sample_context& cx);
+};
+template <>
+struct sample<ops::average_pool> {
+    GSUB_LAZY static attributes_of<ops::average_pool> draw(sample_context& cx);
 };
 template <>
 struct sample<ops::clip> {

@@ -12,6 +12,8 @@ GSUB_INLINE std::span<rule_program const> standard_rules() noexcept {
     static std::vector<rule_program> const all = [] {
         std::vector<rule_program> list;
         append(list, rules::convolution::all());
+        append(list, rules::merging::all());
+        append(list, rules::pooling::all());
         append(list, rules::matrix::all());
         append(list, rules::movement::all());
         return list;
@@ -19,11 +21,13 @@ GSUB_INLINE std::span<rule_program const> standard_rules() noexcept {
     return all;
 }
 
-GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from, std::string_view list) {
+GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from, std::string_view list,
+                                                           bool timed) {
     std::vector<bool> chosen(from.size(), false);
     auto const everything = [&](bool macros) {
         for (std::size_t i = 0; i < from.size(); ++i)
-            chosen[i] = from[i].kind == rule_kind::atomic || (macros && from[i].kind == rule_kind::macro);
+            chosen[i] = from[i].kind == rule_kind::atomic || (macros && from[i].kind == rule_kind::macro) ||
+                        (timed && from[i].kind == rule_kind::timed);
     };
     bool first = true;
     while (!list.empty() || first) {

@@ -4,6 +4,8 @@
 #include <gsub/rewrite/impl/rewrite.ipp>
 #include <gsub/rewrite/rules_tensor.hpp>
 
+#include <algorithm>
+
 namespace gsub::rules::movement::detail {
 
 GSUB_INLINE std::optional<std::size_t> axis_of(match const& m, node_id n) {
@@ -55,6 +57,26 @@ GSUB_INLINE bool others_are_together(match const& m) {
     return true;
 }
 
+GSUB_INLINE small_vector<std::uint32_t, 8> first_alike(match const& m) {
+    auto const nodes = m.nodes(u);
+    small_vector<std::uint32_t, 8> first;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+        std::uint32_t before = 0;
+        while (!(m.graph().row(nodes[before]) == m.graph().row(nodes[i]) &&
+                 m.graph().attributes(nodes[before]) == m.graph().attributes(nodes[i])))
+            ++before;
+        first.push_back(before);
+    }
+    return first;
+}
+
+GSUB_INLINE bool products_apart(match const& m) {
+    auto const& g = m.graph();
+    auto const kind = [&](value_id value) { return g.op(value.node).category == op_category::contraction; };
+    auto const alike = [&](value_id p, value_id q) { return g.row(p.node) == g.row(q.node); };
+    return kind(m[x]) && alike(m[x], m[z]) && !alike(m[x], m[y]);
+}
+
 // The operator of a matched node on each value.
 GSUB_INLINE small_vector<value_id, 6> mapped(rewrite& r, node_id op, std::span<value_id const> values) {
     small_vector<value_id, 6> out;
@@ -85,6 +107,48 @@ GSUB_INLINE void unary_after_split(rewrite& r) {
     auto const parts = r.like(m.node(s), {r[x]});
     for (std::uint32_t i = 0; i < m.roots().size(); ++i)
         r.replace_root(i, r.like(m.node(u), {rewrite::port(parts, i)}));
+}
+
+GSUB_INLINE void group_activations(rewrite& r) {
+    auto const& m = r.matched();
+    auto const first = first_alike(m);
+    auto const nodes = m.nodes(u);
+    auto const split = m.node(s);
+    auto const axis = axis_of(m, split);
+    auto sizes = r.graph().attributes<ops::split>(split).sizes;
+    if (!axis || sizes.size() != nodes.size()) return r.fail("the sizes of the parts are not known");
+    auto const along = static_cast<std::int64_t>(*axis);
+    // Parts by operator, each kind where its first part was.
+    small_vector<std::uint32_t, 8> order;
+    ints widths; // of the kinds
+    for (std::uint32_t kind = 0; kind < first.size(); ++kind) {
+        if (first[kind] != kind) continue;
+        widths.push_back(0);
+        for (auto i = kind; i < first.size(); ++i)
+            if (first[i] == kind) order.push_back(i), widths.back() += sizes[i];
+    }
+    auto whole = r[x];
+    if (!std::is_sorted(order.begin(), order.end())) {
+        auto const parts = r.like(split, {whole});
+        small_vector<value_id, 6> reordered;
+        for (auto i : order) reordered.push_back(rewrite::port(parts, i));
+        whole = r.add<ops::concat>({.axis = along}, reordered);
+    }
+    auto const kinds = r.add<ops::split>({.axis = along, .sizes = widths}, {whole}, widths.size());
+    std::size_t at = 0;
+    for (std::uint32_t i = 0; i < widths.size(); ++i) {
+        auto const activated = r.like(nodes[order[at]], {rewrite::port(kinds, i)});
+        ints inner;
+        auto const begin = at;
+        while (at < order.size() && first[order[at]] == order[begin]) inner.push_back(sizes[order[at++]]);
+        if (inner.size() == 1) {
+            r.replace_root(order[begin], activated);
+            continue;
+        }
+        auto const parts = r.add<ops::split>({.axis = along, .sizes = inner}, {activated}, inner.size());
+        for (std::uint32_t part = 0; part < inner.size(); ++part)
+            r.replace_root(order[begin + part], rewrite::port(parts, part));
+    }
 }
 
 GSUB_INLINE void binary_into_concat(rewrite& r) {

@@ -67,9 +67,22 @@ GSUB_LAZY_BODY attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& 
     auto& choose = cx.choose();
     auto const box = choose.exhaustive();
     auto const* earlier = cx.earlier ? static_cast<attributes_of<ops::conv> const*>(cx.earlier->typed()) : nullptr;
+    auto const before = [&](std::size_t i) -> tensor_type const* {
+        return earlier && i < cx.earlier_types.size() && cx.earlier_types[i] ? &*cx.earlier_types[i] : nullptr;
+    };
     // One spatial dimension in the box: dimensions do not meet in any law, so one shows what two would.
-    std::size_t const spatial = cx.known(0) ? cx.type(0).rank() - 2 : box ? 1 : choose.pick<std::size_t>({1, 2, 2, 3});
-    if (cx.known(0) && cx.type(0).rank() < 3) cx.give_up();
+    for (std::size_t i = 0; i < 2; ++i)
+        if (cx.known(i) && cx.type(i).rank() < 3) cx.give_up();
+    std::size_t const spatial = cx.known(0)   ? cx.type(0).rank() - 2
+                                : cx.known(1) ? cx.type(1).rank() - 2
+                                : box         ? 1
+                                              : choose.pick<std::size_t>({1, 2, 2, 3});
+    // The input of an earlier convolution with one dimension changed, or another one.
+    if (!cx.known(0) && before(0) && before(0)->rank() == spatial + 2 && choose.below(2) == 0) {
+        auto t = *before(0);
+        t.dims[choose.below(box ? t.rank() : 2)] = dim{cx.size()};
+        cx.set_type(0, t);
+    }
     if (!cx.known(0)) {
         shape dims{dim{box ? 1 : choose.pick<std::int64_t>({1, 2})},
                    dim{box ? choose.pick<std::int64_t>({1, 2}) : choose.pick<std::int64_t>({1, 2, 3, 4, 6})}};
@@ -86,13 +99,17 @@ GSUB_LAZY_BODY attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& 
     // At random, every other convolution keeps the size of its input: laws that add something to it need that.
     auto const same_size = !box && !earlier && choose.below(2) == 0;
     auto const channels_kept = !box && choose.below(3) == 0;
+    // Every other weight has the size of an earlier one, its inputs apart.
+    auto const same_weight =
+        !box && !cx.known(1) && before(1) && before(1)->rank() == spatial + 2 && choose.below(3) == 0;
     ints kernel;
     for (std::size_t i = 0; i < spatial; ++i) {
         a.strides.push_back(keep(1) ? earlier->strides[i] : same_size ? 1 : choose.pick<std::int64_t>({1, 2}));
         a.dilations.push_back(keep(2) ? earlier->dilations[i] : choose.pick<std::int64_t>({1, 2}));
-        kernel.push_back(cx.known(1) ? cx.type(1).dims[i + 2].size()
-                         : box       ? choose.pick<std::int64_t>({1, 2})
-                                     : choose.pick<std::int64_t>({1, 1, 2, 3, 5}));
+        kernel.push_back(cx.known(1)   ? cx.type(1).dims[i + 2].size()
+                         : same_weight ? before(1)->dims[i + 2].size()
+                         : box         ? choose.pick<std::int64_t>({1, 2})
+                                       : choose.pick<std::int64_t>({1, 1, 2, 3, 5}));
     }
     for (std::size_t i = 0; i < spatial; ++i)
         a.pads.push_back(keep(3)     ? earlier->pads[i]
@@ -107,10 +124,15 @@ GSUB_LAZY_BODY attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& 
                                      : choose.pick<std::int64_t>({0, 0, 1, 2}));
     a.act = keep(5) ? earlier->act : choose.pick({activation::none, activation::relu});
     a.group = keep(6) && channels % earlier->group == 0 ? earlier->group : detail::draw_group(choose, channels);
-    if (!cx.known(1)) {
-        auto const outputs =
-            channels_kept ? channels
-                          : a.group * (box ? choose.pick<std::int64_t>({1, 2}) : choose.pick<std::int64_t>({1, 2, 3}));
+    if (cx.known(1)) { // a shared weight says how many groups there are
+        auto const inputs = cx.type(1).dims[1].size();
+        if (channels % inputs != 0) cx.give_up();
+        a.group = channels / inputs;
+    } else {
+        auto const outputs = same_weight && before(1)->dims[0].size() % a.group == 0 ? before(1)->dims[0].size()
+                             : channels_kept                                         ? channels
+                                             : a.group * (box ? choose.pick<std::int64_t>({1, 2})
+                                                              : choose.pick<std::int64_t>({1, 2, 3}));
         shape dims{dim{outputs}, dim{channels / a.group}};
         for (auto k : kernel) dims.push_back(dim{k});
         cx.set_type(1, {dtype::f32, dims});
@@ -125,6 +147,49 @@ GSUB_LAZY_BODY attributes_of<ops::batch_norm> sample<ops::batch_norm>::draw(samp
     for (std::size_t i = 1; i < 5; ++i)
         if (!cx.known(i)) cx.set_type(i, {dtype::f32, shape{cx.type(0).dims[1]}});
     return {.epsilon = 0.125};
+}
+
+namespace detail {
+
+// Windows that slide over an image [n, c, spatial...].
+template <class Op>
+attributes_of<Op> draw_pool(sample_context& cx) {
+    auto& choose = cx.choose();
+    auto const box = choose.exhaustive();
+    if (!cx.known(0)) cx.set_type(0, cx.fresh(cx.like ? cx.like->rank() : box ? 3 : choose.pick<std::size_t>({3, 4})));
+    if (cx.type(0).rank() < 3) cx.give_up();
+    auto const spatial = cx.type(0).rank() - 2;
+    // Mostly as a pooling before.
+    if (cx.earlier && choose.below(3) != 2) {
+        auto const& same = *static_cast<attributes_of<Op> const*>(cx.earlier->typed());
+        if (same.kernel_shape.size() == spatial) return same;
+    }
+    attributes_of<Op> a;
+    for (std::size_t i = 0; i < spatial; ++i) {
+        a.kernel_shape.push_back(box ? choose.pick<std::int64_t>({1, 2}) : choose.pick<std::int64_t>({1, 2, 3}));
+        a.strides.push_back(choose.pick<std::int64_t>({1, 2}));
+        a.dilations.push_back(choose.pick<std::int64_t>({1, 2}));
+    }
+    for (std::size_t side = 0; side < 2; ++side)
+        for (std::size_t i = 0; i < spatial; ++i)
+            a.pads.push_back(static_cast<std::int64_t>(
+                choose.below(static_cast<std::size_t>(std::min<std::int64_t>(a.kernel_shape[i], 2)))));
+    a.ceil_mode = choose.below(2) == 1;
+    return a;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY attributes_of<ops::max_pool> sample<ops::max_pool>::draw(sample_context& cx) {
+    cx.results = 1 + cx.choose().below(2); // with the places of the maxima
+    return detail::draw_pool<ops::max_pool>(cx);
+}
+
+GSUB_LAZY_BODY attributes_of<ops::average_pool> sample<ops::average_pool>::draw(sample_context& cx) {
+    auto const earlier = cx.earlier;
+    auto a = detail::draw_pool<ops::average_pool>(cx);
+    if (!earlier || cx.choose().below(2) == 0) a.count_include_pad = cx.choose().below(2) == 1;
+    return a;
 }
 
 GSUB_LAZY_BODY attributes_of<ops::clip> sample<ops::clip>::draw(sample_context& cx) {
@@ -185,8 +250,8 @@ GSUB_LAZY_BODY attributes_of<ops::concat> sample<ops::concat>::draw(sample_conte
     for (std::size_t i = 0; i < cx.operands(); ++i)
         if (cx.known(i) && !first) first = cx.type(i);
     if (!first)
-        first =
-            cx.fresh(choose.exhaustive() ? choose.pick<std::size_t>({1, 2}) : choose.pick<std::size_t>({1, 2, 3, 4}));
+        first = cx.fresh(choose.exhaustive() ? choose.pick<std::size_t>({1, 2, 3})
+                                             : choose.pick<std::size_t>({1, 2, 3, 4}));
     if (first->rank() == 0) cx.give_up();
     // Along the dimension in which the operands differ, if they do.
     std::optional<std::size_t> axis;
@@ -427,14 +492,22 @@ private:
             else if (at(s.number).kind == pattern::node_kind::optional && choose_.below(2) == 1)
                 cx.set_absent(i);
             if (!operands[i].valid() && !s.fixed && s.index > 0)
-                if (auto const before = out_.bindings.value(at(s.number).name, 0); before.valid())
+                if (auto const before = out_.bindings.value(at(s.number).name, 0); before.valid()) {
                     cx.like = g_.type(before);
+                    // Parts may share a value: weights do.
+                    if (!cx.absent(i) && choose_.below(choose_.exhaustive() ? 2 : 3) == 1) {
+                        operands[i] = before;
+                        out_.bindings.bind(at(s.number).name, before, s.index);
+                        cx.set_type(i, *cx.like);
+                    }
+                }
         }
         auto const row = choose_operator(n, slots.size(), index);
         auto const same_kind = drawn_.find(g_.operators().ops[row].id);
-        if (same_kind != drawn_.end()) cx.earlier = &same_kind->second;
+        if (same_kind != drawn_.end())
+            cx.earlier = &same_kind->second.attributes, cx.earlier_types = same_kind->second.types;
         auto const attributes = table_[row].draw(cx);
-        drawn_[g_.operators().ops[row].id] = attributes;
+        drawn_[g_.operators().ops[row].id] = {attributes, {cx.types().begin(), cx.types().end()}};
         for (std::size_t i = 0; i < slots.size(); ++i) {
             if (operands[i].valid() || cx.absent(i)) continue;
             // A variable that the term has twice is one value.
@@ -490,7 +563,11 @@ private:
     std::span<sample_row const> table_;
     rule_program const& rule_;
     chooser& choose_;
-    std::map<op_id, attributes_id> drawn_;
+    struct application {
+        attributes_id attributes;
+        std::vector<std::optional<tensor_type>> types; // of the operands
+    };
+    std::map<op_id, application> drawn_;
     std::optional<std::uint32_t> each_count_;
     value_id part_;
     bool context_ = false;

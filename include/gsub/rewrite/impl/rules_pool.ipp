@@ -1,0 +1,101 @@
+#pragma once
+
+#include <gsub/rewrite/impl/rewrite.ipp>
+#include <gsub/rewrite/rules_pool.hpp>
+
+namespace gsub::rules::pooling::detail {
+
+// Axis of the concat, counted from the first dimension.
+GSUB_INLINE std::optional<std::size_t> joined_axis(match const& m) {
+    auto const& t = m.type(value_id{m.node(j), 0});
+    return t.ranked ? normalized_axis(m.attributes<ops::concat>(j).axis, t.rank()) : std::nullopt;
+}
+GSUB_INLINE bool joins_batch_or_channels(match const& m) {
+    auto const axis = joined_axis(m);
+    return axis && *axis < 2;
+}
+GSUB_INLINE bool inputs_fit(match const& m) {
+    auto const axis = joined_axis(m);
+    auto const inputs = m.all(x);
+    return axis && all_of(inputs, [&](value_id input) {
+               auto const& t = m.type(input);
+               return t.ranked && t.rank() > *axis && differ_only_at(m.type(inputs[0]), t, t.rank() - 1 - *axis);
+           });
+}
+
+GSUB_INLINE bool counts_all_taps(match const& m) {
+    auto const& pool = m.attributes<ops::average_pool>(n);
+    return pool.count_include_pad || all_equal(pool.pads, 0);
+}
+
+GSUB_INLINE bool fits_into_sibling(match const& m) {
+    auto const& pool = m.attributes<ops::average_pool>(n);
+    auto const& sibling = m.attributes<ops::conv>(d);
+    auto const& kernel = m.type(v);
+    auto const spatial = pool.kernel_shape.size();
+    if (!kernel.is_static() || kernel.rank() != spatial + 2 || sibling.group != 1 || sibling.strides != pool.strides ||
+        sibling.dilations != pool.dilations)
+        return false;
+    for (std::size_t i = 0; i < spatial; ++i) {
+        auto const step = pool.dilations[i], front = sibling.pads[i] - pool.pads[i],
+                   back = sibling.pads[i + spatial] - pool.pads[i + spatial];
+        if (front < 0 || back < 0 || front % step != 0 || back % step != 0 ||
+            kernel.dims[i + 2].size() - pool.kernel_shape[i] != (front + back) / step)
+            return false;
+    }
+    return true;
+}
+
+GSUB_INLINE void pool_into_concat(rewrite& r) {
+    auto const& m = r.matched();
+    small_vector<value_id, 6> parts;
+    for (auto const part : m.all(x)) parts.push_back(r.like(m.node(n), {part}));
+    r.replace_root(0, r.like(m.node(j), parts));
+}
+GSUB_INLINE void pool_out_of_concat(rewrite& r) {
+    auto const& m = r.matched();
+    r.replace_root(0, r.like(m.node(n), {r.like(m.node(j), m.all(x))}));
+}
+
+// One number for each tap, 1 / taps, as a kernel [1, 1, taps...]. A quotient, so that it is exact in a field.
+GSUB_INLINE value_id mean_kernel(rewrite& r, std::int64_t outputs) {
+    auto const& pool = r.attributes<ops::average_pool>(n);
+    auto const element = r.type(r[x]).element;
+    ints dims{outputs, 1};
+    dims.append(pool.kernel_shape);
+    auto const taps = static_cast<double>(product(pool.kernel_shape));
+    return r.add<ops::div>(r.filled(element, dims, 1), r.filled(element, {}, taps));
+}
+// A convolution over the windows of the pooling.
+GSUB_INLINE attributes_of<ops::conv> window_of_pool(rewrite const& r, std::int64_t group) {
+    attributes_of<ops::conv> attributes;
+    static_cast<window_attributes&>(attributes) = r.attributes<ops::average_pool>(n);
+    attributes.group = group;
+    return attributes;
+}
+
+GSUB_INLINE void average_pool_as_conv(rewrite& r) {
+    auto const channels = r.sizes(r[x])[1];
+    ints dims{channels, channels}, place;
+    for (std::size_t i = 0; i < r.attributes<ops::average_pool>(n).kernel_shape.size(); ++i)
+        dims.push_back(1), place.push_back(0);
+    auto const diagonal = r.add<ops::dirac>({.shape = dims, .position = place, .element = r.type(r[x]).element}, {});
+    r.replace_root(0, r.add<ops::conv>(window_of_pool(r, 1), {r[x], r.add<ops::mul>(diagonal, mean_kernel(r, 1))}));
+}
+
+GSUB_INLINE void average_pool_as_depthwise(rewrite& r) {
+    auto const channels = r.sizes(r[x])[1];
+    r.replace_root(0, r.add<ops::conv>(window_of_pool(r, channels), {r[x], mean_kernel(r, channels)}));
+}
+
+GSUB_INLINE void compose_pool_pointwise(rewrite& r) {
+    auto attributes = r.attributes<ops::conv>(d);
+    auto const& pool = r.attributes<ops::average_pool>(n);
+    if (attributes.strides.size() != pool.strides.size()) return r.fail("windows of different rank");
+    for (std::size_t i = 0; i < pool.strides.size(); ++i) attributes.strides[i] *= pool.strides[i];
+    attributes.pads = pool.pads;
+    attributes.dilations = pool.dilations;
+    r.replace_root(0, r.add<ops::conv>(attributes, {r[x], r.add<ops::mul>(r[v], mean_kernel(r, 1)), r[b]}));
+}
+
+} // namespace gsub::rules::pooling::detail

@@ -1,0 +1,94 @@
+// Laws of pooling: through concat, and averages as convolutions.
+#pragma once
+
+#include <gsub/rewrite/conditions.hpp>
+#include <gsub/rewrite/rule.hpp>
+
+namespace gsub::rules::pooling {
+
+// The words that these rules are written with.
+using namespace gsub::pattern;
+inline constexpr auto x = var<"x">;
+inline constexpr auto v = var<"v">;
+inline constexpr auto b = maybe<"b">;
+inline constexpr auto d = label<"d">; // a convolution
+inline constexpr auto j = label<"j">; // a concat
+inline constexpr auto n = label<"n">; // a pooling
+
+namespace detail {
+void pool_into_concat(rewrite& r);
+void pool_out_of_concat(rewrite& r);
+void average_pool_as_conv(rewrite& r);
+void average_pool_as_depthwise(rewrite& r);
+void compose_pool_pointwise(rewrite& r);
+
+/// Whether the operands of the concat stand side by side in batch or channels, which pooling does not look across.
+[[nodiscard]] bool joins_batch_or_channels(match const& m);
+/// Whether what the poolings in the concat read can be put together as their results are.
+[[nodiscard]] bool inputs_fit(match const& m);
+/// Whether each window divides by the same number: pads count, or there are none.
+[[nodiscard]] bool counts_all_taps(match const& m);
+/// Whether the window of `n` is that of `d` with whole taps cut off on its sides, so that the two can merge.
+[[nodiscard]] bool fits_into_sibling(match const& m);
+
+inline constexpr rule_condition in_batch_or_channels{"the operands stand side by side in batch or channels",
+                                                     joins_batch_or_channels};
+inline constexpr rule_condition fit_together{"the inputs differ where they are put together only", inputs_fit};
+inline constexpr rule_condition same_divisor{"pads count in the mean, or there are none", counts_all_taps};
+inline constexpr rule_condition whole_windows{"windows do not reach beyond the pads", [](match const& m) {
+                                                  return !m.attributes<ops::average_pool>(n).ceil_mode;
+                                              }};
+} // namespace detail
+
+/// Law 16: pooling looks at one channel of one image at a time.
+inline constexpr auto max_pool_into_concat = rule<"max_pool_into_concat">(
+    max_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>, where(detail::in_batch_or_channels),
+    prefer(condition("no places of maxima are asked for",
+                     [](match const& m) { return m.graph().result_count(m.node(n)) == 1; })),
+    provenance{"law 16: pooling looks at one channel at a time"});
+inline constexpr auto max_pool_out_of_concat =
+    rule<"max_pool_out_of_concat">(concat[j](each(max_pool[n](x))), built_by<detail::pool_out_of_concat>,
+                                   where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)),
+                                   provenance{"law 16: pooling looks at one channel at a time"});
+inline constexpr auto average_pool_into_concat = rule<"average_pool_into_concat">(
+    average_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>, where(detail::in_batch_or_channels),
+    provenance{"law 16: pooling looks at one channel at a time"});
+inline constexpr auto average_pool_out_of_concat =
+    rule<"average_pool_out_of_concat">(concat[j](each(average_pool[n](x))), built_by<detail::pool_out_of_concat>,
+                                       where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)),
+                                       provenance{"law 16: pooling looks at one channel at a time"});
+
+/// Law 12: a mean over windows is a convolution, W[o,i,...] = [o = i] / taps. Only beside a convolution that it can
+/// merge with.
+inline constexpr auto average_pool_as_conv = rule<"average_pool_as_conv">(
+    roots(average_pool[n](x), context(conv[d](x, v, b))), built_by<detail::average_pool_as_conv>,
+    where(detail::same_divisor, detail::whole_windows),
+    prefer(condition("a sibling convolution has its strides and dilations, one group and as large a window",
+                     detail::fits_into_sibling)),
+    provenance{"law 12: the mean is a weighted sum"});
+
+/// Law 12 with one group a channel, W[c,0,...] = 1 / taps.
+inline constexpr auto average_pool_as_depthwise =
+    rule<"average_pool_as_depthwise">(average_pool[n](x), built_by<detail::average_pool_as_depthwise>,
+                                      where(detail::same_divisor, detail::whole_windows),
+                                      provenance{"law 12: the mean is a weighted sum"})
+        .as(rule_kind::internal);
+
+/// Laws 12 and 11: a mean before a pointwise convolution. W'[o,i,...] = V[o,i] / taps, strides multiply.
+inline constexpr auto compose_pool_pointwise =
+    rule<"compose_pool_pointwise">(conv[d](average_pool[n](x), v, b), built_by<detail::compose_pool_pointwise>,
+                                   where(detail::same_divisor, detail::whole_windows, pointwise(v), unpadded(d)),
+                                   prefer(constant(v)), provenance{"laws 12 and 11"})
+        .as(rule_kind::macro);
+
+/// All rules of this header.
+[[nodiscard]] constexpr auto all() noexcept {
+    return rule_list(max_pool_into_concat, max_pool_out_of_concat, average_pool_into_concat, average_pool_out_of_concat,
+                     average_pool_as_conv, average_pool_as_depthwise, compose_pool_pointwise);
+}
+
+} // namespace gsub::rules::pooling
+
+#ifndef GSUB_COMPILED
+#include <gsub/rewrite/impl/rules_pool.ipp>
+#endif
