@@ -80,8 +80,15 @@ int main(int argc, char** argv) {
     optimize->add_option("--admit", o.admit, "what alpha is held against: the best cost, or that of the parent")
         ->check(CLI::IsMember({"best", "parent"}));
     optimize->add_flag("--plateau", o.plateau, "moves of equal cost too");
-    optimize->add_option("--cost", o.cost, "cost model")
-        ->check(CLI::IsMember({"flops", "bytes", "roofline", "fused", "peak_memory", "measured"}));
+    optimize->add_option("--cost", o.cost, "cost model; table:FILE: prices from a file of JSON lines")
+        ->type_name("{flops,bytes,roofline,fused,peak_memory,measured,table:FILE}")
+        ->check(CLI::Validator(
+            [](std::string const& name) -> std::string {
+                for (auto const* known : {"flops", "bytes", "roofline", "fused", "peak_memory", "measured"})
+                    if (name == known) return {};
+                return name.starts_with("table:") && name.size() > 6 ? "" : "there is no cost model " + name;
+            },
+            {}));
     optimize->add_option("--roofline", o.roofline, "seconds a launch, FLOP/s, bytes/s (5e-6,1e13,5e11)")
         ->delimiter(',')
         ->expected(3)

@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include <gsub/cost.hpp>
 #include <gsub/cost/measured.hpp>
+#include <gsub/cost/table.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/io.hpp>
@@ -20,6 +21,8 @@ using gsub::error_code;
 using gsub::message;
 using gsub::problem;
 
+constexpr std::string_view table_prefix = "table:";
+
 // Hands the chosen model to `use`; its type matters to the search, which prices additive models by what has changed.
 template <class Use>
 auto with_cost(optimize_request const& r, session const& s, Use&& use) {
@@ -29,6 +32,14 @@ auto with_cost(optimize_request const& r, session const& s, Use&& use) {
     if (r.cost == "flops") return use(gsub::cost::flop_cost{});
     if (r.cost == "bytes") return use(gsub::cost::byte_cost{splits});
     if (r.cost == "peak_memory") return use(gsub::cost::peak_memory{});
+    if (r.cost.starts_with(table_prefix)) {
+        auto const model =
+            gsub::cost::table::over<gsub::standard_ops>(r.cost.substr(table_prefix.size()), splits).value();
+        auto done = use(model);
+        if (model.otherwise_priced() > 0)
+            s.watch->on_note(message({model.otherwise_priced(), " kinds of nodes have no price of their own"}));
+        return done;
+    }
     if (r.cost == "measured") {
         auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
         if (known.skipped() > 0)
@@ -72,7 +83,8 @@ gsub::search::budget budget_of(optimize_request const& r) {
 
 answer optimize(optimize_request const& r, session const& s) {
     if (!r.passes.empty()) return run_passes(r, s);
-    auto const chosen = gsub::choose_rules(gsub::standard_rules(), r.rules).value();
+    auto const by_clock = r.cost == "measured" || r.cost.starts_with(table_prefix);
+    auto const chosen = gsub::choose_rules(gsub::standard_rules(), r.rules, by_clock).value();
     if (chosen.empty()) throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule"})};
     s.watch->on_progress({"load", 0, 0, r.model});
     auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();

@@ -1,7 +1,9 @@
 // The test graphs under the reference machine: the best graph is found, proved equal, and only where relaxation allows.
 #include "catch.hpp"
 #include <gsub/cost/analytic.hpp>
+#include <gsub/cost/table.hpp>
 #include <gsub/driver/optimize.hpp>
+#include <gsub/ir/builder.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/rewrite/matcher.hpp>
 #include <gsub/rewrite/rewrite.hpp>
@@ -180,6 +182,79 @@ TEST_CASE("a graph to which a law does not apply is left alone by a rule that fi
         CHECK(changed.report.cost_after < changed.report.cost_before);
         verified_equal(n.twin, changed.report);
     }
+}
+
+// Times of one convolution by its groups. *Source* the figures published with TASO, in milliseconds.
+constexpr std::string_view group_times = R"(
+{"op": "Conv", "operands": ["f32[1,512,28,28]"], "attributes": {"group": 32}, "seconds": 0.304e-3}
+{"op": "Conv", "operands": ["f32[1,512,28,28]"], "attributes": {"group": 16}, "seconds": 0.167e-3}
+{"op": "Conv", "operands": ["f32[1,512,28,28]"], "attributes": {"group": 8}, "seconds": 0.112e-3}
+{"op": "Conv", "operands": ["f32[1,512,28,28]"], "attributes": {"group": 4}, "seconds": 0.124e-3}
+{"op": "Conv", "operands": ["f32[1,512,28,28]"], "attributes": {"group": 2}, "seconds": 0.150e-3}
+{"op": "Conv", "operands": ["f32[1,512,28,28]"], "attributes": {"group": 1}, "seconds": 0.269e-3}
+)";
+
+TEST_CASE("groups widen as far as a clock says that it pays, and no further") {
+    auto const g = build("t13");
+    auto const times = cost::table::parse(group_times, "group_times", dialect::of<standard_ops>().ops).value();
+    for (double const alpha : {1.0, 1.05, 1.2}) { // the last looks at 4 groups too
+        CAPTURE(alpha);
+        auto const r = optimize(g, times, {.alpha = alpha, .verify = alpha == 1.0}).value();
+        CHECK(path(r.report) == std::vector{167.0, 112.0});
+        CHECK(r.report.cost_after == 0.112e-3);
+        CHECK(r.attributes<ops::conv>(r.output(0).node).group == 8);
+        if (alpha == 1.0) {
+            CHECK(r.report.verification.equal);
+            CHECK(r.report.verification.max_relative_error < 1e-5);
+        }
+        CHECK(r.report.search.expanded == (alpha > 1.1 ? 4 : 3));
+    }
+    // Under a model that no clock stands behind the rule is off, unless named.
+    CHECK(optimize(g, cost::roofline{}).value().report.applied.empty());
+    CHECK(optimize(g, cost::roofline{}).value().report.search.generated == 0);
+    // A table without a line for what the search meets says so.
+    auto const short_of_16 =
+        cost::table::parse(group_times.substr(0, group_times.find('\n', 2)), "short", dialect::of<standard_ops>().ops);
+    auto const refused = optimize(g, short_of_16.value());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code() == error_code::unsupported);
+    CHECK(refused.error().message().find("short has no price for") != std::string::npos);
+}
+
+// The cell of "Neural architecture search" with the activations of its gates. *Source* Zoph and Le, 2017.
+graph gated_cell() {
+    graph g;
+    graph_builder to{g};
+    auto const x = to.input(dtype::f32, {1, 512}, "x"), h = to.input(dtype::f32, {1, 512}, "h");
+    std::uint64_t seed = 0;
+    auto const weight = [&] {
+        auto t = tensor::uninitialized(dtype::f32, ints{512, 512});
+        fill_random(t, random_stream{++seed});
+        return to.constant(std::move(t));
+    };
+    std::vector<value_id> gates;
+    for (int i = 0; i < 8; ++i)
+        gates.push_back(to.add<ops::add>(to.add<ops::mat_mul>(x, weight()), to.add<ops::mat_mul>(h, weight())));
+    auto const sigmoid = [&](value_id v) { return to.add<ops::sigmoid>(v); };
+    auto const tanh = [&](value_id v) { return to.add<ops::tanh>(v); };
+    auto const relu = [&](value_id v) { return to.add<ops::relu>(v); };
+    auto const a = to.add<ops::add>(relu(gates[0]), sigmoid(gates[3])),
+               b = to.add<ops::add>(sigmoid(gates[1]), tanh(gates[2])),
+               c = to.add<ops::mul>(sigmoid(gates[4]), tanh(gates[5])),
+               d = to.add<ops::mul>(sigmoid(gates[6]), relu(gates[7]));
+    auto const p = to.add<ops::add>(sigmoid(b), tanh(c)), q = to.add<ops::mul>(tanh(a), tanh(d));
+    to.outputs({tanh(to.add<ops::mul>(tanh(p), tanh(q)))});
+    return g;
+}
+
+TEST_CASE("gates of a cell become one product and one activation of each kind") {
+    auto const r = optimize(gated_cell(), cost::roofline{}, {.alpha = 1.05, .verify = true}).value();
+    CAPTURE(r.report.cost_before, r.report.cost_after, r.report.search.expanded, r.report.search.seconds);
+    CHECK(r.report.verification.equal);
+    // Of 16 products and 8 activations of gates one product, relu, sigmoid and tanh are left.
+    CHECK(kernels(r) ==
+          kinds{{"Concat", 1}, {"MatMul", 1}, {"Relu", 1}, {"Sigmoid", 2}, {"Tanh", 7}, {"Add", 3}, {"Mul", 4}});
+    CHECK(r.report.search.why == search::stop_reason::exhausted);
 }
 
 TEST_CASE("test graphs beyond the budget of verification are equal in the field at full size too") {

@@ -152,4 +152,122 @@ TEST_CASE("law 22: a transposed operand becomes a flag, and a flag twice becomes
           }) == "no match");
 }
 
+TEST_CASE("law 18: products of one right operand stack their rows, where the weight is the larger part") {
+    auto const two = [](shape x, shape y, ints const& a) {
+        return [=](graph_builder& to) {
+            auto const w = weight(to, a);
+            to.outputs({to.add<ops::mat_mul>(in(to, x), w), to.add<ops::mat_mul>(in(to, y), w)});
+        };
+    };
+    auto const& rule = rules::matrix::merge_matmul_rows;
+    CHECK(operators_after(rule, two({1, 8}, {2, 8}, {8, 8})) == "Concat MatMul Split");
+    CHECK(operators_after(rule, two({1, 8}, {2, 8}, {3, 8, 8})) == "Concat MatMul Split");
+    CHECK(operators_after(rule, two({3, 1, 8}, {2, 1, 8}, {8, 8})) == "no match"); // other stacks
+    CHECK(operators_after(rule, two({4, 8}, {8, 8}, {8, 8})) == "no match");       // copying costs more
+}
+
+TEST_CASE("law 18: the parts of a stack that meet one weight are the stack") {
+    auto const parts = [](shape x, std::int64_t axis, bool one_weight) {
+        return [=](graph_builder& to) {
+            auto const p = to.add<ops::split>({.axis = axis, .sizes = {1, 3}}, {in(to, x)}, 2);
+            auto const a = weight(to, {4, 5}), b = one_weight ? a : in(to, {4, 5});
+            to.outputs({to.add<ops::mat_mul>(p, a), to.add<ops::mat_mul>(value_id{p.node, 1}, b)});
+        };
+    };
+    auto const& rule = rules::matrix::matmul_before_split;
+    CHECK(operators_after(rule, parts({4, 4}, 0, true)) == "MatMul Split");
+    CHECK(operators_after(rule, parts({4, 2, 4}, -3, true)) == "MatMul Split");
+    CHECK(operators_after(rule, parts({4, 4}, 0, false)) == "no match");
+}
+
+TEST_CASE("laws 19 and 25: a sum of products with biases in between is one product and one bias") {
+    auto const cell = [](shape y, bool constant_bias) {
+        return [=](graph_builder& to) {
+            auto const biased = [&](value_id v, value_id b) {
+                return to.add<ops::add>(to.add<ops::mat_mul>(v, weight(to, {to.type_of(v)->dims[1].size(), 5})), b);
+            };
+            to.outputs({to.add<ops::add>(biased(in(to, {2, 3}), weight(to, {5})),
+                                         biased(in(to, y), constant_bias ? weight(to, {1, 5}) : in(to, {2, 5})))});
+        };
+    };
+    auto const& rule = rules::matrix::merge_biased_sum;
+    CHECK(operators_after(rule, cell({2, 4}, true)) == "Concat MatMul Add");
+    CHECK(operators_after(rule, cell({1, 4}, true)) == "no match");
+    CHECK(operators_after(rule, cell({2, 4}, false)) == "no match");
+}
+
+TEST_CASE("law 19: sums of products with factors, flags and biases") {
+    auto const two = [](attributes_of<ops::gemm> const& p, attributes_of<ops::gemm> const& q, std::int64_t rows) {
+        return [=](graph_builder& to) {
+            auto const product = [&](attributes_of<ops::gemm> const& o, std::int64_t m, std::int64_t inner) {
+                auto const left = in(to, o.transpose_a ? shape{dim{inner}, dim{m}} : shape{dim{m}, dim{inner}});
+                return to.add<ops::gemm>(
+                    o, {left, weight(to, o.transpose_b ? ints{5, inner} : ints{inner, 5}), weight(to, {5})});
+            };
+            to.outputs({to.add<ops::add>(product(p, 2, 3), product(q, rows, 4))});
+        };
+    };
+    auto const& rule = rules::matrix::merge_gemm_sum;
+    for (auto const& o : {attributes_of<ops::gemm>{}, attributes_of<ops::gemm>{.alpha = 0.5, .beta = 2},
+                          attributes_of<ops::gemm>{.transpose_a = true}, attributes_of<ops::gemm>{.transpose_b = true}})
+        CHECK(operators_after(rule, two(o, o, 2)) == "Concat Gemm");
+    CHECK(operators_after(rule, two({}, {.alpha = 0.5}, 2)) == "no match");
+    CHECK(operators_after(rule, two({}, {}, 1)) == "no match");
+}
+
+TEST_CASE("law 20: the operand that both products have is taken out of the sum") {
+    auto const sum = [](shape x, shape y, ints const& a, ints const& b, bool one_left) {
+        return [=](graph_builder& to) {
+            auto const left = in(to, x);
+            auto const first = weight(to, a);
+            auto const p = to.add<ops::mat_mul>(left, first);
+            auto const q = one_left ? to.add<ops::mat_mul>(left, to.constant(small_graphs::random_tensor(b, 77)))
+                                    : to.add<ops::mat_mul>(in(to, y), first);
+            to.outputs({to.add<ops::add>(p, q)});
+        };
+    };
+    CHECK(operators_after(rules::matrix::factor_left_operand, sum({2, 3}, {}, {3, 4}, {3, 4}, true)) == "MatMul");
+    CHECK(operators_after(rules::matrix::factor_left_operand, sum({4, 3}, {}, {3, 4}, {3}, true)) == "no match");
+    CHECK(operators_after(rules::matrix::factor_right_operand, sum({2, 3}, {2, 3}, {3, 4}, {}, false)) == "Add MatMul");
+    CHECK(operators_after(rules::matrix::factor_right_operand, sum({2, 3}, {7, 2, 3}, {3, 4}, {}, false)) ==
+          "Add MatMul");
+    CHECK(operators_after(rules::matrix::factor_right_operand, sum({2, 3}, {3}, {3, 4}, {}, false)) == "no match");
+}
+
+TEST_CASE("law 23: a factor passes into the constant operand") {
+    auto const scaled = [](bool constant_right, ints const& k) {
+        return [=](graph_builder& to) {
+            auto const y = constant_right ? to.add<ops::mat_mul>(in(to, {2, 3}), weight(to, {3, 4}))
+                                          : to.add<ops::mat_mul>(weight(to, {2, 3}), in(to, {3, 4}));
+            to.outputs({to.add<ops::mul>(to.constant(small_graphs::random_tensor(k, 9)), y)});
+        };
+    };
+    for (auto const& k : {ints{}, ints{1}, ints{1, 1}, ints{4}, ints{1, 4}})
+        CHECK(operators_after(rules::matrix::scale_into_columns, scaled(true, k)) == "MatMul");
+    for (auto const& k : {ints{}, ints{1, 1}, ints{2, 1}})
+        CHECK(operators_after(rules::matrix::scale_into_rows, scaled(false, k)) == "MatMul");
+    CHECK(operators_after(rules::matrix::scale_into_columns, scaled(true, {2, 1})) == "no match");
+    CHECK(operators_after(rules::matrix::scale_into_columns, scaled(true, {1, 1, 4})) == "no match"); // another rank
+    CHECK(operators_after(rules::matrix::scale_into_rows, scaled(false, {4})) == "no match");
+    CHECK(operators_after(rules::matrix::scale_into_columns, scaled(false, {1})) == "no match"); // not constant
+}
+
+TEST_CASE("law 23: the factor of an attention's scores passes into the query") {
+    auto const scores = [](bool divided, ints const& k) {
+        return [=](graph_builder& to) {
+            auto const q = to.add<ops::add>(to.add<ops::mat_mul>(in(to, {6, 8}), weight(to, {8, 8})), weight(to, {8}));
+            auto const heads =
+                to.add<ops::transpose>({.perm = {1, 0, 2}}, {to.add<ops::reshape>({.shape = {6, 2, 4}}, {q})});
+            auto const y = to.add<ops::mat_mul>(heads, in(to, {2, 4, 6}));
+            auto const factor = to.constant(small_graphs::random_tensor(k, 9));
+            to.outputs({divided ? to.add<ops::div>(y, factor) : to.add<ops::mul>(y, factor)});
+        };
+    };
+    CHECK(operators_after(rules::matrix::scale_into_query, scores(false, {})) == "MatMul Add Reshape Transpose MatMul");
+    CHECK(operators_after(rules::matrix::divide_into_query, scores(true, {1})) ==
+          "MatMul Add Reshape Transpose MatMul");
+    CHECK(operators_after(rules::matrix::divide_into_query, scores(true, {6})) == "no match");
+    CHECK(operators_after(rules::matrix::scale_into_query, scores(true, {})) == "no match");
+}
+
 } // namespace rules_matmul_test

@@ -206,4 +206,75 @@ TEST_CASE("an axis counts from either end, and is nowhere where the rank is not 
     CHECK(movement::detail::axis_of(m, back.node) == std::size_t{1});
 }
 
+TEST_CASE("law 15: gates of one operator are computed together, in the order of their first ones") {
+    auto const gates = [](std::vector<bool> const& sigmoids, std::int64_t axis) -> std::string {
+        graph g;
+        graph_builder to{g};
+        auto const n = static_cast<std::int64_t>(sigmoids.size()), total = n * (n + 1) / 2;
+        ints sizes;
+        for (std::int64_t i = 1; i <= n; ++i) sizes.push_back(i);
+        auto const p = cut(to, in(to, axis == 1 ? shape{2, dim{total}} : shape{dim{total}, 2}), sizes, axis);
+        std::vector<value_id> out;
+        for (std::uint32_t i = 0; i < sigmoids.size(); ++i)
+            out.push_back(sigmoids[i] ? to.add<ops::sigmoid>(part(p, i)) : to.add<ops::tanh>(part(p, i)));
+        g.set_outputs(out);
+        auto const done = small_graphs::applied(g, movement::group_activations);
+        return done ? small_graphs::operators_of(*done) : "no match";
+    };
+    for (std::int64_t const axis : {0, 1}) {
+        CHECK(gates({true, false, true}, axis) == "Split Concat Split Sigmoid Split Tanh");
+        CHECK(gates({false, true, true, false}, axis) == "Split Concat Split Tanh Split Sigmoid Split");
+    }
+    // In order already: nothing has to be put together.
+    CHECK(gates({true, true, false}, 1) == "Split Sigmoid Split Tanh");
+    CHECK(gates({true, false}, 1) == "no match");
+    CHECK(gates({true, true}, 1) == "no match"); // see unary_before_split
+}
+
+TEST_CASE("law 15: an operator of two operands passes through equal transpositions") {
+    auto const two = [](ints const& p, ints const& q, shape y) {
+        return [=](graph_builder& to) {
+            to.outputs({to.add<ops::sub>(to.add<ops::transpose>({.perm = p}, {in(to, {2, 2, 2})}),
+                                         to.add<ops::transpose>({.perm = q}, {in(to, y)}))});
+        };
+    };
+    auto const& rule = movement::binary_into_transpose;
+    CHECK(operators_after(rule, two({1, 2, 0}, {1, 2, 0}, {2, 2, 2})) == "Sub Transpose");
+    CHECK(operators_after(rule, two({1, 2, 0}, {2, 0, 1}, {2, 2, 2})) == "no match");
+    CHECK(operators_after(rule, two({1, 2, 0}, {1, 2, 0}, {2, 1, 2})) == "no match");
+}
+
+TEST_CASE("law 24: a common factor is taken out of a sum or difference, whatever is broadcast") {
+    auto const gated = [](bool difference, bool common, shape x) {
+        return [=](graph_builder& to) {
+            auto const f = in(to, {2, 3}), g = common ? f : in(to, {2, 3});
+            auto const p = to.add<ops::mul>(in(to, x), f), q = to.add<ops::mul>(g, in(to, {2, 3}));
+            to.outputs({difference ? to.add<ops::sub>(p, q) : to.add<ops::add>(p, q)});
+        };
+    };
+    for (auto const& x : {shape{2, 3}, shape{3}, shape{1, 1}, shape{5, 2, 3}}) {
+        CHECK(operators_after(movement::factor_sum, gated(false, true, x)) == "Add Mul");
+        CHECK(operators_after(movement::factor_difference, gated(true, true, x)) == "Sub Mul");
+    }
+    CHECK(operators_after(movement::factor_sum, gated(false, false, {2, 3})) == "no match");
+    CHECK(operators_after(movement::factor_difference, gated(false, true, {2, 3})) == "no match");
+}
+
+TEST_CASE("law 25: a sum is put in another order where that brings two products together, and nowhere else") {
+    auto const sum = [](bool second_product) {
+        return [=](graph_builder& to) {
+            auto const product = [&](shape x) { return to.add<ops::mat_mul>(in(to, std::move(x)), fixed(to, {3, 3})); };
+            auto const p = product({2, 3});
+            auto const q = second_product ? product({2, 3}) : in(to, {2, 3});
+            to.outputs({to.add<ops::add>(to.add<ops::add>(p, in(to, {2, 3})), q)});
+        };
+    };
+    CHECK(operators_after(movement::gather_products, sum(true)) == "MatMul MatMul Add Add");
+    CHECK(operators_after(movement::gather_products, sum(false)) == "no match");
+    CHECK(operators_after(movement::gather_products, [](graph_builder& to) {
+              auto const product = [&] { return to.add<ops::mat_mul>(in(to, {2, 3}), fixed(to, {3, 3})); };
+              to.outputs({to.add<ops::add>(to.add<ops::add>(product(), product()), product())});
+          }) == "no match"); // they are together
+}
+
 } // namespace rules_tensor_test

@@ -44,6 +44,7 @@ struct any_cost {
     std::function<double(any_graph const&, node_id)> of_node; ///< of one node; empty where the model is not additive
     std::function<node_id(any_graph const&, node_id)> bearer; ///< of a node's group; empty: each node is one
     bool concurrent = false;                                  ///< may be asked by several threads at once
+    bool by_clock = false; ///< prices come from a clock, as `by_clock` of the model says: see `rule_kind::timed`
 };
 
 /// Whether a model says, by a static member `concurrent`, that several threads may ask it at once.
@@ -58,6 +59,7 @@ template <class C>
     any_cost out;
     out.unit = C::unit::symbol;
     out.concurrent = is_concurrent<C>;
+    if constexpr (requires { C::by_clock; }) out.by_clock = C::by_clock;
     if constexpr (grouping_cost_model<C>)
         out.bearer = [&model](any_graph const& g, node_id n) { return model.bearer(g, n); };
     out.of_graph = [&model](any_graph const& g) { return model(g).amount; };

@@ -56,6 +56,7 @@ struct measure_options {
 class measured {
 public:
     using unit = gsub::seconds;
+    static constexpr bool by_clock = true;
 
     measured(dialect const& d, std::span<eval_row const> table, profile p = {}, measure_options options = {});
     /// Over a set of operators.

@@ -30,6 +30,7 @@ namespace gsub {
 class measured_kernels {
 public:
     using unit = gsub::seconds;
+    static constexpr bool by_clock = true;
 
     /// *Errors* `environment` where there is no compiler: the reference runtime would be timed in place of kernels.
     static result<measured_kernels> make(std::span<eval_row const> meaning, cost::profile p = {},

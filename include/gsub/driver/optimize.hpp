@@ -26,7 +26,8 @@ struct optimize_options {
     search::admission admit = search::admission::best;
     bool plateau = false; ///< moves of equal cost too
     search::budget budget{};
-    std::span<rule_program const> rules{};                   ///< empty: all but internal ones
+    std::span<rule_program const>
+        rules{}; ///< empty: all but internal ones, and timed ones where prices come from a clock
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     bool fold = true;            ///< compute weight arithmetic at the end; needed to save the graph
     bool verify = false;         ///< compare the result with the original; see `verification_report`

@@ -27,6 +27,9 @@ namespace gsub::models {
 [[nodiscard]] graph mixed_gates(std::uint64_t seed);
 /// A recurrent cell: 8 gates x W + h U of width 512. *Source* Zoph and Le, "Neural architecture search", 2017.
 [[nodiscard]] graph recurrent_cell(std::uint64_t seed);
+/// The grouped convolution of a ResNeXt block: 512 channels at 28x28. How many groups are cheapest only a clock tells.
+/// *Source* Xie et al., "Aggregated residual transformations for deep neural networks", CVPR 2017.
+[[nodiscard]] graph grouped_conv(std::uint64_t seed, std::int64_t groups);
 /// conv(x) + x. With `rectified`, relu(conv(x)) + x, to which the law does not apply.
 [[nodiscard]] graph residual_conv(std::uint64_t seed, bool rectified);
 /// conv 1x1 with a bias, then conv 3x3 with this pad: composing the two is wrong where there is one.
@@ -53,6 +56,8 @@ inline constexpr std::array test_graph_entries{
     catalogue_entry{"t9", "relu between a transposition and its inverse", transposed_relu},
     catalogue_entry{"t11", "sigmoid, tanh and sigmoid of three products", mixed_gates},
     catalogue_entry{"t12", "recurrent cell with eight gates", recurrent_cell},
+    catalogue_entry{"t13", "grouped convolution of a ResNeXt block, 32 groups",
+                    [](std::uint64_t s) { return grouped_conv(s, 32); }},
     catalogue_entry{"t14", "conv(x) + x", [](std::uint64_t s) { return residual_conv(s, false); }},
     catalogue_entry{"t14_relu", "relu(conv(x)) + x: nothing to fuse into the sum",
                     [](std::uint64_t s) { return residual_conv(s, true); }},

@@ -265,7 +265,7 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         if (!(options.alpha >= 1))
             throw error{error_code::usage, message({"alpha is ", options.alpha, "; it must be at least 1"})};
         std::vector<rule_program> chosen(options.rules.begin(), options.rules.end());
-        if (chosen.empty()) chosen = choose_rules(standard_rules()).value();
+        if (chosen.empty()) chosen = choose_rules(standard_rules(), "all", model.by_clock).value();
         optimize_report report;
         report.unit = model.unit;
         report.cost_before = detail::checked_price(model.of_graph(original), original, {}, model.unit);

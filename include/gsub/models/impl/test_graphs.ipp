@@ -148,6 +148,11 @@ GSUB_INLINE graph recurrent_cell(std::uint64_t seed) {
     return m.finish("recurrent_cell", {gates[0], gates[1], gates[2], gates[3], gates[4], gates[5], gates[6], gates[7]});
 }
 
+GSUB_INLINE graph grouped_conv(std::uint64_t seed, std::int64_t groups) {
+    detail::module_builder m{seed};
+    return m.finish("grouped_conv", {m.conv("conv", m.input("x", {1, 512, 28, 28}), 512, 3, 1, groups)});
+}
+
 GSUB_INLINE graph residual_conv(std::uint64_t seed, bool rectified) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 32, 14, 14});

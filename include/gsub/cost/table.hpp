@@ -1,0 +1,86 @@
+// Costs from a file: a price for each kind of node, measured elsewhere or taken from a paper.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/cost/analytic.hpp>
+#include <gsub/cost/concepts.hpp>
+#include <gsub/ir/op.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gsub::cost {
+
+/// Prices of nodes by a list of signatures, each with its seconds. As text JSON lines, one object a line:
+///
+///     {"op": "Conv", "operands": ["f32[1,512,28,28]", "*"], "attributes": {"group": 8}, "seconds": 1.12e-4}
+///     {"otherwise": "roofline"}
+///
+/// `operands` are types of the first operands as texts, in which `*` stands for any characters; `attributes` those that
+/// must have a value; both may be left out. The first line that fits a node is its price. What no line fits is an
+/// error, or costs what the line `otherwise` says: a number of seconds, or `roofline`. Views, constants and weight
+/// arithmetic cost nothing and are not looked for. Safe to use from several threads. *Complexity* of a node: that of
+/// its signature's text, plus O(lines of its operator) where the signature is new.
+class table {
+public:
+    using unit = gsub::seconds;
+    static constexpr bool by_clock = true;
+
+    /// Reads a file. *Errors* as `io::read_file`; `invalid_input` naming file and line for a line that is no JSON, has
+    /// an unknown or missing key, names an operator or attribute that is not among `operators`, or has a price that is
+    /// negative or no finite number.
+    static result<table> open(std::string const& path, std::span<op_info const> operators,
+                              split_cost splits = split_cost::free);
+    /// The same of a text; `name` stands for the file in errors.
+    static result<table> parse(std::string_view text, std::string name, std::span<op_info const> operators,
+                               split_cost splits = split_cost::free);
+    /// Over a set of operators.
+    template <class OpSet>
+    static result<table> over(std::string const& path, split_cost splits = split_cost::free) {
+        return open(path, dialect::of<OpSet>().ops, splits);
+    }
+
+    /// *Errors* throws `error` (`unsupported`) naming node, operator and signature where the table has no price.
+    unit operator()(any_graph const& g, node_id n) const;
+    unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    /// Lines with a price.
+    [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+    /// Distinct signatures that `otherwise` has priced.
+    [[nodiscard]] std::size_t otherwise_priced() const noexcept { return state_->fallbacks; }
+
+private:
+    struct entry {
+        std::string_view op;                                     // of the operator table, which is static
+        std::vector<std::string> operands;                       // texts with `*`
+        std::vector<std::pair<std::size_t, std::string>> values; // attributes by number, as texts
+        double seconds = 0;
+    };
+    struct state {
+        std::mutex mutex;
+        std::map<std::string, double> known; // by operator and signature
+        std::size_t fallbacks = 0;
+    };
+    static bool fits(entry const& e, any_graph const& g, node_id n);
+
+    std::string name_;
+    std::vector<entry> entries_;
+    std::optional<double> otherwise_; // negative: the roofline
+    split_cost splits_ = split_cost::free;
+    std::shared_ptr<state> state_ = std::make_shared<state>();
+
+    friend class table_reader;
+};
+
+} // namespace gsub::cost
+
+#ifndef GSUB_COMPILED
+#include <gsub/cost/impl/table.ipp>
+#endif
