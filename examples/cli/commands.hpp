@@ -160,6 +160,9 @@ struct ops_request {
 answer ops(ops_request const& r, session const& s);
 
 /// The rules that `--rules` chooses from.
-answer rules();
+struct rules_request {
+    bool markdown = false;
+};
+answer rules(rules_request const& r);
 
 } // namespace cli

@@ -191,8 +191,11 @@ int main(int argc, char** argv) {
     int nothing = 0;
     declare("doctor", "tell what this machine has for generated kernels, and what is off", nothing,
             [](int, cli::session const& s) { return cli::doctor(s); });
-    declare("rules", "list the rules with their conditions and sources", nothing,
-            [](int, cli::session const&) { return cli::rules(); });
+
+    cli::rules_request l;
+    auto* rules = declare("rules", "list the rules with their conditions and sources", l,
+                          [](cli::rules_request const& request, cli::session const&) { return cli::rules(request); });
+    rules->add_flag("--markdown", l.markdown, "as docs/rules.md");
 
     cli::passes_request q;
     auto* passes =

@@ -32,6 +32,46 @@ std::string_view kind_of(gsub::rule_program const& r) {
     return "";
 }
 
+// The pattern as its author wrote it, but for labels.
+std::string term(gsub::rule_program const& rule, std::uint16_t number) {
+    auto const& n = rule.match_nodes[number];
+    std::string kids;
+    for (std::size_t i = 0; i < n.links; ++i)
+        kids += message({kids.empty() ? "" : ", ", term(rule, rule.match_links[n.first_link + i])});
+    auto const around = [&](std::string_view word) { return message({word, "(", kids, ")"}); };
+    auto const inner = [&]() -> std::string {
+        switch (n.kind) {
+        case gsub::pattern::node_kind::variable:
+            return std::string{n.text};
+        case gsub::pattern::node_kind::optional:
+            return message({n.text, "?"});
+        case gsub::pattern::node_kind::operation: {
+            auto const operators = gsub::dialect::of<gsub::standard_ops>().ops;
+            return around(operators[*gsub::find_row(operators, n.op)].name);
+        }
+        case gsub::pattern::node_kind::category:
+            return around(n.links == 1 ? "unary" : "binary");
+        case gsub::pattern::node_kind::each:
+            return message({kids, "..."});
+        case gsub::pattern::node_kind::part:
+            return "part";
+        case gsub::pattern::node_kind::all_parts:
+            return around("all_parts");
+        case gsub::pattern::node_kind::every_part:
+            return around("every_part");
+        case gsub::pattern::node_kind::computed:
+            return "computed";
+        }
+        return {};
+    };
+    return n.context ? message({"context(", inner(), ")"}) : inner();
+}
+std::string pattern_of(gsub::rule_program const& rule) {
+    std::string out;
+    for (auto const root : rule.roots) out += message({out.empty() ? "" : ", ", term(rule, root)});
+    return out;
+}
+
 } // namespace
 
 answer verify_rules(verify_request const& r, session const& s) {
@@ -69,20 +109,34 @@ answer verify_rules(verify_request const& r, session const& s) {
     return a;
 }
 
-answer rules() {
+answer rules(rules_request const& r) {
     answer a;
-    gsub::report::table t{{"rule", "kind", "where", "prefer", "source"}};
+    // Patterns are wide: they stand in the page and in JSON.
+    gsub::report::table t{{"rule", "kind", "where", "prefer", "source"}},
+        page{{"rule", "kind", "pattern", "where", "prefer", "source"}};
     a.data["rules"] = gsub::io::json::array();
     for (auto const& rule : gsub::standard_rules()) {
         auto const where = condition_list(rule.where), prefer = condition_list(rule.prefer);
+        auto const pattern = pattern_of(rule);
         t.add({std::string{rule.name}, std::string{kind_of(rule)}, where, prefer, std::string{rule.source}});
+        page.add({std::string{rule.name}, std::string{kind_of(rule)}, message({"`", pattern, "`"}), where, prefer,
+                  std::string{rule.source}});
         a.data["rules"].push_back({{"rule", rule.name},
                                    {"kind", kind_of(rule)},
+                                   {"pattern", pattern},
                                    {"where", where},
                                    {"prefer", prefer},
                                    {"source", rule.source}});
     }
-    a.text = t.text();
+    a.text =
+        r.markdown
+            ? message({"# Rules\n\nMade by `gsub rules --markdown` from the rules themselves; a test compares. Each is "
+                       "proved by `gsub\nverify-rules`, and refuted without any one of its conditions `where`. "
+                       "`prefer` says when it is tried. An\natomic rule is one law, a macro several in one step; "
+                       "internal rules are off unless named, timed ones\nunless named or prices come from a clock. "
+                       "What of each law is covered: [rewrite](rewrite.md#laws-of-substitution).\n\n",
+                       page.markdown()})
+            : t.text();
     return a;
 }
 

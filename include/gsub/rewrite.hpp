@@ -1,4 +1,5 @@
-// Umbrella of layer rewrite: patterns, rules, the matcher, the verifier, the normal form.
+// Umbrella of layer rewrite: patterns, rules, the matcher, the verifier, the normal form. The families of gsub's own
+// rules, `rewrite/rules_conv.hpp` and so on, are included by those who want one by its name.
 #pragma once
 
 #include <gsub/rewrite/conditions.hpp>
@@ -10,10 +11,5 @@
 #include <gsub/rewrite/rewrite.hpp>
 #include <gsub/rewrite/rule.hpp>
 #include <gsub/rewrite/rules.hpp>
-#include <gsub/rewrite/rules_conv.hpp>
-#include <gsub/rewrite/rules_matmul.hpp>
-#include <gsub/rewrite/rules_merge.hpp>
-#include <gsub/rewrite/rules_pool.hpp>
-#include <gsub/rewrite/rules_tensor.hpp>
 #include <gsub/rewrite/sample.hpp>
 #include <gsub/rewrite/verifier.hpp>

@@ -106,6 +106,29 @@ class Cli(unittest.TestCase):
         self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 0)
         self.assertTrue((self.at / "p.jsonl").read_text())
 
+    def test_prices_from_a_file_are_kept_to(self):
+        self.gsub("models", "t13", "-o", "t13.onnx")
+        times = {32: 0.304, 16: 0.167, 8: 0.112, 4: 0.124}
+        line = '{"op": "Conv", "attributes": {"group": %d}, "seconds": %ge-3}\n'
+        self.file("prices.jsonl", "".join(line % pair for pair in times.items()).encode())
+        self.gsub("optimize", "t13.onnx", "-o", "out.onnx", "--verify", "--cost", "table:prices.jsonl", "--alpha", 1, "--json", "r.json")
+        report = json.loads((self.at / "r.json").read_text())
+        self.assertEqual([entry["rule"] for entry in report["applied"]], ["widen_groups", "widen_groups"])
+        self.assertAlmostEqual(report["cost_after"]["value"], 0.112e-3)
+        self.assertIn("group = 8", self.gsub("inspect", "out.onnx", "--text").stdout)
+        self.gsub("optimize", "t13.onnx", "--json", "r.json")  # no clock, no widening
+        self.assertFalse(json.loads((self.at / "r.json").read_text())["applied"])
+        # A price that is missing is named, and so is a line that is none.
+        done = self.gsub("optimize", DIGITS / "digits.onnx", "--cost", "table:prices.jsonl", exit=3)
+        self.assertIn("prices.jsonl has no price for", done.stderr)
+        for bad, why in (('{"op": "Conv", "seconds": -1}', "is -1"), ('{"op": "Conv", "seconds": NaN}', "parse error"), ("Conv 1", "parse error")):
+            self.file("bad.jsonl", ("\n" + bad).encode())
+            done = self.gsub("optimize", "t13.onnx", "--cost", "table:bad.jsonl", exit=4)
+            self.assertIn("bad.jsonl, line 2: ", done.stderr)
+            self.assertIn(why, done.stderr)
+        self.gsub("optimize", "t13.onnx", "--cost", "table:nonesuch.jsonl", exit=5)
+        self.gsub("optimize", "t13.onnx", "--cost", "table:", exit=2)
+
     def test_a_rule_that_is_switched_off_is_not_applied(self):
         self.gsub("optimize", DIGITS / "digits.onnx", "--rules", "-fuse_conv_bn", "--json", "r.json")
         rules = {a["rule"] for a in json.loads((self.at / "r.json").read_text())["applied"]}

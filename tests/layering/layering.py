@@ -58,6 +58,8 @@ UNTESTED = {
 NOT_IN_UMBRELLA = {
     "gsub/io/json.hpp": "includes nlohmann/json, which few programs need",
     "gsub/report/json.hpp": "includes nlohmann/json, which few programs need",
+    **{f"gsub/rewrite/rules_{family}.hpp": "rules by name are for those who compose them; `standard_rules()` has them all"
+       for family in ("conv", "matmul", "merge", "pool", "tensor")},
     "gsub/cost/table.hpp": "includes nlohmann/json, which few programs need",
     "gsub/cost/measured.hpp": "includes nlohmann/json, which few programs need",
     "gsub/driver/bisect.hpp": "passes by hand are for those who compose them; whoever optimizes and builds waits for none",

@@ -5,6 +5,8 @@
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rewrite.hpp>
 #include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/rules_conv.hpp>
+#include <gsub/rewrite/rules_matmul.hpp>
 
 #include <optional>
 

@@ -2,6 +2,7 @@
 #include "rewrite/small_graphs.hpp"
 #include <gsub/rewrite/conditions.hpp>
 #include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/rules_conv.hpp>
 #include <gsub/rewrite/verifier.hpp>
 
 #include <string>

@@ -1,11 +1,8 @@
-// The rules that gsub brings, together.
+// The rules that gsub brings, together. Those who want one by its name include its family, `rules_conv.hpp` and so on.
 #pragma once
 
-#include <gsub/rewrite/rules_conv.hpp>
-#include <gsub/rewrite/rules_matmul.hpp>
-#include <gsub/rewrite/rules_merge.hpp>
-#include <gsub/rewrite/rules_pool.hpp>
-#include <gsub/rewrite/rules_tensor.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/rewrite/program.hpp>
 
 #include <span>
 #include <string_view>

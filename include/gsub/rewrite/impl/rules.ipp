@@ -3,6 +3,11 @@
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/rules_conv.hpp>
+#include <gsub/rewrite/rules_matmul.hpp>
+#include <gsub/rewrite/rules_merge.hpp>
+#include <gsub/rewrite/rules_pool.hpp>
+#include <gsub/rewrite/rules_tensor.hpp>
 
 #include <algorithm>
 

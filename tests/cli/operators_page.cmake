@@ -1,6 +1,0 @@
-# Compares the page of operators with what the command line makes of the tables.
-execute_process(COMMAND ${GSUB} ops --markdown OUTPUT_VARIABLE made COMMAND_ERROR_IS_FATAL ANY)
-file(READ ${PAGE} kept)
-if(NOT made STREQUAL kept)
-  message(FATAL_ERROR "${PAGE} is out of date; make it anew with the target `operators_page`")
-endif()
