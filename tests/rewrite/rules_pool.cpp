@@ -117,6 +117,11 @@ TEST_CASE("laws 12 and 11: a mean before a pointwise convolution passes into its
             CHECK(operators_after(rule, chain(mean(3, 1, true, 2), 1, stride, group)) == "Conv");
     CHECK(operators_after(rule, chain(mean(3, 1, true), 3, 1, 1)) == "no match");
     CHECK(operators_after(rule, chain(mean(3, 1, false), 1, 1, 1)) == "no match");
+    CHECK(operators_after(rule, [](graph_builder& to) { // 9 taps of 64 channels, 64 outputs at 24 x 24
+              auto const w = to.constant(small_graphs::random_tensor({64, 64, 1, 1}, 1));
+              auto const y = to.add<ops::average_pool>(mean(3, 1), {image(to, {1, 64, 24, 24})});
+              to.outputs({to.add<ops::conv>(window<ops::conv>(1, 0), {y, w})});
+          }) == "no match");
 }
 
 } // namespace rules_pool_test

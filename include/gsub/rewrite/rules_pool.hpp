@@ -28,6 +28,8 @@ void compose_pool_pointwise(rewrite& r);
 [[nodiscard]] bool inputs_fit(match const& m);
 /// Whether each window divides by the same number: pads count, or there are none.
 [[nodiscard]] bool counts_all_taps(match const& m);
+/// Whether a convolution of the pooled input has so few products that a kernel less outweighs them.
+[[nodiscard]] bool has_few_products(match const& m);
 /// Whether the window of `n` is that of `d` with whole taps cut off on its sides, so that the two can merge.
 [[nodiscard]] bool fits_into_sibling(match const& m);
 
@@ -76,9 +78,11 @@ inline constexpr auto average_pool_as_depthwise =
 
 /// Laws 12 and 11: a mean before a pointwise convolution. W'[o,i,...] = V[o,i] / taps, strides multiply.
 inline constexpr auto compose_pool_pointwise =
-    rule<"compose_pool_pointwise">(conv[d](average_pool[n](x), v, b), built_by<detail::compose_pool_pointwise>,
-                                   where(detail::same_divisor, detail::whole_windows, pointwise(v), unpadded(d)),
-                                   prefer(constant(v)), provenance{"laws 12 and 11"})
+    rule<"compose_pool_pointwise">(
+        conv[d](average_pool[n](x), v, b), built_by<detail::compose_pool_pointwise>,
+        where(detail::same_divisor, detail::whole_windows, pointwise(v), unpadded(d)),
+        prefer(constant(v), condition("the convolution has at most 2^24 products", detail::has_few_products)),
+        provenance{"laws 12 and 11"})
         .as(rule_kind::macro);
 
 /// All rules of this header.

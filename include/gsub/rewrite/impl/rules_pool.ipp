@@ -28,6 +28,15 @@ GSUB_INLINE bool counts_all_taps(match const& m) {
     return pool.count_include_pad || all_equal(pool.pads, 0);
 }
 
+GSUB_INLINE bool has_few_products(match const& m) {
+    auto const &result = m.type_of_label(m.node(d)), &kernel = m.type(v);
+    if (!result.is_static() || !kernel.is_static()) return false;
+    auto count = static_cast<double>(kernel.dims[1].size()); // products of one element of the result
+    for (auto const taps : m.attributes<ops::average_pool>(n).kernel_shape) count *= static_cast<double>(taps);
+    for (auto const size : result.sizes()) count *= static_cast<double>(size);
+    return count <= 0x1p24;
+}
+
 GSUB_INLINE bool fits_into_sibling(match const& m) {
     auto const& pool = m.attributes<ops::average_pool>(n);
     auto const& sibling = m.attributes<ops::conv>(d);
