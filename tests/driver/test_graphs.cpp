@@ -287,6 +287,45 @@ TEST_CASE("query, key and value are one product, and the factor of the scores is
     CHECK(kernels(r) == kinds{{"MatMul", 3}, {"Add", 1}, {"Transpose", 3}, {"Softmax", 1}});
 }
 
+// Convolutions 3x3 and 1x1 of one input, or a mean 3x3 in place of the second.
+struct branches {
+    graph g;
+    graph_builder to{g};
+    value_id x = to.input(dtype::f32, {1, 16, 7, 7}, "x");
+    value_id conv(std::int64_t kernel, std::int64_t pad, std::uint64_t seed) {
+        attributes_of<ops::conv> a;
+        a.strides = a.dilations = {1, 1};
+        a.pads = {pad, pad, pad, pad};
+        auto t = tensor::uninitialized(dtype::f32, ints{16, 16, kernel, kernel});
+        fill_random(t, random_stream{seed});
+        return to.add<ops::conv>(a, {x, to.constant(std::move(t))});
+    }
+    value_id mean() {
+        attributes_of<ops::average_pool> a;
+        a.strides = a.dilations = {1, 1};
+        a.pads = {1, 1, 1, 1};
+        a.kernel_shape = {3, 3};
+        a.count_include_pad = true;
+        return to.add<ops::average_pool>(a, {x});
+    }
+};
+
+TEST_CASE("a sum of branches of one input, the input among them, is one convolution") {
+    branches b;
+    b.to.outputs({b.to.add<ops::relu>(b.to.add<ops::add>(b.to.add<ops::add>(b.conv(3, 1, 1), b.conv(1, 0, 2)), b.x))});
+    auto const r = run(b.g, {.alpha = 1.05, .verify = true});
+    CHECK(r.report.verification.equal);
+    CHECK(kernels(r) == kinds{{"Conv", 1}});
+}
+
+TEST_CASE("a branch that takes a mean merges with its sibling") {
+    branches b;
+    b.to.outputs({b.to.add<ops::concat>({.axis = 1}, {b.conv(3, 1, 1), b.mean()})});
+    auto const r = run(b.g, {.alpha = 1.05, .verify = true});
+    CHECK(r.report.verification.equal);
+    CHECK(kernels(r) == kinds{{"Conv", 1}});
+}
+
 TEST_CASE("test graphs beyond the budget of verification are equal in the field at full size too") {
     fork_join_executor threads{2};
     for (std::string_view name : {"resnet_module_14", "t16_wide"}) {
