@@ -45,6 +45,8 @@ struct optimize_request {
     std::optional<double> seconds;
     std::uint64_t seed = 1;
     std::string rules = "all";
+    std::string taso;       ///< use the proved rules of this file too; empty: none
+    std::string rules_file; ///< the same in textual form
     bool verify = false;
     std::string dot;
     std::string passes;      ///< run this list instead of a search; empty: search
@@ -138,6 +140,8 @@ answer convert(convert_request const& r, session const& s);
 
 struct verify_request {
     std::string rules = "all";
+    std::string taso;       ///< verify the rules of this file instead of the library's; empty: none
+    std::string rules_file; ///< the same in textual form
     std::uint64_t seed = 1;
 };
 answer verify_rules(verify_request const& r, session const& s);

@@ -103,8 +103,12 @@ int main(int argc, char** argv) {
     optimize->add_option("--budget", o.budget, "graphs expanded at most");
     optimize->add_option("--time", o.seconds, "seconds of search at most")->type_name("S");
     optimize->add_option("--seed", o.seed, "seed of the inputs that --verify uses");
-    optimize->add_option("--rules", o.rules, "rules: a,b (these), -a (all but), atomic, all; see `gsub rules`")
+    optimize->add_option("--rules", o.rules, "rules: a,b (these), -a (all but), atomic, all, none; see `gsub rules`")
         ->type_name("LIST");
+    optimize->add_option("--taso", o.taso, "the rules of this file in TASO's format too, those that are proved")
+        ->type_name("FILE.pb");
+    optimize->add_option("--rules-file", o.rules_file, "the rules of this file too, as text; see docs/rewrite.md")
+        ->type_name("FILE");
     optimize->add_flag("--verify", o.verify, "compare the result with the original; nothing is written if they differ");
     optimize->add_option("--dot", o.dot, "draw the result for Graphviz")->type_name("FILE");
     auto* passes_instead =
@@ -114,7 +118,7 @@ int main(int argc, char** argv) {
                          "class of the model")
             ->type_name("LIST");
     for (auto const* of_search : {"--alpha", "--admit", "--plateau", "--cost", "--roofline", "--split-cost",
-                                  "--profile", "--backend", "--budget", "--time", "--rules"})
+                                  "--profile", "--backend", "--budget", "--time", "--rules", "--taso", "--rules-file"})
         passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)
@@ -180,6 +184,12 @@ int main(int argc, char** argv) {
     auto* verify = declare("verify-rules", "prove every rule over a prime field", v, &cli::verify_rules);
     verify->add_option("--rules", v.rules, "a choice among them, as in `gsub optimize`")->type_name("LIST");
     verify->add_option("--seed", v.seed, "seed of the random instances");
+    verify->add_option("--taso", v.taso, "prove the rules of this file in TASO's format instead")
+        ->type_name("FILE.pb")
+        ->excludes(verify->get_option("--rules"));
+    verify->add_option("--rules-file", v.rules_file, "prove the rules of this file instead, as text")
+        ->type_name("FILE")
+        ->excludes(verify->get_option("--rules"));
 
     cli::cache_request k;
     auto* cache =

@@ -1,5 +1,6 @@
 // gsub optimize: a model in, a cheaper one out.
 #include "commands.hpp"
+#include "rule_files.hpp"
 #include <gsub/cost.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/cost/table.hpp>
@@ -84,7 +85,12 @@ gsub::search::budget budget_of(optimize_request const& r) {
 answer optimize(optimize_request const& r, session const& s) {
     if (!r.passes.empty()) return run_passes(r, s);
     auto const by_clock = r.cost == "measured" || r.cost.starts_with(table_prefix);
-    auto const chosen = gsub::choose_rules(gsub::standard_rules(), r.rules, by_clock).value();
+    auto chosen = gsub::choose_rules(gsub::standard_rules(), r.rules, by_clock).value();
+    rule_files const files{r.taso, r.rules_file};
+    auto const loaded = files.given() ? prove_rules(files, r.seed, s) : usable_rules{};
+    for (auto const& rule : loaded.rules) chosen.push_back(rule.program());
+    if (chosen.empty() && files.given())
+        throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule, nor do the files"})};
     if (chosen.empty()) throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule"})};
     s.watch->on_progress({"load", 0, 0, r.model});
     auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
@@ -101,7 +107,8 @@ answer optimize(optimize_request const& r, session const& s) {
     auto const better =
         with_cost(r, s, [&](auto const& model) { return gsub::optimize(graph, model, options); }).value();
 
-    answer a{gsub::report::to_text(better.report), gsub::report::to_json(better.report)};
+    answer a{loaded.text + gsub::report::to_text(better.report), gsub::report::to_json(better.report)};
+    if (files.given()) a.data["loaded_rules"] = loaded.data;
     auto const& verified = better.report.verification;
     if (r.verify && !verified.equal && !verified.different) {
         std::string why;

@@ -1,7 +1,10 @@
 // gsub verify-rules and gsub rules: the laws that searches apply, proved by machine.
 #include "commands.hpp"
+#include "rule_files.hpp"
 #include <gsub/report.hpp>
 #include <gsub/rewrite.hpp>
+#include <gsub/rewrite/rule_text.hpp>
+#include <gsub/rewrite/taso.hpp>
 
 #include <chrono>
 
@@ -74,39 +77,119 @@ std::string pattern_of(gsub::rule_program const& rule) {
 
 } // namespace
 
+namespace {
+
+bool is_proved(gsub::verification const& v) {
+    return v.outcome == gsub::verdict::proved || v.outcome == gsub::verdict::proved_where_typed;
+}
+
+/// Verdicts as they come in, and the answer that they make.
+class tally {
+public:
+    tally(std::size_t rules, session const& s) : rules_(rules), session_(&s) {
+        answer_.data["rules"] = gsub::io::json::array();
+    }
+
+    template <class Prove>
+    void add(std::string_view name, Prove&& prove) {
+        session_->watch->on_progress({"verify", proved_ + refuted_, rules_, name});
+        auto const begin = std::chrono::steady_clock::now();
+        gsub::verification const v = prove();
+        auto const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        // What is not proved is not to be trusted: it counts as refuted, with its own verdict in the table.
+        ++(is_proved(v) ? proved_ : refuted_);
+        table_.add({std::string{name}, std::string{to_string(v.outcome)},
+                    message({v.box_instances, v.box_exhausted ? "" : "+"}), message({v.sampled_instances}),
+                    gsub::report::fixed(seconds * 1e3, 1)});
+        if (!v.condition.empty())
+            conditions_ += message({"\n", name, " is typed where ", v.condition, ": ",
+                                    v.box_instances + v.sampled_instances - v.untyped_instances, " of ",
+                                    v.box_instances + v.sampled_instances, " instances"});
+        if (!v.counterexample.empty()) evidence_ += message({"\n", name, ":\n", v.counterexample, "\n"});
+        if (!v.replacement.empty()) evidence_ += message({"becomes\n", v.replacement, "\n"});
+        answer_.data["rules"].push_back({{"rule", name},
+                                         {"verdict", to_string(v.outcome)},
+                                         {"box_instances", v.box_instances},
+                                         {"box_exhausted", v.box_exhausted},
+                                         {"sampled_instances", v.sampled_instances},
+                                         {"untyped_instances", v.untyped_instances},
+                                         {"condition", v.condition},
+                                         {"seconds", seconds},
+                                         {"counterexample", v.counterexample},
+                                         {"replacement", v.replacement}});
+    }
+
+    answer result() {
+        answer_.positive = refuted_ == 0;
+        answer_.data["proved"] = proved_;
+        answer_.data["refuted"] = refuted_;
+        answer_.text = message({table_.text(), conditions_, conditions_.empty() ? "" : "\n", evidence_, "\n", rules_,
+                                " rules: ", proved_, " proved, ", refuted_, " refuted\n"});
+        return std::move(answer_);
+    }
+
+private:
+    std::size_t rules_, proved_ = 0, refuted_ = 0;
+    session const* session_;
+    gsub::report::table table_{{"rule", "verdict", "box", "samples", "ms"}};
+    std::string conditions_, evidence_;
+    answer answer_;
+};
+
+} // namespace
+
 answer verify_rules(verify_request const& r, session const& s) {
+    if (rule_files const files{r.taso, r.rules_file}; files.given()) {
+        auto const loaded = load_rules(files);
+        tally t{loaded.size(), s};
+        auto options = gsub::loaded_rule_options;
+        options.seed = r.seed;
+        for (auto const& rule : loaded) t.add(rule.program().name, [&] { return gsub::verify(rule, options); });
+        return t.result();
+    }
     auto const all = gsub::standard_rules();
     auto const chosen =
         r.rules == "all" ? std::vector(all.begin(), all.end()) : gsub::choose_rules(all, r.rules).value();
-    answer a;
-    gsub::report::table t{{"rule", "verdict", "box", "samples", "ms"}};
-    std::string evidence;
-    std::size_t proved = 0, refuted = 0;
-    a.data["rules"] = gsub::io::json::array();
-    for (auto const& rule : chosen) {
-        s.watch->on_progress({"verify", proved + refuted, chosen.size(), rule.name});
-        auto const begin = std::chrono::steady_clock::now();
-        auto const v = gsub::verify(rule, {.seed = r.seed});
-        auto const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        // What is not proved is not to be trusted: it counts as refuted, with its own verdict in the table.
-        ++(v.outcome == gsub::verdict::proved ? proved : refuted);
-        t.add({std::string{rule.name}, std::string{to_string(v.outcome)},
-               message({v.box_instances, v.box_exhausted ? "" : "+"}), message({v.sampled_instances}),
-               gsub::report::fixed(seconds * 1e3, 1)});
-        if (!v.counterexample.empty()) evidence += message({"\n", rule.name, ":\n", v.counterexample, "\n"});
-        a.data["rules"].push_back({{"rule", rule.name},
-                                   {"verdict", to_string(v.outcome)},
-                                   {"box_instances", v.box_instances},
-                                   {"box_exhausted", v.box_exhausted},
-                                   {"sampled_instances", v.sampled_instances},
-                                   {"seconds", seconds},
-                                   {"counterexample", v.counterexample}});
+    tally t{chosen.size(), s};
+    for (auto const& rule : chosen) t.add(rule.name, [&] { return gsub::verify(rule, {.seed = r.seed}); });
+    return t.result();
+}
+
+std::vector<gsub::loaded_rule> load_rules(rule_files const& files) {
+    std::vector<gsub::loaded_rule> out;
+    auto const add = [&](gsub::result<std::vector<gsub::rule_description>> described) {
+        for (auto& d : described.value()) out.push_back(gsub::loaded_rule::make(std::move(d)).value());
+    };
+    if (!files.taso.empty()) add(gsub::load_taso(files.taso));
+    if (!files.text.empty()) add(gsub::load_rules(files.text));
+    return out;
+}
+
+usable_rules prove_rules(rule_files const& files, std::uint64_t seed, session const& s) {
+    auto const loaded = load_rules(files);
+    auto options = gsub::loaded_rule_options;
+    options.seed = seed;
+    usable_rules out;
+    std::size_t refuted = 0, loose = 0, done = 0;
+    for (auto const& rule : loaded) {
+        s.watch->on_progress({"verify", done++, loaded.size(), rule.program().name});
+        if (!is_proved(gsub::verify(rule, options)))
+            ++refuted;
+        else if (!rule.connected())
+            ++loose;
+        else
+            out.rules.push_back(rule);
     }
-    a.positive = refuted == 0;
-    a.data["proved"] = proved;
-    a.data["refuted"] = refuted;
-    a.text = message({t.text(), evidence, "\n", chosen.size(), " rules: ", proved, " proved, ", refuted, " refuted\n"});
-    return a;
+    auto const both = !files.taso.empty() && !files.text.empty();
+    auto const names = message({files.taso, both ? ", " : "", files.text});
+    out.text = message({"loaded   ", names, ": ", loaded.size(), " rules, ", out.rules.size(),
+                        " used; left out: ", refuted, " refuted, ", loose, " of parts that share no value\n"});
+    out.data = {{"file", names},
+                {"rules", loaded.size()},
+                {"used", out.rules.size()},
+                {"refuted", refuted},
+                {"unconnected", loose}};
+    return out;
 }
 
 answer rules(rules_request const& r) {

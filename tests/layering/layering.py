@@ -67,6 +67,11 @@ NOT_IN_UMBRELLA = {
     "gsub/passes.hpp": "as gsub/driver/bisect.hpp",
     "gsub/driver/compile.hpp": "for tools: programs that run what they build do not need the texts that it writes",
     "gsub/driver/measured_kernels.hpp": "includes nlohmann/json, which few programs need",
+    "gsub/rewrite/loaded_rule.hpp": "for tools: programs whose rules are written in C++ read none from files",
+    "gsub/rewrite/rule_description.hpp": "as gsub/rewrite/loaded_rule.hpp",
+    "gsub/rewrite/rule_shapes.hpp": "as gsub/rewrite/loaded_rule.hpp",
+    "gsub/rewrite/rule_text.hpp": "as gsub/rewrite/loaded_rule.hpp",
+    "gsub/rewrite/taso.hpp": "as gsub/rewrite/loaded_rule.hpp",
     "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
 }
 

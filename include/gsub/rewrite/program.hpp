@@ -43,6 +43,7 @@ struct node {
     std::string_view text{}; ///< the name as written
     std::uint16_t first_link = 0, links = 0;
     std::uint16_t results = 1;
+    std::uint16_t port = 0; ///< which result of a matched operator, or of the one that a variable's name labels
     attributes_id (*attributes)(match const&) = nullptr; ///< replacement: attributes of a new operator
     value_id (*compute)(rewrite&) = nullptr;             ///< of kind `computed`
 };
@@ -63,7 +64,7 @@ enum class rule_kind : std::uint8_t {
     timed,    ///< pays, or not, for reasons that a clock alone can tell; off unless named or prices come from one
 };
 
-/// A rule as data. Spans point into the rule object, which has static storage.
+/// A rule as data. Spans point into the rule object, which has static storage or outlives all who use the rule.
 struct rule_program {
     std::string_view name;
     std::string_view source; ///< where the law is stated
@@ -77,6 +78,7 @@ struct rule_program {
     void (*build)(rewrite&) = nullptr;      ///< instead of build nodes
     std::span<rule_condition const> where;  ///< soundness: dropping one makes the rule wrong
     std::span<rule_condition const> prefer; ///< search hints: when it may pay
+    void const* data = nullptr;             ///< of a rule made at run time: what its functions read
 };
 
 } // namespace gsub

@@ -16,12 +16,13 @@ namespace gsub {
 
 /// What a proof attempt came to.
 enum class verdict {
-    proved,     ///< equal on the whole box and all samples
-    refuted,    ///< a legal instance on which the two sides differ
-    unverified, ///< no legal instance was found
+    proved,             ///< equal on the whole box and all samples
+    refuted,            ///< a legal instance on which the two sides differ
+    unverified,         ///< no legal instance was found
+    proved_where_typed, ///< equal wherever the replacement is well-typed, which it is not everywhere
 };
 [[nodiscard]] constexpr std::string_view to_string(verdict v) noexcept {
-    constexpr std::string_view names[] = {"proved", "refuted", "unverified"};
+    constexpr std::string_view names[] = {"proved", "refuted", "unverified", "proved where typed"};
     return names[static_cast<std::size_t>(v)];
 }
 
@@ -40,8 +41,11 @@ struct verification {
     verdict outcome = verdict::unverified;
     std::uint64_t box_instances = 0; ///< legal instances of the box
     std::uint64_t sampled_instances = 0;
-    bool box_exhausted = false; ///< whether the whole box was gone through
-    std::string counterexample; ///< the instance as text, and what differs
+    bool box_exhausted = false;          ///< whether the whole box was gone through
+    std::string counterexample;          ///< what differs, then, on lines of its own, the instance as text
+    std::string replacement;             ///< the instance after the rewrite as text, where values differ
+    std::uint64_t untyped_instances = 0; ///< legal instances whose replacement is ill-typed; counted above too
+    std::string condition;               ///< of `proved_where_typed`: what makes the replacement well-typed
 };
 
 /// Checks that replacing a pattern keeps every root's value, on instances that meet the rule's `where` conditions
@@ -57,6 +61,18 @@ template <class OpSet = standard_ops>
 [[nodiscard]] verification verify(rule_program const& rule, verify_options const& options = {}) {
     return verify(rule, dialect::of<OpSet>(), table_of<eval_row, OpSet>(), table_of<sample_row, OpSet>(), options);
 }
+
+/// Where a rule's instances come from, and what is asked of its replacement.
+struct instance_source {
+    /// Makes an instance with the decisions of a chooser, or null where they lead nowhere.
+    function_ref<std::unique_ptr<pattern_instance>(chooser&)> draw;
+    /// For rules whose replacement need not be well-typed everywhere: the sentences that are not true of an instance,
+    /// which make its replacement ill-typed. Null: such an instance refutes the rule.
+    function_ref<std::vector<std::string>(match const&)> const* broken = nullptr;
+};
+/// The same over instances of the caller's choice.
+GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, instance_source const& from,
+                                            std::span<eval_row const> meaning, verify_options const& options = {});
 
 /// How two graphs compare in the prime field.
 struct field_comparison {

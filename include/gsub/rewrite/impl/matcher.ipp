@@ -53,7 +53,8 @@ private:
     void next_root(std::size_t root) {
         if (root == rule_.roots.size()) return report();
         // A further root reads a value that is bound already; its candidates are the readers of that value.
-        auto const& n = at(rule_.roots[root]);
+        auto const number = rule_.roots[root];
+        auto const& n = at(number);
         for (std::size_t i = 0; i < n.links; ++i) {
             auto const& child = at(kid(n, i));
             if (child.kind != node_kind::variable) continue;
@@ -69,6 +70,27 @@ private:
                 if (!is_taken(r)) match_root(root, r);
             return;
         }
+        // Or it reads such a value through others, or is such a value.
+        for (auto const v : places(number))
+            if (!is_taken(v.node)) match_root(root, v.node);
+    }
+    // Where a term may match that has something bound in it, in order; nowhere, for one that has not.
+    std::vector<value_id> places(std::uint16_t number) const {
+        auto const& n = at(number);
+        if (auto const bound = n.name ? m_.value(n.name) : value_id{}; bound.valid())
+            return {value_id{bound.node, bound.port + n.port}};
+        std::vector<node_id> readers;
+        for (std::size_t i = 0; readers.empty() && i < n.links; ++i)
+            for (auto const v : places(kid(n, i)))
+                g_.for_each_use(v, [&](use u) {
+                    if ((n.commutative || u.operand == i) && n.port < g_.result_count(u.user))
+                        readers.push_back(u.user);
+                });
+        std::sort(readers.begin(), readers.end());
+        readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+        std::vector<value_id> out;
+        for (auto const r : readers) out.push_back({r, n.port});
+        return out;
     }
     bool is_taken(node_id n) const {
         return any_of(m_.roots(), [&](value_id v) { return v.node == n; });
@@ -108,7 +130,8 @@ private:
         case node_kind::variable:
         case node_kind::optional: {
             if (!v.valid()) return n.kind == node_kind::optional;
-            if (auto const bound = m_.value(n.name, index); bound.valid()) return bound == v;
+            if (auto const bound = m_.value(n.name, index); bound.valid())
+                return value_id{bound.node, bound.port + n.port} == v;
             m_.bind(n.name, v, index);
             return true;
         }
@@ -128,7 +151,7 @@ private:
     }
 
     bool match_node(std::uint16_t number, pattern::node const& n, value_id v, std::uint32_t index) {
-        if (g_.constant(v.node) || (v.port != 0)) return false;
+        if (g_.constant(v.node) || v.port != n.port) return false;
         if (n.name) {
             if (auto const bound = m_.value(n.name, index); bound.valid() && bound.node != v.node) return false;
             m_.bind(n.name, {v.node, 0}, index);

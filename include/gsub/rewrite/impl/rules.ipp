@@ -47,6 +47,10 @@ GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_progra
             everything(name == "all");
             continue;
         }
+        if (name == "none") {
+            chosen.assign(from.size(), false);
+            continue;
+        }
         if (name.empty()) continue;
         std::size_t place = 0;
         while (place < from.size() && from[place].name != name) ++place;

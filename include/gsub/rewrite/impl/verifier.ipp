@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/rewrite/rewrite.hpp>
@@ -34,9 +35,9 @@ GSUB_INLINE std::vector<tensor> field_inputs(any_graph const& g, random_stream s
 template <class = void>
 class rule_checker {
 public:
-    rule_checker(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
-                 std::span<sample_row const> sampling, verify_options const& options)
-        : rule_(rule), dialect_(d), meaning_(meaning), sampling_(sampling), options_(options) {}
+    rule_checker(rule_program const& rule, instance_source const& from, std::span<eval_row const> meaning,
+                 verify_options const& options)
+        : rule_(rule), from_(from), meaning_(meaning), options_(options) {}
 
     verification run() {
         for (chooser box; !refuted() && box.sequences() <= options_.box;) {
@@ -53,7 +54,12 @@ public:
             chooser draw{root.split(i)};
             result_.sampled_instances += check(draw);
         }
-        if (!refuted() && result_.box_instances + result_.sampled_instances > 0) result_.outcome = verdict::proved;
+        // Instances without a well-typed replacement prove nothing.
+        if (!refuted() && result_.box_instances + result_.sampled_instances > result_.untyped_instances)
+            result_.outcome = result_.untyped_instances > 0 ? verdict::proved_where_typed : verdict::proved;
+        for (auto const& sentence : broken_)
+            if (result_.outcome == verdict::proved_where_typed)
+                result_.condition += message({result_.condition.empty() ? "" : " and ", sentence});
         return std::move(result_);
     }
 
@@ -67,13 +73,14 @@ private:
 
     // Whether the decisions led to a legal instance.
     bool check(chooser& choose) {
-        auto const instance = draw_instance(dialect_, sampling_, rule_, choose);
+        auto const instance = from_.draw(choose);
         if (!instance) return false;
         auto const& m = instance->bindings;
         for (std::size_t i = 0; i < rule_.where.size(); ++i)
             if (options_.without != i && !rule_.where[i].holds(m)) return false;
         auto const patch = prepare(m);
         auto replaced = instance->graph;
+        if (patch.failed() && from_.broken) return note_untyped(m, patch.reason()), true;
         if (patch.failed())
             return refute(instance->graph, message({"the replacement cannot be built: ", patch.reason()})), true;
         if (auto const applied = patch.apply_to(replaced); !applied)
@@ -85,16 +92,28 @@ private:
                        true;
         auto const compared = compare_in_field(instance->graph, replaced, meaning_, options_.seed + checked_++);
         if (!compared) return refute(instance->graph, compared.error().message()), true;
-        if (!compared->equal) refute(instance->graph, compared->difference);
+        if (!compared->equal) {
+            refute(instance->graph, compared->difference);
+            result_.replacement = to_text(replaced);
+        }
         return true;
     }
 
+    // Keeps the sentences that are not true there, or the reason where there is none.
+    void note_untyped(match const& m, std::string const& reason) {
+        ++result_.untyped_instances;
+        auto sentences = (*from_.broken)(m);
+        if (sentences.empty()) sentences.push_back(reason);
+        for (auto& s : sentences)
+            if (!any_of(broken_, [&](std::string const& known) { return known == s; })) broken_.push_back(std::move(s));
+    }
+
     rule_program const& rule_;
-    dialect const& dialect_;
+    instance_source const& from_;
     std::span<eval_row const> meaning_;
-    std::span<sample_row const> sampling_;
     verify_options const& options_;
     verification result_;
+    std::vector<std::string> broken_;
     std::uint64_t checked_ = 0;
 };
 
@@ -102,7 +121,13 @@ private:
 
 GSUB_LAZY_BODY verification verify(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
                                    std::span<sample_row const> sampling, verify_options const& options) {
-    return detail::rule_checker<>{rule, d, meaning, sampling, options}.run();
+    auto const draw = [&](chooser& choose) { return draw_instance(d, sampling, rule, choose); };
+    return verify(rule, instance_source{draw}, meaning, options);
+}
+
+GSUB_LAZY_BODY verification verify(rule_program const& rule, instance_source const& from,
+                                   std::span<eval_row const> meaning, verify_options const& options) {
+    return detail::rule_checker<>{rule, from, meaning, options}.run();
 }
 
 GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b,
