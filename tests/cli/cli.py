@@ -329,6 +329,45 @@ class Cli(unittest.TestCase):
         self.assertEqual(out.splitlines()[-1], f"{count} rules: {count} proved, 0 refuted")
         self.assertGreater(count, 40)
 
+    def test_rules_of_a_file_are_proved_and_used(self):
+        self.file("rules", b"rule rows # of one matrix\n p = mat_mul(x, w)\n q = mat_mul(x, v)\n=>\n"
+                           b" c = concat(w, v, axis=1, rank=2)\n d = mat_mul(x, c)\n e, f = split(d, axis=1)\n"
+                           b" replace p by e\n replace q by f\n")
+        out = self.gsub("verify-rules", "--quiet", "--rules-file", "rules", "--json", "j").stdout
+        self.assertEqual(out.splitlines()[-1], "1 rules: 1 proved, 0 refuted")
+        self.assertIn("rows is typed where w has rank 2", out)
+        self.assertEqual(json.loads((self.at / "j").read_text())["rules"][0]["condition"], "w has rank 2")
+        self.gsub("models", "t12", "-o", "m.onnx")
+        out = self.gsub("optimize", "m.onnx", "--rules", "none", "--rules-file", "rules", "--verify").stdout
+        self.assertIn("loaded   rules: 1 rules, 1 used; left out: 0 refuted", out)
+        self.assertIn("x rows", out)
+
+    def test_wrong_rules_of_a_file_are_refuted_and_not_used(self):
+        wrong = b"rule wrong\n a = relu(x)\n b = sigmoid(a)\n=>\n c = sigmoid(x)\n replace b by c\n"
+        self.file("rules", wrong)
+        out = self.gsub("verify-rules", "--quiet", "--rules-file", "rules", exit=1).stdout
+        self.assertEqual(out.splitlines()[-1], "1 rules: 0 proved, 1 refuted")
+        for words in ("output 0 differs at element 0", '"x": f32[1]', "becomes"):
+            self.assertIn(words, out)
+        self.gsub("models", "t2", "-o", "m.onnx")
+        done = self.gsub("optimize", "m.onnx", "--rules", "none", "--rules-file", "rules", exit=2)
+        self.assertIn("leaves no rule", done.stderr)
+        self.assertIn("1 refuted", self.gsub("optimize", "m.onnx", "--rules-file", "rules").stdout)
+
+    def test_files_that_are_no_rules_exit_4(self):
+        self.gsub("models", "t2", "-o", "m.onnx")
+        for option, data, reason in (("--rules-file", b"rule r\n a = love(x)\n", 'r: line 2'),
+                                     ("--taso", b"no protobuf", "rules"),
+                                     ("--taso", field(1, field(1, field(1, 99))), "taso_0: source operator 0")):
+            self.file("rules", data)
+            for command in (["verify-rules"], ["optimize", "m.onnx"]):
+                done = self.gsub(*command, option, "rules", exit=4)
+                self.assertIn(reason, done.stderr)
+                self.assertIn("rules", done.stderr)
+        self.gsub("verify-rules", "--taso", "nonesuch", exit=5)
+        self.gsub("verify-rules", "--taso", "rules", "--rules", "atomic", exit=2)
+        self.gsub("optimize", "m.onnx", "--taso", "rules", "--passes", "O1", exit=2)
+
     def test_models_are_listed_written_and_read_back(self):
         self.assertIn("resnet50", self.gsub("models").stdout)
         for name in ("resnet_module", "t2", "t12"):

@@ -276,6 +276,26 @@ TEST_CASE("several roots are readers of one value, never one node twice") {
     CHECK(count_of(g, beside.program()) == 2);
 }
 
+constexpr auto cousins = rule<"cousins">(roots(pattern::sigmoid(pattern::relu(x)), pattern::sigmoid(pattern::tanh(x))),
+                                         build([](rewrite&) {}), provenance{"test"});
+
+TEST_CASE("several roots may read one value by way of others") {
+    graph g;
+    graph_builder to{g};
+    auto const p = to.input(dtype::f32, {2}, "p"), q = to.input(dtype::f32, {2}, "q");
+    auto const over_relu = [&](value_id of) { return to.add<ops::sigmoid>(to.add<ops::relu>(of)); };
+    auto const over_tanh = [&](value_id of) { return to.add<ops::sigmoid>(to.add<ops::tanh>(of)); };
+    auto const anchor = over_relu(p), one = over_tanh(p), other = over_tanh(p), stranger = over_tanh(q);
+    g.set_outputs(std::vector{anchor, one, other, stranger, to.add<ops::tanh>(p)});
+    std::vector<node_id> second;
+    find_matches_at(g, cousins.program(), anchor.node, [&](match const& m) {
+        REQUIRE(m.roots().size() == 2);
+        CHECK(m.roots()[0] == anchor);
+        second.push_back(m.roots()[1].node);
+    });
+    CHECK(second == std::vector{one.node, other.node});
+}
+
 TEST_CASE("weights and arithmetic on weights are variables to a pattern, never its operators") {
     graph g;
     graph_builder b{g};

@@ -156,6 +156,30 @@ TEST_CASE("what is checked follows from the options alone") {
         CHECK(verify(wrong, {.box = 0, .samples = 20, .seed = seed}).outcome == verdict::refuted);
 }
 
+TEST_CASE("instances may come from the caller, and ill-typed replacements may be conditions") {
+    auto const over = [](rule_program const& rule, bool conditions) {
+        auto const draw = [&](chooser& choose) {
+            return draw_instance(dialect::of<standard_ops>(), table_of<sample_row, standard_ops>(), rule, choose);
+        };
+        auto const sentences = [](match const&) { return std::vector<std::string>{"somebody knows how"}; };
+        function_ref<std::vector<std::string>(match const&)> const broken = sentences;
+        return verify(rule, instance_source{draw, conditions ? &broken : nullptr}, small_graphs::meaning());
+    };
+    auto const all = verify(distributes.program()), same = over(distributes.program(), false);
+    CHECK(same.outcome == verdict::proved);
+    CHECK(same.box_instances == all.box_instances);
+    CHECK(same.sampled_instances == all.sampled_instances);
+    CHECK(over(distributes.program(), true).outcome == verdict::proved);
+    CHECK(over(relu_of_sum.program(), true).outcome == verdict::refuted);
+    CHECK_FALSE(over(relu_of_sum.program(), true).replacement.empty());
+    CHECK(over(not_built.program(), false).outcome == verdict::refuted);
+    // Typed nowhere is proved nowhere.
+    auto const nowhere = over(not_built.program(), true);
+    CHECK(nowhere.outcome == verdict::unverified);
+    CHECK(nowhere.untyped_instances == nowhere.box_instances + nowhere.sampled_instances);
+    CHECK(nowhere.condition.empty());
+}
+
 // ---- two graphs
 // ----------------------------------------------------------------------------------------------------------------
 
@@ -207,6 +231,7 @@ TEST_CASE("verdicts have names") {
     CHECK(to_string(verdict::proved) == "proved");
     CHECK(to_string(verdict::refuted) == "refuted");
     CHECK(to_string(verdict::unverified) == "unverified");
+    CHECK(to_string(verdict::proved_where_typed) == "proved where typed");
 }
 
 } // namespace verifier_test
