@@ -54,6 +54,23 @@ TEST_CASE("a description that is a rule passes, another is refused with rule, pl
             change(r.source[0]);
         });
     };
+    // Two to the power of what a rule may have.
+    CHECK(
+        says(after([](d& r) {
+                 described_operator twice{find_word("concat"), {described_value::input(0), described_value::input(0)}};
+                 for (std::int32_t i = 0; i < 9; ++i) {
+                     r.target.push_back(twice);
+                     twice.operands = {{i, 0}, {i, 0}};
+                 }
+             }),
+             "concats of the target join more than 256 values"));
+    CHECK(says(after([](d& r) {
+                   for (std::int32_t i = 1; i < 5; ++i) {
+                       r.source.push_back(r.source[0]);
+                       r.outputs.push_back({{i, 0}, described_value::input(0)});
+                   }
+               }),
+               "more than 4 operators are replaced"));
     using op = described_operator;
     CHECK(conv([](op&) {}) == "fine");
     CHECK(conv([](op& o) { o.kernel = {5, 3}; }) == "fine");

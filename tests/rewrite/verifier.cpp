@@ -151,6 +151,9 @@ TEST_CASE("what is checked follows from the options alone") {
     CHECK(verify(rule).box_exhausted);
     auto const wrong = relu_of_sum.program();
     CHECK(verify(wrong).counterexample == verify(wrong).counterexample);
+    // Instances beyond the limit are passed over.
+    CHECK(verify(rule, {.work = 1}).outcome == verdict::unverified);
+    CHECK(verify(rule, {.work = 100}).box_instances < verify(rule).box_instances);
     // Samples alone find what the box finds.
     for (std::uint64_t seed = 1; seed < 10; ++seed)
         CHECK(verify(wrong, {.box = 0, .samples = 20, .seed = seed}).outcome == verdict::refuted);

@@ -114,6 +114,8 @@ struct rule_limits {
     static constexpr std::size_t operands = 16;    ///< of an operator
     static constexpr std::size_t results = 16;     ///< of a split
     static constexpr std::size_t commutative = 10; ///< in the source: the matcher tries both orders of each
+    static constexpr std::size_t replaced = 4; ///< operators with replaced results: each may be matched in many places
+    static constexpr std::size_t joined = 256; ///< values that concats, one behind the other, put into one
     static constexpr std::int64_t rank = 8;
     static constexpr std::int64_t kernel = 11;
 };

@@ -31,6 +31,8 @@ struct verify_options {
     std::uint64_t box = 30000;   ///< sequences of decisions enumerated at most; smaller boxes are gone through whole
     std::uint64_t samples = 300; ///< legal random instances
     std::uint64_t attempts = 20; ///< draws for each sample: most random draws are not legal
+    /// Multiplications of an instance, before or after the rewrite; larger instances are passed over.
+    std::uint64_t work = std::uint64_t{1} << 22;
     std::uint64_t seed = 1;
     /// Number of a `where` condition to leave out, to see whether the rule needs it.
     std::optional<std::size_t> without{};

@@ -3,6 +3,8 @@
 #include <gsub/core/message.hpp>
 #include <gsub/rewrite/rule_description.hpp>
 
+#include <algorithm>
+
 namespace gsub {
 
 namespace detail {
@@ -21,7 +23,10 @@ public:
             beyond({"the source has ", commutative, " commutative operators, and at most ", rule_limits::commutative,
                     " can be matched"});
         check_outputs();
+        check_replaced();
         check_parts();
+        check_growth(rule_.source, "source");
+        check_growth(rule_.target, "target");
         check_source_is_needed();
         check_inputs_are_bound();
     }
@@ -100,6 +105,14 @@ private:
             beyond({where, " has ", op.results, " results, and at most ", rule_limits::results, " are taken"});
     }
 
+    void check_replaced() const {
+        std::vector<bool> replaced(rule_.source.size(), false);
+        for (auto const& o : rule_.outputs) replaced[o.source.number()] = true;
+        std::size_t count = 0;
+        for (auto const r : replaced) count += r;
+        if (count > rule_limits::replaced)
+            beyond({"results of more than ", rule_limits::replaced, " operators are replaced"});
+    }
     void check_outputs() const {
         if (rule_.source.empty()) wrong({"the source has no operators"});
         if (rule_.outputs.empty()) wrong({"no result is replaced"});
@@ -111,6 +124,21 @@ private:
             if (from.is_input()) wrong({where, " replaces an input"});
             for (std::size_t k = 0; k < i; ++k)
                 if (rule_.outputs[k].source == from) wrong({where, " replaces what output ", k, " replaces already"});
+        }
+    }
+
+    // A few concats of concats would make tensors that fit into no memory.
+    void check_growth(list const& operators, std::string_view side) const {
+        std::vector<std::size_t> joined;
+        for (auto const& op : operators) {
+            std::size_t sum = 0, most = 1;
+            for (auto const v : op.operands) {
+                auto const of = v.is_input() ? 1 : joined[v.number()];
+                sum += of, most = std::max(most, of);
+            }
+            joined.push_back(op.word->law == shape_law::joining ? sum : most);
+            if (joined.back() > rule_limits::joined)
+                beyond({"concats of the ", side, " join more than ", rule_limits::joined, " values"});
         }
     }
 

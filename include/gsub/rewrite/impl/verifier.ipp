@@ -75,6 +75,7 @@ private:
     bool check(chooser& choose) {
         auto const instance = from_.draw(choose);
         if (!instance) return false;
+        if (work(instance->graph) > options_.work) return false;
         auto const& m = instance->bindings;
         for (std::size_t i = 0; i < rule_.where.size(); ++i)
             if (options_.without != i && !rule_.where[i].holds(m)) return false;
@@ -90,6 +91,7 @@ private:
                 return refute(instance->graph,
                               message({"result ", i, " becomes ", to_string(replaced.type(replaced.output(i)))})),
                        true;
+        if (work(replaced) > options_.work) return false;
         auto const compared = compare_in_field(instance->graph, replaced, meaning_, options_.seed + checked_++);
         if (!compared) return refute(instance->graph, compared.error().message()), true;
         if (!compared->equal) {
@@ -97,6 +99,33 @@ private:
             result_.replacement = to_text(replaced);
         }
         return true;
+    }
+
+    // About how many multiplications a graph takes, at least one an element.
+    static std::uint64_t work(any_graph const& g) {
+        std::uint64_t sum = 0;
+        for (auto const n : g.order()) {
+            std::uint64_t terms = 1; // of each element
+            if (g.is<ops::conv>(n)) terms = elements(g.type(g.operand(n, 1)), 1);
+            if (g.is<ops::mat_mul>(n)) terms = elements(g.type(g.operand(n, 0)), g.type(g.operand(n, 0)).rank() - 1);
+            for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
+                auto const of_result = elements(g.type({n, port}), 0);
+                if (of_result > most / terms || sum > most) return most;
+                sum += of_result * terms;
+            }
+        }
+        return sum;
+    }
+    static constexpr std::uint64_t most = std::uint64_t{1} << 62;
+    // Product of the sizes from a dimension on.
+    static std::uint64_t elements(tensor_type const& t, std::size_t from) {
+        std::uint64_t product = 1;
+        for (auto d = from; d < t.dims.size(); ++d) {
+            auto const size = t.dims[d].fixed() ? static_cast<std::uint64_t>(t.dims[d].size()) : 1;
+            if (size > most / product) return most;
+            product *= std::max<std::uint64_t>(size, 1);
+        }
+        return product;
     }
 
     // Keeps the sentences that are not true there, or the reason where there is none.
