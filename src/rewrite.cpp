@@ -4,6 +4,7 @@
 #include <gsub/rewrite/impl/normal_form.ipp>
 #include <gsub/rewrite/impl/rewrite.ipp>
 #include <gsub/rewrite/impl/rule_description.ipp>
+#include <gsub/rewrite/impl/rule_requirements.ipp>
 #include <gsub/rewrite/impl/rule_shapes.ipp>
 #include <gsub/rewrite/impl/rule_text.ipp>
 #include <gsub/rewrite/impl/rules.ipp>

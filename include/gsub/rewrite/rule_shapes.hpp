@@ -44,5 +44,6 @@ struct described_shapes {
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
+#include <gsub/rewrite/impl/rule_requirements.ipp>
 #include <gsub/rewrite/impl/rule_shapes.ipp>
 #endif
