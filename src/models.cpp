@@ -3,6 +3,8 @@
 #include <gsub/models/impl/densenet.ipp>
 #include <gsub/models/impl/inception.ipp>
 #include <gsub/models/impl/mobilenet.ipp>
+#include <gsub/models/impl/nasnet.ipp>
+#include <gsub/models/impl/nasrnn.ipp>
 #include <gsub/models/impl/network_builder.ipp>
 #include <gsub/models/impl/resnet.ipp>
 #include <gsub/models/impl/squeezenet.ipp>

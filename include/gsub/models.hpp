@@ -8,6 +8,8 @@
 #include <gsub/models/densenet.hpp>
 #include <gsub/models/inception.hpp>
 #include <gsub/models/mobilenet.hpp>
+#include <gsub/models/nasnet.hpp>
+#include <gsub/models/nasrnn.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/models/resnet.hpp>
 #include <gsub/models/squeezenet.hpp>

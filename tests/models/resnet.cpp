@@ -41,6 +41,19 @@ TEST_CASE("ResNet-101 has the published layers and parameters") {
     CHECK(type_of(g, "layer3.22.relu3") == "f32[1,1024,4,4]");
 }
 
+TEST_CASE("ResNeXt-50 32x4d has the published layers and parameters") {
+    using namespace resnet_test;
+    auto const g = models::resnext50_32x4d();
+    is_well_made(g, "f32[1,3,224,224]", "f32[1,1000]");
+    CHECK(parameters(g) == 25'028'904);
+    CHECK(count<ops::conv>(g) == 53);
+    CHECK(count<ops::batch_norm>(g) == 53);
+    for (int stage = 1; stage <= 4; ++stage)
+        CHECK(g.attributes<ops::conv>(find(g, message({"layer", stage, ".0.conv2"}))).group == 32);
+    CHECK(type_of(g, "layer1.0.conv1") == "f32[1,128,56,56]");
+    CHECK(type_of(g, "layer4.2.conv2") == "f32[1,1024,7,7]");
+}
+
 TEST_CASE("ResNet-50 strides in its 3x3 convolutions") {
     using namespace resnet_test;
     auto const g = models::resnet50({.image = 64});
@@ -67,6 +80,9 @@ TEST_CASE("residual networks keep their activations alive") {
     SECTION("101") {
         keeps_activations_alive(models::resnet101());
     }
+    SECTION("in groups") {
+        keeps_activations_alive(models::resnext50_32x4d());
+    }
 }
 
 TEST_CASE("residual networks depend on their seed") {
@@ -86,6 +102,9 @@ TEST_CASE("residual networks survive ONNX") {
     }
     SECTION("50") {
         survives_onnx(models::resnet50());
+    }
+    SECTION("in groups") {
+        survives_onnx(models::resnext50_32x4d({.image = 64}));
     }
 }
 

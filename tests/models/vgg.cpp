@@ -18,6 +18,15 @@ TEST_CASE("VGG-16 has the published layers and parameters") {
     CHECK(type_of(g, "classifier.3") == "f32[1,4096]");
 }
 
+TEST_CASE("VGG-19 has the published layers and parameters, and is alive") {
+    using namespace vgg_test;
+    auto const g = models::vgg19({.image = 64});
+    CHECK(count<ops::conv>(g) == 16);
+    CHECK(type_of(g, "features.34") == "f32[1,512,4,4]");
+    keeps_activations_alive(g, nullptr, 40);
+    CHECK(parameters(models::vgg19()) == 143'667'240);
+}
+
 TEST_CASE("VGG-16 keeps its activations alive") {
     using namespace vgg_test;
     keeps_activations_alive(models::vgg16({.image = 64}), nullptr, 35);

@@ -7,6 +7,8 @@
 #include <gsub/models/densenet.hpp>
 #include <gsub/models/inception.hpp>
 #include <gsub/models/mobilenet.hpp>
+#include <gsub/models/nasnet.hpp>
+#include <gsub/models/nasrnn.hpp>
 #include <gsub/models/resnet.hpp>
 #include <gsub/models/squeezenet.hpp>
 #include <gsub/models/ssd.hpp>
@@ -30,7 +32,10 @@ inline constexpr std::array classifier_entries{
     catalogue_entry{"resnet18", "ResNet-18: residual blocks of two 3x3 convolutions", &detail::from_seed<&resnet18>},
     catalogue_entry{"resnet50", "ResNet-50 v1.5: residual bottleneck blocks", &detail::from_seed<&resnet50>},
     catalogue_entry{"resnet101", "ResNet-101 v1.5: residual bottleneck blocks", &detail::from_seed<&resnet101>},
+    catalogue_entry{"resnext50_32x4d", "ResNeXt-50: residual bottleneck blocks in 32 groups of 4 channels",
+                    &detail::from_seed<&resnext50_32x4d>},
     catalogue_entry{"vgg16", "VGG-16: plain 3x3 convolutions, a large classifier", &detail::from_seed<&vgg16>},
+    catalogue_entry{"vgg19", "VGG-19: plain 3x3 convolutions, a large classifier", &detail::from_seed<&vgg19>},
     catalogue_entry{"densenet121", "DenseNet-121: every layer reads all before it in its block",
                     &detail::from_seed<&densenet121>},
     catalogue_entry{"mobilenet_v2", "MobileNetV2: inverted residuals, depthwise convolutions, ReLU6",
@@ -39,12 +44,16 @@ inline constexpr std::array classifier_entries{
                     &detail::from_seed<&inception_v3>},
     catalogue_entry{"squeezenet1_1", "SqueezeNet 1.1: fire modules, no normalisation",
                     &detail::from_seed<&squeezenet1_1>},
+    catalogue_entry{"nasnet_a", "NASNet-A (4 @ 1056): searched cells of separable convolutions and pools",
+                    &detail::from_seed<&nasnet_a>},
 };
 
 /// Networks for other tasks.
 inline constexpr std::array task_entries{
     catalogue_entry{"ssd_resnet50", "SSD on ResNet-50: objects in images of 300 x 300",
                     &detail::from_seed<&ssd_resnet50>},
+    catalogue_entry{"nasrnn", "NasRNN: a searched recurrent cell of 8 gates, 5 time steps of width 512",
+                    &detail::from_seed<&nasrnn>},
     catalogue_entry{"bert_base", "BERT-base: a text encoder, 12 layers, 128 words", &detail::from_seed<&bert_base>},
 };
 

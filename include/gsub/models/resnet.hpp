@@ -1,4 +1,4 @@
-// ResNet: residual networks for image classification.
+// ResNet and ResNeXt: residual networks for image classification.
 #pragma once
 
 #include <gsub/ir/ops.hpp>
@@ -13,11 +13,15 @@ namespace gsub::models {
 struct resnet_plan {
     std::array<std::int64_t, 4> blocks{}; ///< number of blocks in each of the four stages
     bool bottleneck = false;              ///< blocks of 1x1, 3x3 and 1x1 convolutions instead of two 3x3 ones
+    std::int64_t groups = 1;              ///< of a bottleneck's 3x3 convolution
+    std::int64_t group_width = 64;        ///< channels of a group in the first stage, twice as many in each further one
 };
 
 /// The plans with 18, 50 and 101 weighted layers.
 inline constexpr resnet_plan resnet18_plan{{2, 2, 2, 2}, false}, resnet50_plan{{3, 4, 6, 3}, true},
     resnet101_plan{{3, 4, 23, 3}, true};
+/// ResNeXt with 50 weighted layers, 32 groups of 4 channels.
+inline constexpr resnet_plan resnext50_32x4d_plan{{3, 4, 6, 3}, true, 32, 4};
 
 /// A residual network at inference, batch normalisations as nodes of their own. Layers are named as in torchvision
 /// (`layer1.0.conv1`). Bottleneck blocks stride in their 3x3 convolution (the form called v1.5). Works for images of
@@ -30,6 +34,9 @@ inline constexpr resnet_plan resnet18_plan{{2, 2, 2, 2}, false}, resnet50_plan{{
 [[nodiscard]] graph resnet50(cnn_options const& options = {});
 /// ResNet-101 v1.5: 44.5 million parameters, 7.8 billion multiplications.
 [[nodiscard]] graph resnet101(cnn_options const& options = {});
+/// ResNeXt-50 32x4d: 25.0 million parameters, 4.2 billion multiplications. *Source* Xie et al., "Aggregated residual
+/// transformations for deep neural networks", 2016, table 1.
+[[nodiscard]] graph resnext50_32x4d(cnn_options const& options = {});
 
 } // namespace gsub::models
 

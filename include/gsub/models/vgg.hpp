@@ -13,6 +13,8 @@ namespace gsub::models {
 /// pixels, which a window no longer fits.
 /// *Source* Simonyan and Zisserman, "Very deep convolutional networks", 2014, table 1, column D.
 [[nodiscard]] graph vgg16(cnn_options const& options = {});
+/// VGG-19, as above with column E of the table: 143.7 million parameters, 19.6 billion multiplications.
+[[nodiscard]] graph vgg19(cnn_options const& options = {});
 
 } // namespace gsub::models
 

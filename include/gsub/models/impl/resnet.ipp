@@ -11,16 +11,19 @@ namespace gsub::models {
 
 namespace detail {
 
-/// One residual block: x + branch(x), rectified. `width` is the number of channels inside of the branch.
+/// One residual block: x + branch(x), rectified. `width` is the number of channels inside of a branch without groups.
 GSUB_INLINE value_id residual_block(network_builder& net, std::string const& name, value_id x, std::int64_t width,
-                                    std::int64_t stride, bool bottleneck, norm_place end = norm_place::branch_end) {
-    auto const outputs = bottleneck ? 4 * width : width;
+                                    std::int64_t stride, resnet_plan const& plan,
+                                    norm_place end = norm_place::branch_end) {
+    auto const outputs = plan.bottleneck ? 4 * width : width;
     auto y = x;
-    if (bottleneck) {
-        y = net.conv(name + ".conv1", y, {.outputs = width});
+    if (plan.bottleneck) {
+        auto const inner = width * plan.groups * plan.group_width / 64;
+        y = net.conv(name + ".conv1", y, {.outputs = inner});
         y = net.relu(name + ".relu1", net.batch_norm(name + ".bn1", y));
-        y = net.conv(name + ".conv2", y,
-                     {.outputs = width, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}});
+        y = net.conv(
+            name + ".conv2", y,
+            {.outputs = inner, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}, .group = plan.groups});
         y = net.relu(name + ".relu2", net.batch_norm(name + ".bn2", y));
         y = net.conv(name + ".conv3", y, {.outputs = outputs});
         y = net.batch_norm(name + ".bn3", y, {.place = end});
@@ -36,7 +39,7 @@ GSUB_INLINE value_id residual_block(network_builder& net, std::string const& nam
         x = net.conv(name + ".downsample.0", x, {.outputs = outputs, .stride = {stride, stride}});
         x = net.batch_norm(name + ".downsample.1", x);
     }
-    return net.relu(name + (bottleneck ? ".relu3" : ".relu2"), net.sum(name + ".add", y, x));
+    return net.relu(name + (plan.bottleneck ? ".relu3" : ".relu2"), net.sum(name + ".add", y, x));
 }
 
 } // namespace detail
@@ -54,7 +57,7 @@ GSUB_INLINE graph resnet(resnet_plan const& plan, cnn_options const& options) {
     for (std::size_t stage = 0; stage < plan.blocks.size(); ++stage)
         for (std::int64_t i = 0; i < plan.blocks[stage]; ++i)
             x = detail::residual_block(net, message({"layer", stage + 1, ".", i}), x, std::int64_t{64} << stage,
-                                       stage > 0 && i == 0 ? 2 : 1, plan.bottleneck, end);
+                                       stage > 0 && i == 0 ? 2 : 1, plan, end);
     net.output(net.linear("fc", net.pooled_features(x), options.classes), "logits");
     return g;
 }
@@ -69,6 +72,10 @@ GSUB_INLINE graph resnet50(cnn_options const& options) {
 
 GSUB_INLINE graph resnet101(cnn_options const& options) {
     return resnet(resnet101_plan, options);
+}
+
+GSUB_INLINE graph resnext50_32x4d(cnn_options const& options) {
+    return resnet(resnext50_32x4d_plan, options);
 }
 
 } // namespace gsub::models

@@ -39,7 +39,7 @@ GSUB_INLINE graph ssd_resnet50(ssd_options const& options) {
     for (std::size_t stage = 0; stage < 3; ++stage)
         for (std::int64_t i = 0; i < resnet50_plan.blocks[stage]; ++i)
             x = detail::residual_block(net, message({"f.", stage + 4, ".", i}), x, std::int64_t{64} << stage,
-                                       stage == 1 && i == 0 ? 2 : 1, true);
+                                       stage == 1 && i == 0 ? 2 : 1, resnet50_plan);
 
     static constexpr std::array<detail::ssd_step, 5> steps{
         {{256, 512, 2, 1}, {256, 512, 2, 1}, {128, 256, 2, 1}, {128, 256, 1, 0}, {128, 256, 1, 0}}};

@@ -5,13 +5,14 @@
 #include <gsub/models/vgg.hpp>
 
 #include <array>
+#include <span>
 
 namespace gsub::models {
 
-GSUB_INLINE graph vgg16(cnn_options const& options) {
-    // Channels of the convolutions; 0 is a pool.
-    static constexpr std::array<std::int64_t, 18> plan{64, 64,  0,   128, 128, 0,   256, 256, 256,
-                                                       0,  512, 512, 512, 0,   512, 512, 512, 0};
+namespace detail {
+
+/// `plan` has the channels of the convolutions; 0 is a pool.
+GSUB_INLINE graph vgg(std::span<std::int64_t const> plan, cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
     auto const size = options.image_or(224);
@@ -31,6 +32,20 @@ GSUB_INLINE graph vgg16(cnn_options const& options) {
     x = net.relu("classifier.4", net.linear("classifier.3", x, 4096));
     net.output(net.linear("classifier.6", x, options.classes), "logits");
     return g;
+}
+
+} // namespace detail
+
+GSUB_INLINE graph vgg16(cnn_options const& options) {
+    static constexpr std::array<std::int64_t, 18> plan{64, 64,  0,   128, 128, 0,   256, 256, 256,
+                                                       0,  512, 512, 512, 0,   512, 512, 512, 0};
+    return detail::vgg(plan, options);
+}
+
+GSUB_INLINE graph vgg19(cnn_options const& options) {
+    static constexpr std::array<std::int64_t, 21> plan{64,  64,  0,   128, 128, 0,   256, 256, 256, 256, 0,
+                                                       512, 512, 512, 512, 0,   512, 512, 512, 512, 0};
+    return detail::vgg(plan, options);
 }
 
 } // namespace gsub::models
