@@ -3,3 +3,5 @@
 
 #include <gsub/search/backtracking.hpp>
 #include <gsub/search/concepts.hpp>
+#include <gsub/search/max_flow.hpp>
+#include <gsub/search/split.hpp>

@@ -1,0 +1,55 @@
+// The largest flow through a network, and with it the cheapest cut between two of its nodes.
+#pragma once
+
+#include <gsub/core/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gsub::search {
+
+/// Nodes 0 to n - 1 and directed edges with whole capacities. Once a flow is maximal, the nodes that can still be
+/// reached from the source are one side of a cheapest cut, and those that can still reach the sink the other side of
+/// another; all cheapest cuts lie between these two.
+class flow_network {
+public:
+    using node = std::uint32_t;
+    /// The capacity of an edge that no cut may go through.
+    static constexpr std::uint64_t unlimited = 0xffffffffffffffffu;
+
+    explicit flow_network(std::size_t nodes) : first_(nodes, none) {}
+
+    /// Adds an edge. *Requires* that the limited capacities add up to less than `unlimited`.
+    void connect(node from, node to, std::uint64_t capacity);
+
+    /// Sends as much as possible from source to sink, on top of what flows already, and gives how much that is: the
+    /// capacity of a cheapest cut. `unlimited` where edges without limits join the two; the flow is then not maximal.
+    /// *Requires* two different nodes. *Complexity* O(n^2 m), for unit capacities O(m^1.5).
+    /// *Source* Dinic, "Algorithm for solution of a problem of maximum flow in networks with power estimation", 1970.
+    std::uint64_t maximize(node source, node sink);
+
+    /// Whether each node can be reached from `from` by edges with capacity left. *Complexity* O(n + m).
+    [[nodiscard]] std::vector<bool> reachable_from(node from) const;
+    /// Whether `to` can be reached from each node by edges with capacity left. *Complexity* O(n + m).
+    [[nodiscard]] std::vector<bool> reaching(node to) const;
+
+private:
+    static constexpr std::uint32_t none = 0xffffffffu;
+    struct edge { // edges i and i ^ 1 are the two directions of one
+        node to;
+        std::uint32_t next; // edge of the same origin
+        std::uint64_t left;
+    };
+    bool find_levels(node source, node sink);
+    std::vector<bool> reach(node start, bool backwards) const;
+
+    std::vector<edge> edges_;
+    std::vector<std::uint32_t> first_, level_;
+};
+
+} // namespace gsub::search
+
+#ifndef GSUB_COMPILED
+#include <gsub/search/impl/max_flow.ipp>
+#endif
