@@ -43,6 +43,7 @@ struct optimize_request {
     std::string backend = "reference"; ///< whose times `measured` takes; or `simd`
     std::uint64_t budget = 1000;
     std::optional<double> seconds;
+    std::string split = "auto"; ///< or `none`, or kernels in a part at most
     std::uint64_t seed = 1;
     std::string rules = "all";
     std::string taso;       ///< use the proved rules of this file too; empty: none

@@ -102,6 +102,8 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"reference", "simd"}));
     optimize->add_option("--budget", o.budget, "graphs expanded at most");
     optimize->add_option("--time", o.seconds, "seconds of search at most")->type_name("S");
+    optimize->add_option("--split", o.split, "large graphs are searched in parts: auto, none, or kernels in a part")
+        ->type_name("auto|none|N");
     optimize->add_option("--seed", o.seed, "seed of the inputs that --verify uses");
     optimize->add_option("--rules", o.rules, "rules: a,b (these), -a (all but), atomic, all, none; see `gsub rules`")
         ->type_name("LIST");
@@ -117,8 +119,9 @@ int main(int argc, char** argv) {
                          "run these passes instead of a search: names, lists (see `gsub passes`), or `auto`: by the "
                          "class of the model")
             ->type_name("LIST");
-    for (auto const* of_search : {"--alpha", "--admit", "--plateau", "--cost", "--roofline", "--split-cost",
-                                  "--profile", "--backend", "--budget", "--time", "--rules", "--taso", "--rules-file"})
+    for (auto const* of_search :
+         {"--alpha", "--admit", "--plateau", "--cost", "--roofline", "--split-cost", "--profile", "--backend",
+          "--budget", "--time", "--split", "--rules", "--taso", "--rules-file"})
         passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)

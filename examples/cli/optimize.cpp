@@ -10,6 +10,7 @@
 #include <gsub/report.hpp>
 #include <gsub/report/json.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <cmath>
 
@@ -80,6 +81,18 @@ gsub::search::budget budget_of(optimize_request const& r) {
     return {r.budget, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(*r.seconds))};
 }
 
+std::size_t split_of(optimize_request const& r) {
+    if (r.split == "auto") return gsub::optimize_options{}.split;
+    if (r.split == "none") return 0;
+    std::size_t bound = 0;
+    auto const end = r.split.data() + r.split.size();
+    if (auto const [rest, failed] = std::from_chars(r.split.data(), end, bound);
+        failed != std::errc{} || rest != end || bound == 0)
+        throw error{error_code::usage,
+                    message({"--split ", r.split, " is neither auto nor none nor a number above 0"})};
+    return bound;
+}
+
 } // namespace
 
 answer optimize(optimize_request const& r, session const& s) {
@@ -99,6 +112,7 @@ answer optimize(optimize_request const& r, session const& s) {
                                                                       : gsub::search::admission::best,
                                          .plateau = r.plateau,
                                          .budget = budget_of(r),
+                                         .split = split_of(r),
                                          .rules = chosen,
                                          .verify = r.verify,
                                          .seed = r.seed,

@@ -3,4 +3,5 @@
 
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/optimize.hpp>
+#include <gsub/driver/split.hpp>
 #include <gsub/driver/substitution.hpp>

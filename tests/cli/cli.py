@@ -101,7 +101,7 @@ class Cli(unittest.TestCase):
     def test_every_cost_and_choice_is_taken(self):
         for extra in (["--cost", "flops"], ["--cost", "bytes", "--split-cost", "copy"], ["--cost", "peak_memory"], ["--cost", "measured", "--profile", "p.jsonl"],
                       ["--admit", "parent", "--plateau", "--alpha", "1"], ["--rules", "-fuse_conv_bn"], ["--rules", "fuse_conv_bn,fuse_conv_relu"],
-                      ["--time", "0.5"], ["--roofline", "1e-6,1e12,1e11"]):
+                      ["--time", "0.5"], ["--split", "none"], ["--split", "2"], ["--split", "auto"], ["--roofline", "1e-6,1e12,1e11"]):
             self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 5, *extra)
         self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 0)
         self.assertTrue((self.at / "p.jsonl").read_text())
@@ -128,6 +128,16 @@ class Cli(unittest.TestCase):
             self.assertIn(why, done.stderr)
         self.gsub("optimize", "t13.onnx", "--cost", "table:nonesuch.jsonl", exit=5)
         self.gsub("optimize", "t13.onnx", "--cost", "table:", exit=2)
+
+    def test_a_graph_is_searched_in_parts(self):
+        self.gsub("models", "t19", "-o", "chain.onnx")
+        for split, parts in (("none", 0), ("8", 8), ("auto", 2)):
+            self.gsub("optimize", "chain.onnx", "--split", split, "--json", "r.json")
+            report = json.loads((self.at / "r.json").read_text())
+            self.assertEqual(report["split"]["parts"], parts)
+            self.assertEqual(report["kernels_after"], 16)
+        for wrong in ("0", "-1", "8x", "some"):
+            self.assertIn("--split", self.gsub("optimize", "chain.onnx", "--split", wrong, exit=2).stderr)
 
     def test_a_rule_that_is_switched_off_is_not_applied(self):
         self.gsub("optimize", DIGITS / "digits.onnx", "--rules", "-fuse_conv_bn", "--json", "r.json")

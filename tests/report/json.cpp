@@ -46,6 +46,8 @@ TEST_CASE("an optimization as JSON has costs with units, what was applied, and w
     CHECK(j["graphs_explored"] == r.search.expanded);
     CHECK(j["seconds"] == r.search.seconds);
     CHECK(j["stop_reason"] == "exhausted");
+    CHECK(j["split"]["whole_because"] == r.split.why_whole);
+    CHECK(j["split"]["parts"] == 0);
     REQUIRE(j["applied"].size() == r.applied.size());
     for (std::size_t i = 0; i < r.applied.size(); ++i)
         CHECK(j["applied"][i] == io::json{{"rule", r.applied[i].rule},
@@ -55,6 +57,19 @@ TEST_CASE("an optimization as JSON has costs with units, what was applied, and w
     CHECK(j["history"].back()["cost"] == r.search.best_cost);
     CHECK_FALSE(j.contains("verification"));
     CHECK(io::json::parse(j.dump()) == j);
+}
+
+TEST_CASE("a search in parts as JSON and as text tells how many there were, and how many of them were searched") {
+    auto const r = optimize(models::residual_chain(1, 8, 7, 4), cost::roofline{}, {.split = 7}).value().report;
+    auto const j = to_json(r)["split"];
+    CHECK(j["whole_because"] == "");
+    CHECK(j["bound"] == 7);
+    CHECK(j["parts"] == 4);
+    CHECK(j["distinct_parts"] == 1);
+    CHECK(j["windows"] == r.split.windows);
+    CHECK(j["distinct_windows"] == r.split.distinct_windows);
+    CHECK(j["cut_weights"].size() == 3);
+    CHECK(report::to_text(r).find("split    4 parts (1 distinct), ") != std::string::npos);
 }
 
 TEST_CASE("a verification as JSON says what was compared and how") {

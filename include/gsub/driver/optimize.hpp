@@ -5,6 +5,7 @@
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/cost/concepts.hpp>
+#include <gsub/driver/split.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rules.hpp>
@@ -26,6 +27,7 @@ struct optimize_options {
     search::admission admit = search::admission::best;
     bool plateau = false; ///< moves of equal cost too
     search::budget budget{};
+    std::size_t split = 48; ///< graphs of more kernels are searched in parts of so many at most; 0: never
     std::span<rule_program const>
         rules{}; ///< empty: all but internal ones, and timed ones where prices come from a clock
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
@@ -67,7 +69,8 @@ struct optimize_report {
     std::size_t nodes_before = 0, nodes_after = 0; ///< kernels alone: no constants, weight arithmetic, inputs
     cleanup_count cleaned;
     std::vector<applied_rule> applied;
-    search::statistics search;
+    search::statistics search; ///< of all searches together
+    split_report split;
     std::uint64_t inapplicable = 0; ///< matches whose rewrite was ill-typed, shared or cyclic
     verification_report verification;
 };

@@ -200,6 +200,8 @@ public:
     node_id append_node(std::uint16_t row, attributes_id attributes, std::uint32_t payload,
                         std::span<value_id const> operands, std::span<type_id const> results);
     [[nodiscard]] std::uint32_t add_blob(tensor t);
+    /// The same for a tensor that another graph holds, whose hash need not be computed again.
+    [[nodiscard]] std::uint32_t add_blob(std::shared_ptr<constant_blob const> shared);
     [[nodiscard]] std::uint32_t payload(node_id n) const noexcept { return record(n).payload; }
     [[nodiscard]] std::shared_ptr<constant_blob const> const& blob(node_id n) const {
         return (*constants_)[record(n).payload];

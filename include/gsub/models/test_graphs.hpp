@@ -13,6 +13,8 @@ namespace gsub::models {
 /// kernel its best form has two convolutions, behind an uphill step. *Shapes* `[1, channels, size, size]`, input `x`,
 /// output `y`. *Source* MetaFlow (Jia et al., SysML 2019), figure 2; figure 3.1 of the seed has 256 channels.
 [[nodiscard]] graph residual_module(std::uint64_t seed, std::int64_t channels, std::int64_t size);
+/// Such modules one after the other, each with weights of its own.
+[[nodiscard]] graph residual_chain(std::uint64_t seed, std::int64_t channels, std::int64_t size, int modules);
 /// SqueezeNet's fire: conv 1x1 and conv 3x3, both with relu, of 16 channels to 64 each; concat.
 [[nodiscard]] graph fire_module(std::uint64_t seed);
 /// Inception without reductions: conv 1x1, 3x3 and 5x5 of 16 channels; concat.
@@ -73,6 +75,8 @@ inline constexpr std::array test_graph_entries{
                     [](std::uint64_t s) { return grouped_siblings(s, 2); }},
     catalogue_entry{"t17_ungrouped", "the same in one group: merged",
                     [](std::uint64_t s) { return grouped_siblings(s, 1); }},
+    catalogue_entry{"t19", "eight residual modules one after the other, to be searched in parts",
+                    [](std::uint64_t s) { return residual_chain(s, 64, 7, 8); }},
     catalogue_entry{"t20", "products of which one depends on the other: not to be merged",
                     [](std::uint64_t s) { return sibling_products(s, true); }},
     catalogue_entry{"t20_independent", "the same without the dependence: merged",

@@ -2,12 +2,12 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/cost/analytic.hpp>
+#include <gsub/driver/impl/split.ipp>
 #include <gsub/driver/impl/substitution.ipp>
 #include <gsub/driver/optimize.hpp>
-#include <gsub/driver/substitution.hpp>
+#include <gsub/driver/split.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/rewrite/verifier.hpp>
-#include <gsub/search/backtracking.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -29,25 +29,6 @@ GSUB_INLINE std::size_t kernel_count(any_graph const& g) {
     return static_cast<std::size_t>(
         std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_kernel(g, n); }));
 }
-
-/// Tells the caller's observer how the search goes.
-struct search_progress : search::silent_observer {
-    observer* watch;
-    substitution_problem const& problem;
-    std::uint64_t steps;
-    std::string_view unit;
-    double best;
-    std::string detail_text;
-    search_progress(observer* w, substitution_problem const& p, std::uint64_t s, std::string_view u, double b)
-        : watch(w), problem(p), steps(s), unit(u), best(b) {}
-    void on_expand(std::uint64_t done, double) {
-        if (!watch || done % 16 != 0) return;
-        detail_text = message({"best ", problem.in_units(best), " ", unit});
-        watch->on_progress(
-            {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
-    }
-    void on_improvement(std::uint64_t, double cost) { best = cost; }
-};
 
 /// The graph with inputs of other types, all types inferred anew; nothing where that is ill-typed.
 GSUB_INLINE std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_type const> inputs) {
@@ -276,30 +257,23 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         start.order_canonically();
         start.compact();
         rule_index const rules{chosen};
-        substitution_problem problem{start, model, rules, options.threads};
-        auto const first = problem.start();
-        report.cost_start = problem.in_units(first.cost);
-        auto found = search::backtracking(
-            problem, first,
-            {.alpha = options.alpha,
-             .admit = options.admit,
-             .plateau = options.plateau,
-             .budget = options.budget,
-             .stop = options.stop},
-            detail::search_progress{options.watch, problem, options.budget.steps, model.unit, first.cost});
+        auto found = search_graph(std::move(start), model, rules,
+                                  {.alpha = options.alpha,
+                                   .admit = options.admit,
+                                   .plateau = options.plateau,
+                                   .budget = options.budget,
+                                   .stop = options.stop},
+                                  options.split, options.watch, options.threads);
+        report.cost_start = found.stats.start_cost;
         report.search = std::move(found.stats);
-        report.inapplicable = problem.inapplicable();
-        for (auto& s : report.search.path) {
+        report.split = std::move(found.split);
+        report.inapplicable = found.inapplicable;
+        for (auto const& s : report.search.path) {
             auto const bracket = s.label.find('(');
-            s.cost = problem.in_units(s.cost);
             report.applied.push_back(
                 {s.label.substr(0, bracket), s.label.substr(bracket + 1, s.label.size() - bracket - 2), s.cost});
         }
-        for (auto& h : report.search.history) h.cost = problem.in_units(h.cost);
-        report.search.start_cost = problem.in_units(report.search.start_cost);
-        report.search.best_cost = problem.in_units(report.search.best_cost);
-        auto const* last = &found.best;
-        auto best = problem.open(*last)->graph;
+        auto best = std::move(found.best);
         // Verified, folded and priced; `clean`: may be brought into normal form after folding.
         auto const finish = [&](bool clean) {
             if (options.verify) {
@@ -309,8 +283,8 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
                 // Each rewrite by itself: the part that it replaced against the part that it put there.
                 auto const whole = v.whole_in_field || v.on_numbers;
                 v.equal = v.equal || (!whole && !v.different);
-                for (auto const* s = last; s && s->move; s = s->before.get())
-                    detail::check_rewrite(v, s->parent->graph, *s->move, meaning, options.seed, options.threads);
+                for (auto const& r : found.rewrites)
+                    detail::check_rewrite(v, *r.before, *r.what, meaning, options.seed, options.threads);
                 v.equal = v.equal && (whole || v.rewrites_skipped == 0);
             }
             if (options.fold) {
@@ -334,7 +308,7 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         finish(true);
         if (report.cost_after > report.cost_before * (1 + 1e-9)) {
             // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer.
-            last = nullptr;
+            found.rewrites.clear();
             best = original;
             report.applied.clear();
             report.cleaned = {};

@@ -68,9 +68,13 @@ GSUB_INLINE std::uint32_t any_graph::add_text(std::string_view text) {
 }
 
 GSUB_INLINE std::uint32_t any_graph::add_blob(tensor t) {
+    return add_blob(std::make_shared<constant_blob const>(std::move(t)));
+}
+
+GSUB_INLINE std::uint32_t any_graph::add_blob(std::shared_ptr<constant_blob const> shared) {
     if (constants_.use_count() > 1)
         constants_ = std::make_shared<std::vector<std::shared_ptr<constant_blob const>>>(*constants_);
-    constants_->push_back(std::make_shared<constant_blob const>(std::move(t)));
+    constants_->push_back(std::move(shared));
     return static_cast<std::uint32_t>(constants_->size() - 1);
 }
 

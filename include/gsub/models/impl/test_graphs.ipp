@@ -22,11 +22,12 @@ public:
         return v;
     }
     value_id conv(std::string_view name, value_id x, std::int64_t outputs, std::int64_t kernel, std::int64_t pad,
-                  std::int64_t groups = 1, bool bias = false) {
+                  std::int64_t groups = 1, bool bias = false, float scale = 1) {
         auto const inputs = graph_.type(x).dims[1].size();
-        auto const w = builder_.constant(
-            weights_.convolution(message({name, ".weight"}), {outputs, inputs / groups, kernel, kernel}),
-            message({name, ".weight"}));
+        auto weight = weights_.convolution(message({name, ".weight"}), {outputs, inputs / groups, kernel, kernel});
+        if (scale != 1)
+            for (auto& v : weight.mutable_data<float>()) v *= scale;
+        auto const w = builder_.constant(weight, message({name, ".weight"}));
         attributes_of<ops::conv> a;
         a.strides = a.dilations = {1, 1};
         a.pads = {pad, pad, pad, pad};
@@ -63,12 +64,32 @@ private:
 
 } // namespace detail
 
+namespace detail {
+
+GSUB_INLINE value_id append_residual(module_builder& m, std::string const& prefix, value_id x, std::int64_t channels,
+                                     float scale = 1) {
+    auto const name = [&](std::string_view part) { return message({prefix, part}); };
+    auto const inner = m.apply<ops::relu>(name("relu1"), m.conv(name("conv1"), x, channels, 3, 1));
+    auto const deep = m.conv(name("conv2"), inner, channels, 3, 1, 1, false, scale);
+    auto const shallow =
+        m.apply<ops::relu>(name("relu2"), m.conv(name("shortcut"), x, channels, 1, 0, 1, false, scale));
+    return m.apply<ops::relu>(name("relu3"), m.apply<ops::add>(name("add"), deep, shallow));
+}
+
+} // namespace detail
+
 GSUB_INLINE graph residual_module(std::uint64_t seed, std::int64_t channels, std::int64_t size) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, channels, size, size});
-    auto const deep = m.conv("conv2", m.apply<ops::relu>("relu1", m.conv("conv1", x, channels, 3, 1)), channels, 3, 1);
-    auto const shallow = m.apply<ops::relu>("relu2", m.conv("shortcut", x, channels, 1, 0));
-    return m.finish("residual_module", {m.apply<ops::relu>("relu3", m.apply<ops::add>("add", deep, shallow))});
+    return m.finish("residual_module", {detail::append_residual(m, {}, x, channels)});
+}
+
+GSUB_INLINE graph residual_chain(std::uint64_t seed, std::int64_t channels, std::int64_t size, int modules) {
+    detail::module_builder m{seed};
+    auto x = m.input("x", {1, channels, size, size});
+    // Scaled so that a sum of two branches is not larger than one: values neither grow nor fade along the chain.
+    for (int i = 1; i <= modules; ++i) x = detail::append_residual(m, message({"module", i, "."}), x, channels, 0.7f);
+    return m.finish("residual_chain", {x});
 }
 
 GSUB_INLINE graph fire_module(std::uint64_t seed) {

@@ -39,6 +39,14 @@ GSUB_INLINE io::json to_json(optimize_report const& r) {
         {"seconds", r.search.seconds},
         {"stop_reason", search::to_string(r.search.why)},
         {"cleaned", {{"simplified", r.cleaned.simplified}, {"shared", r.cleaned.shared}, {"erased", r.cleaned.erased}}},
+        {"split",
+         {{"whole_because", r.split.why_whole},
+          {"bound", r.split.bound},
+          {"parts", r.split.parts},
+          {"distinct_parts", r.split.distinct_parts},
+          {"windows", r.split.windows},
+          {"distinct_windows", r.split.distinct_windows},
+          {"cut_weights", r.split.cuts}}},
         {"applied", applied},
         {"history", history}};
     if (r.verification.attempted) {

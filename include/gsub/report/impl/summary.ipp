@@ -77,6 +77,9 @@ GSUB_INLINE std::string to_text(optimize_report const& r) {
     out += message({"kernels  ", r.nodes_before, " -> ", r.nodes_after, "\n"});
     out += message({"search   ", r.search.expanded, " graphs expanded, ", r.search.distinct, " distinct, ",
                     fixed(r.search.seconds, 2), " s, stopped: ", search::to_string(r.search.why), "\n"});
+    if (r.split.parts > 0)
+        out += message({"split    ", r.split.parts, " parts (", r.split.distinct_parts, " distinct), ", r.split.windows,
+                        " windows (", r.split.distinct_windows, " distinct)\n"});
     if (r.cleaned.total() > 0)
         out += message({"cleaned  ", r.cleaned.simplified, " simplified, ", r.cleaned.shared, " shared, ",
                         r.cleaned.erased, " erased\n"});
