@@ -136,6 +136,22 @@ TEST_CASE("the result depends on neither the run nor the order in which nodes we
     }
 }
 
+TEST_CASE("a result searched in parts depends on neither the run nor the order in which nodes were inserted") {
+    auto const same = [](graph const& g, optimize_options const& o) {
+        auto const once = optimized_file(g, o);
+        CHECK(optimized_file(g, o) == once);
+        for (std::uint64_t seed = 0; seed < 3; ++seed) CHECK(optimized_file(rebuilt(g, seed), o) == once);
+    };
+    for (auto const& entry : models::test_graph_entries) {
+        INFO(entry.name);
+        same(entry.build(1), {.alpha = 1.25, .budget = search::budget{40}, .split = 3});
+    }
+    for (std::uint64_t seed = 0; seed < 120; ++seed) {
+        CAPTURE(seed);
+        same(graph{random_graph::make(seed, 25)}, {.alpha = 1.1, .budget = search::budget{30}, .split = 2 + seed % 4});
+    }
+}
+
 TEST_CASE("the order of nodes in a file does not matter, sorted or not") {
     for (auto const* name : {"t1", "t4", "t6", "t7", "t11", "t12"}) {
         INFO(name);

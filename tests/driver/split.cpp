@@ -100,7 +100,7 @@ TEST_CASE("a chain of eight equal modules gains eight times what one gains, from
     using namespace split_graphs;
     auto const chain = models::residual_chain(1, 64, 7, 8);
     auto const one = run(models::residual_module(1, 64, 7), 0, 200, "atomic").report;
-    for (std::uint64_t const steps : {12, 200}) {
+    for (std::uint64_t const steps : {12u, 200u}) {
         auto const parts = run(chain, 8, steps, "atomic").report;
         CHECK(parts.split.parts == 8);
         CHECK(parts.split.distinct_parts == 1);
@@ -210,7 +210,7 @@ TEST_CASE("parts of a graph are convex, in order, and small enough") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         CAPTURE(seed);
         auto const g = prepared(random_graph::make(seed, 40));
-        for (std::size_t const bound : {1, 3, 9}) are_parts(g, split_graph(g, index, bound), bound);
+        for (std::size_t const bound : {1u, 3u, 9u}) are_parts(g, split_graph(g, index, bound), bound);
     }
     auto const g = prepared(models::inception_v3({.image = 75}));
     auto const first = split_graph(g, index, 24);
@@ -230,7 +230,7 @@ TEST_CASE("unknown operators stay where they are, and no part reaches around the
     using namespace split_graphs;
     graph g;
     graph_builder b{g};
-    auto x = b.input(dtype::f32, {1, 4, 8, 8}, "x");
+    auto last = b.input(dtype::f32, {1, 4, 8, 8}, "x");
     auto const conv = [&](value_id v, std::uint64_t seed) {
         auto k = tensor::uninitialized(dtype::f32, ints{4, 4, 3, 3});
         fill_random(k, random_stream{seed});
@@ -239,17 +239,17 @@ TEST_CASE("unknown operators stay where they are, and no part reaches around the
         return b.add<ops::relu>(b.add<ops::conv>(a, {v, b.constant(k)}));
     };
     for (std::uint64_t i = 0; i < 6; ++i) {
-        auto const left = conv(x, 3 * i);
+        auto const left = conv(last, 3 * i);
         auto const strange =
             g.add_opaque({.domain = "com.example", .op_type = "Strange"}, tensor::zeros(dtype::u8, ints{1}),
                          std::vector{left}, std::vector{g.type_of(left)});
-        x = b.add<ops::add>(conv(left, 3 * i + 1), conv(value_id{strange, 0}, 3 * i + 2));
+        last = b.add<ops::add>(conv(left, 3 * i + 1), conv(value_id{strange, 0}, 3 * i + 2));
     }
-    b.outputs({x});
+    b.outputs({last});
     auto const chosen = chosen_rules("all");
     rule_index const index{chosen};
     auto const start = prepared(g);
-    for (std::size_t const bound : {2, 5, 100}) are_parts(start, split_graph(start, index, bound), bound);
+    for (std::size_t const bound : {2u, 5u, 100u}) are_parts(start, split_graph(start, index, bound), bound);
     auto const whole = optimize(g, cost::roofline{}, {.split = 0}).value();
     auto const parts = optimize(g, cost::roofline{}, {.split = 6, .verify = true}).value();
     CHECK(parts.report.split.parts > 6);
@@ -275,7 +275,7 @@ TEST_CASE("no budget is exceeded, however it is divided") {
     using namespace std::chrono_literals;
     auto const g = models::resnet18({.image = 32, .classes = 10});
     double before = 1e9;
-    for (std::uint64_t const steps : {0, 1, 2, 5, 20, 80, 400}) {
+    for (std::uint64_t const steps : {0u, 1u, 2u, 5u, 20u, 80u, 400u}) {
         auto const r = run(g, 12, steps).report;
         CHECK(r.search.expanded <= steps);
         CHECK(r.cost_after <= before);

@@ -386,6 +386,7 @@ GSUB_INLINE searched search_part(any_graph const& start, cost::any_cost const& m
 
 GSUB_INLINE graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
                                     std::span<std::uint32_t const> piece) {
+    GSUB_ASSERT(piece.empty() || piece.size() >= g.capacity(), "every node id has a piece, or none");
     constexpr std::uint64_t of_value = 4, of_fusion = 1, between_pieces = 64;
     constexpr auto nowhere = 0xffffffffu;
     // Nodes between the same fixed nodes: as many of these lie on the longest path from the inputs to each.
