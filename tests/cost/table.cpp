@@ -68,7 +68,7 @@ TEST_CASE("a node costs what the first line says that fits operator, operands an
     CHECK(two(R"("operands": ["*", "*", "*"])") == 2); // there is no third
 }
 
-TEST_CASE("a graph costs the sum of its kernels; views and weight arithmetic are free and need no line") {
+TEST_CASE("a graph costs the sum of its kernels, views and weight arithmetic are free and need no line") {
     canvas const c;
     auto const t = read("{\"op\": \"Conv\", \"seconds\": 1}\n{\"op\": \"Relu\", \"seconds\": 0.5}").value();
     CHECK(t.size() == 2);
@@ -144,7 +144,7 @@ TEST_CASE("a line that is no price is refused with its file and number") {
               .starts_with("prices, line 1: "));
 }
 
-TEST_CASE("a table is read from a file; one that is not there is an error of the environment") {
+TEST_CASE("a table is read from a file, one that is not there is an error of the environment") {
     auto const path =
         (std::filesystem::temp_directory_path() / ("gsub-table-" + std::to_string(::getpid()) + ".jsonl")).string();
     io::write_file(path, "{\"op\": \"Relu\", \"seconds\": 0.25}\n{\"otherwise\": 0}\n").value();

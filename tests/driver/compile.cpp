@@ -312,7 +312,7 @@ TEST_CASE("texts of a model stand in what is written as escaped literals alone")
     }
 }
 
-TEST_CASE("the same program gives the same files; what was there before is replaced, what is another's is kept") {
+TEST_CASE("the same program gives the same files, what was there before is replaced, what is another's is kept") {
     using namespace compile_test;
     auto const large = planned(net_with_every_step());
     graph g;

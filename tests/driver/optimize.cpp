@@ -361,7 +361,7 @@ struct recorder : observer {
     }
 };
 
-TEST_CASE("a search can be cancelled before and while it runs; what it found so far counts") {
+TEST_CASE("a search can be cancelled before and while it runs, what it found so far counts") {
     auto const g = models::recurrent_cell(1);
     recorder watch;
     watch.stop.request_stop();
@@ -465,7 +465,7 @@ TEST_CASE("verification names the rule that changed the result") {
                     .report.verification.equal);
 }
 
-TEST_CASE("a graph with an unknown operator is optimized around it; rewrites are verified one by one") {
+TEST_CASE("a graph with an unknown operator is optimized around it, rewrites are verified one by one") {
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {1, 4, 8, 8}, "x");

@@ -121,7 +121,7 @@ TEST_CASE("weights mean the same raw, typed, packed or in another file") {
     for (bool map : {false, true}) CHECK(io::load_onnx<>(path, {.map = map}).value().hash() == raw.hash());
 }
 
-TEST_CASE("large aligned weights of a mapped file are views of it, which go with the graph; others are copies") {
+TEST_CASE("large aligned weights of a mapped file are views of it, which go with the graph, others are copies") {
     scratch_folder const scratch;
     random_stream r{1};
     std::int64_t const large = 50'000;
@@ -305,7 +305,7 @@ w::model squeezing(std::vector<w::size> const& x, std::string const& of = "one")
         .out("y");
 }
 
-TEST_CASE("an If whose condition follows from the sizes is the branch taken; the other is not looked at") {
+TEST_CASE("an If whose condition follows from the sizes is the branch taken, the other is not looked at") {
     auto const one = loaded(squeezing({2, 1})), three = loaded(squeezing({2, 3}));
     CHECK(to_string(one.type(one.output(0))) == "f32[2]");
     CHECK(to_string(three.type(three.output(0))) == "f32[2,3]"); // where squeezing would be wrong

@@ -148,7 +148,7 @@ TEST_CASE("what is no model at all is refused") {
     CHECK(verdict_of(io::load_onnx<>(scratch.path().string())).code == static_cast<int>(error_code::invalid_input));
 }
 
-TEST_CASE("external data is described by its entries; unknown ones are ignored, wrong ones refused") {
+TEST_CASE("external data is described by its entries, unknown ones are ignored, wrong ones refused") {
     using entries = std::vector<std::pair<std::string, std::string>>;
     auto const described = [](entries const& e) {
         auto const text = w::external_tensor("w", w::f32, {2}, e);

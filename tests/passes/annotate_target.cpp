@@ -24,7 +24,7 @@ std::string marks(any_graph const& g) {
     return text;
 }
 
-TEST_CASE("AnnotateTarget: the first compiler that can do an operator has it; weights and the rest have none") {
+TEST_CASE("AnnotateTarget: the first compiler that can do an operator has it, weights and the rest have none") {
     net n;
     auto const x = n.input({2});
     auto const v = n.op<ops::add>(n.op<ops::tanh>(n.op<ops::relu>(x)), n.op<ops::neg>(n.number(1)));
@@ -65,7 +65,7 @@ TEST_CASE("AnnotateTarget: a call of a composite counts by the pattern's name, a
     CHECK(count<ops::region_mark>(m.find("conv_relu_0")->body) == 0);
 }
 
-TEST_CASE("AnnotateTarget: without compilers it does nothing and says so; bad arguments are errors") {
+TEST_CASE("AnnotateTarget: without compilers it does nothing and says so, bad arguments are errors") {
     net n;
     CHECK(n.untouched(annotate_target{}, {n.op<ops::relu>(n.input({2}))}));
     CHECK(n.outcome.skips("no compilers given") == 1);

@@ -102,7 +102,7 @@ TEST_CASE("CombineParallelDense: products with factors, transpositions and biase
     CHECK(run(n, ends, two).outcome.skips("biases of different form") == 1);
 }
 
-TEST_CASE("CombineParallelDense N1, N4: too few branches; stacks of different widths") {
+TEST_CASE("CombineParallelDense N1, N4: too few branches, stacks of different widths") {
     bench n;
     CHECK_FALSE(run(n, products(n, n.input({3, 4}), {5, 5}), flat).outcome.changed);
     bench m;

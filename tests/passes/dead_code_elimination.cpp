@@ -13,7 +13,7 @@ gsub::module of(any_graph g) {
     return m;
 }
 
-TEST_CASE("P1, P4: a long dead chain goes in one run, without recursion; inputs stay") {
+TEST_CASE("P1, P4: a long dead chain goes in one run, without recursion, inputs stay") {
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {2}, "x");

@@ -60,7 +60,7 @@ TEST_CASE("FoldExplicitPadding P4: borders in a row all fold in one run") {
     CHECK(r.outcome.matches == 2);
 }
 
-TEST_CASE("FoldExplicitPadding: means count the border afterwards; maxima take the lowest number") {
+TEST_CASE("FoldExplicitPadding: means count the border afterwards, maxima take the lowest number") {
     bench n;
     auto const p = padded(n, n.image(), border);
     auto own = mean_window(1);

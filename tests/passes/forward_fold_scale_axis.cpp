@@ -59,7 +59,7 @@ TEST_CASE("ForwardFoldScaleAxis P4: rows of matrices are scaled, transposed or n
     CHECK(run(n, {a, b, c}, forward).text == "Add MatMul MatMul MatMul");
 }
 
-TEST_CASE("ForwardFoldScaleAxis P5: values in blocks are scaled as others are; one number passes into any groups") {
+TEST_CASE("ForwardFoldScaleAxis P5: values in blocks are scaled as others are, one number passes into any groups") {
     bench n;
     auto const blocked = n.op<ops::layout_transform>({.to = "NCHW4c"}, {n.image()});
     auto const back = n.op<ops::layout_transform>({.to = ""}, {n.conv(n.op<ops::mul>(blocked, positive(n)))});

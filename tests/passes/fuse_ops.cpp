@@ -350,7 +350,7 @@ void check_module(gsub::module const& m) {
     }
 }
 
-TEST_CASE("fusing any graph and undoing it gives an equal graph; groups are connected, convex and deterministic") {
+TEST_CASE("fusing any graph and undoing it gives an equal graph, groups are connected, convex and deterministic") {
     for (std::uint64_t seed = 0; seed < 150; ++seed) {
         CAPTURE(seed);
         auto const g = random_graph::make(seed, 10 + seed % 60);

@@ -120,7 +120,7 @@ texts names_of(std::vector<any_pass> const& list) {
     return out;
 }
 
-TEST_CASE("names count without case, dashes and blanks; aliases too") {
+TEST_CASE("names count without case, dashes and blanks, aliases too") {
     auto const known = passes::standard_passes().add(app::drop_dropout{});
     for (auto name : {"dead-code-elimination", "DeadCodeElimination", " dead_code_elimination", "DCE"})
         CHECK(known.find(name).value().name() == "dead-code-elimination");
@@ -131,7 +131,7 @@ TEST_CASE("names count without case, dashes and blanks; aliases too") {
     CHECK(known.parse("").value().empty());
 }
 
-TEST_CASE("every registered pass has a canonical name and is found by it; lists do not hide passes") {
+TEST_CASE("every registered pass has a canonical name and is found by it, lists do not hide passes") {
     auto const known = passes::standard_passes();
     for (auto const& p : known.passes()) {
         CHECK(p.name().find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos);
@@ -152,7 +152,7 @@ TEST_CASE("unknown names are errors, all at once, each with the nearest name") {
     CHECK(r.error().problems()[2].hint == "`gsub passes` lists them");
 }
 
-TEST_CASE("arguments go to the passes that take them; anything else in a list is an error") {
+TEST_CASE("arguments go to the passes that take them, anything else in a list is an error") {
     auto const known = letters_known();
     for (auto bad : {"a(", "a)", "a(changes", "a(changes)b", "failing(1)", "a(what)", "both(changes)", "a)(", "(a)"}) {
         auto const r = known.parse(bad);

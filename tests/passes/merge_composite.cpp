@@ -166,7 +166,7 @@ TEST_CASE("MergeComposite N4: a match whose inner value is an output stays") {
     CHECK(merge(n, {n.op<ops::relu>(inner), inner}, {.table = table}).names.empty());
 }
 
-TEST_CASE("MergeComposite: without patterns it does nothing and says so; kernels are not looked into") {
+TEST_CASE("MergeComposite: without patterns it does nothing and says so, kernels are not looked into") {
     net n;
     auto const v = n.op<ops::relu>(conv_of(n, n.input({1, 4, 6, 6})));
     CHECK(merge(n, {v}, {.table = {}}).outcome.skips("no patterns given") == 1);

@@ -80,7 +80,7 @@ TEST_CASE("the classes of each pass are those of table 4") {
     }
 }
 
-TEST_CASE("a selection says of which class the module is; passes without effect there are passed over") {
+TEST_CASE("a selection says of which class the module is, passes without effect there are passed over") {
     auto const known = passes::standard_passes();
     auto squeezenet = model("squeezenet1_1");
     auto const s = select_passes(known, squeezenet);

@@ -10,7 +10,7 @@ using pass_trial::count;
 using pass_trial::net;
 using passes::to_graph_normal_form;
 
-TEST_CASE("ToGraphNormalForm P1: let x = 1; let y = x + x; let z = y + y; z + z is three additions") {
+TEST_CASE("ToGraphNormalForm P1: let x = 1, let y = x + x, let z = y + y, z + z is three additions") {
     net n;
     auto const x = n.op<ops::let>(n.number(1)), y = n.op<ops::let>(n.op<ops::add>(x, x)),
                z = n.op<ops::let>(n.op<ops::add>(y, y));

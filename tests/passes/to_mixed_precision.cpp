@@ -174,7 +174,7 @@ TEST_CASE("ToMixedPrecision: conversions that a graph already has are made once,
     CHECK(count<ops::cast>(g) == 5); // x once, two kernels, two outputs
 }
 
-TEST_CASE("ToMixedPrecision: operators that nobody lists follow, and are counted or refused; rules list them") {
+TEST_CASE("ToMixedPrecision: operators that nobody lists follow, and are counted or refused, rules list them") {
     using ops = standard_ops::with<unlisted>;
     net_of<ops> n;
     auto const x = n.input({1, 4, 5, 5});

@@ -83,7 +83,7 @@ TEST_CASE("a drawing has a box for each node and an arrow for each operand, cons
     }
 }
 
-TEST_CASE("a box tells operator, name and type; weight arithmetic is dashed") {
+TEST_CASE("a box tells operator, name and type, weight arithmetic is dashed") {
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {2, 3}, "image");

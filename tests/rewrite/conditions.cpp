@@ -151,7 +151,7 @@ TEST_CASE("a kernel has a centre tap where the pads in front are whole taps of i
             }
 }
 
-TEST_CASE("equal types are known and the same in all; unknown sizes are equal to nothing") {
+TEST_CASE("equal types are known and the same in all, unknown sizes are equal to nothing") {
     auto const type = [](dtype e, shape s) { return tensor_type{e, std::move(s)}; };
     auto const fixed = type(dtype::f32, {2, 3});
     CHECK(equal_static_types(fixed, fixed));

@@ -109,7 +109,7 @@ bool has(std::vector<std::string> const& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-TEST_CASE("rules are chosen by name, by kind, and by what to leave out; internal and timed ones by name alone") {
+TEST_CASE("rules are chosen by name, by kind, and by what to leave out, internal and timed ones by name alone") {
     auto const all = standard_rules().size(), macros = count_of(rule_kind::macro),
                internals = count_of(rule_kind::internal), timed = count_of(rule_kind::timed);
     REQUIRE(macros > 0);

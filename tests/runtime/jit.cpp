@@ -28,7 +28,7 @@
 
 namespace jit_test {
 
-TEST_CASE("kernels come in the order of their sources; equal ones are compiled once, cached ones not at all") {
+TEST_CASE("kernels come in the order of their sources, equal ones are compiled once, cached ones not at all") {
     NEEDS_COMPILER();
     scratch_folder const f;
     fake const counting(f, "exec " + real()->path + " \"$@\"\n");
@@ -362,7 +362,7 @@ TEST_CASE("a cache that can only be read serves what it has, and costs one note 
     ::chmod(f.path().c_str(), 0700);
 }
 
-TEST_CASE("above its limit a cache loses what was used longest ago; loaded kernels live on") {
+TEST_CASE("above its limit a cache loses what was used longest ago, loaded kernels live on") {
     NEEDS_COMPILER();
     scratch_folder const f;
     copying const quick{f};

@@ -71,7 +71,7 @@ TEST_CASE("short calls one after the other lose no piece and no wake-up") {
     }
 }
 
-TEST_CASE("16 threads may call one pool at once; each sees its own pieces done when its call returns") {
+TEST_CASE("16 threads may call one pool at once, each sees its own pieces done when its call returns") {
     thread_pool pool{{.threads = 4}};
     std::atomic<std::size_t> wrong{0};
     std::vector<std::thread> callers;

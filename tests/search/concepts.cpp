@@ -67,7 +67,7 @@ TEST_CASE("every reason to stop has a name of its own") {
     CHECK(to_string(stop_reason::cancelled) == "cancelled");
 }
 
-TEST_CASE("a budget limits steps, time, memory, or several; time alone leaves the steps free") {
+TEST_CASE("a budget limits steps, time, memory, or several, time alone leaves the steps free") {
     using namespace std::chrono_literals;
     constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
     constexpr search::budget standard;
