@@ -13,6 +13,7 @@
 #include <gsub/driver/impl/compile_text_runner.ipp>
 #include <gsub/driver/impl/compile_weights.ipp>
 #include <gsub/driver/impl/convolution_planner.ipp>
+#include <gsub/driver/impl/explain.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>
 #include <gsub/driver/impl/move_planner.ipp>
 #include <gsub/driver/impl/optimize.ipp>

@@ -1,8 +1,13 @@
 #include <gsub/report.hpp>
 #include <gsub/report/impl/dot.ipp>
+#include <gsub/report/impl/escape.ipp>
+#include <gsub/report/impl/html.ipp>
 #include <gsub/report/impl/json.ipp>
+#include <gsub/report/impl/layered_layout.ipp>
 #include <gsub/report/impl/progress.ipp>
 #include <gsub/report/impl/summary.ipp>
+#include <gsub/report/impl/svg.ipp>
 #include <gsub/report/impl/table.ipp>
+#include <gsub/report/impl/trace.ipp>
 #include <gsub/report/impl/units.ipp>
 #include <gsub/report/json.hpp>

@@ -31,16 +31,20 @@ struct answer {
     bool positive = true;
 };
 
-struct optimize_request {
-    std::string model, output;
-    double alpha = 1.05;
-    std::string admit = "best";
-    bool plateau = false;
+/// What graphs are priced by; see cost_choice.hpp.
+struct cost_choice {
     std::string cost = "roofline";
     std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the library's
     std::string split_cost = "free";
     std::string profile;               ///< file of measured times, empty: none
     std::string backend = "reference"; ///< whose times `measured` takes; or `simd`
+};
+
+struct optimize_request : cost_choice {
+    std::string model, output;
+    double alpha = 1.05;
+    std::string admit = "best";
+    bool plateau = false;
     std::uint64_t budget = 1000;
     std::optional<double> seconds;
     std::string split = "auto"; ///< or `none`, or kernels in a part at most
@@ -49,13 +53,21 @@ struct optimize_request {
     std::string taso;       ///< use the proved rules of this file too; empty: none
     std::string rules_file; ///< the same in textual form
     bool verify = false;
-    std::string dot;
+    std::string dot, svg;
+    std::string report;      ///< page of HTML; empty: none
+    std::string trace;       ///< events of the search as lines of JSON; empty: none
     std::string passes;      ///< run this list instead of a search; empty: search
     std::string dump_passes; ///< folder for what each pass made; empty: none
 };
 answer optimize(optimize_request const& r, session const& s);
 /// What `optimize` does where it is given passes.
 answer run_passes(optimize_request const& r, session const& s);
+
+struct explain_request : cost_choice {
+    std::string model, rule;
+    std::string node; ///< by name; empty: everywhere
+};
+answer explain(explain_request const& r, session const& s);
 
 struct passes_request {
     bool markdown = false;
@@ -148,7 +160,7 @@ struct verify_request {
 answer verify_rules(verify_request const& r, session const& s);
 
 struct inspect_request {
-    std::string model, dot;
+    std::string model, dot, svg;
     bool text = false;
 };
 answer inspect(inspect_request const& r, session const& s);

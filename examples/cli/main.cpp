@@ -44,6 +44,29 @@ void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     add_isa(to, how.isa);
 }
 
+void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
+    to->add_option("--cost", how.cost,
+                   "cost model; fused: a roofline over kernels in place of operators; table:FILE: prices from a file "
+                   "of JSON lines")
+        ->type_name("{flops,bytes,roofline,fused,peak_memory,measured,table:FILE}")
+        ->check(CLI::Validator(
+            [](std::string const& name) -> std::string {
+                for (auto const* known : {"flops", "bytes", "roofline", "fused", "peak_memory", "measured"})
+                    if (name == known) return {};
+                return name.starts_with("table:") && name.size() > 6 ? "" : "there is no cost model " + name;
+            },
+            {}));
+    to->add_option("--roofline", how.roofline, "seconds a launch, FLOP/s, bytes/s (5e-6,1e13,5e11)")
+        ->delimiter(',')
+        ->expected(3)
+        ->type_name("LAUNCH_S,FLOP_PER_S,BYTE_PER_S");
+    to->add_option("--split-cost", how.split_cost, "whether the parts of a split are views or copies")
+        ->check(CLI::IsMember({"free", "copy"}));
+    to->add_option("--profile", how.profile, "measured times are read from and added to this file")->type_name("FILE");
+    to->add_option("--backend", how.backend, "what --cost measured times: operators one by one, or generated kernels")
+        ->check(CLI::IsMember({"reference", "simd"}));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -80,26 +103,7 @@ int main(int argc, char** argv) {
     optimize->add_option("--admit", o.admit, "what alpha is held against: the best cost, or that of the parent")
         ->check(CLI::IsMember({"best", "parent"}));
     optimize->add_flag("--plateau", o.plateau, "moves of equal cost too");
-    optimize->add_option("--cost", o.cost, "cost model; table:FILE: prices from a file of JSON lines")
-        ->type_name("{flops,bytes,roofline,fused,peak_memory,measured,table:FILE}")
-        ->check(CLI::Validator(
-            [](std::string const& name) -> std::string {
-                for (auto const* known : {"flops", "bytes", "roofline", "fused", "peak_memory", "measured"})
-                    if (name == known) return {};
-                return name.starts_with("table:") && name.size() > 6 ? "" : "there is no cost model " + name;
-            },
-            {}));
-    optimize->add_option("--roofline", o.roofline, "seconds a launch, FLOP/s, bytes/s (5e-6,1e13,5e11)")
-        ->delimiter(',')
-        ->expected(3)
-        ->type_name("LAUNCH_S,FLOP_PER_S,BYTE_PER_S");
-    optimize->add_option("--split-cost", o.split_cost, "whether the parts of a split are views or copies")
-        ->check(CLI::IsMember({"free", "copy"}));
-    optimize->add_option("--profile", o.profile, "measured times are read from and added to this file")
-        ->type_name("FILE");
-    optimize
-        ->add_option("--backend", o.backend, "what --cost measured times: operators one by one, or generated kernels")
-        ->check(CLI::IsMember({"reference", "simd"}));
+    add_cost_choice(optimize, o);
     optimize->add_option("--budget", o.budget, "graphs expanded at most");
     optimize->add_option("--time", o.seconds, "seconds of search at most")->type_name("S");
     optimize->add_option("--split", o.split, "large graphs are searched in parts: auto, none, or kernels in a part")
@@ -113,6 +117,10 @@ int main(int argc, char** argv) {
         ->type_name("FILE");
     optimize->add_flag("--verify", o.verify, "compare the result with the original; nothing is written if they differ");
     optimize->add_option("--dot", o.dot, "draw the result for Graphviz")->type_name("FILE");
+    optimize->add_option("--svg", o.svg, "draw the result as a picture")->type_name("FILE");
+    optimize->add_option("--report", o.report, "one page of HTML: both graphs, the search, each rewrite")
+        ->type_name("FILE.html");
+    optimize->add_option("--trace", o.trace, "write each event of the search as a line of JSON")->type_name("FILE");
     auto* passes_instead =
         optimize
             ->add_option("--passes", o.passes,
@@ -121,11 +129,18 @@ int main(int argc, char** argv) {
             ->type_name("LIST");
     for (auto const* of_search :
          {"--alpha", "--admit", "--plateau", "--cost", "--roofline", "--split-cost", "--profile", "--backend",
-          "--budget", "--time", "--split", "--rules", "--taso", "--rules-file"})
+          "--budget", "--time", "--split", "--rules", "--taso", "--rules-file", "--report", "--trace"})
         passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)
         ->type_name("DIR");
+
+    cli::explain_request y;
+    auto* explain = declare("explain", "tell where a rule applies, and why not elsewhere", y, &cli::explain);
+    explain->add_option("model", y.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    explain->add_option("--rule", y.rule, "its name, see `gsub rules`")->required()->type_name("RULE");
+    explain->add_option("--node", y.node, "this node alone, by its name in the model")->type_name("NODE");
+    add_cost_choice(explain, y);
 
     cli::run_request r;
     auto* run = declare("run", "compute a model's outputs", r, &cli::run);
@@ -230,6 +245,7 @@ int main(int argc, char** argv) {
     inspect->add_option("model", i.model, "ONNX model")->required()->type_name("MODEL.onnx");
     inspect->add_flag("--text", i.text, "print the graph in the textual form");
     inspect->add_option("--dot", i.dot, "draw it for Graphviz")->type_name("FILE");
+    inspect->add_option("--svg", i.svg, "draw it as a picture")->type_name("FILE");
 
     cli::models_request m;
     auto* models = declare("models", "list the built-in models, or write one", m, &cli::models);

@@ -7,6 +7,7 @@
 #include <gsub/passes/architecture.hpp>
 #include <gsub/report.hpp>
 #include <gsub/report/json.hpp>
+#include <gsub/report/svg.hpp>
 
 #include <algorithm>
 
@@ -65,6 +66,7 @@ answer inspect(inspect_request const& r, session const& s) {
     a.data["ill_formed"] = std::move(ill);
     if (r.text) a.text += message({"\n", gsub::to_text(g)});
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(g)).value();
+    if (!r.svg.empty()) gsub::io::write_file(r.svg, gsub::report::to_svg(g).value()).value();
     return a;
 }
 

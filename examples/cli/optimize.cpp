@@ -1,18 +1,19 @@
 // gsub optimize: a model in, a cheaper one out.
 #include "commands.hpp"
+#include "cost_choice.hpp"
 #include "rule_files.hpp"
-#include <gsub/cost.hpp>
-#include <gsub/cost/measured.hpp>
-#include <gsub/cost/table.hpp>
 #include <gsub/driver.hpp>
-#include <gsub/driver/measured_kernels.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>
+#include <gsub/report/html.hpp>
 #include <gsub/report/json.hpp>
+#include <gsub/report/svg.hpp>
+#include <gsub/report/trace.hpp>
 
 #include <charconv>
 #include <chrono>
-#include <cmath>
+#include <filesystem>
+#include <optional>
 
 namespace cli {
 
@@ -22,55 +23,6 @@ using gsub::error;
 using gsub::error_code;
 using gsub::message;
 using gsub::problem;
-
-constexpr std::string_view table_prefix = "table:";
-
-// Hands the chosen model to `use`; its type matters to the search, which prices additive models by what has changed.
-template <class Use>
-auto with_cost(optimize_request const& r, session const& s, Use&& use) {
-    auto const splits = r.split_cost == "copy" ? gsub::cost::split_cost::copy : gsub::cost::split_cost::free;
-    if (r.backend != "reference" && r.cost != "measured")
-        throw error{error_code::usage, message({"--backend ", r.backend, " needs --cost measured"})};
-    if (r.cost == "flops") return use(gsub::cost::flop_cost{});
-    if (r.cost == "bytes") return use(gsub::cost::byte_cost{splits});
-    if (r.cost == "peak_memory") return use(gsub::cost::peak_memory{});
-    if (r.cost.starts_with(table_prefix)) {
-        auto const model =
-            gsub::cost::table::over<gsub::standard_ops>(r.cost.substr(table_prefix.size()), splits).value();
-        auto done = use(model);
-        if (model.otherwise_priced() > 0)
-            s.watch->on_note(message({model.otherwise_priced(), " kinds of nodes have no price of their own"}));
-        return done;
-    }
-    if (r.cost == "measured") {
-        auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
-        if (known.skipped() > 0)
-            s.watch->on_note(message({r.profile, ": ", known.skipped(), " lines are no records and were passed over"}));
-        gsub::cost::measure_options const measuring{.threads = s.threads, .watch = s.watch};
-        if (r.backend == "simd") {
-            auto const model = gsub::measured_kernels::over<gsub::standard_ops>(std::move(known), measuring).value();
-            auto done = use(model);
-            if (model.unmeasured() > 0)
-                s.watch->on_note(
-                    message({model.unmeasured(), " kinds of kernels cannot be built; the roofline has priced them"}));
-            return done;
-        }
-        auto const model = gsub::cost::measured::over<gsub::standard_ops>(std::move(known), measuring);
-        auto done = use(model);
-        if (model.unmeasured() > 0)
-            s.watch->on_note(
-                message({model.unmeasured(), " kinds of nodes cannot be run; the roofline has priced them"}));
-        return done;
-    }
-    gsub::cost::roofline roof{.splits = splits};
-    if (!r.roofline.empty()) {
-        roof.launch = r.roofline[0], roof.flop_per_second = r.roofline[1], roof.bytes_per_second = r.roofline[2];
-        if (!(roof.launch >= 0 && roof.flop_per_second > 0 && roof.bytes_per_second > 0 && std::isfinite(roof.launch)))
-            throw error{error_code::usage, "--roofline needs a launch time >= 0 and rates > 0"};
-    }
-    if (r.cost == "fused") return use(gsub::cost::fused_roofline{roof});
-    return use(roof);
-}
 
 gsub::search::budget budget_of(optimize_request const& r) {
     if (!r.seconds) return {r.budget};
@@ -93,6 +45,23 @@ std::size_t split_of(optimize_request const& r) {
     return bound;
 }
 
+std::string page(optimize_request const& r, gsub::any_graph const& before,
+                 gsub::optimized<gsub::standard_ops> const& after, std::span<gsub::rule_program const> rules,
+                 gsub::cost::any_cost const& prices) {
+    gsub::report::page_facts facts{.model = std::filesystem::path{r.model}.filename().string(),
+                                   .cost_model = described(r),
+                                   .settings = {{"alpha", message({r.alpha})},
+                                                {"Admission against", message({"the cost of the ", r.admit})},
+                                                {"Budget", message({r.budget, " graphs"})},
+                                                {"Parts", r.split},
+                                                {"Rules", r.rules}},
+                                   .rules = rules,
+                                   .prices = &prices};
+    if (r.plateau) facts.settings.emplace_back("Moves of equal cost", "made");
+    if (r.seconds) facts.settings.emplace_back("Budget of time", message({*r.seconds, " s"}));
+    return gsub::report::to_html(before, after, after.report, facts);
+}
+
 } // namespace
 
 answer optimize(optimize_request const& r, session const& s) {
@@ -107,6 +76,8 @@ answer optimize(optimize_request const& r, session const& s) {
     if (chosen.empty()) throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule"})};
     s.watch->on_progress({"load", 0, 0, r.model});
     auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    std::optional<gsub::report::trace_writer> trace;
+    if (!r.trace.empty()) trace.emplace(r.trace);
     gsub::optimize_options const options{.alpha = r.alpha,
                                          .admit = r.admit == "parent" ? gsub::search::admission::parent
                                                                       : gsub::search::admission::best,
@@ -117,9 +88,16 @@ answer optimize(optimize_request const& r, session const& s) {
                                          .verify = r.verify,
                                          .seed = r.seed,
                                          .threads = s.threads,
-                                         .watch = s.watch};
-    auto const better =
-        with_cost(r, s, [&](auto const& model) { return gsub::optimize(graph, model, options); }).value();
+                                         .watch = s.watch,
+                                         .trace = trace ? &*trace : nullptr};
+    std::string html;
+    auto const outcome = with_cost(r, s, [&](auto const& model) {
+        auto done = gsub::optimize(graph, model, options);
+        if (done && !r.report.empty()) html = page(r, graph, *done, chosen, gsub::cost::erase(model));
+        return done;
+    });
+    if (trace) trace->commit(); // what the search did is worth having where it ended in an error, too
+    auto const better = outcome.value();
 
     answer a{loaded.text + gsub::report::to_text(better.report), gsub::report::to_json(better.report)};
     if (files.given()) a.data["loaded_rules"] = loaded.data;
@@ -147,6 +125,12 @@ answer optimize(optimize_request const& r, session const& s) {
         a.data["output"] = r.output;
     }
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(better)).value();
+    if (!r.svg.empty()) gsub::io::write_file(r.svg, gsub::report::to_svg(better).value()).value();
+    if (!html.empty()) {
+        gsub::io::write_file(r.report, html).value();
+        a.text += message({"report   ", r.report, "\n"});
+        a.data["report"] = r.report;
+    }
     return a;
 }
 

@@ -6,6 +6,7 @@
 #include <gsub/driver/passes.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report/dot.hpp>
+#include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>
 
 #include <cstdio>
@@ -154,6 +155,7 @@ answer run_passes(optimize_request const& r, session const& s) {
         a.data["output"] = r.output;
     }
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(m.inlined().value())).value();
+    if (!r.svg.empty()) gsub::io::write_file(r.svg, gsub::report::to_svg(m.inlined().value()).value()).value();
     return a;
 }
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 GSUB = pathlib.Path(sys.argv.pop(1)).resolve()
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits"
@@ -63,7 +64,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "run", "compare", "convert", "bench", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
+        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -89,9 +90,56 @@ class Cli(unittest.TestCase):
         self.assertEqual(report["stop_reason"], "exhausted")
         self.assertTrue(report["applied"])
         for entry in report["applied"]:
-            self.assertEqual(set(entry), {"rule", "site", "cost_after"})
+            self.assertEqual(set(entry), {"rule", "site", "cost_after", "verified"})
+            self.assertIn(entry["verified"], ("equal", "skipped"))
         self.assertTrue((self.at / "out.dot").read_text().startswith("digraph"))
         self.assertIn("equal", self.gsub("compare", DIGITS / "digits.onnx", "out.onnx").stdout)
+
+    def test_a_report_a_picture_and_a_trace_are_written(self):
+        digits = DIGITS / "digits.onnx"
+        self.gsub("optimize", digits, "--verify", "--report", "out.html", "--svg", "out.svg", "--trace", "t.jsonl", "--json", "r.json")
+        report = json.loads((self.at / "r.json").read_text())
+        page = ElementTree.parse(self.at / "out.html").getroot()
+        self.assertTrue(page.tag.endswith("html"))
+        text = "".join(page.itertext())
+        for entry in report["applied"]:
+            self.assertIn(entry["rule"], text)
+        for name in ("out.html", "out.svg"):
+            source = (self.at / name).read_text()
+            self.assertNotIn("<script", source)
+            self.assertNotIn("src=", source)
+        self.assertTrue(ElementTree.parse(self.at / "out.svg").getroot().tag.endswith("svg"))
+        events = [json.loads(line) for line in (self.at / "t.jsonl").read_text().splitlines()]
+        self.assertEqual(sum(e["event"] == "expand" for e in events), report["graphs_explored"])
+        self.assertEqual(events[-1]["event"], "stop")
+        self.assertEqual(events[-1]["reason"], report["stop_reason"])
+        self.gsub("inspect", digits, "--svg", "in.svg")
+        ElementTree.parse(self.at / "in.svg")
+        self.gsub("optimize", digits, "--passes", "DCE", "--svg", "p.svg")
+        ElementTree.parse(self.at / "p.svg")
+        self.gsub("optimize", digits, "--passes", "DCE", "--report", "no.html", exit=2)
+
+    def test_hostile_names_stay_names_in_pictures_and_reports(self):
+        name = "</title><script>alert(1)</script>&\""
+        self.file("m.onnx", model(("Relu", name, ["x"], [name]), ("Relu", "b", [name], ["y"])))
+        self.gsub("optimize", "m.onnx", "--report", "m.html", "--svg", "m.svg", "--trace", "m.jsonl")
+        for written in ("m.html", "m.svg"):
+            self.assertFalse([e for e in ElementTree.parse(self.at / written).iter() if e.tag.endswith("script")])
+
+    def test_explain_tells_where_a_rule_applies_and_why_not(self):
+        digits = DIGITS / "digits.onnx"
+        done = self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--json", "e.json")
+        self.assertIn("applies", done.stdout)
+        data = json.loads((self.at / "e.json").read_text())
+        self.assertGreater(data["applies"], 0)
+        applying = [p for p in data["places"] if p["outcome"] == "applies"]
+        self.assertEqual(len(applying), data["applies"])
+        self.assertLess(applying[0]["cost_after"], data["cost"]["value"])
+        self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--node", applying[0]["site"], "--cost", "flops")
+        self.file("m.onnx", model(("Tanh", "a", ["x"], ["z"]), ("Relu", "b", ["z"], ["y"])))
+        self.assertIn("is Tanh \"a\", the pattern wants Conv", self.gsub("explain", "m.onnx", "--rule", "fuse_conv_relu", exit=1).stdout)
+        self.assertIn("fuse_conv_bn", self.gsub("explain", digits, "--rule", "fuse_conv_bm", exit=2).stderr)
+        self.assertIn("there is no node", self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--node", "nonesuch", exit=2).stderr)
 
     def test_the_same_call_gives_the_same_bytes(self):
         for out in ("a.onnx", "b.onnx"):

@@ -72,6 +72,13 @@ NOT_IN_UMBRELLA = {
     "gsub/rewrite/rule_shapes.hpp": "as gsub/rewrite/loaded_rule.hpp",
     "gsub/rewrite/rule_text.hpp": "as gsub/rewrite/loaded_rule.hpp",
     "gsub/rewrite/taso.hpp": "as gsub/rewrite/loaded_rule.hpp",
+    "gsub/core/edit_distance.hpp": "for errors about names; what needs it includes it",
+    "gsub/driver/explain.hpp": "for tools that answer questions about rules",
+    "gsub/report/escape.hpp": "what pictures and pages are written with",
+    "gsub/report/html.hpp": "pictures and pages are for tools; whoever optimizes and builds waits for none",
+    "gsub/report/layered_layout.hpp": "as gsub/report/html.hpp",
+    "gsub/report/svg.hpp": "as gsub/report/html.hpp",
+    "gsub/report/trace.hpp": "as gsub/report/html.hpp",
     "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
 }
 

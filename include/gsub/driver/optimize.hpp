@@ -36,14 +36,28 @@ struct optimize_options {
     std::uint64_t seed = 1;      ///< of the inputs that verification uses
     executor* threads = nullptr; ///< for search, folding and verification; null: one thread. The result is the same
     observer* watch = nullptr;
+    search_listener* trace = nullptr; ///< told of each event; null costs nothing
     std::stop_token stop{};
 };
+
+/// What checking one rewrite by itself has shown: the part that it replaced against the part that it put there.
+enum class rewrite_check : std::uint8_t {
+    not_asked, ///< verification was not asked for
+    equal,     ///< equal at random points of the prime field, with the values at the border free
+    skipped,   ///< too large for that, or with operators that cannot be computed
+    different, ///< a counterexample was found
+};
+[[nodiscard]] constexpr std::string_view to_string(rewrite_check c) noexcept {
+    constexpr std::string_view names[] = {"not asked", "equal", "skipped", "different"};
+    return names[static_cast<std::size_t>(c)];
+}
 
 /// A rewrite on the way to the result.
 struct applied_rule {
     std::string rule;
     std::string site;      ///< the node that it was anchored at, by its name in the model
     double cost_after = 0; ///< of the graph, in the model's unit
+    rewrite_check check = rewrite_check::not_asked;
 };
 
 /// What comparing the result with the original has shown.

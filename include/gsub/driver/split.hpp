@@ -15,6 +15,45 @@
 
 namespace gsub {
 
+/// A thing that the search does. Costs are in the model's unit.
+struct search_event {
+    enum class kind : std::uint8_t {
+        begin,       ///< a search begins: of the graph, or of a part, whose costs and steps follow
+        expand,      ///< the successors of a state are made; those that wait or are refused follow
+        admit,       ///< a successor will wait
+        refuse,      ///< a successor costs too much
+        improvement, ///< the best cost so far has fallen
+        stop,        ///< the end of all searches, and why
+    };
+    kind what = kind::expand;
+    std::uint64_t steps = 0; ///< number of the expansion, from 0 on; of `improvement` and `stop`: how many there were
+    double cost = 0;         ///< of the state; of `improvement` and `stop`: the best so far
+    std::string_view rule, site; ///< of `admit` and `refuse`: the rewrite that leads to the state
+    search::stop_reason why = search::stop_reason::exhausted; ///< of `stop`
+};
+[[nodiscard]] constexpr std::string_view to_string(search_event::kind k) noexcept {
+    constexpr std::string_view names[] = {"begin", "expand", "admit", "refuse", "improvement", "stop"};
+    return names[static_cast<std::size_t>(k)];
+}
+
+/// Hears of everything that a search does, as it does it. What it is told lives for the length of the call. An error
+/// that it throws ends the search, and the call that searches gives it back.
+class search_listener {
+public:
+    search_listener() = default;
+    search_listener(search_listener const&) = delete;
+    search_listener& operator=(search_listener const&) = delete;
+    virtual ~search_listener() = default;
+    virtual void on_event(search_event const& e) = 0;
+};
+
+/// Who hears of a search, and who lends it threads. Each may be null.
+struct search_audience {
+    observer* watch = nullptr;
+    search_listener* trace = nullptr;
+    executor* threads = nullptr;
+};
+
 /// How a search was divided. See `search_graph`.
 struct split_report {
     std::string_view why_whole;                    ///< why the graph was searched as a whole alone; empty: it was split
@@ -39,10 +78,9 @@ struct searched {
     split_report split;
 };
 
-/// One relaxed search from a graph in normal form. `watch` and `threads` may be null.
+/// One relaxed search from a graph in normal form.
 [[nodiscard]] searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
-                                   search::options const& options, observer* watch = nullptr,
-                                   executor* threads = nullptr);
+                                   search::options const& options, search_audience const& told = {});
 
 /// Convex parts of a graph, each with `bound` kernels at most; an edge between two parts leads from the earlier to the
 /// later one. Constants, inputs and nodes that gsub does not look into (opaque ones, calls, `If`) are in no part, and
@@ -68,8 +106,8 @@ struct graph_parts {
 /// they are searched too. *Source* Jia et al., "Optimizing DNN computation with relaxed graph substitutions", SysML
 /// 2019, section 5.
 [[nodiscard]] searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                    search::options const& options, std::size_t bound, observer* watch = nullptr,
-                                    executor* threads = nullptr);
+                                    search::options const& options, std::size_t bound,
+                                    search_audience const& told = {});
 
 } // namespace gsub
 

@@ -7,6 +7,7 @@
 #include <gsub/rewrite/program.hpp>
 
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,33 @@ void find_matches(any_graph const& g, rule_index const& rules, function_ref<void
 /// As `find_matches_at`, with the conditions left unchecked.
 void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
                      function_ref<void(match const&)> found);
+
+/// Where a pattern and a graph part.
+struct mismatch {
+    enum class kind : std::uint8_t {
+        operation, ///< another operator stands there, or none: `found` may be an input or a weight
+        constant,  ///< the right operator, applied to weights alone
+        absent,    ///< the operand is left out, or there is none
+        surplus,   ///< the node has more operands than the pattern
+        port,      ///< a result other than the first
+        rebound,   ///< the variable or label stands for `other` already
+        parts,     ///< the operands are not the parts of one split, each once
+        reader,    ///< a part of the split has no reader of its own, or not just one
+        alone,     ///< nothing else reads `found`, which a further root has to
+    };
+    kind what = kind::operation;
+    std::uint16_t wanted = 0;  ///< number of the pattern's node
+    value_id found;            ///< what stands there instead; invalid: nothing
+    value_id other;            ///< of `rebound`
+    node_id user;              ///< whose operand it is; invalid: the anchor or a further root
+    std::uint32_t operand = 0; ///< of `user`
+    std::size_t depth = 0;     ///< nodes and variables that had matched until then
+};
+
+/// The mismatch before which most of a pattern had matched at an anchor; of several the first. Nothing where the
+/// pattern matches, whatever the conditions say. *Requires* a live node.
+GSUB_LAZY [[nodiscard]] std::optional<mismatch> nearest_miss(any_graph const& g, rule_program const& rule,
+                                                             node_id anchor);
 
 } // namespace gsub
 

@@ -191,22 +191,23 @@ GSUB_INLINE std::optional<exchanged> region_of(any_graph const& g, match const& 
                          replaced, [&](node_id n) { return n.index >= first_new; }, roots_after)};
 }
 
-GSUB_INLINE void check_rewrite(verification_report& report, any_graph const& g, match const& m,
-                               std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+GSUB_INLINE rewrite_check check_rewrite(verification_report& report, any_graph const& g, match const& m,
+                                        std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
     auto const parts = region_of(g, m);
     if (!parts || std::max(operations(parts->before), operations(parts->after)) > max_field_operations / 4) {
         ++report.rewrites_skipped;
-        return;
+        return rewrite_check::skipped;
     }
     auto const compared = compare_in_field(parts->before, parts->after, meaning, seed, threads);
     if (!compared) {
         ++report.rewrites_skipped;
-        return;
+        return rewrite_check::skipped;
     }
     ++report.rewrites_checked;
-    if (compared->equal) return;
+    if (compared->equal) return rewrite_check::equal;
     refute(report);
     report.notes.push_back(message({m.rule().name, " at ", g.display_name(m.site()), ": ", compared->difference}));
+    return rewrite_check::different;
 }
 
 } // namespace detail
@@ -263,16 +264,18 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
                                    .plateau = options.plateau,
                                    .budget = options.budget,
                                    .stop = options.stop},
-                                  options.split, options.watch, options.threads);
+                                  options.split, {options.watch, options.trace, options.threads});
         report.cost_start = found.stats.start_cost;
         report.search = std::move(found.stats);
         report.split = std::move(found.split);
         report.inapplicable = found.inapplicable;
         for (auto const& s : report.search.path) {
-            auto const bracket = s.label.find('(');
-            report.applied.push_back(
-                {s.label.substr(0, bracket), s.label.substr(bracket + 1, s.label.size() - bracket - 2), s.cost});
+            auto const [rule, site] = detail::rule_and_site(s.label);
+            report.applied.push_back({std::string{rule}, std::string{site}, s.cost, rewrite_check::not_asked});
         }
+        if (options.trace)
+            options.trace->on_event(
+                {search_event::kind::stop, report.search.expanded, report.search.best_cost, {}, {}, report.search.why});
         auto best = std::move(found.best);
         // Verified, folded and priced; `clean`: may be brought into normal form after folding.
         auto const finish = [&](bool clean) {
@@ -283,8 +286,9 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
                 // Each rewrite by itself: the part that it replaced against the part that it put there.
                 auto const whole = v.whole_in_field || v.on_numbers;
                 v.equal = v.equal || (!whole && !v.different);
-                for (auto const& r : found.rewrites)
-                    detail::check_rewrite(v, *r.before, *r.what, meaning, options.seed, options.threads);
+                for (std::size_t i = 0; i < found.rewrites.size(); ++i)
+                    report.applied[i].check = detail::check_rewrite(
+                        v, *found.rewrites[i].before, *found.rewrites[i].what, meaning, options.seed, options.threads);
                 v.equal = v.equal && (whole || v.rewrites_skipped == 0);
             }
             if (options.fold) {

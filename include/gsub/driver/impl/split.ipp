@@ -19,23 +19,49 @@ namespace gsub {
 
 namespace detail {
 
-/// Tells the caller's observer how the search goes.
+/// Rule and site of a move's label, `rule(site)`.
+GSUB_INLINE std::pair<std::string_view, std::string_view> rule_and_site(std::string_view label) {
+    auto const bracket = label.find('(');
+    if (bracket == std::string_view::npos) return {label, {}};
+    return {label.substr(0, bracket), label.substr(bracket + 1, label.size() - bracket - 2)};
+}
+
+/// Tells the caller's observer and listener how the search goes.
 struct search_progress : search::silent_observer {
-    observer* watch;
+    search_audience told;
     substitution_problem const& problem;
     std::uint64_t steps;
     std::string_view unit;
     double best;
+    std::uint64_t expanded = 0;
     std::string detail_text;
-    search_progress(observer* w, substitution_problem const& p, std::uint64_t s, std::string_view u, double b)
-        : watch(w), problem(p), steps(s), unit(u), best(b) {}
-    void on_expand(std::uint64_t done, double) {
-        if (!watch || done % 16 != 0) return;
+    search_progress(search_audience const& t, substitution_problem const& p, std::uint64_t s, std::string_view u,
+                    double b)
+        : told(t), problem(p), steps(s), unit(u), best(b) {
+        if (told.trace) tell(search_event::kind::begin, b);
+    }
+    void on_expand(std::uint64_t done, double cost) {
+        expanded = done;
+        if (told.trace) tell(search_event::kind::expand, cost);
+        if (!told.watch || done % 16 != 0) return;
         detail_text = message({"best ", problem.in_units(best), " ", unit});
-        watch->on_progress(
+        told.watch->on_progress(
             {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
     }
-    void on_improvement(std::uint64_t, double cost) { best = cost; }
+    void on_admit(double cost, std::string_view label) {
+        if (told.trace) tell(search_event::kind::admit, cost, label);
+    }
+    void on_refuse(double cost, std::string_view label) {
+        if (told.trace) tell(search_event::kind::refuse, cost, label);
+    }
+    void on_improvement(std::uint64_t done, double cost) {
+        best = cost, expanded = done;
+        if (told.trace) tell(search_event::kind::improvement, cost);
+    }
+    void tell(search_event::kind what, double cost, std::string_view label = {}) const {
+        auto const [rule, site] = rule_and_site(label);
+        told.trace->on_event({what, expanded, problem.in_units(cost), rule, site, {}});
+    }
 };
 
 /// What is left of a budget.
@@ -234,13 +260,8 @@ GSUB_INLINE std::size_t kernels_among(any_graph const& g, std::span<node_id cons
 class split_search {
 public:
     split_search(any_graph start, cost::any_cost const& model, rule_index const& rules, search::options const& options,
-                 std::size_t bound, observer* watch, executor* threads)
-        : out_{std::move(start), {}, {}, 0, {}},
-          model_(model),
-          rules_(rules),
-          options_(options),
-          watch_(watch),
-          threads_(threads) {
+                 std::size_t bound, search_audience const& told)
+        : out_{std::move(start), {}, {}, 0, {}}, model_(model), rules_(rules), options_(options), told_(told) {
         out_.split.bound = bound;
     }
 
@@ -346,7 +367,7 @@ private:
     searched search_in(any_graph const& start, search::budget const& budget) {
         auto options = options_;
         options.budget = budget;
-        auto found = search_part(start, model_, rules_, options, watch_, threads_);
+        auto found = search_part(start, model_, rules_, options, told_);
         auto& sum = out_.stats;
         auto const& s = found.stats;
         sum.expanded += s.expanded, sum.generated += s.generated;
@@ -359,8 +380,7 @@ private:
     cost::any_cost const& model_;
     rule_index const& rules_;
     search::options const& options_;
-    observer* watch_;
-    executor* threads_;
+    search_audience told_;
     double cost_ = 0;
     std::vector<std::uint32_t> piece_; // by node id: number of the part that the node came from, from 1 on
 };
@@ -368,11 +388,11 @@ private:
 } // namespace detail
 
 GSUB_INLINE searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
-                                 search::options const& options, observer* watch, executor* threads) {
-    substitution_problem problem{start, model, rules, threads};
+                                 search::options const& options, search_audience const& told) {
+    substitution_problem problem{start, model, rules, told.threads};
     auto const first = problem.start();
     auto found = search::backtracking(
-        problem, first, options, detail::search_progress{watch, problem, options.budget.steps, model.unit, first.cost});
+        problem, first, options, detail::search_progress{told, problem, options.budget.steps, model.unit, first.cost});
     searched out{problem.open(found.best)->graph, std::move(found.stats), {}, problem.inapplicable(), {}};
     for (auto& s : out.stats.path) s.cost = problem.in_units(s.cost);
     for (auto& h : out.stats.history) h.cost = problem.in_units(h.cost);
@@ -459,8 +479,7 @@ GSUB_INLINE graph_parts split_graph(any_graph const& g, rule_index const& rules,
 }
 
 GSUB_INLINE searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                  search::options const& options, std::size_t bound, observer* watch,
-                                  executor* threads) {
+                                  search::options const& options, std::size_t bound, search_audience const& told) {
     std::string_view whole;
     if (bound == 0)
         whole = "it was not asked for";
@@ -469,8 +488,8 @@ GSUB_INLINE searched search_graph(any_graph start, cost::any_cost const& model, 
     else if (!model.of_node)
         whole = "the cost model is not additive";
     else
-        return detail::split_search{std::move(start), model, rules, options, bound, watch, threads}.run();
-    auto out = search_part(start, model, rules, options, watch, threads);
+        return detail::split_search{std::move(start), model, rules, options, bound, told}.run();
+    auto out = search_part(start, model, rules, options, told);
     out.split.why_whole = whole;
     return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/edit_distance.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/passes/annotate_spans.hpp>
 #include <gsub/passes/annotate_target.hpp>
@@ -33,7 +34,6 @@
 #include <gsub/passes/to_mixed_precision.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 namespace gsub {
@@ -48,22 +48,6 @@ GSUB_LAZY std::string name_key(std::string_view name) {
         if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) key += c;
     }
     return key;
-}
-
-/// Letters to insert, erase or exchange to make one name of the other.
-GSUB_LAZY std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        auto diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t k = 0; k < b.size(); ++k) {
-            auto const above = row[k + 1];
-            row[k + 1] = std::min({above + 1, row[k] + 1, diagonal + (a[i] != b[k])});
-            diagonal = above;
-        }
-    }
-    return row[b.size()];
 }
 
 GSUB_LAZY std::string_view trimmed(std::string_view text) {
@@ -221,7 +205,7 @@ GSUB_LAZY_BODY result<any_pass> pass_manager::find(std::string_view name) const 
     std::string_view nearest;
     auto least = std::min(key.size(), std::max<std::size_t>(3, key.size() / 2)); // further away is no help
     auto const compare_with = [&](std::string_view other) {
-        if (auto const d = detail::edit_distance(key, detail::name_key(other)); d < least) least = d, nearest = other;
+        if (auto const d = edit_distance(key, detail::name_key(other)); d < least) least = d, nearest = other;
     };
     for (auto const& p : passes_) {
         for (auto alias : p.info().aliases) {

@@ -2,25 +2,11 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/report/dot.hpp>
+#include <gsub/report/escape.hpp>
 
 namespace gsub::report {
 
 namespace detail {
-
-// Bytes of the UTF-8 character that a text begins with, 0 where it begins with none.
-GSUB_LAZY std::size_t utf8_length(std::string_view text) {
-    auto const lead = static_cast<unsigned char>(text[0]);
-    std::size_t const length = lead < 0x80   ? 1
-                               : lead < 0xc2 ? 0
-                               : lead < 0xe0 ? 2
-                               : lead < 0xf0 ? 3
-                               : lead < 0xf5 ? 4
-                                             : 0;
-    if (length > text.size()) return 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((static_cast<unsigned char>(text[i]) & 0xc0u) != 0x80u) return 0;
-    return length;
-}
 
 // Text inside of a quoted DOT string, cut to a readable length. What is no character becomes `?`.
 GSUB_LAZY std::string dot_text(std::string_view text) {

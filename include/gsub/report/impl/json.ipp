@@ -22,8 +22,10 @@ GSUB_INLINE io::json to_json(graph_summary const& s) {
 GSUB_INLINE io::json to_json(optimize_report const& r) {
     auto const price = [&](double value) { return io::json{{"value", value}, {"unit", r.unit}}; };
     auto applied = io::json::array();
-    for (auto const& a : r.applied)
+    for (auto const& a : r.applied) {
         applied.push_back({{"rule", a.rule}, {"site", a.site}, {"cost_after", a.cost_after}});
+        if (a.check != rewrite_check::not_asked) applied.back()["verified"] = to_string(a.check);
+    }
     auto history = io::json::array();
     for (auto const& h : r.search.history) history.push_back({{"graphs_explored", h.steps}, {"cost", h.cost}});
     io::json out{

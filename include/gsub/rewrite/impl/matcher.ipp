@@ -12,11 +12,28 @@ namespace detail {
 
 using pattern::node_kind;
 
-/// Matches one rule at one anchor.
+/// Hears of no mismatch, for free.
+struct no_misses {
+    template <class Describe>
+    void operator()(Describe&&) const noexcept {}
+};
+
+/// Keeps the deepest mismatch.
+struct deepest_miss {
+    std::optional<mismatch>* deepest;
+    template <class Describe>
+    void operator()(Describe&& describe) const {
+        mismatch const m = describe();
+        if (!*deepest || m.depth > (*deepest)->depth) *deepest = m;
+    }
+};
+
+/// Matches one rule at one anchor. `Misses` is told where the pattern fails.
+template <class Misses = no_misses>
 class matcher {
 public:
-    matcher(any_graph const& g, rule_program const& rule, function_ref<void(match const&)> found)
-        : g_(g), rule_(rule), found_(found), m_(g, rule) {
+    matcher(any_graph const& g, rule_program const& rule, function_ref<void(match const&)> found, Misses misses = {})
+        : g_(g), rule_(rule), found_(found), misses_(misses), m_(g, rule) {
         for (auto const& n : rule.match_nodes) commutative_ += n.commutative;
     }
 
@@ -32,11 +49,25 @@ private:
     pattern::node const& at(std::uint16_t number) const { return rule_.match_nodes[number]; }
     std::uint16_t kid(pattern::node const& n, std::size_t i) const { return rule_.match_links[n.first_link + i]; }
 
+    // Whose operand is matched next.
+    void look_at(node_id user, std::uint32_t operand) {
+        if constexpr (!std::is_same_v<Misses, no_misses>) user_ = user, operand_ = operand;
+    }
+    // False, having told of the mismatch.
+    bool miss(mismatch::kind what, std::uint16_t wanted, value_id found, value_id other = {}) {
+        misses_([&] {
+            auto const at = m_.position();
+            return mismatch{what, wanted, found, other, user_, operand_, at.bindings + at.covered};
+        });
+        return false;
+    }
+
     void match_root(std::size_t root, node_id candidate) {
         auto const mark = m_.position();
         auto const number = rule_.roots[root];
         auto const& n = at(number);
         context_ = n.context;
+        look_at({}, 0);
         bool good;
         if (n.kind == node_kind::every_part) {
             good = match_parts(n, candidate);
@@ -66,8 +97,10 @@ private:
             });
             std::sort(readers.begin(), readers.end());
             readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+            auto tried = false;
             for (auto r : readers)
-                if (!is_taken(r)) match_root(root, r);
+                if (!is_taken(r)) match_root(root, r), tried = true;
+            if (!tried) miss(mismatch::kind::alone, rule_.roots[root], bound);
             return;
         }
         // Or it reads such a value through others, or is such a value.
@@ -101,10 +134,12 @@ private:
         if (!match_value(kid(n, 0), {split, 0}, 0)) return false;
         for (std::uint32_t port = 0; port < g_.result_count(split); ++port) {
             part_ = {split, port};
-            if (g_.use_count(part_) != 1) return false;
+            if (g_.use_count(part_) != 1) return miss(mismatch::kind::reader, kid(n, 1), part_);
             node_id reader;
             g_.for_each_use(part_, [&](use u) { reader = u.user; });
-            if (reader == g_.results_node() || g_.result_count(reader) != 1) return false;
+            if (reader == g_.results_node() || g_.result_count(reader) != 1)
+                return miss(mismatch::kind::reader, kid(n, 1), part_);
+            look_at({}, 0);
             m_.add_root({reader, 0});
             if (!match_in_some_order(kid(n, 1), {reader, 0}, port)) return false;
         }
@@ -129,21 +164,25 @@ private:
         switch (n.kind) {
         case node_kind::variable:
         case node_kind::optional: {
-            if (!v.valid()) return n.kind == node_kind::optional;
+            if (!v.valid()) return n.kind == node_kind::optional || miss(mismatch::kind::absent, number, v);
             if (auto const bound = m_.value(n.name, index); bound.valid())
-                return value_id{bound.node, bound.port + n.port} == v;
+                return value_id{bound.node, bound.port + n.port} == v ||
+                       miss(mismatch::kind::rebound, number, v, bound);
             m_.bind(n.name, v, index);
             return true;
         }
         case node_kind::part:
-            return v == part_;
+            return v == part_ || miss(mismatch::kind::rebound, number, v, part_);
         case node_kind::operation:
-            return v.valid() && g_.op(v.node).id == n.op && match_node(number, n, v, index);
+            if (!v.valid()) return miss(mismatch::kind::absent, number, v);
+            if (g_.op(v.node).id != n.op) return miss(mismatch::kind::operation, number, v);
+            return match_node(number, n, v, index);
         case node_kind::category: {
-            if (!v.valid()) return false;
+            if (!v.valid()) return miss(mismatch::kind::absent, number, v);
             auto const& op = g_.op(v.node);
-            return op.category == n.category && !op.free_view && g_.operand_count(v.node) == n.links &&
-                   op.results == 1 && match_node(number, n, v, index);
+            if (op.category != n.category || op.free_view || g_.operand_count(v.node) != n.links || op.results != 1)
+                return miss(mismatch::kind::operation, number, v);
+            return match_node(number, n, v, index);
         }
         default:
             return false;
@@ -151,9 +190,11 @@ private:
     }
 
     bool match_node(std::uint16_t number, pattern::node const& n, value_id v, std::uint32_t index) {
-        if (g_.constant(v.node) || v.port != n.port) return false;
+        if (g_.constant(v.node)) return miss(mismatch::kind::constant, number, v);
+        if (v.port != n.port) return miss(mismatch::kind::port, number, v);
         if (n.name) {
-            if (auto const bound = m_.value(n.name, index); bound.valid() && bound.node != v.node) return false;
+            if (auto const bound = m_.value(n.name, index); bound.valid() && bound.node != v.node)
+                return miss(mismatch::kind::rebound, number, v, bound);
             m_.bind(n.name, {v.node, 0}, index);
         }
         if (!context_) m_.cover(v.node);
@@ -161,14 +202,19 @@ private:
         if (n.links == 1 && at(kid(n, 0)).kind == node_kind::all_parts) return match_all_parts(at(kid(n, 0)), v.node);
         if (n.links == 1 && at(kid(n, 0)).kind == node_kind::each) {
             auto const inner = kid(at(kid(n, 0)), 0);
-            for (std::uint32_t i = 0; i < count; ++i)
+            for (std::uint32_t i = 0; i < count; ++i) {
+                look_at(v.node, i);
                 if (!match_in_some_order(inner, g_.operand(v.node, i), i)) return false;
+            }
             return true;
         }
-        if (count > n.links) return false;
+        if (count > n.links) return miss(mismatch::kind::surplus, number, v);
         auto const swapped = n.commutative && ((swaps_ ^ flips_) >> swap_bit(number) & 1u);
-        for (std::size_t i = 0; i < n.links; ++i)
-            if (!match_value(kid(n, i), g_.operand(v.node, swapped ? 1 - i : i), index)) return false;
+        for (std::uint32_t i = 0; i < n.links; ++i) {
+            auto const operand = swapped ? 1 - i : i;
+            look_at(v.node, operand);
+            if (!match_value(kid(n, i), g_.operand(v.node, operand), index)) return false;
+        }
         return true;
     }
 
@@ -176,11 +222,16 @@ private:
     bool match_all_parts(pattern::node const& n, node_id reader) {
         auto const split = g_.operand(reader, 0).node;
         auto const count = g_.operand_count(reader);
-        if (!split.valid() || g_.result_count(split) != count) return false;
+        look_at(reader, 0);
+        if (!split.valid() || g_.result_count(split) != count)
+            return miss(mismatch::kind::parts, kid(n, 0), g_.operand(reader, 0));
         std::uint64_t seen = 0;
         for (std::size_t i = 0; i < count; ++i) {
             auto const v = g_.operand(reader, i);
-            if (v.node != split || v.port >= 64 || (seen >> v.port & 1u)) return false;
+            if (v.node != split || v.port >= 64 || (seen >> v.port & 1u)) {
+                look_at(reader, static_cast<std::uint32_t>(i));
+                return miss(mismatch::kind::parts, kid(n, 0), v);
+            }
             seen |= std::uint64_t{1} << v.port;
         }
         return match_value(kid(n, 0), {split, 0}, 0);
@@ -203,9 +254,12 @@ private:
     any_graph const& g_;
     rule_program const& rule_;
     function_ref<void(match const&)> found_;
+    [[no_unique_address]] Misses misses_;
     match m_;
     unsigned commutative_ = 0, swaps_ = 0, flips_ = 0;
     value_id part_;
+    node_id user_;              // whose operand is matched, for the report of a mismatch
+    std::uint32_t operand_ = 0; // which
     bool context_ = false;
     std::vector<match> reported_;
 };
@@ -236,7 +290,19 @@ GSUB_INLINE std::span<rule_program const* const> rule_index::anchored_at(op_info
 
 GSUB_INLINE void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
                                  function_ref<void(match const&)> found) {
-    if (!g.constant(anchor) && g.result_count(anchor) > 0) detail::matcher{g, rule, found}.run(anchor);
+    if (!g.constant(anchor) && g.result_count(anchor) > 0) detail::matcher<>{g, rule, found}.run(anchor);
+}
+
+GSUB_LAZY_BODY std::optional<mismatch> nearest_miss(any_graph const& g, rule_program const& rule, node_id anchor) {
+    std::optional<mismatch> deepest;
+    auto const root = rule.roots[0];
+    if (g.constant(anchor) || g.result_count(anchor) == 0)
+        return mismatch{mismatch::kind::constant, root, {anchor, 0}, {}, {}, 0, 0};
+    auto matched = false;
+    auto const found = [&](match const&) { matched = true; };
+    detail::matcher<detail::deepest_miss>{g, rule, found, {&deepest}}.run(anchor);
+    if (matched) return std::nullopt;
+    return deepest;
 }
 
 GSUB_INLINE rule_condition const* first_failure(match const& m) {

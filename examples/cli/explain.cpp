@@ -1,0 +1,84 @@
+// gsub explain: where a rule applies, and why not elsewhere.
+#include "commands.hpp"
+#include "cost_choice.hpp"
+#include <gsub/driver/explain.hpp>
+#include <gsub/io.hpp>
+#include <gsub/report.hpp>
+#include <gsub/rewrite.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace cli {
+
+using gsub::message;
+using gsub::rule_outcome;
+
+namespace {
+
+constexpr std::size_t places_told = 20;
+
+// `applies: 1.20 ms, -3.1 % of the graph's cost`
+std::string told(gsub::rule_place const& p, gsub::rule_explanation const& x) {
+    auto text = message({to_string(p.outcome), p.reason.empty() ? "" : ": ", p.reason});
+    if (!p.cost_after) return text;
+    auto const rise = *p.cost_after - x.cost;
+    text += message({p.outcome == rule_outcome::applies ? ": " : "; all the same the graph would cost ",
+                     gsub::report::human(*p.cost_after, x.unit)});
+    if (x.cost > 0) text += message({", ", rise > 0 ? "+" : "", gsub::report::percent(rise / x.cost)});
+    return text;
+}
+
+// How many places share an outcome and a reason, the better outcomes first, then the more frequent.
+std::vector<std::pair<std::string, std::size_t>> summary(gsub::rule_explanation const& x) {
+    std::map<std::pair<rule_outcome, std::string>, std::size_t> counts;
+    for (auto const& p : x.places) ++counts[{p.outcome, p.kind}];
+    std::vector<std::pair<std::pair<rule_outcome, std::string>, std::size_t>> sorted(counts.begin(), counts.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](auto const& a, auto const& b) {
+        return a.first.first != b.first.first ? a.first.first < b.first.first : a.second > b.second;
+    });
+    std::vector<std::pair<std::string, std::size_t>> out;
+    for (auto const& [key, count] : sorted)
+        out.emplace_back(message({to_string(key.first), key.second.empty() ? "" : ": ", key.second}), count);
+    return out;
+}
+
+} // namespace
+
+answer explain(explain_request const& r, session const& s) {
+    auto const& rule = *gsub::find_rule(gsub::standard_rules(), r.rule).value();
+    auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    s.watch->on_progress({"explain", 0, 0, r.rule});
+    auto const x = with_cost(r, s, [&](auto const& model) {
+                       return gsub::explain_rule(graph, gsub::cost::erase(model), rule, {.node = r.node});
+                   }).value();
+
+    answer a;
+    a.positive = x.count(rule_outcome::applies) > 0;
+    a.text = message({"rule     ", rule.name, ", ", rule.source, "\ncost     ", gsub::report::human(x.cost, x.unit),
+                      " in normal form, where a search begins\n",
+                      x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n"});
+    gsub::report::table counts{{"places", "outcome"}};
+    a.data["rule"] = rule.name;
+    a.data["cost"] = {{"value", x.cost}, {"unit", x.unit}};
+    a.data["applies"] = x.count(rule_outcome::applies);
+    a.data["summary"] = gsub::io::json::array();
+    for (auto const& [text, count] : summary(x)) {
+        counts.add({message({count}), text});
+        a.data["summary"].push_back({{"outcome", text}, {"places", count}});
+    }
+    gsub::report::table places{{"place", "outcome"}};
+    a.data["places"] = gsub::io::json::array();
+    for (auto const& p : x.places) {
+        if (places.size() < places_told) places.add({p.site, told(p, x)});
+        a.data["places"].push_back({{"site", p.site}, {"outcome", to_string(p.outcome)}, {"reason", p.reason}});
+        if (p.cost_after) a.data["places"].back()["cost_after"] = *p.cost_after;
+    }
+    if (x.places.empty()) return a;
+    if (r.node.empty()) a.text += message({counts.text(), "\n"});
+    a.text += places.text();
+    if (x.places.size() > places_told) a.text += message({"and ", x.places.size() - places_told, " more places\n"});
+    return a;
+}
+
+} // namespace cli

@@ -1,0 +1,413 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/report/escape.hpp>
+#include <gsub/report/html.hpp>
+#include <gsub/report/impl/svg.ipp>
+#include <gsub/report/summary.hpp>
+#include <gsub/report/svg.hpp>
+#include <gsub/report/units.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gsub::report {
+
+namespace detail {
+
+// ---- numbers and words -------------------------------------------------------------------------------------------
+
+// `−12.3 %`
+GSUB_LAZY std::string change(double before, double after) {
+    if (!(before > 0)) return "";
+    auto const share = (after - before) / before;
+    return message({share < 0 ? "\xe2\x88\x92" : share > 0 ? "+" : "", percent(std::abs(share))});
+}
+
+GSUB_LAZY std::string_view in_words(search::stop_reason why) {
+    switch (why) {
+    case search::stop_reason::exhausted:
+        return "everything within the bound was explored";
+    case search::stop_reason::steps:
+        return "the budget of graphs was spent";
+    case search::stop_reason::time:
+        return "the budget of time was spent";
+    case search::stop_reason::memory:
+        return "the budget of memory was spent";
+    case search::stop_reason::target:
+        return "the target was reached";
+    case search::stop_reason::cancelled:
+        return "it was cancelled";
+    }
+    return "";
+}
+
+GSUB_LAZY std::string_view in_words(rule_kind k) {
+    switch (k) {
+    case rule_kind::atomic:
+        return "atomic: one law";
+    case rule_kind::macro:
+        return "macro: several laws in one step";
+    case rule_kind::internal:
+        return "internal: opens up others";
+    case rule_kind::timed:
+        return "timed: a clock tells whether it pays";
+    }
+    return "";
+}
+
+GSUB_LAZY std::string_view in_words(verification_report const& v) {
+    return !v.attempted ? "not asked for" : v.different ? "DIFFERENT" : v.equal ? "equal" : "incomplete";
+}
+
+// ---- charts ------------------------------------------------------------------------------------------------------
+
+// A step of 1, 2 or 5 times a power of ten, so that about `count` of them make up the span.
+GSUB_LAZY double tick_step(double span, int count) {
+    auto const raw = span / count;
+    auto const power = std::pow(10.0, std::floor(std::log10(raw)));
+    for (double const factor : {1.0, 2.0, 5.0})
+        if (raw <= factor * power * 1.0000001) return factor * power;
+    return 10 * power;
+}
+
+/// A line through points with increasing x, in a frame with axes.
+struct chart {
+    struct point {
+        double x, y;
+        std::string note{}; ///< of the dot that marks it
+    };
+    std::vector<point> points;
+    double last_x = 0;  ///< where the axis ends
+    bool steps = false; ///< the line keeps its height until the next point
+    std::string_view unit;
+    std::string x_label;
+};
+
+GSUB_LAZY std::string draw(chart const& c) {
+    constexpr double width = 560, height = 250, left = 78, right = 16, top = 14, bottom = 40;
+    auto low = c.points[0].y, high = low;
+    for (auto const& p : c.points) low = std::min(low, p.y), high = std::max(high, p.y);
+    if (high == low) high += high > 0 ? high * 0.1 : 1, low -= low > 0 ? low * 0.1 : 0;
+    auto const step_y = tick_step(high - low, 4);
+    low = std::floor(low / step_y) * step_y, high = std::ceil(high / step_y) * step_y;
+    auto const last = std::max(c.last_x, 1.0);
+    auto const x = [&](double v) { return coordinate(left + v / last * (width - left - right)); };
+    auto const y = [&](double v) { return coordinate(top + (high - v) / (high - low) * (height - top - bottom)); };
+    auto out = message({"<svg class=\"gsub chart\" viewBox=\"0 0 ", width, " ", height, "\">\n"});
+    for (int i = 0; low + i * step_y <= high + step_y / 2; ++i) {
+        auto const v = low + i * step_y;
+        out += message({"<path class=\"g\" d=\"M", left, " ", y(v), "H", width - right, "\"/><text x=\"", left - 8,
+                        "\" y=\"", coordinate(top + (high - v) / (high - low) * (height - top - bottom) + 4),
+                        "\" text-anchor=\"end\">", xml_text(human(v, c.unit)), "</text>\n"});
+    }
+    auto const step_x = std::max(1.0, tick_step(last, 6));
+    for (int i = 0; i * step_x <= last; ++i)
+        out += message({"<text x=\"", x(i * step_x), "\" y=\"", height - 22, "\" text-anchor=\"middle\">",
+                        coordinate(i * step_x), "</text>\n"});
+    out += message({"<text class=\"n l\" x=\"", (left + width - right) / 2, "\" y=\"", height - 5,
+                    "\" text-anchor=\"middle\">", xml_text(c.x_label), "</text>\n"});
+    auto const at = [&](chart::point const& p) { return message({x(p.x), " ", y(p.y)}); };
+    if (c.steps) {
+        auto line = "M" + at(c.points[0]);
+        for (std::size_t i = 1; i < c.points.size(); ++i)
+            line += message({"H", x(c.points[i].x), "V", y(c.points[i].y)});
+        line += message({"H", x(last)});
+        out += message({"<path class=\"area\" d=\"", line, "V", y(low), "H", x(c.points[0].x),
+                        "z\"/><path class=\"c\" d=\"", line, "\"/>\n"});
+    } else {
+        std::string down, up;
+        for (std::size_t i = 1; i < c.points.size(); ++i)
+            (c.points[i].y > c.points[i - 1].y ? up : down) +=
+                message({"M", at(c.points[i - 1]), "L", at(c.points[i])});
+        if (!down.empty()) out += message({"<path class=\"c\" d=\"", down, "\"/>\n"});
+        if (!up.empty()) out += message({"<path class=\"c up\" d=\"", up, "\"/>\n"});
+    }
+    for (auto const& p : c.points)
+        out +=
+            message({"<circle class=\"d\" cx=\"", x(p.x), "\" cy=\"", y(p.y), "\" r=\"", c.points.size() > 60 ? 2 : 3.5,
+                     "\"><title>", xml_text(p.note.empty() ? human(p.y, c.unit) : p.note), "</title></circle>\n"});
+    return out + "</svg>\n";
+}
+
+// ---- where the cost lies -----------------------------------------------------------------------------------------
+
+// Price of each node, by id; empty where the model has none.
+GSUB_LAZY std::vector<double> prices_of(any_graph const& g, cost::any_cost const* prices) {
+    std::vector<double> out;
+    if (!prices || !prices->of_node) return out;
+    out.assign(g.capacity(), 0);
+    for (auto n : g.order()) out[n.index] = prices->of_node(g, n);
+    return out;
+}
+
+// All nodes of a graph side by side, each as wide as its price; `whole` is what the full width stands for.
+GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& price, double whole, std::string_view unit) {
+    std::string out = "<svg class=\"gsub strip\" viewBox=\"0 0 1000 34\" preserveAspectRatio=\"none\">";
+    double at = 0;
+    for (auto n : g.order()) {
+        auto const width = whole > 0 ? price[n.index] / whole * 1000 : 0;
+        if (width > 0)
+            out +=
+                message({"<g class=\"", style_class(g, n), "\"><rect class=\"f\" x=\"", coordinate(at),
+                         "\" y=\"0\" width=\"", coordinate(width), "\" height=\"34\"><title>", xml_text(caption(g, n)),
+                         "  ", xml_text(g.display_name(n), 200), "\n", xml_text(human(price[n.index], unit)), ", ",
+                         percent(width / 1000), "</title></rect></g>\n"});
+        at += width;
+    }
+    return out + "</svg>\n";
+}
+
+// ---- parts of the page -------------------------------------------------------------------------------------------
+
+GSUB_LAZY std::string figure_card(std::string_view label, std::string const& value, std::string const& detail,
+                                  std::string_view kind = "") {
+    return message({"<div class=\"card ", kind, "\"><div class=\"label\">", label, "</div><div class=\"value\">",
+                    xml_text(value), "</div><div class=\"detail\">", xml_text(detail), "</div></div>\n"});
+}
+
+GSUB_LAZY std::string cards(optimize_report const& r) {
+    auto const& v = r.verification;
+    auto const ratio = r.cost_after > 0 ? r.cost_before / r.cost_after : 0;
+    auto const share = std::abs(r.cost_before - r.cost_after) / std::max(r.cost_before, 1e-300);
+    return "<div class=\"cards\">\n" +
+           figure_card("Cost", message({human(r.cost_before, r.unit), " \xe2\x86\x92 ", human(r.cost_after, r.unit)}),
+                       message({change(r.cost_before, r.cost_after),
+                                share >= 0.0005 ? message({", ", fixed(ratio, 2), " times cheaper"}) : std::string{}}),
+                       "main") +
+           figure_card("Kernels", message({r.nodes_before, " \xe2\x86\x92 ", r.nodes_after}),
+                       message({r.applied.size(), r.applied.size() == 1 ? " rewrite applied" : " rewrites applied"})) +
+           figure_card("Search", message({r.search.expanded, " graphs"}),
+                       message({r.search.distinct, " distinct seen, ", fixed(r.search.seconds, 2), " s"})) +
+           figure_card("Verification", std::string{in_words(v)},
+                       v.attempted ? message({v.rewrites_checked, " of ", v.rewrites_checked + v.rewrites_skipped,
+                                              " rewrites checked one by one"})
+                                   : "run with --verify to prove the result",
+                       v.different              ? "bad"
+                       : v.equal && v.attempted ? "good"
+                                                : "") +
+           "</div>\n";
+}
+
+GSUB_LAZY std::string rewrite_rows(optimize_report const& r, std::span<rule_program const> rules) {
+    std::string out;
+    auto before = r.cost_start;
+    for (std::size_t i = 0; i < r.applied.size(); ++i) {
+        auto const& a = r.applied[i];
+        rule_program const* rule = nullptr;
+        for (auto const& candidate : rules)
+            if (candidate.name == a.rule) rule = &candidate;
+        auto const [mark, proof] = [&]() -> std::pair<std::string_view, std::string_view> {
+            switch (a.check) {
+            case rewrite_check::equal:
+                return {"good", "checked: equal in the prime field"};
+            case rewrite_check::skipped:
+                return {"", r.verification.whole_in_field ? "too large alone; the whole graph was compared"
+                                                          : "not checked: too large, or not computable"};
+            case rewrite_check::different:
+                return {"bad", "DIFFERENT: a counterexample was found"};
+            case rewrite_check::not_asked:
+                break;
+            }
+            return {"soft", "not checked in this run"};
+        }();
+        auto const rises = a.cost_after > before;
+        out += message({"<tr><td class=\"num\">",
+                        i + 1,
+                        "</td><td><code>",
+                        xml_text(a.rule),
+                        "</code></td><td><code>",
+                        xml_text(a.site, 120),
+                        "</code></td><td class=\"num\">",
+                        xml_text(human(before, r.unit)),
+                        "</td><td class=\"num\">",
+                        xml_text(human(a.cost_after, r.unit)),
+                        "</td><td class=\"num ",
+                        rises ? "up" : "down",
+                        "\">",
+                        change(before, a.cost_after),
+                        "</td><td>",
+                        rule ? xml_text(rule->source) : std::string{"\xe2\x80\x93"},
+                        "</td><td>",
+                        rule ? in_words(rule->kind) : "",
+                        "<br/><span class=\"",
+                        mark,
+                        "\">",
+                        proof,
+                        "</span></td></tr>\n"});
+        before = a.cost_after;
+    }
+    return out;
+}
+
+GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
+    std::string out = "<dl>\n";
+    auto const fact = [&](std::string_view name, std::string const& value) {
+        out += message({"<div><dt>", xml_text(name), "</dt><dd>", xml_text(value, 2000), "</dd></div>\n"});
+    };
+    fact("Model", f.model);
+    fact("Cost model", message({f.cost_model, ", in ", r.unit}));
+    for (auto const& [name, value] : f.settings) fact(name, value);
+    fact("Cost at the start of the search",
+         message({human(r.cost_start, r.unit), ", after clean-ups: ", r.cleaned.simplified, " simplified, ",
+                  r.cleaned.shared, " shared, ", r.cleaned.erased, " erased"}));
+    fact("Stopped because", std::string{in_words(r.search.why)});
+    fact("Graphs", message({r.search.expanded, " expanded, ", r.search.generated, " made, ", r.search.duplicates,
+                            " seen before, ", r.search.refused, " beyond the bound; ", r.inapplicable,
+                            " matches could not be applied"}));
+    fact("Seconds of search", fixed(r.search.seconds, 3));
+    auto const& v = r.verification;
+    fact("Verification", std::string{in_words(v)});
+    if (v.attempted) {
+        fact("Whole graph in the prime field", !v.whole_in_field ? "not compared"
+                                               : v.reduced_to.empty()
+                                                   ? "compared, at the model's own sizes"
+                                                   : message({"compared, at reduced sizes: ", v.reduced_to}));
+        fact("Whole graph on numbers", v.on_numbers ? message({"largest relative error ", brief(v.max_relative_error),
+                                                               " against double precision"})
+                                                    : "not compared");
+        fact("Rewrites one by one", message({v.rewrites_checked, " checked in the prime field, ", v.rewrites_skipped,
+                                             " too large or not computable"}));
+        for (auto const& note : v.notes) fact("Note", note);
+    }
+    return out + "</dl>\n";
+}
+
+GSUB_LAZY std::string pane(std::string_view title, any_graph const& g, picture_options const& o) {
+    auto const drawn = to_svg(g, o);
+    std::uint64_t marked = 0;
+    for (auto n : g.order()) marked += n != g.results_node() && !g.constant(n) && o.marked[n.index];
+    return message(
+        {"<figure><figcaption><strong>", title, "</strong> ", marked, marked == 1 ? " node " : " nodes ", o.mark,
+         "</figcaption><div class=\"pane\" tabindex=\"0\">",
+         drawn ? *drawn
+               : message({"<p class=\"soft\">No picture: ", xml_text(drawn.error().problems()[0].reason), ".</p>"}),
+         "</div></figure>\n"});
+}
+
+GSUB_LAZY std::string_view page_style() {
+    return R"(
+*{box-sizing:border-box}
+body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+.gsub{--back:#f4f6f9;--card:#fff;--rim:#dde3ea;--good:#137a4c;--bad:#c62f2f;--accent:#2f6fd6}
+@media (prefers-color-scheme:dark){.gsub{--back:#0b0e13;--card:#151a22;--rim:#2a3340;--good:#4fd397;--bad:#ff7676;--accent:#6aa5ff}
+.gsub.page{color-scheme:dark}}
+main{max-width:1320px;margin:0 auto;padding:28px 24px 60px}
+h1{font-size:27px;line-height:1.2;margin:0 0 4px;letter-spacing:-.01em;overflow-wrap:anywhere}h2{font-size:18px;margin:34px 0 12px}
+.soft{color:var(--soft)}.good{color:var(--good)}.bad,.up{color:var(--bad)}.down{color:var(--good)}
+.cards{display:grid;grid-template-columns:2fr 1fr 1fr 1.2fr;gap:14px;margin:22px 0}
+.card,figure,.box{background:var(--card);border:1px solid var(--rim);border-radius:12px}
+.card{padding:14px 18px}.card .label{color:var(--soft);font-size:12px;letter-spacing:.06em;text-transform:uppercase}
+.card .value{font-size:21px;font-weight:650;font-variant-numeric:tabular-nums}.card.main .value{font-size:29px;line-height:1.35}
+.card .detail{color:var(--soft);font-size:13px}.card.main .detail{color:var(--good);font-size:15px;font-weight:600}
+.card.good .value{color:var(--good)}.card.bad .value{color:var(--bad)}
+.two{display:grid;grid-template-columns:1fr 1fr;gap:14px}.two>*{min-width:0}
+.box{padding:14px 16px}.box h3{margin:0 0 6px;font-size:14px}
+.chart{width:100%;height:auto;background:none!important}.chart .g{stroke:var(--rim);stroke-width:1}
+.chart .c{fill:none;stroke:var(--accent);stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round}.chart .up{stroke:var(--hot)}
+.chart .area{fill:var(--accent);opacity:.12}.chart .d{fill:var(--accent);stroke:var(--card);stroke-width:1}
+.chart text{fill:var(--soft)}.chart .l{font-size:11px}
+.strips{display:grid;grid-template-columns:max-content 1fr max-content;gap:8px 12px;align-items:center}
+.strip{width:100%;height:30px;background:none!important}.strip .f{stroke:var(--card)!important;stroke-width:1!important;vector-effect:non-scaling-stroke}
+.strip .sum .f{fill:var(--sum-e)}.strip .red .f{fill:var(--red-e)}.strip .mov .f{fill:var(--mov-e)}.strip .elt .f{fill:var(--elt-e)}.strip .opq .f{fill:var(--opq-e)}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px}
+th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var(--rim);padding:6px 10px;white-space:nowrap}
+td{border-bottom:1px solid var(--rim);padding:6px 10px;vertical-align:top}tr:last-child td{border-bottom:0}
+td code{overflow-wrap:anywhere}.num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+code{font:12px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace}
+dl{margin:0;display:grid;grid-template-columns:1fr 1fr;gap:0 28px;font-size:14px}
+dl div{display:flex;gap:12px;padding:5px 0;border-bottom:1px solid var(--rim)}dt{color:var(--soft);flex:0 0 34%}dd{margin:0;overflow-wrap:anywhere}
+figure{margin:0;overflow:hidden}figcaption{padding:10px 16px;border-bottom:1px solid var(--rim);color:var(--soft)}figcaption strong{color:var(--ink)}
+.pane{overflow:auto;max-height:86vh;padding:10px;background:var(--paper)}.pane svg{display:block;margin:0 auto}
+.legend{display:flex;flex-wrap:wrap;gap:6px 18px;margin:0 0 12px;color:var(--soft);font-size:13px}
+.legend svg{width:18px;height:13px;vertical-align:-2px;margin-right:6px;background:none}
+footer{margin-top:34px;color:var(--soft);font-size:13px}
+@media (max-width:900px){.cards,.two,dl{grid-template-columns:1fr}}
+@media print{.pane{max-height:none;overflow:visible}body{background:#fff}}
+)";
+}
+
+GSUB_LAZY std::string legend() {
+    std::string out = "<p class=\"legend\">";
+    auto const entry = [&](std::string_view style, std::string_view text) {
+        out += message({"<span><svg class=\"gsub\" viewBox=\"0 0 18 13\"><g class=\"", style,
+                        "\"><rect class=\"f\" x=\"1.5\" y=\"1.5\" width=\"15\" height=\"10\" rx=\"3\"/></g></svg>",
+                        text, "</span> "});
+    };
+    entry("sum", "convolution, product");
+    entry("red", "pooling, reduction");
+    entry("elt", "elementwise");
+    entry("mov", "moves elements");
+    entry("opq", "unknown to gsub");
+    entry("new", "changed");
+    return out + "<span>A box tells its share of the cost; the longest bar is the dearest. Pointing at it tells "
+                 "more.</span></p>\n";
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& after, optimize_report const& r,
+                                   page_facts const& f) {
+    using namespace detail;
+    auto const price_before = prices_of(before, f.prices), price_after = prices_of(after, f.prices);
+    auto const shares = [](std::vector<double> prices, double whole) {
+        for (auto& p : prices) p = whole > 0 ? p / whole : 0;
+        return prices;
+    };
+    auto out = message(
+        {"<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\" class=\"gsub page\">\n<head>\n"
+         "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+         "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>",
+         xml_text(f.model, 200), " \xe2\x80\x93 gsub</title>\n<style>", picture_style(), page_style(),
+         "</style>\n</head>\n<body>\n<main>\n<h1>", xml_text(f.model, 200),
+         "</h1>\n<div class=\"soft\">Optimized by relaxed graph substitution under ", xml_text(f.cost_model),
+         "</div>\n", cards(r)});
+
+    if (!price_before.empty()) {
+        auto const whole = std::max(r.cost_before, r.cost_after);
+        out += message({"<h2>Where the cost lies</h2>\n<div class=\"box strips\"><span>before</span>",
+                        strip(before, price_before, whole, r.unit), "<span class=\"num\">",
+                        xml_text(human(r.cost_before, r.unit)), "</span><span>after</span>",
+                        strip(after, price_after, whole, r.unit), "<span class=\"num\">",
+                        xml_text(human(r.cost_after, r.unit)), "</span></div>\n"});
+    }
+
+    chart best{{}, static_cast<double>(r.search.expanded), true, r.unit, "graphs explored"};
+    for (auto const& h : r.search.history) best.points.push_back({static_cast<double>(h.steps), h.cost});
+    chart path{{{0, r.cost_start, "start"}},
+               static_cast<double>(r.applied.size()),
+               false,
+               r.unit,
+               "rewrites on the way to the result"};
+    for (std::size_t i = 0; i < r.applied.size(); ++i)
+        path.points.push_back({static_cast<double>(i + 1), r.applied[i].cost_after,
+                               message({i + 1, ": ", r.applied[i].rule, "\n", r.applied[i].site, "\n",
+                                        human(r.applied[i].cost_after, r.unit)})});
+    if (best.points.empty()) best.points.push_back({0, r.cost_start});
+    out += message({"<h2>The search</h2>\n<div class=\"two\"><div class=\"box\"><h3>Best cost over time</h3>",
+                    draw(best), "</div><div class=\"box\"><h3>Cost along the path of applied rewrites</h3>", draw(path),
+                    "</div></div>\n"});
+
+    auto const gone = nodes_without_counterpart(before, after), made = nodes_without_counterpart(after, before);
+    out += "<h2>The graphs</h2>\n" + legend() + "<div class=\"two\">\n";
+    out += pane("Before", before, {shares(price_before, r.cost_before), gone, "replaced", false, f.max_boxes});
+    out +=
+        pane("After", after, {shares(price_after, r.cost_after), made, "made by the optimization", false, f.max_boxes});
+    out += "</div>\n";
+
+    out += "<h2>Applied rewrites</h2>\n";
+    if (r.applied.empty())
+        out += "<p class=\"soft\">None: no path of rewrites led to a cheaper graph.</p>\n";
+    else
+        out += message(
+            {"<div class=\"box scroll\"><table><thead><tr><th>#</th><th>Rule</th><th>Site</th><th>Cost before</th>"
+             "<th>Cost after</th><th>Change</th><th>Law</th><th>Kind and proof</th></tr></thead><tbody>\n",
+             rewrite_rows(r, f.rules), "</tbody></table></div>\n"});
+
+    out += message({"<h2>Summary</h2>\n<div class=\"box\">", fact_list(r, f), "</div>\n<footer>Made by gsub ",
+                    GSUB_VERSION_MAJOR, ".", GSUB_VERSION_MINOR, ".", GSUB_VERSION_PATCH,
+                    ". This page needs no network and no script.</footer>\n</main>\n</body>\n</html>\n"});
+    return out;
+}
+
+} // namespace gsub::report
