@@ -104,14 +104,17 @@ TEST_CASE("every kernel is part of one that FuseOps makes, and FuseOps makes no 
         auto const groups = passes::fuse_groups(g);
         for (std::size_t i = 0; i < groups.size(); ++i)
             for (auto n : groups[i]) group_of[n] = i;
+        auto const made = static_cast<std::size_t>(std::count_if(groups.begin(), groups.end(), [&](auto const& group) {
+            return std::any_of(group.begin(), group.end(), [&](node_id n) { return cost::is_kernel(g, n); });
+        }));
         std::size_t kernels = 0;
         for (auto n : g.order()) {
             if (!cost::is_kernel(g, n)) continue;
             CHECK(group_of.at(n) == group_of.at(last_of_kernel(g, n)));
             kernels += last_of_kernel(g, n) == n;
         }
-        CHECK(kernels >= groups.size());
-        CHECK(static_cast<double>(groups.size()) >= 0.75 * static_cast<double>(kernels));
+        CHECK(kernels >= made);
+        CHECK(static_cast<double>(made) >= 0.75 * static_cast<double>(kernels));
     }
 }
 

@@ -117,8 +117,8 @@ TEST_CASE("several threads find the successors that one finds, in the same order
     CHECK(model.concurrent);
     fork_join_executor threads{3};
     for (auto const& g : graphs()) {
-        substitution_problem alone{g, model, index}, together{g, model, index, &threads};
-        walk(alone, 2, 3, [&](state const& s) {
+        substitution_problem alone{g, model, index}, together{g, model, index, &threads}, way{g, model, index};
+        walk(way, 2, 3, [&](state const& s) {
             auto const expected = successors(alone, s), found = successors(together, s);
             REQUIRE(found.size() == expected.size());
             for (std::size_t i = 0; i < found.size(); ++i) {
