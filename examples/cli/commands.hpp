@@ -11,6 +11,7 @@
 #include <gsub/runtime/executable.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,9 +44,11 @@ struct cost_choice {
 struct optimize_request : cost_choice {
     std::string model, output;
     double alpha = 1.05;
+    std::vector<double> schedule; ///< further values of alpha
     std::string admit = "best";
     bool plateau = false;
     std::uint64_t budget = 1000;
+    std::size_t queue = std::numeric_limits<std::size_t>::max();
     std::optional<double> seconds;
     std::string split = "auto"; ///< or `none`, or kernels in a part at most
     std::uint64_t seed = 1;

@@ -100,6 +100,12 @@ int main(int argc, char** argv) {
     optimize->add_option("-o,--output", o.output, "where the result is written; without: nowhere")
         ->type_name("OUT.onnx");
     optimize->add_option("--alpha", o.alpha, "how far the search may climb above the best cost, at least 1");
+    optimize->add_option("--schedule", o.schedule, "then these values of alpha, each when nothing is left below")
+        ->delimiter(',')
+        ->type_name("A,B,...");
+    optimize->add_option("--queue", o.queue, "graphs that wait at most; beyond, the cheaper half stays")
+        ->always_capture_default(false)
+        ->default_str("no limit");
     optimize->add_option("--admit", o.admit, "what alpha is held against: the best cost, or that of the parent")
         ->check(CLI::IsMember({"best", "parent"}));
     optimize->add_flag("--plateau", o.plateau, "moves of equal cost too");
@@ -127,9 +133,9 @@ int main(int argc, char** argv) {
                          "run these passes instead of a search: names, lists (see `gsub passes`), or `auto`: by the "
                          "class of the model")
             ->type_name("LIST");
-    for (auto const* of_search :
-         {"--alpha", "--admit", "--plateau", "--cost", "--roofline", "--split-cost", "--profile", "--backend",
-          "--budget", "--time", "--split", "--rules", "--taso", "--rules-file", "--report", "--trace"})
+    for (auto const* of_search : {"--alpha", "--schedule", "--queue", "--admit", "--plateau", "--cost", "--roofline",
+                                  "--split-cost", "--profile", "--backend", "--budget", "--time", "--split", "--rules",
+                                  "--taso", "--rules-file", "--report", "--trace"})
         passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)

@@ -57,6 +57,7 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
                                                 {"Rules", r.rules}},
                                    .rules = rules,
                                    .prices = &prices};
+    for (auto a : r.schedule) facts.settings.front().second += message({", then ", a});
     if (r.plateau) facts.settings.emplace_back("Moves of equal cost", "made");
     if (r.seconds) facts.settings.emplace_back("Budget of time", message({*r.seconds, " s"}));
     return gsub::report::to_html(before, after, after.report, facts);
@@ -79,10 +80,12 @@ answer optimize(optimize_request const& r, session const& s) {
     std::optional<gsub::report::trace_writer> trace;
     if (!r.trace.empty()) trace.emplace(r.trace);
     gsub::optimize_options const options{.alpha = r.alpha,
+                                         .schedule = r.schedule,
                                          .admit = r.admit == "parent" ? gsub::search::admission::parent
                                                                       : gsub::search::admission::best,
                                          .plateau = r.plateau,
                                          .budget = budget_of(r),
+                                         .queue = r.queue,
                                          .split = split_of(r),
                                          .rules = chosen,
                                          .verify = r.verify,

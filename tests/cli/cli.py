@@ -177,6 +177,17 @@ class Cli(unittest.TestCase):
         self.gsub("optimize", "t13.onnx", "--cost", "table:nonesuch.jsonl", exit=5)
         self.gsub("optimize", "t13.onnx", "--cost", "table:", exit=2)
 
+    def test_alpha_may_rise(self):
+        self.gsub("models", "t1", "-o", "t1.onnx")
+        cost = {}
+        for way in ((), ("--schedule", "1.02,1.05"), ("--schedule", "1.05", "--queue", 2)):
+            self.gsub("optimize", "t1.onnx", "--rules", "atomic", "--alpha", 1, *way, "--json", "r.json")
+            cost[len(way)] = json.loads((self.at / "r.json").read_text())["cost_after"]["value"]
+        self.assertLess(cost[2], cost[0])
+        self.assertLessEqual(cost[4], cost[0])
+        self.assertIn("schedule", self.gsub("optimize", "t1.onnx", "--schedule", "1.05", exit=2).stderr)
+        self.assertIn("queue", self.gsub("optimize", "t1.onnx", "--queue", 1, exit=2).stderr)
+
     def test_a_graph_is_searched_in_parts(self):
         self.gsub("models", "t19", "-o", "chain.onnx")
         for split, parts in (("none", 0), ("8", 8), ("auto", 2)):

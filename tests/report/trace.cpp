@@ -40,7 +40,8 @@ TEST_CASE("a trace has a line for each thing that the search counts, and ends wi
     CHECK(last["event"] == "stop");
     CHECK(last["reason"] == "exhausted");
     CHECK(last["cost"] == r.search.best_cost);
-    CHECK(trace.events() == counts["expand"] + counts["refuse"] + counts["admit"] + counts["improvement"] + 1);
+    CHECK(trace.events() ==
+          counts["begin"] + counts["expand"] + counts["refuse"] + counts["admit"] + counts["improvement"] + 1);
 }
 
 TEST_CASE("a search that is listened to is the same search") {

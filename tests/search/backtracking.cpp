@@ -458,4 +458,64 @@ TEST_CASE("states with one key are one state") {
     CHECK(found.stats.distinct == 15); // unordered pairs of 0..4
 }
 
+// Numbers from 1 to 400, each reached from its half, its double, and its neighbours; the cost has many local optima.
+struct hills {
+    static std::vector<int> moves(int n) {
+        std::vector<int> out;
+        for (auto m : {n / 2, n - 1, n + 1, 2 * n})
+            if (m >= 1 && m <= 400 && m != n) out.push_back(m);
+        return out;
+    }
+    static double value(int n) { return 100 + (n * 37) % 101 - n / 8.0; }
+};
+
+TEST_CASE("a schedule ends where its last alpha does, goes downhill first, and expands nothing twice") {
+    for (auto const plateau : {false, true})
+        for (auto const admit : {search::admission::best, search::admission::parent})
+            for (int start = 1; start <= 400; start += 7) {
+                CAPTURE(plateau, static_cast<int>(admit), start);
+                std::vector<int> expanded;
+                auto const moves = [&](int n) {
+                    expanded.push_back(n);
+                    return hills::moves(n);
+                };
+                auto const greedy =
+                    search::backtracking(start, hills::moves, hills::value,
+                                         {.alpha = 1, .admit = admit, .plateau = plateau, .budget = 10'000});
+                auto const last =
+                    search::backtracking(start, hills::moves, hills::value,
+                                         {.alpha = 1.3, .admit = admit, .plateau = plateau, .budget = 10'000});
+                auto const risen = search::backtracking(
+                    start, moves, hills::value,
+                    {.alpha = 1, .schedule = {1.1, 1.3}, .admit = admit, .plateau = plateau, .budget = 10'000});
+                CHECK(risen.stats.why == search::stop_reason::exhausted);
+                // The same states can be reached; a bound that has sunk earlier may keep some out.
+                CHECK(risen.stats.best_cost <= greedy.stats.best_cost);
+                CHECK(risen.stats.best_cost >= last.stats.best_cost - 1e-9);
+                if (admit == search::admission::parent) CHECK(risen.stats.best_cost == last.stats.best_cost);
+                auto const first = greedy.stats.expanded;
+                REQUIRE(expanded.size() >= first);
+                std::sort(expanded.begin(), expanded.end());
+                CHECK(std::adjacent_find(expanded.begin(), expanded.end()) == expanded.end());
+                CHECK(risen.stats.generated ==
+                      risen.stats.duplicates + risen.stats.refused +
+                          (risen.stats.distinct - 1 - (admit == search::admission::best ? risen.stats.refused : 0)));
+            }
+}
+
+TEST_CASE("a queue that is full keeps its cheaper half") {
+    auto const open = search::backtracking(300, hills::moves, hills::value, {.alpha = 2, .budget = 10'000});
+    CHECK(open.stats.dropped == 0);
+    std::uint64_t dropped = 0;
+    for (std::size_t const queue : {2, 3, 8, 1000}) {
+        auto const held =
+            search::backtracking(300, hills::moves, hills::value, {.alpha = 2, .budget = 10'000, .queue = queue});
+        CHECK(held.stats.best_cost >= open.stats.best_cost);
+        CHECK(held.stats.best_cost <= hills::value(300));
+        if (queue == 1000) CHECK(held.stats.best_cost == open.stats.best_cost);
+        dropped += held.stats.dropped;
+    }
+    CHECK(dropped > 0);
+}
+
 } // namespace backtracking_test

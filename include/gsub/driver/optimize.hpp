@@ -12,6 +12,7 @@
 #include <gsub/search/concepts.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -23,10 +24,12 @@ namespace gsub {
 
 /// How a graph is optimized.
 struct optimize_options {
-    double alpha = 1.05; ///< how far the search may climb above the best cost, at least 1
+    double alpha = 1.05;            ///< how far the search may climb above the best cost, at least 1
+    std::vector<double> schedule{}; ///< further values of alpha, rising; see `search::options`
     search::admission admit = search::admission::best;
     bool plateau = false; ///< moves of equal cost too
     search::budget budget{};
+    std::size_t queue = std::numeric_limits<std::size_t>::max(); ///< graphs that wait at most, at least 2
     std::size_t split = 48; ///< graphs of more kernels are searched in parts of so many at most; 0: never
     std::span<rule_program const>
         rules{}; ///< empty: all but internal ones, and timed ones where prices come from a clock

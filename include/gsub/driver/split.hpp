@@ -57,6 +57,7 @@ struct search_audience {
 /// How a search was divided. See `search_graph`.
 struct split_report {
     std::string_view why_whole;                    ///< why the graph was searched as a whole alone; empty: it was split
+    bool better_whole = false;                     ///< the whole, searched from the start, ended better than the parts
     std::size_t bound = 0;                         ///< kernels in a part at most
     std::size_t parts = 0, distinct_parts = 0;     ///< the latter were searched, the others are equal to one of them
     std::size_t windows = 0, distinct_windows = 0; ///< the same of what was searched across the cuts
@@ -103,8 +104,9 @@ struct graph_parts {
 /// result, cut elsewhere; then the whole, with what is left of the budget. Parts and windows get three quarters of what
 /// there is, divided by their numbers of kernels; what one leaves goes to those after it. Parts that are equal but for
 /// the elements of their constants are searched once; the others repeat the rewrites found, where each matches, else
-/// they are searched too. *Source* Jia et al., "Optimizing DNN computation with relaxed graph substitutions", SysML
-/// 2019, section 5.
+/// they are searched too. Where all this ends before the budget does, the rest goes to a search of the whole from the
+/// start, and the better result counts. *Source* Jia et al., "Optimizing DNN computation with relaxed graph
+/// substitutions", SysML 2019, section 5.
 [[nodiscard]] searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
                                     search::options const& options, std::size_t bound,
                                     search_audience const& told = {});

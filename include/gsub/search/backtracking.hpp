@@ -29,18 +29,31 @@ template <class Key>
 concept hashable = requires(Key const& k) {
     { std::hash<Key>{}(k) } -> std::convertible_to<std::size_t>;
 };
+
+/// Whether each value is above the one before.
+[[nodiscard]] inline bool rises(double from, std::vector<double> const& values) noexcept {
+    for (auto v : values)
+        if (v > from)
+            from = v;
+        else
+            return false;
+    return true;
+}
 } // namespace detail
 
 /// Expands waiting states from the cheapest on. A successor waits if it is new and its cost lies below alpha times the
 /// yardstick (at most, with plateau moves); it is dropped when it is taken out and by then lies above alpha times the
 /// best. The yardstick is that of the moment when the expansion of its parent began. Of equal costs the state that was
 /// found first goes first, which keeps symmetric choices in step (docs/decisions/0005-ties.md).
-/// *Requires* alpha >= 1. *Complexity* O(log w) a successor for w waiting states, beside the problem's own work.
-/// *Source* Jia et al., "Optimizing DNN computation with relaxed graph substitutions", SysML 2019, algorithm 1.
+/// With a schedule, what one alpha refuses waits for the next that admits it.
+/// *Requires* alpha >= 1, a schedule that rises from there, a queue of at least 2. *Complexity* O(log w) a successor
+/// for w waiting states, beside the problem's own work. *Source* Jia et al., "Optimizing DNN computation with relaxed
+/// graph substitutions", SysML 2019, algorithm 1.
 template <problem P, class Observer = silent_observer>
 [[nodiscard]] auto backtracking(P& p, typename P::state start, options const& o, Observer&& watch = {})
     -> outcome<typename P::state> {
-    GSUB_ASSERT(o.alpha >= 1, "backtracking needs alpha >= 1");
+    GSUB_ASSERT(o.alpha >= 1 && o.queue >= 2, "backtracking needs alpha >= 1 and a queue of at least 2");
+    GSUB_ASSERT(detail::rises(o.alpha, o.schedule), "a schedule of alpha rises");
     using state = typename P::state;
     using key_type = std::remove_cvref_t<decltype(p.key(start))>;
     using clock = std::chrono::steady_clock;
@@ -53,6 +66,11 @@ template <problem P, class Observer = silent_observer>
         std::uint32_t parent;
         std::string label;
         double cost;
+    };
+    struct later_entry {
+        entry what;    // `move`: how its parent was reached, where it has not been admitted yet
+        bool admitted; // before, under a yardstick that was larger
+        double yardstick;
     };
     constexpr std::uint32_t root = 0xffffffffu;
     auto const later = [](entry const& a, entry const& b) {
@@ -72,7 +90,12 @@ template <problem P, class Observer = silent_observer>
     std::vector<move> moves;
     // Only whether a key is there is asked, never their order.
     std::conditional_t<detail::hashable<key_type>, std::unordered_set<key_type>, std::set<key_type>> seen;
-    std::vector<entry> waiting; // a heap, the cheapest on top
+    std::vector<entry> waiting;        // a heap, the cheapest on top
+    std::vector<later_entry> later_on; // what a larger alpha of the schedule may admit
+    std::size_t level = 0;             // of the schedule: what comes next
+    auto alpha = o.alpha;
+    auto const highest = o.schedule.empty() ? o.alpha : o.schedule.back();
+    auto const below = [&](double cost, double bound) { return o.plateau ? cost <= bound : cost < bound; };
     std::uint64_t waiting_bytes = size_of(start);
     auto best_move = root;
     stats.start_cost = stats.best_cost = p.cost(start);
@@ -80,20 +103,66 @@ template <problem P, class Observer = silent_observer>
     seen.insert(p.key(start));
     waiting.push_back({stats.best_cost, root, std::move(start)});
 
+    auto const wait = [&](entry e) {
+        waiting.push_back(std::move(e));
+        std::push_heap(waiting.begin(), waiting.end(), later);
+    };
+    auto const admit = [&](double cost, std::uint32_t parent, state&& next) {
+        moves.push_back({parent, p.label(next), cost});
+        watch.on_admit(cost, moves.back().label);
+        wait({cost, static_cast<std::uint32_t>(moves.size() - 1), std::move(next)});
+    };
+    // Takes up the next values of alpha until one admits something.
+    auto const climb = [&] {
+        while (waiting.empty() && level < o.schedule.size()) {
+            alpha = o.schedule[level++];
+            auto open = std::exchange(later_on, {});
+            for (auto& l : open) {
+                auto const yardstick = o.admit == admission::best ? stats.best_cost : l.yardstick;
+                if (l.admitted ? l.what.cost <= alpha * yardstick : below(l.what.cost, alpha * yardstick)) {
+                    if (l.admitted)
+                        wait(std::move(l.what));
+                    else
+                        admit(l.what.cost, l.what.move, std::move(l.what.what));
+                } else if (l.what.cost <= highest * yardstick && level < o.schedule.size()) {
+                    later_on.push_back(std::move(l));
+                } else {
+                    waiting_bytes -= std::min(waiting_bytes, size_of(l.what.what));
+                    stats.refused += !l.admitted;
+                }
+            }
+        }
+        return !waiting.empty();
+    };
+    // The cheaper half of what may wait stays.
+    auto const shrink = [&] {
+        std::sort(waiting.begin(), waiting.end(), [&](entry const& a, entry const& b) { return later(b, a); });
+        for (auto i = o.queue / 2; i < waiting.size(); ++i)
+            waiting_bytes -= std::min(waiting_bytes, size_of(waiting[i].what)), ++stats.dropped;
+        waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(o.queue / 2), waiting.end());
+        std::make_heap(waiting.begin(), waiting.end(), later);
+    };
+
     stats.why = [&] {
-        while (!waiting.empty()) {
+        while (!waiting.empty() || climb()) {
             if (stats.best_cost <= o.target) return stop_reason::target;
             if (o.stop.stop_requested()) return stop_reason::cancelled;
             if (stats.expanded >= o.budget.steps) return stop_reason::steps;
             if (clock::now() - begin >= o.budget.time) return stop_reason::time;
             if (waiting_bytes > o.budget.bytes) return stop_reason::memory;
             std::pop_heap(waiting.begin(), waiting.end(), later);
-            auto const current = std::move(waiting.back());
+            auto current = std::move(waiting.back());
             waiting.pop_back();
+            if (o.admit == admission::best && current.cost > alpha * stats.best_cost) {
+                if (level < o.schedule.size() && current.cost <= highest * stats.best_cost)
+                    later_on.push_back({std::move(current), true, 0});
+                else
+                    waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
+                continue;
+            }
             waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
-            if (o.admit == admission::best && current.cost > o.alpha * stats.best_cost) continue;
             watch.on_expand(stats.expanded, current.cost);
-            auto const bound = o.alpha * (o.admit == admission::best ? stats.best_cost : current.cost);
+            auto const yardstick = o.admit == admission::best ? stats.best_cost : current.cost;
             // Successors count once all are there: an expansion that is cut short leaves no trace, so that the same
             // search stopped by the number of steps told is the same.
             std::vector<state> successors;
@@ -119,27 +188,30 @@ template <problem P, class Observer = silent_observer>
                 }
                 // A state refused now may be admitted later, from a parent that costs more; so only states that wait
                 // are remembered where the bound depends on the parent.
-                auto const admitted = o.plateau ? cost <= bound : cost < bound;
-                if (admitted || o.admit == admission::best) seen.insert(std::move(key));
+                auto const admitted = below(cost, alpha * yardstick);
+                auto const postponed = !admitted && level < o.schedule.size() && below(cost, highest * yardstick);
+                if (admitted || postponed || o.admit == admission::best) seen.insert(std::move(key));
                 if (!admitted) {
-                    ++stats.refused;
                     if constexpr (!std::is_same_v<std::remove_cvref_t<Observer>, silent_observer>)
                         watch.on_refuse(cost, p.label(next));
+                    if (postponed) {
+                        waiting_bytes += size_of(next);
+                        later_on.push_back({{cost, current.move, std::move(next)}, false, yardstick});
+                    } else {
+                        ++stats.refused;
+                    }
                     continue;
                 }
-                moves.push_back({current.move, p.label(next), cost});
-                watch.on_admit(cost, moves.back().label);
-                auto const reached = static_cast<std::uint32_t>(moves.size() - 1);
                 if (cost < stats.best_cost) {
                     stats.best_cost = cost;
-                    best_move = reached;
+                    best_move = static_cast<std::uint32_t>(moves.size());
                     out.best = next;
                     improved = true;
                 }
                 waiting_bytes += size_of(next);
-                waiting.push_back({cost, reached, std::move(next)});
-                std::push_heap(waiting.begin(), waiting.end(), later);
+                admit(cost, current.move, std::move(next));
             }
+            if (waiting.size() > o.queue) shrink();
             if (improved) {
                 stats.history.push_back({stats.expanded, stats.best_cost});
                 watch.on_improvement(stats.expanded, stats.best_cost);

@@ -54,9 +54,14 @@ enum class admission {
 /// How a relaxed search goes.
 struct options {
     double alpha = 1.05; ///< how much worse than the yardstick a state may be, at least 1
+    /// Further values of alpha, each above the one before: each is taken up when nothing is left that those before it
+    /// admit. So a search may go downhill first (alpha = 1) and climb later, without doing anything twice.
+    std::vector<double> schedule{};
     admission admit = admission::best;
     bool plateau = false; ///< admit states of a cost equal to the bound too
     search::budget budget{};
+    /// States that wait at most, at least 2; when there are more, all but the cheaper half of that number are dropped.
+    std::size_t queue = std::numeric_limits<std::size_t>::max();
     double target = -std::numeric_limits<double>::infinity(); ///< stop when a cost at or below it is found
     std::stop_token stop{};
 };
@@ -81,8 +86,9 @@ struct statistics {
     std::uint64_t expanded = 0;   ///< states whose successors were made
     std::uint64_t generated = 0;  ///< successors made
     std::uint64_t duplicates = 0; ///< of these, seen before
-    std::uint64_t refused = 0;    ///< of these, beyond the bound
-    std::uint64_t distinct = 0;   ///< different states seen
+    std::uint64_t refused = 0;    ///< of these, beyond the bound, that of the last alpha
+    std::uint64_t dropped = 0;  ///< states that no longer fitted in the queue; with any, the search was not exhaustive
+    std::uint64_t distinct = 0; ///< different states seen
     stop_reason why = stop_reason::exhausted;
     double seconds = 0;
     std::vector<step> path;           ///< moves from the start to the best state

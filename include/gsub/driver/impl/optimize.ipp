@@ -8,6 +8,7 @@
 #include <gsub/driver/split.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/rewrite/verifier.hpp>
+#include <gsub/search/backtracking.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -246,6 +247,9 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
     return capture([&]() -> std::pair<any_graph, optimize_report> {
         if (!(options.alpha >= 1))
             throw error{error_code::usage, message({"alpha is ", options.alpha, "; it must be at least 1"})};
+        if (!search::detail::rises(options.alpha, options.schedule))
+            throw error{error_code::usage, "the values of a schedule must rise, from alpha on"};
+        if (options.queue < 2) throw error{error_code::usage, "a queue must hold at least 2 graphs"};
         std::vector<rule_program> chosen(options.rules.begin(), options.rules.end());
         if (chosen.empty()) chosen = choose_rules(standard_rules(), "all", model.by_clock).value();
         optimize_report report;
@@ -260,9 +264,11 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         rule_index const rules{chosen};
         auto found = search_graph(std::move(start), model, rules,
                                   {.alpha = options.alpha,
+                                   .schedule = options.schedule,
                                    .admit = options.admit,
                                    .plateau = options.plateau,
                                    .budget = options.budget,
+                                   .queue = options.queue,
                                    .stop = options.stop},
                                   options.split, {options.watch, options.trace, options.threads});
         report.cost_start = found.stats.start_cost;

@@ -371,7 +371,7 @@ private:
         auto& sum = out_.stats;
         auto const& s = found.stats;
         sum.expanded += s.expanded, sum.generated += s.generated;
-        sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct;
+        sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct, sum.dropped += s.dropped;
         out_.inapplicable += found.inapplicable;
         return found;
     }
@@ -384,6 +384,42 @@ private:
     double cost_ = 0;
     std::vector<std::uint32_t> piece_; // by node id: number of the part that the node came from, from 1 on
 };
+
+// In parts; then, where that leaves some of the budget, once more from the start as a whole: parts may have ended where
+// no way leads on to what the whole would have found. The better of the two.
+GSUB_INLINE searched search_divided(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                    search::options options, std::size_t bound, search_audience const& told) {
+    auto in_parts = split_search{start, model, rules, options, bound, told}.run();
+    auto const& spent = in_parts.stats;
+    auto& left = options.budget;
+    if (spent.why != search::stop_reason::exhausted || spent.expanded >= left.steps) return in_parts;
+    if (left.steps != std::numeric_limits<std::uint64_t>::max()) left.steps -= spent.expanded;
+    if (left.time != std::chrono::nanoseconds::max()) {
+        left.time -= std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(spent.seconds));
+        if (left.time <= std::chrono::nanoseconds::zero()) return in_parts;
+    }
+    auto whole = search_part(start, model, rules, options, told);
+    auto const better = whole.stats.best_cost < in_parts.stats.best_cost;
+    auto& kept = better ? whole : in_parts;
+    auto const& other = better ? in_parts : whole;
+    if (better) {
+        // The best cost over time: first that of the parts, then what is below it.
+        auto history = in_parts.stats.history;
+        for (auto const& h : whole.stats.history)
+            if (h.cost < in_parts.stats.best_cost) history.push_back({in_parts.stats.expanded + h.steps, h.cost});
+        whole.stats.history = std::move(history);
+        whole.split = in_parts.split;
+        whole.split.better_whole = true;
+    }
+    auto& sum = kept.stats;
+    sum.expanded += other.stats.expanded, sum.generated += other.stats.generated;
+    sum.duplicates += other.stats.duplicates, sum.refused += other.stats.refused;
+    sum.distinct += other.stats.distinct, sum.dropped += other.stats.dropped;
+    sum.seconds += other.stats.seconds;
+    sum.why = whole.stats.why;
+    kept.inapplicable += other.inapplicable;
+    return std::move(kept);
+}
 
 } // namespace detail
 
@@ -488,7 +524,7 @@ GSUB_INLINE searched search_graph(any_graph start, cost::any_cost const& model, 
     else if (!model.of_node)
         whole = "the cost model is not additive";
     else
-        return detail::split_search{std::move(start), model, rules, options, bound, told}.run();
+        return detail::search_divided(std::move(start), model, rules, options, bound, told);
     auto out = search_part(start, model, rules, options, told);
     out.split.why_whole = whole;
     return out;

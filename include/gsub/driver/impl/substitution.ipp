@@ -48,7 +48,7 @@ GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::an
     price(*first);
     start_ = std::move(first);
     // Several pieces of work for each thread, so that none waits long for the others.
-    auto const pieces = threads_ ? 4 * threads_->concurrency() : 1;
+    auto const pieces = threads_ ? 8 * threads_->concurrency() : 1;
     for (std::size_t i = 0; i < pieces; ++i) workers_.push_back({any_graph{start_->graph.operators()}, {}, 0});
 }
 
@@ -165,7 +165,9 @@ GSUB_INLINE void substitution_problem::for_each_successor(state const& s, functi
     for (auto n : g.order())
         if (n != g.results_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) anchors.push_back(n);
     // A few anchors at a time, so that a search which is to stop does soon.
-    auto const pieces = workers_.size(), each = threads_ ? std::size_t{8} : std::size_t{1};
+    constexpr std::size_t most = 64;
+    auto const pieces = workers_.size();
+    auto const each = threads_ ? std::clamp<std::size_t>((anchors.size() + pieces - 1) / pieces, 1, most) : 1;
     for (std::size_t first = 0; first < anchors.size(); first += pieces * each) {
         auto const work = [&](std::size_t piece) {
             auto& w = workers_[piece];

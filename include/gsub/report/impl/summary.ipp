@@ -79,7 +79,8 @@ GSUB_INLINE std::string to_text(optimize_report const& r) {
                     fixed(r.search.seconds, 2), " s, stopped: ", search::to_string(r.search.why), "\n"});
     if (r.split.parts > 0)
         out += message({"split    ", r.split.parts, " parts (", r.split.distinct_parts, " distinct), ", r.split.windows,
-                        " windows (", r.split.distinct_windows, " distinct)\n"});
+                        " windows (", r.split.distinct_windows, " distinct)",
+                        r.split.better_whole ? ", but better as a whole\n" : "\n"});
     if (r.cleaned.total() > 0)
         out += message({"cleaned  ", r.cleaned.simplified, " simplified, ", r.cleaned.shared, " shared, ",
                         r.cleaned.erased, " erased\n"});
