@@ -35,6 +35,8 @@ struct answer {
 /// What graphs are priced by; see cost_choice.hpp.
 struct cost_choice {
     std::string cost = "roofline";
+    std::string goal;             ///< latency, memory, energy or flops, in place of a cost model; empty: none
+    std::vector<double> joules;   ///< a FLOP, a byte; empty: the library's
     std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the library's
     std::string split_cost = "free";
     std::string profile;               ///< file of measured times, empty: none

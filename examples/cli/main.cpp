@@ -48,10 +48,10 @@ void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
     to->add_option("--cost", how.cost,
                    "cost model; fused: a roofline over kernels in place of operators; table:FILE: prices from a file "
                    "of JSON lines")
-        ->type_name("{flops,bytes,roofline,fused,peak_memory,measured,table:FILE}")
+        ->type_name("{flops,bytes,roofline,fused,energy,peak_memory,measured,table:FILE}")
         ->check(CLI::Validator(
             [](std::string const& name) -> std::string {
-                for (auto const* known : {"flops", "bytes", "roofline", "fused", "peak_memory", "measured"})
+                for (auto const* known : {"flops", "bytes", "roofline", "fused", "energy", "peak_memory", "measured"})
                     if (name == known) return {};
                 return name.starts_with("table:") && name.size() > 6 ? "" : "there is no cost model " + name;
             },
@@ -60,6 +60,13 @@ void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
         ->delimiter(',')
         ->expected(3)
         ->type_name("LAUNCH_S,FLOP_PER_S,BYTE_PER_S");
+    to->add_option("--goal", how.goal, "in place of a cost model: latency (fused), memory (peak_memory), energy, flops")
+        ->check(CLI::IsMember({"latency", "memory", "energy", "flops"}))
+        ->excludes(to->get_option("--cost"));
+    to->add_option("--joules", how.joules, "energy of a FLOP and of a byte (2.3e-12,2.4e-10: not calibrated)")
+        ->delimiter(',')
+        ->expected(2)
+        ->type_name("J_PER_FLOP,J_PER_BYTE");
     to->add_option("--split-cost", how.split_cost, "whether the parts of a split are views or copies")
         ->check(CLI::IsMember({"free", "copy"}));
     to->add_option("--profile", how.profile, "measured times are read from and added to this file")->type_name("FILE");

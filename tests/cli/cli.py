@@ -177,6 +177,21 @@ class Cli(unittest.TestCase):
         self.gsub("optimize", "t13.onnx", "--cost", "table:nonesuch.jsonl", exit=5)
         self.gsub("optimize", "t13.onnx", "--cost", "table:", exit=2)
 
+    def test_a_goal_stands_for_a_cost_model(self):
+        self.gsub("models", "squeezenet1_1", "-o", "s.onnx")
+        units = {}
+        for goal, model in (("latency", "fused"), ("memory", "peak_memory"), ("energy", "energy"), ("flops", "flops")):
+            results = []
+            for option in (("--goal", goal), ("--cost", model)):
+                self.gsub("optimize", "s.onnx", *option, "--budget", 20, "--json", "r.json")
+                results.append({k: v for k, v in json.loads((self.at / "r.json").read_text()).items() if k != "seconds"})
+            self.assertEqual(*results)
+            units[goal] = results[0]["cost_after"]["unit"]
+            self.assertLessEqual(results[0]["cost_after"]["value"], results[0]["cost_before"]["value"])
+        self.assertEqual(units, {"latency": "s", "memory": "B", "energy": "J", "flops": "FLOP"})
+        self.gsub("optimize", "s.onnx", "--goal", "energy", "--cost", "flops", exit=2)
+        self.gsub("optimize", "s.onnx", "--goal", "energy", "--joules", "-1,1", exit=2)
+
     def test_alpha_may_rise(self):
         self.gsub("models", "t1", "-o", "t1.onnx")
         cost = {}

@@ -248,4 +248,14 @@ TEST_CASE("peak memory depends on the order of independent branches") {
     CHECK(peak(false) == 4 * (1 + 2000));
 }
 
+TEST_CASE("energy is arithmetic and traffic, each at its price") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto const g = random_graph::make(seed, 20);
+        auto const flops = cost::flop_cost{}(g).amount, bytes = cost::byte_cost{}(g).amount;
+        CHECK(close(cost::energy{2, 0}(g).amount, 2 * flops));
+        CHECK(close(cost::energy{0, 3}(g).amount, 3 * bytes));
+        CHECK(close(cost::energy{2, 3}(g).amount, 2 * flops + 3 * bytes));
+    }
+}
+
 } // namespace analytic_test

@@ -8,6 +8,7 @@
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rewrite.hpp>
 #include <gsub/rewrite/rules.hpp>
+#include <gsub/search/backtracking.hpp>
 #include <gsub/search/concepts.hpp>
 
 #include <cmath>
@@ -129,6 +130,38 @@ TEST_CASE("several threads find the successors that one finds, in the same order
         });
         CHECK(alone.inapplicable() == together.inapplicable());
     }
+}
+
+// The same search with moves in every order, and in one order where that does not matter.
+template <class Cost>
+void check_orders(Cost const& machine, std::vector<rule_program> const& chosen) {
+    rule_index const index{chosen};
+    auto const model = cost::erase(machine);
+    std::uint64_t all = 0, reordered = 0;
+    for (auto const& g : graphs())
+        for (auto const plateau : {false, true}) {
+            substitution_problem every{g, model, index}, one{g, model, index, nullptr, true};
+            search::options const options{.alpha = 1.2, .plateau = plateau, .budget = 150};
+            auto const expected = search::backtracking(every, every.start(), options);
+            auto const found = search::backtracking(one, one.start(), options);
+            CHECK(found.best.key == expected.best.key);
+            CHECK(found.stats.path == expected.stats.path);
+            CHECK(found.stats.history == expected.stats.history);
+            CHECK(found.stats.expanded == expected.stats.expanded);
+            CHECK(found.stats.distinct == expected.stats.distinct);
+            CHECK(found.stats.refused == expected.stats.refused);
+            CHECK(found.stats.generated + one.reordered() == expected.stats.generated);
+            CHECK(found.stats.why == expected.stats.why);
+            all += expected.stats.generated, reordered += one.reordered();
+        }
+    CHECK(static_cast<double>(reordered) > 0.02 * static_cast<double>(all));
+}
+
+TEST_CASE("moves that have nothing to do with each other are made in one order, and nothing is lost") {
+    check_orders(cost::roofline{}, rules());
+    check_orders(cost::roofline{}, rules("atomic"));
+    check_orders(cost::fused_roofline{}, rules());
+    check_orders(whole_roofline{}, rules());
 }
 
 TEST_CASE("a model that is not said to be safe for several threads is asked by one") {

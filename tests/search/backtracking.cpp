@@ -507,7 +507,7 @@ TEST_CASE("a queue that is full keeps its cheaper half") {
     auto const open = search::backtracking(300, hills::moves, hills::value, {.alpha = 2, .budget = 10'000});
     CHECK(open.stats.dropped == 0);
     std::uint64_t dropped = 0;
-    for (std::size_t const queue : {2, 3, 8, 1000}) {
+    for (auto const queue : {std::size_t{2}, std::size_t{3}, std::size_t{8}, std::size_t{1000}}) {
         auto const held =
             search::backtracking(300, hills::moves, hills::value, {.alpha = 2, .budget = 10'000, .queue = queue});
         CHECK(held.stats.best_cost >= open.stats.best_cost);

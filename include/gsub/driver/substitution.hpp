@@ -7,6 +7,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/rewrite/matcher.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,21 +27,43 @@ public:
         std::vector<double> node_cost; ///< by node id, in ticks; empty where the model is not additive
         double total = 0;              ///< in ticks
     };
+    /// A set of nodes as a few bits: what is in it is found in it, and now and then what is not.
+    struct node_bits {
+        std::array<std::uint64_t, 4> words{};
+        void add(node_id n) noexcept { words[n.index / 64 % 4] |= std::uint64_t{1} << n.index % 64; }
+        [[nodiscard]] bool meets(node_bits const& other) const noexcept;
+    };
+    /// A move that a graph has: which it is, where it leads, what it reads and what it changes.
+    struct known_move {
+        std::uint64_t id = 0;    ///< hash of rule and match
+        double cost = 0;         ///< of the graph that it leads to, in ticks
+        std::uint32_t place = 0; ///< among the moves of the graph; `elsewhere`: it was not made from here
+        node_bits reads, changes;
+    };
     struct state {
         std::shared_ptr<priced_graph const> parent; ///< the state's own graph where there is no move
         std::shared_ptr<match const> move;
         std::shared_ptr<state const> before; ///< the state in which the move was made, null for the start
         double cost = 0;                     ///< in ticks
         hash128 key;
+        std::uint64_t move_id = 0;                               ///< of `move`
+        std::shared_ptr<std::vector<known_move> const> siblings; ///< all moves of the parent, by id
     };
 
     /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, and a
     /// model that may be asked by several at once, successors of a state are made by all of them; they are the same, in
     /// the same order.
+    ///
+    /// `ordered`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
+    /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
+    /// the other order have been seen. That holds for searches which expand the cheapest state first, of equal ones
+    /// that found first, and which admit by the best cost; the search finds the same, and generates less.
     substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                         executor* threads = nullptr);
+                         executor* threads = nullptr, bool ordered = false);
 
-    [[nodiscard]] state start() const { return {start_, nullptr, nullptr, start_->total, start_->graph.hash()}; }
+    [[nodiscard]] state start() const {
+        return {start_, nullptr, nullptr, start_->total, start_->graph.hash(), 0, nullptr};
+    }
     [[nodiscard]] double cost(state const& s) const noexcept { return s.cost; }
     [[nodiscard]] hash128 key(state const& s) const noexcept { return s.key; }
     /// `rule(site)`
@@ -58,18 +81,33 @@ public:
     [[nodiscard]] double in_units(double ticks) const noexcept { return ticks / ticks_per_unit_; }
     /// Matches whose rewrite could not be applied.
     [[nodiscard]] std::uint64_t inapplicable() const noexcept { return inapplicable_; }
+    /// Moves left out because they have been made in another order.
+    [[nodiscard]] std::uint64_t reordered() const noexcept { return reordered_; }
 
 private:
+    static constexpr std::uint32_t elsewhere = 0xffffffffu;
+    /// A move and, unless it was made elsewhere, where it leads.
+    struct found_move {
+        known_move what;
+        state next;
+    };
     /// What one of several threads needs for itself.
     struct worker {
         any_graph scratch;
-        std::vector<state> found;
+        std::vector<found_move> found;
         std::uint64_t inapplicable = 0;
     };
+    /// The state that is expanded.
+    struct expansion {
+        state const& what;
+        std::shared_ptr<priced_graph const> graph;
+        known_move const* by; ///< the move that led to it, null where there is none or where order does not matter
+        double by_cost;       ///< of the graph in which that was made
+    };
     void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
-    void find_successors(std::shared_ptr<priced_graph const> const& from, node_id anchor, worker& w) const;
-    [[nodiscard]] std::optional<state> successor(std::shared_ptr<priced_graph const> const& from, match const& m,
-                                                 any_graph& scratch) const;
+    void find_successors(expansion const& here, node_id anchor, worker& w) const;
+    [[nodiscard]] bool successor(expansion const& here, match const& m, any_graph& scratch, found_move& out) const;
+    [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
     [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
     [[nodiscard]] double ticks(any_graph const& g) const;
     void price(priced_graph& p) const;
@@ -78,10 +116,11 @@ private:
     cost::any_cost const* model_;
     rule_index const* rules_;
     executor* threads_; // null: the caller's alone
+    bool ordered_;
     double ticks_per_unit_ = 1;
     std::shared_ptr<priced_graph const> start_;
     std::vector<worker> workers_;
-    std::uint64_t inapplicable_ = 0;
+    std::uint64_t inapplicable_ = 0, reordered_ = 0;
 };
 
 } // namespace gsub

@@ -107,6 +107,10 @@ public:
     [[nodiscard]] value_id value(pattern::name_hash name, std::uint32_t index = any_index) const noexcept;
     [[nodiscard]] small_vector<value_id, 6> values(pattern::name_hash name) const;
     void bind(pattern::name_hash name, value_id v, std::uint32_t index) { bindings_.push_back({name, v, index}); }
+    template <class F>
+    void for_each_binding(F&& f) const {
+        for (auto const& b : bindings_) f(b);
+    }
     void cover(node_id n) { covered_.push_back(n); }
     void add_root(value_id v) { roots_.push_back(v); }
     static constexpr std::uint32_t any_index = 0xffffffffu;

@@ -425,7 +425,7 @@ GSUB_INLINE searched search_divided(any_graph start, cost::any_cost const& model
 
 GSUB_INLINE searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
                                  search::options const& options, search_audience const& told) {
-    substitution_problem problem{start, model, rules, told.threads};
+    substitution_problem problem{start, model, rules, told.threads, options.admit == search::admission::best};
     auto const first = problem.start();
     auto found = search::backtracking(
         problem, first, options, detail::search_progress{told, problem, options.budget.steps, model.unit, first.cost});

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace gsub {
 
@@ -36,10 +37,11 @@ GSUB_INLINE bool apply_match(any_graph& g, match const& m) {
 } // namespace detail
 
 GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
-                                                       rule_index const& rules, executor* threads)
+                                                       rule_index const& rules, executor* threads, bool ordered)
     : model_(&model),
       rules_(&rules),
-      threads_(threads && threads->concurrency() > 1 && model.concurrent ? threads : nullptr) {
+      threads_(threads && threads->concurrency() > 1 && model.concurrent ? threads : nullptr),
+      ordered_(ordered) {
     auto const cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
     // A power of two, so that scaling is exact: about 2^40 ticks for the start.
     ticks_per_unit_ = cost > 0 ? std::ldexp(1.0, 40 - std::ilogb(cost)) : 1;
@@ -125,42 +127,125 @@ GSUB_INLINE std::shared_ptr<substitution_problem::priced_graph const> substituti
     return made;
 }
 
-GSUB_INLINE std::optional<substitution_problem::state>
-substitution_problem::successor(std::shared_ptr<priced_graph const> const& from, match const& m,
-                                any_graph& scratch) const {
-    scratch = from->graph;
-    if (!detail::apply_match(scratch, m)) return std::nullopt;
-    scratch.rehash();
-    state next{from, std::make_shared<match const>(m), nullptr, 0, scratch.hash()};
-    if (!model_->of_node) {
-        next.cost = ticks(scratch);
-        return next;
-    }
-    // What the rewrite took away, added, or gave other operands.
-    auto const known = from->node_cost.size();
-    auto const before = [&](node_id n) { return n.index < known ? from->node_cost[n.index] : 0; };
-    next.cost = from->total;
-    for (auto n : scratch.changes().erased) next.cost -= before(n);
-    for (auto n : repriced_nodes(scratch)) next.cost += ticks(scratch, n) - before(n);
-    return next;
+namespace detail {
+
+GSUB_INLINE std::uint64_t move_id(match const& m) {
+    hasher h{hash_name(m.rule().name)};
+    for (auto v : m.roots()) h.add(v.node.index).add(v.port);
+    m.for_each_binding([&](binding const& b) { h.add(b.name).add(b.value.node.index).add(b.value.port).add(b.index); });
+    return h.finish().low;
 }
 
-GSUB_INLINE void substitution_problem::find_successors(std::shared_ptr<priced_graph const> const& from, node_id anchor,
-                                                       worker& w) const {
-    auto const& g = from->graph;
+// All nodes that a match stands on.
+GSUB_INLINE substitution_problem::node_bits nodes_of(match const& m) {
+    substitution_problem::node_bits out;
+    for (auto v : m.roots()) out.add(v.node);
+    for (auto n : m.covered()) out.add(n);
+    m.for_each_binding([&](binding const& b) {
+        if (b.value.valid()) out.add(b.value.node);
+    });
+    return out;
+}
+
+// The nodes that a rewrite has changed in a graph which had so many ids before: those gone, with other operands, or
+// with other readers. Readers of constants do not matter to rules.
+GSUB_INLINE substitution_problem::node_bits nodes_changed(any_graph const& g, std::size_t known) {
+    substitution_problem::node_bits out;
+    auto const& changes = g.changes();
+    auto const add = [&](node_id n) {
+        if (n.index < known && !(g.live(n) && g.is<ops::constant>(n))) out.add(n);
+    };
+    for (auto n : changes.erased) add(n);
+    for (auto n : changes.rewired) add(n);
+    for (auto n : changes.released) add(n);
+    for (auto n : changes.added)
+        if (g.live(n))
+            for (std::size_t i = 0; i < g.operand_count(n); ++i)
+                if (auto const v = g.operand(n, i); v.valid()) add(v.node);
+    return out;
+}
+
+} // namespace detail
+
+GSUB_INLINE bool substitution_problem::node_bits::meets(node_bits const& other) const noexcept {
+    std::uint64_t both = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];
+    return both != 0;
+}
+
+GSUB_INLINE bool substitution_problem::successor(expansion const& here, match const& m, any_graph& scratch,
+                                                 found_move& out) const {
+    auto const& from = *here.graph;
+    scratch = from.graph;
+    if (!detail::apply_match(scratch, m)) return false;
+    scratch.rehash();
+    auto const known = from.node_cost.size();
+    auto& next = out.next;
+    next = {here.graph, std::make_shared<match const>(m), nullptr, from.total, scratch.hash(), out.what.id, nullptr};
+    if (!model_->of_node) {
+        next.cost = ticks(scratch);
+    } else {
+        // What the rewrite took away, added, or gave other operands.
+        auto const before = [&](node_id n) { return n.index < known ? from.node_cost[n.index] : 0; };
+        for (auto n : scratch.changes().erased) next.cost -= before(n);
+        for (auto n : repriced_nodes(scratch)) next.cost += ticks(scratch, n) - before(n);
+    }
+    out.what.cost = next.cost;
+    if (ordered_) {
+        out.what.reads = detail::nodes_of(m);
+        out.what.changes = detail::nodes_changed(scratch, from.graph.capacity());
+    }
+    return true;
+}
+
+// The move of the parent by which the same rewrites have been made in the other order, if there is one.
+GSUB_INLINE substitution_problem::known_move const* substitution_problem::made_before(expansion const& here,
+                                                                                      std::uint64_t id) const {
+    auto const* by = here.by;
+    if (!by || by->id == id) return nullptr;
+    auto const& all = *here.what.siblings;
+    auto const found = std::lower_bound(all.begin(), all.end(), id,
+                                        [](known_move const& m, std::uint64_t wanted) { return m.id < wanted; });
+    if (found == all.end() || found->id != id || (found + 1 != all.end() && found[1].id == id)) return nullptr;
+    auto const earlier =
+        found->cost < by->cost || (found->cost == by->cost && found->place != elsewhere && found->place < by->place);
+    auto const apart =
+        !found->reads.meets(by->changes) && !by->reads.meets(found->changes) && !found->changes.meets(by->changes);
+    return earlier && apart ? &*found : nullptr;
+}
+
+GSUB_INLINE void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w) const {
+    auto const& g = here.graph->graph;
     for (auto const* rule : rules_->anchored_at(g.op(anchor)))
         find_matches_at(g, *rule, anchor, [&](match const& m) {
-            if (auto next = successor(from, m, w.scratch))
-                w.found.push_back(std::move(*next));
-            else
+            found_move found{{.id = ordered_ ? detail::move_id(m) : 0, .reads = {}, .changes = {}}, {}};
+            if (auto const* other = made_before(here, found.what.id)) {
+                found.what = *other;
+                found.what.place = elsewhere;
+                // What one move changes the price by, it does beside the other.
+                found.what.cost += here.what.cost - here.by_cost;
+                w.found.push_back(std::move(found));
+            } else if (successor(here, m, w.scratch, found)) {
+                w.found.push_back(std::move(found));
+            } else {
                 ++w.inapplicable;
+            }
         });
 }
 
 GSUB_INLINE void substitution_problem::for_each_successor(state const& s, function_ref<bool(state&&)> emit) {
-    auto const here = open(s);
-    auto const& g = here->graph;
-    auto const before = std::make_shared<state const>(s);
+    expansion here{s, open(s), nullptr, 0};
+    if (ordered_ && s.siblings) {
+        auto const& all = *s.siblings;
+        auto const found = std::lower_bound(all.begin(), all.end(), s.move_id,
+                                            [](known_move const& m, std::uint64_t id) { return m.id < id; });
+        if (found != all.end() && found->id == s.move_id) here.by = &*found;
+        here.by_cost = s.parent->total;
+    }
+    auto const& g = here.graph->graph;
+    auto before = std::make_shared<state>(s);
+    before->siblings = nullptr; // of use to this expansion alone
+    auto const moves = std::make_shared<std::vector<known_move>>();
     std::vector<node_id> anchors;
     for (auto n : g.order())
         if (n != g.results_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) anchors.push_back(n);
@@ -168,6 +253,7 @@ GSUB_INLINE void substitution_problem::for_each_successor(state const& s, functi
     constexpr std::size_t most = 64;
     auto const pieces = workers_.size();
     auto const each = threads_ ? std::clamp<std::size_t>((anchors.size() + pieces - 1) / pieces, 1, most) : 1;
+    std::uint32_t place = 0;
     for (std::size_t first = 0; first < anchors.size(); first += pieces * each) {
         auto const work = [&](std::size_t piece) {
             auto& w = workers_[piece];
@@ -181,12 +267,23 @@ GSUB_INLINE void substitution_problem::for_each_successor(state const& s, functi
             work(0);
         for (auto& w : workers_) {
             inapplicable_ += w.inapplicable;
-            for (auto& next : w.found) {
-                next.before = before;
-                if (!emit(std::move(next))) return;
+            for (auto& found : w.found) {
+                auto& what = found.what;
+                if (what.place == elsewhere) {
+                    ++reordered_;
+                    // A kernel's price need not be the sum of what two moves make of it.
+                    if (model_->of_node && !model_->bearer) moves->push_back(what);
+                    continue;
+                }
+                what.place = place++;
+                if (ordered_) moves->push_back(what);
+                found.next.before = before;
+                if (ordered_) found.next.siblings = moves;
+                if (!emit(std::move(found.next))) return;
             }
         }
     }
+    std::sort(moves->begin(), moves->end(), [](known_move const& a, known_move const& b) { return a.id < b.id; });
 }
 
 } // namespace gsub
