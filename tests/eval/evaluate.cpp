@@ -332,6 +332,17 @@ TEST_CASE("sizes that contradict each other at run time are an error before anyt
           "usage: input (node \"q\"): dimension n is 3 here and 1 in an input before; equal names are equal sizes");
 }
 
+TEST_CASE("a bound that turns out to be several numbers at run time is refused") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {2}, "x"), bound = b.input(dtype::f32, {dim{}}, "bound");
+    b.outputs({b.add<gsub::ops::clip>({}, {x, bound})});
+    CHECK(evaluate_graph(g, std::vector{compute::normal({2}, 1), compute::normal({1}, 2)}));
+    for (std::int64_t numbers : {0, 2})
+        CHECK(message_of(evaluate_graph(g, std::vector{compute::normal({2}, 1), compute::normal({numbers}, 2)})) ==
+              message({"invalid input: Clip (node \"Clip_3\"): bound f32[", numbers, "]; it takes one number"}));
+}
+
 TEST_CASE("declared sizes that the operands do not have are refused, never used for a buffer") {
     auto const run = [](std::string_view nodes, std::vector<tensor> const& inputs) {
         auto const g = parse_graph<standard_ops>(message({"graph \"\" {\n", nodes, "\n}"}));

@@ -108,6 +108,7 @@ TEST_CASE("clip is min(max(x, low), high), also where the bounds are crossed or 
     CHECK(same(one<ops::clip>({}, {x, tensor::scalar(-2.0f), tensor::scalar(2.0f)}), f32({4}, {-2, -1, 1, 2})));
     CHECK(same(one<ops::clip>({}, {x, {}, tensor::scalar(0.0f)}), f32({4}, {-3, -1, 0, 0})));
     CHECK(same(one<ops::clip>({}, {x, tensor::scalar(0.0f)}), f32({4}, {0, 0, 1, 3})));
+    CHECK(same(one<ops::clip>({}, {x, f32({1}, {0.0f})}), f32({4}, {0, 0, 1, 3})));
     // Bounds of integers: infinite ones are none, real ones are truncated, NaN bounds nothing.
     auto const i = tensor::from<std::int32_t>({3}, {std::numeric_limits<std::int32_t>::min(), 0, 7});
     CHECK(same(one<ops::clip>({}, {i}), i));

@@ -71,6 +71,10 @@ TEST_CASE("a clip's bounds are scalars of the operand's element type") {
           "error: bound i64[] of operand f32[2]; element types must be equal");
     CHECK(infers<ops::clip>({}, {"f32[2]", "f32[]", "f64[]"}) ==
           "error: bound f64[] of operand f32[2]; element types must be equal");
+    // Files hold bounds of shape [1] too; further numbers would be ignored.
+    CHECK(infers<ops::clip>({}, {"f32[2]", "f32[1]", "f32[n]"}) == "f32[2]");
+    CHECK(infers<ops::clip>({}, {"f32[2]", "f32[2]"}) == "error: bound f32[2]; it takes one number");
+    CHECK(infers<ops::clip>({}, {"f32[2]", "_", "f32[n,0]"}) == "error: bound f32[n,0]; it takes one number");
 }
 
 TEST_CASE("operators that are defined on real numbers only refuse integers") {

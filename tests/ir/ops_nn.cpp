@@ -199,6 +199,8 @@ TEST_CASE("local response normalisation, softmax and dropout keep the type") {
         CHECK(infers<ops::dropout>({t}) == t);
     }
     CHECK(infers<ops::dropout>({"f32[2,n]"}, 2) == "f32[2,n] bool[2,n]");
+    CHECK(infers<ops::dropout>({"f32[2]", "f32[2]"}) == "error: ratio f32[2]; it takes one number");
+    CHECK(infers<ops::dropout>({"f32[2]", "f32[]", "bool[3]"}) == "error: training mode bool[3]; it takes one number");
     CHECK(infers<ops::dropout>({"f32[2]"}, 3) == "error: 3 results asked for, it has 1 or 2");
     CHECK(infers<ops::lrn>({.size = 0}, {"f32[2,3]"}) == "error: size 0; it must be at least 1");
     CHECK(infers<ops::lrn>({.size = 3}, {"f32[3]"}) == "error: operand f32[3]; it takes rank 2 and more");

@@ -23,7 +23,7 @@ struct evaluate<ops::clip> {
         auto const& a = k.template attributes<ops::clip>();
         constexpr auto infinity = std::numeric_limits<double>::infinity();
         auto const bound = [&](std::size_t operand, double attribute) -> T {
-            return k.has(operand) && !k.in(operand).empty() ? k.in(operand)[0] : detail::constant_in(k, attribute);
+            return k.has(operand) ? k.in(operand)[0] : detail::constant_in(k, attribute);
         };
         // A NaN is no bound, as no number is beyond it; an infinite bound of integers is the end of their range.
         auto const low = bound(1, a.min != a.min ? -infinity : a.min),

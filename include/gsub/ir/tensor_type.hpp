@@ -112,6 +112,8 @@ struct tensor_type {
 
 /// Whether a value of type `a` may stand where one of type `b` is expected: whatever both know agrees.
 [[nodiscard]] bool compatible(tensor_type const& a, tensor_type const& b) noexcept;
+/// Whether a value of this type may be a scalar, or a tensor of one element: no size is known to differ from 1.
+[[nodiscard]] bool may_be_one_number(tensor_type const& t) noexcept;
 /// What is known of a value of which both types are true. *Requires* `compatible(a, b)`.
 [[nodiscard]] tensor_type unify(tensor_type const& a, tensor_type const& b);
 

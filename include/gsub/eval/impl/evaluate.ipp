@@ -36,6 +36,19 @@ GSUB_INLINE dtype storage_type(dtype declared, precision p) {
     return p == precision::f64 ? dtype::f64 : dtype::field61;
 }
 
+// Whether every operand can be read at each place of the one result.
+GSUB_INLINE bool broadcasts_to_result(kernel_args const& args) {
+    auto const result = args.results[0].dims();
+    for (auto const* x : args.operands) {
+        if (!x) continue;
+        auto const dims = x->dims();
+        if (dims.size() > result.size()) return false;
+        for (std::size_t i = 0; i < dims.size(); ++i)
+            if (dims[i] != 1 && dims[i] != result[result.size() - dims.size() + i]) return false;
+    }
+    return true;
+}
+
 // An operator as a function of which only equality is known. Elementwise ones act on each element alone.
 GSUB_INLINE void run_uninterpreted(kernel_args& args) {
     auto const key = hasher{static_cast<std::uint64_t>(args.op->id)}.add(args.attributes.hash()).finish();
@@ -56,7 +69,7 @@ GSUB_INLINE void run_uninterpreted(kernel_args& args) {
     };
     // A vector over channels (the statistics of a normalisation) is no elementwise operand; hence the test of results.
     if (args.op->category == op_category::elementwise && args.op->layouts == layout_rule::keeps &&
-        args.results.size() == 1 && args.operands.size() <= 2) {
+        args.results.size() == 1 && args.operands.size() <= 2 && broadcasts_to_result(args)) {
         auto& out = args.results[0];
         if (out.elements() == 0) return;
         auto const second = args.operands.size() == 2 && args.operands[1];

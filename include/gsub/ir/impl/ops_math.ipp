@@ -32,11 +32,15 @@ void follow_arithmetic(infer_context& cx, Arithmetic arithmetic) {
 
 GSUB_INLINE void infer_shape<ops::clip>::infer(infer_context& cx) {
     auto const& x = cx.type(0);
-    for (std::size_t i = 1; i < 3; ++i)
-        if (cx.has(i) && cx.type(i).element != x.element && cx.type(i).element != dtype::undefined &&
-            x.element != dtype::undefined)
-            return cx.fail(message(
-                {"bound ", to_string(cx.type(i)), " of operand ", to_string(x), "; element types must be equal"}));
+    for (std::size_t i = 1; i < 3; ++i) {
+        if (!cx.has(i)) continue;
+        auto const& bound = cx.type(i);
+        if (bound.element != x.element && bound.element != dtype::undefined && x.element != dtype::undefined)
+            return cx.fail(
+                message({"bound ", to_string(bound), " of operand ", to_string(x), "; element types must be equal"}));
+        if (!may_be_one_number(bound))
+            return cx.fail(message({"bound ", to_string(bound), "; it takes one number"}));
+    }
     cx.result(0, x);
 }
 

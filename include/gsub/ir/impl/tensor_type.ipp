@@ -103,6 +103,12 @@ GSUB_INLINE std::string to_string(tensor_type const& t) {
     return text;
 }
 
+GSUB_INLINE bool may_be_one_number(tensor_type const& t) noexcept {
+    for (auto d : t.dims)
+        if (provably_different(d, dim{1})) return false;
+    return true;
+}
+
 GSUB_INLINE bool compatible(tensor_type const& a, tensor_type const& b) noexcept {
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined) return false;
     if (!(a.arrangement == b.arrangement)) return false;
