@@ -1,18 +1,24 @@
 // Search over the networks on which the literature measures graph substitution: what each alpha finds, with and without
 // parts and macro rules, in what time; how many graphs a second, under operators' prices and kernels', on one thread
-// and on all.
+// and on all. `latency`: what the graphs found take with generated kernels, beside those found without relaxation.
 #include "measurement.hpp"
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
+#include <gsub/driver/build.hpp>
 #include <gsub/driver/optimize.hpp>
 #include <gsub/models/catalogue.hpp>
+#include <gsub/models/test_graphs.hpp>
 #include <gsub/rewrite/rules.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +27,9 @@ namespace {
 using namespace gsub;
 using report::fixed;
 
-constexpr std::string_view networks[] = {"nasrnn",    "squeezenet1_1", "resnext50_32x4d", "inception_v3",
-                                         "bert_base", "resnet50",      "vgg19",           "nasnet_a"};
+constexpr std::string_view chain = "t1_16_times"; // test graph T1, again and again
+constexpr std::string_view networks[] = {"nasrnn",   "squeezenet1_1", "resnext50_32x4d", "inception_v3", "bert_base",
+                                         "resnet50", "vgg19",         "nasnet_a",        chain};
 // What every runtime does by itself: laws 1 to 3.
 constexpr std::string_view of_any_runtime = "fuse_conv_bn,fuse_bn_conv,fuse_matmul_bn,fuse_gemm_bn,fuse_conv_scale,"
                                             "fuse_conv_shift,fuse_conv_relu,fuse_conv_sigmoid,fuse_conv_tanh,"
@@ -31,6 +38,13 @@ constexpr double alphas[] = {1, 1.05, 1.1, 1.2};
 
 std::vector<rule_program> rules(std::string_view list) {
     return choose_rules(standard_rules(), list).value();
+}
+
+bool known(std::string_view name) {
+    return name == chain || models::find_model(name);
+}
+graph built(std::string_view name) {
+    return name == chain ? models::residual_chain(1, 64, 7, 16) : models::find_model(name)->build(1);
 }
 
 optimize_report searched(graph const& g, cost::any_cost const& model, optimize_options o) {
@@ -112,26 +126,88 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
                 bench::budget_kind::at_least);
 }
 
+// A graph that was found, built to be run.
+struct candidate {
+    std::optional<runtime::executable> built;
+    std::optional<runtime::run_context> context;
+    std::vector<tensor> outputs;
+    bench::sample seconds; // of one run, the median of a round
+    hash128 hash;
+
+    candidate(any_graph const& g, cost::any_cost const& model, double alpha, runtime::thread_pool& pool) {
+        auto const best = optimize(g, model, table_of<eval_row, standard_ops>(), {.alpha = alpha, .threads = &pool});
+        build_options o;
+        o.threads = &pool;
+        hash = best.value().first.hash();
+        built = gsub::build(best.value().first, table_of<eval_row, standard_ops>(), host(), o).value();
+        context = built->make_context();
+        for (auto const& t : built->outputs()) outputs.push_back(tensor::zeros(t));
+    }
+    void run(std::span<tensor const> inputs, executor& threads) {
+        built->run(*context, inputs, outputs, threads).value();
+    }
+};
+
+// Runs of both in turns, `seconds` each a round. Gives the latency at alpha 1 over that at alpha 1.05.
+double latency_of(bench::reporter& out, std::string_view name, graph const& g, runtime::thread_pool& pool, int rounds,
+                  double seconds) {
+    cost::roofline const machine;
+    auto const model = cost::erase(machine);
+    candidate strict{g, model, 1, pool}, relaxed{g, model, 1.05, pool};
+    auto const inputs = random_inputs(g, 1);
+    bench::sample ratio;
+    for (int round = 0; round < rounds; ++round) {
+        for (auto* c : {&strict, &relaxed}) {
+            auto const first = bench::seconds_of([&] { c->run(inputs, pool); });
+            bench::sample times;
+            for (int i = 0, runs = std::clamp(static_cast<int>(seconds / first), 3, 2000); i < runs; ++i)
+                times.values.push_back(bench::seconds_of([&] { c->run(inputs, pool); }));
+            c->seconds.values.push_back(times.median());
+        }
+        ratio.values.push_back(strict.seconds.values.back() / relaxed.seconds.values.back());
+    }
+    auto const on = std::string{name};
+    out.add("latency, alpha 1", on, strict.seconds, "s");
+    out.add("latency, alpha 1.05", on, relaxed.seconds, "s");
+    out.add(strict.hash == relaxed.hash ? "ratio, the same graph" : "ratio", on, ratio, "x", 0.98,
+            bench::budget_kind::at_least);
+    return ratio.median();
+}
+
+int latencies(std::vector<std::string_view> const& wanted, int rounds, double seconds) {
+    bench::reporter out{"search latency"};
+    runtime::thread_pool pool;
+    double logs = 0;
+    for (auto const name : wanted) logs += std::log(latency_of(out, name, built(name), pool, rounds, seconds));
+    out.add("geometric mean", "all", {{std::exp(logs / static_cast<double>(wanted.size()))}}, "x", 1.0,
+            bench::budget_kind::at_least);
+    return out.finish();
+}
+
 } // namespace
 
-// bench_search [STEPS [LONG_SECONDS [NETWORK...]]]
+// bench_search [STEPS [LONG_SECONDS [NETWORK...]]], bench_search latency [ROUNDS [SECONDS [NETWORK...]]]
 int main(int argc, char** argv) {
-    auto const steps = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000;
-    auto const long_seconds = argc > 2 ? std::strtod(argv[2], nullptr) : 0;
-    std::vector<std::string_view> wanted(argv + std::min(argc, 3), argv + argc);
+    auto const timed = argc > 1 && argv[1] == std::string_view{"latency"};
+    std::vector<char*> const given(argv + 1 + timed, argv + argc);
+    auto const first = given.size() > 0 ? std::strtoull(given[0], nullptr, 10) : timed ? 5 : 1000;
+    auto const second = given.size() > 1 ? std::strtod(given[1], nullptr) : timed ? 1 : 0;
+    std::vector<std::string_view> wanted(given.begin() + std::min<std::ptrdiff_t>(std::ssize(given), 2), given.end());
     if (wanted.empty()) wanted.assign(std::begin(networks), std::end(networks));
+    for (auto const name : wanted)
+        if (!known(name)) {
+            std::fprintf(stderr, "there is no network %s\n", std::string{name}.c_str());
+            return 2;
+        }
+    if (timed) return latencies(wanted, static_cast<int>(first), second);
+
     bench::reporter out{"search"};
     report::table costs{
         {"network", "rules", "parts", "laws 1-3, us", "alpha 1", "alpha 1.05", "alpha 1.1", "alpha 1.2"}};
     runtime::thread_pool threads;
     for (auto const name : wanted) {
-        auto const* found = models::find_model(name);
-        if (!found) {
-            std::fprintf(stderr, "there is no network %s\n", std::string{name}.c_str());
-            return 2;
-        }
-        auto const g = found->build(1);
-        costs_of(costs, name, g, steps, long_seconds);
+        auto const g = built(name);
+        costs_of(costs, name, g, first, second);
         rates_of(out, name, g, &threads, 5);
     }
     std::fprintf(stderr, "%s", costs.text().c_str());

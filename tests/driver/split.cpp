@@ -12,8 +12,10 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
 
 namespace split_graphs {
 
@@ -36,6 +38,24 @@ auto run(graph const& g, std::size_t bound, std::uint64_t steps = 1000, std::str
     auto const chosen = chosen_rules(list);
     return optimize(g, cost::roofline{}, {.budget = {steps}, .split = bound, .rules = chosen}).value();
 }
+
+// Cannot price what the rewrites make.
+struct failing {
+    using unit = seconds;
+    static constexpr bool concurrent = true;
+    seconds operator()(any_graph const& g, node_id n) const {
+        if (g.is<ops::split>(n)) throw std::runtime_error{"no price for it"}; // which the model has none of
+        return cost::roofline{}(g, n);
+    }
+    seconds operator()(any_graph const& g) const { return cost::roofline{}(g); }
+};
+// Counts what it hears, and sees from where.
+struct listening : observer {
+    std::thread::id caller = std::this_thread::get_id();
+    bool here = true;
+    int heard = 0;
+    void on_progress(progress const&) override { here = here && std::this_thread::get_id() == caller, ++heard; }
+};
 
 // Convex parts in order, each node once, none of the kinds that stay, no part larger than the bound.
 void are_parts(any_graph const& g, graph_parts const& s, std::size_t bound) {
@@ -268,6 +288,30 @@ TEST_CASE("the same search in parts gives the same graph and the same report") {
     CHECK(a.report.search.expanded == b.report.search.expanded);
     CHECK(a.report.search.path == b.report.search.path);
     CHECK(a.report.search.history == b.report.search.history);
+    // Whoever lends threads gets parts searched side by side, and the same of it.
+    for (std::size_t threads : {2u, 3u, 16u}) {
+        fork_join_executor several{threads};
+        auto const chosen = chosen_rules("all");
+        optimize_options const options{.budget = {150}, .split = 20, .rules = chosen, .threads = &several};
+        auto const c = optimize(g, cost::roofline{}, options).value();
+        CHECK(c.hash() == a.hash());
+        CHECK(c.report.search.expanded == a.report.search.expanded);
+        CHECK(c.report.search.path == a.report.search.path);
+        CHECK(c.report.search.history == a.report.search.history);
+    }
+}
+
+TEST_CASE("parts searched side by side fail as they do one after the other, and are heard on the caller's thread") {
+    using namespace split_graphs;
+    auto const g = models::inception_v3({.image = 75});
+    fork_join_executor three{3};
+    listening watch;
+    auto const chosen = chosen_rules("all");
+    optimize_options options{.budget = {300}, .split = 20, .rules = chosen, .threads = &three, .watch = &watch};
+    CHECK(optimize(g, cost::roofline{}, options));
+    CHECK(watch.heard > 0);
+    CHECK(watch.here);
+    CHECK_THROWS_WITH(optimize(g, failing{}, options), Catch::Contains("no price for it"));
 }
 
 TEST_CASE("no budget is exceeded, however it is divided") {

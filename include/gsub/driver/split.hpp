@@ -101,12 +101,13 @@ struct graph_parts {
 
 /// Searches a graph in normal form and canonical order. Where it has more kernels than `bound`, and the model
 /// is additive: its parts first, each like a graph of its own; then windows across the cuts, which are parts of the
-/// result, cut elsewhere; then the whole, with what is left of the budget. Parts and windows get three quarters of what
-/// there is, divided by their numbers of kernels; what one leaves goes to those after it. Parts that are equal but for
-/// the elements of their constants are searched once; the others repeat the rewrites found, where each matches, else
-/// they are searched too. Where all this ends before the budget does, the rest goes to a search of the whole from the
-/// start, and the better result counts. *Source* Jia et al., "Optimizing DNN computation with relaxed graph
-/// substitutions", SysML 2019, section 5.
+/// result, cut elsewhere; then the whole, with what is left of the budget. Parts, and windows after them, get three
+/// quarters of what there is, divided by their numbers of kernels; of time, what one leaves goes to those after it.
+/// With threads, parts are searched side by side where there are enough of them, no one listens, and memory is not
+/// limited; the result is the same. Parts that are equal but for the elements of their constants are searched once; the
+/// others repeat the rewrites found, where each matches, else they are searched too. Where all this ends before the
+/// budget does, the rest goes to a search of the whole from the start, and the better result counts. *Source* Jia et
+/// al., "Optimizing DNN computation with relaxed graph substitutions", SysML 2019, section 5.
 [[nodiscard]] searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
                                     search::options const& options, std::size_t bound,
                                     search_audience const& told = {});

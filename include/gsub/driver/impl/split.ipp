@@ -10,10 +10,13 @@
 #include <gsub/search/split.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <map>
 #include <optional>
+#include <thread>
 
 namespace gsub {
 
@@ -299,54 +302,103 @@ public:
     }
 
 private:
+    /// What is searched in place of all parts that are equal to it.
+    struct form {
+        any_graph start;
+        std::size_t kernels = 0;
+        searched found;
+        std::uint64_t until = 0; ///< states expanded when it had been searched, in the order of forms
+    };
+
     /// Searches parts of one form once, and makes of each part what was found. Gives the number of searches.
     std::size_t search_all(std::vector<std::vector<node_id>> const& parts, budget_meter& meter) {
-        struct form {
-            any_graph start;
-            searched found;
-        };
         auto& g = out_.best;
-        // How much there is to search, as far as that can be seen before anything is replaced.
-        std::size_t kernels = 0;
-        std::vector<any_graph> distinct;
-        for (auto const& nodes : parts) {
-            auto part = cut_out(g, nodes);
-            if (std::any_of(distinct.begin(), distinct.end(),
-                            [&](any_graph const& d) { return same_form(d, part.graph); }))
-                continue;
-            kernels += kernels_among(g, nodes);
-            distinct.push_back(std::move(part.graph));
-        }
         piece_.assign(g.capacity(), 0);
-        for (std::size_t i = 0; i < parts.size(); ++i)
-            for (auto n : parts[i]) piece_[n.index] = static_cast<std::uint32_t>(i + 1);
-
-        budget_meter phase{meter.share(0.75)};
         std::vector<form> forms;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            for (auto n : parts[i]) piece_[n.index] = static_cast<std::uint32_t>(i + 1);
+            auto part = cut_out(g, parts[i]);
+            if (form_of(part.graph, forms)) continue;
+            auto const found = searched{part.graph, {}, {}, 0, {}};
+            forms.push_back({std::move(part.graph), kernels_among(g, parts[i]), found, 0});
+        }
+        search_forms(forms, meter.share(0.75));
+        for (auto const& f : forms) meter.spend(f.found.stats.expanded);
+
+        auto until = forms.empty() ? 0 : forms.front().until;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             auto nodes = parts[i];
             std::erase_if(nodes, [&](node_id n) { return !g.live(n); }); // equal to one of another part
             auto const part = cut_out(g, nodes);
-            auto const known =
-                std::find_if(forms.begin(), forms.end(), [&](form const& f) { return same_form(f.start, part.graph); });
-            // A rule may ask for more of a constant than its type; then the part is searched too.
-            auto made = known == forms.end() ? std::nullopt : repeat(known->found, part.graph, model_, rules_);
+            // A rule may ask for more of a constant than its type; and what went before may have changed the part.
+            // Then it is searched too.
+            auto const* known = form_of(part.graph, forms);
+            auto made = known ? repeat(known->found, part.graph, model_, rules_) : std::nullopt;
+            if (known) until = std::max(until, known->until);
             if (!made) {
-                auto const own = std::min(kernels, kernels_among(g, nodes));
-                made =
-                    search_in(part.graph,
-                              phase.share(own < kernels ? static_cast<double>(own) / static_cast<double>(kernels) : 1));
-                kernels -= own;
-                phase.spend(made->stats.expanded), meter.spend(made->stats.expanded);
-                forms.push_back({part.graph, *made});
+                auto const own = kernels_among(g, nodes), all = std::max<std::size_t>(kernels_among(g, g.order()), 1);
+                made = search_in(part.graph, meter.share(static_cast<double>(own) / static_cast<double>(all)));
+                meter.spend(made->stats.expanded);
+                until = out_.stats.expanded;
+                forms.push_back({part.graph, own, *made, until});
             }
-            replace(nodes, part, *made);
+            replace(nodes, part, *made, until);
             piece_.resize(g.capacity(), static_cast<std::uint32_t>(i + 1));
         }
         return forms.size();
     }
 
-    void replace(std::vector<node_id> const& nodes, cut_part const& part, searched& made) {
+    static form const* form_of(any_graph const& g, std::vector<form> const& forms) {
+        auto const found =
+            std::find_if(forms.begin(), forms.end(), [&](form const& f) { return same_form(f.start, g); });
+        return found != forms.end() ? &*found : nullptr;
+    }
+
+    // Each with its share of the steps, whatever the others leave, so that they may be searched side by side.
+    void search_forms(std::vector<form>& forms, search::budget const& whole) {
+        std::size_t kernels = 0;
+        for (auto const& f : forms) kernels += f.kernels;
+        // What listens hears of one search after the other; and a limit of memory is that of one.
+        auto* const threads = told_.threads;
+        auto const apart = threads && model_.concurrent && !told_.trace && forms.size() >= threads->concurrency() &&
+                           whole.bytes == std::numeric_limits<std::uint64_t>::max();
+        auto const at_once = apart ? std::min(threads->concurrency(), forms.size()) : 1;
+        std::vector<std::size_t> order; // the largest first, so that none is waited for long
+        for (std::size_t i = 0; i < forms.size(); ++i) order.push_back(i);
+        if (apart)
+            std::stable_sort(order.begin(), order.end(),
+                             [&](std::size_t a, std::size_t b) { return forms[a].kernels > forms[b].kernels; });
+        std::vector<std::exception_ptr> failures(forms.size());
+        budget_meter const meter{whole};
+        auto const caller = std::this_thread::get_id();
+        std::atomic<std::size_t> kernels_left{kernels};
+        auto const search = [&](std::size_t k) {
+            auto& f = forms[order[k]];
+            auto const part = [&](std::size_t own, std::size_t all) {
+                return own < all ? static_cast<double>(own) / static_cast<double>(all) : 1;
+            };
+            auto options = options_;
+            options.budget = meter.share(part(f.kernels, kernels));
+            options.budget.time = meter.share(part(f.kernels * at_once, kernels_left.fetch_sub(f.kernels))).time;
+            auto told = told_;
+            if (apart) told.threads = nullptr;
+            if (std::this_thread::get_id() != caller) told.watch = nullptr;
+            try {
+                f.found = search_part(f.start, model_, rules_, options, told);
+            } catch (...) { failures[order[k]] = std::current_exception(); }
+        };
+        if (apart)
+            threads->parallel_for(forms.size(), search);
+        else
+            for (std::size_t k = 0; k < forms.size(); ++k) search(k);
+        for (std::size_t i = 0; i < forms.size(); ++i) {
+            if (failures[i]) std::rethrow_exception(failures[i]);
+            count(forms[i].found);
+            forms[i].until = out_.stats.expanded;
+        }
+    }
+
+    void replace(std::vector<node_id> const& nodes, cut_part const& part, searched& made, std::uint64_t until) {
         if (made.rewrites.empty()) return;
         auto& g = out_.best;
         auto whole = g;
@@ -360,7 +412,7 @@ private:
         for (auto& s : made.stats.path)
             stats.path.push_back({std::move(s.label), cost_ + (s.cost - made.stats.start_cost)});
         stats.path.back().cost = cost_ = after;
-        stats.history.push_back({stats.expanded, cost_});
+        stats.history.push_back({until, cost_});
         for (auto& r : made.rewrites) out_.rewrites.push_back(std::move(r));
     }
 
@@ -368,12 +420,16 @@ private:
         auto options = options_;
         options.budget = budget;
         auto found = search_part(start, model_, rules_, options, told_);
+        count(found);
+        return found;
+    }
+
+    void count(searched const& found) {
         auto& sum = out_.stats;
         auto const& s = found.stats;
         sum.expanded += s.expanded, sum.generated += s.generated;
         sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct, sum.dropped += s.dropped;
         out_.inapplicable += found.inapplicable;
-        return found;
     }
 
     searched out_; // `best` is the graph as it is by now

@@ -1,0 +1,41 @@
+// Searches alone of what src/driver.cpp has, with parts searched side by side and successors made by several threads.
+#include "catch.hpp"
+#include <gsub/cost/analytic.hpp>
+#include <gsub/cost/fused.hpp>
+#include <gsub/driver/impl/split.ipp>
+#include <gsub/driver/impl/substitution.ipp>
+#include <gsub/driver/split.hpp>
+#include <gsub/models/inception.hpp>
+#include <gsub/rewrite/normal_form.hpp>
+#include <gsub/rewrite/rules.hpp>
+
+namespace threads_search {
+
+using namespace gsub;
+
+template <class Cost>
+void check(Cost const& machine) {
+    any_graph g = models::inception_v3({.image = 75});
+    normalize(g);
+    g.order_canonically();
+    g.compact();
+    auto const model = cost::erase(machine);
+    auto const chosen = choose_rules(standard_rules(), "all").value();
+    rule_index const rules{chosen};
+    search::options const options{.budget = {60}};
+    fork_join_executor four{4};
+    for (std::size_t const bound : {0u, 20u}) {
+        auto const alone = search_graph(g, model, rules, options, bound);
+        auto const together = search_graph(g, model, rules, options, bound, {.threads = &four});
+        CHECK(together.best.hash() == alone.best.hash());
+        CHECK(together.stats.path == alone.stats.path);
+        CHECK(together.stats.history == alone.stats.history);
+    }
+}
+
+} // namespace threads_search
+
+TEST_CASE("several threads search as one does") {
+    threads_search::check(gsub::cost::roofline{});
+    threads_search::check(gsub::cost::fused_roofline{});
+}
