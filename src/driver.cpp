@@ -2,6 +2,7 @@
 #include <gsub/driver/compile.hpp>
 #include <gsub/driver/impl/bisect.ipp>
 #include <gsub/driver/impl/build.ipp>
+#include <gsub/driver/impl/calibrate.ipp>
 #include <gsub/driver/impl/chain_planner.ipp>
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/compile.ipp>

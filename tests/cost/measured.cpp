@@ -181,6 +181,71 @@ TEST_CASE("lines that are no records are passed over and counted") {
     }
 }
 
+TEST_CASE("rates of machines stand in the same file, are read back, and take no part in the times") {
+    scratch const s;
+    auto const g = small();
+    auto const first = model(cost::profile::open(s.file()).value())(g);
+    auto const before = io::read_file(s.file()).value();
+    CHECK(cost::profile::open(s.file()).value().rates().empty()); // a file from before there were rates
+    cost::roofline const found{.launch = 2.5e-7, .flop_per_second = 2.7e11, .bytes_per_second = 1 / 3.0};
+    {
+        auto p = cost::profile::open(s.file()).value();
+        p.add_rates("m", {.launch = 1, .flop_per_second = 1, .bytes_per_second = 1});
+        p.add_rates("m", found);
+        p.add_rates("other", {.launch = 0, .flop_per_second = 4, .bytes_per_second = 5});
+        CHECK(p.rates().size() == 2);
+    }
+    CHECK(io::read_file(s.file()).value().starts_with(before));
+    CHECK(lines_of(s.file()).size() == 6);
+    auto p = cost::profile::open(s.file()).value();
+    CHECK(p.size() == 3);
+    CHECK(p.skipped() == 0);
+    REQUIRE(p.rates().size() == 2);
+    auto const& rates = p.rates().at("m");
+    CHECK(rates.launch == found.launch);
+    CHECK(rates.flop_per_second == found.flop_per_second);
+    CHECK(rates.bytes_per_second == found.bytes_per_second);
+    CHECK(p.rates().at("other").launch == 0);
+    auto const m = model(std::move(p));
+    CHECK(m(g) == first);
+    CHECK(m.runs() == 0);
+    // A reader that knows times alone passes over lines without an operator.
+    for (auto const& line : lines_of(s.file())) {
+        auto const record = io::json::parse(line);
+        CHECK(record.contains("op") != record.contains("roofline"));
+    }
+}
+
+TEST_CASE("damaged rates are passed over and counted, and hide no good ones") {
+    scratch const s;
+    auto const line = [](std::string const& rates) { return R"({"machine":"m","roofline":)" + rates + "}"; };
+    std::vector<std::string> lines{line(R"({"launch":1,"flop_per_second":2,"bytes_per_second":3})")};
+    for (auto const* bad :
+         {"7", "null", "[1,2,3]", "{}", R"({"launch":1,"flop_per_second":2})",
+          R"({"launch":-1,"flop_per_second":2,"bytes_per_second":3})",
+          R"({"launch":1,"flop_per_second":0,"bytes_per_second":3})",
+          R"({"launch":1,"flop_per_second":2,"bytes_per_second":"3"})",
+          R"({"launch":1e999,"flop_per_second":2,"bytes_per_second":3})",
+          R"({"launch":1,"flop_per_second":2,"bytes_per_second":null})", R"({"launch":1,"flop_per_second":2,)"})
+        lines.push_back(line(bad));
+    lines.emplace_back(R"({"roofline":{"launch":1,"flop_per_second":2,"bytes_per_second":3}})");
+    lines.emplace_back(R"({"machine":1,"roofline":{"launch":1,"flop_per_second":2,"bytes_per_second":3}})");
+    write_lines(s.file(), lines);
+    auto const p = cost::profile::open(s.file()).value();
+    CHECK(p.skipped() == lines.size() - 1);
+    CHECK(p.size() == 0);
+    REQUIRE(p.rates().size() == 1);
+    CHECK(p.rates().at("m").bytes_per_second == 3);
+}
+
+TEST_CASE("rates that cannot be written are an error") {
+    scratch const s;
+    auto p = cost::profile::open((s.folder / "missing" / "profile.jsonl").string()).value();
+    auto const done = capture([&] { p.add_rates("m", {}); });
+    REQUIRE_FALSE(done);
+    CHECK(done.error().code() == error_code::environment);
+}
+
 TEST_CASE("a record after a line that was cut off is not lost") {
     scratch const s;
     io::write_file(s.file(), "{\"op\":\"Relu\",\"sign").value();

@@ -3,6 +3,7 @@
 #include <gsub/core/executor.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
+#include <gsub/cost/relative.hpp>
 #include <gsub/driver/substitution.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/rewrite/normal_form.hpp>
@@ -108,6 +109,23 @@ TEST_CASE("what a successor is said to be and to cost, it is and costs when it i
 TEST_CASE("the same where a node's price depends on the kernel that it belongs to") {
     static_assert(grouping_cost_model<cost::fused_roofline>);
     check_walk(cost::fused_roofline{});
+}
+
+// Kernels and single nodes weighed together: what the first groups, the second prices one by one.
+struct mixed {
+    using unit = joules;
+    cost::fused_roofline kernels;
+    cost::energy nodes;
+    cost::any_cost mean = cost::relative_cost({{cost::erase(kernels), 2}, {cost::erase(nodes), 1}},
+                                              in_normal_form(random_graph::make(1, 25)))
+                              .value();
+    unit operator()(any_graph const& g, node_id n) const { return {mean.of_node(g, n)}; }
+    unit operator()(any_graph const& g) const { return {mean.of_graph(g)}; }
+    node_id bearer(any_graph const& g, node_id n) const { return mean.bearer(g, n); }
+};
+TEST_CASE("the same where prices of kernels and of nodes are weighed together") {
+    static_assert(grouping_cost_model<mixed>);
+    check_walk(mixed{});
 }
 
 TEST_CASE("several threads find the successors that one finds, in the same order") {

@@ -17,8 +17,10 @@
 
 namespace gsub::cost {
 
-/// Measured times of operators, on disk as JSON lines: one object a line with `op`, `signature` (operand types and
-/// attributes), `machine`, `seconds`, `runs`. Lines may be appended by several processes; the last of a key counts.
+/// Measured times of operators, and rates of machines, on disk as JSON lines: one object a line, with `op`, `signature`
+/// (operand types and attributes), `machine`, `seconds`, `runs`, or with `machine` and `roofline`, an object of
+/// `launch`, `flop_per_second`, `bytes_per_second`. Lines may be appended by several processes; the last of a key
+/// counts.
 class profile {
 public:
     /// Without a file: kept in memory.
@@ -31,13 +33,21 @@ public:
     /// Adds a record, to the file too. *Errors* throws `error` (`environment`) where the file cannot be written.
     void add(std::string const& key, std::string_view op, std::string_view signature, std::string_view machine,
              double seconds, std::size_t runs);
+    /// Times of operators.
     [[nodiscard]] std::size_t size() const noexcept { return seconds_.size(); }
+    /// What a calibration has found: rates by machine, with all that they depend on.
+    [[nodiscard]] std::map<std::string, roofline> const& rates() const noexcept { return rates_; }
+    /// Adds the rates of a machine, to the file too. *Requires* rates as `roofline` wants them. *Errors* as `add`.
+    void add_rates(std::string const& machine, roofline const& found);
     /// Lines of the file that were passed over.
     [[nodiscard]] std::size_t skipped() const noexcept { return skipped_; }
 
 private:
+    void append(std::string const& line) const;
+
     std::string path_;
     std::map<std::string, double> seconds_;
+    std::map<std::string, roofline> rates_;
     std::size_t skipped_ = 0;
 };
 

@@ -23,10 +23,11 @@ namespace gsub {
 ///
 /// Not additive over nodes: what a group is depends on who else reads its values, so a search prices whole graphs.
 /// Steps that arrange the data of a group alone, and copies of its outputs, are left out. Groups that cannot be built
-/// are priced by the roofline and counted in `unmeasured`. Times are kept in a `cost::profile` under machine, threads,
-/// instruction set, compiler and version of gsub: never those of the reference runtime. Safe to use from several
-/// threads. *Errors* of a call: throws `error` (`environment`) where the compiler fails or the profile cannot be
-/// written. *Complexity* that of `fuse_groups`, and a build for each group that is new.
+/// are priced by the roofline, of the profile's rates where it has them (`calibrate`), and counted in `unmeasured`.
+/// Times are kept in a `cost::profile` under machine, threads, instruction set, compiler and version of gsub: never
+/// those of the reference runtime. Safe to use from several threads. *Errors* of a call: throws `error` (`environment`)
+/// where the compiler fails or the profile cannot be written. *Complexity* that of `fuse_groups`, and a build for each
+/// group that is new.
 class measured_kernels {
 public:
     using unit = gsub::seconds;
@@ -66,6 +67,7 @@ private:
     build_options building_;
     target target_;
     std::string machine_; // with all that times depend on beside the group
+    cost::roofline roof_; // for what cannot be timed
     std::shared_ptr<state> state_;
 };
 

@@ -15,6 +15,18 @@
 
 namespace gsub::cost {
 
+namespace detail {
+
+/// A number of an object, negative where it is none or not finite.
+GSUB_INLINE double number_at(io::json const& object, char const* key) {
+    auto const found = object.find(key);
+    if (found == object.end() || !found->is_number()) return -1;
+    auto const number = found->get<double>();
+    return std::isfinite(number) ? number : -1;
+}
+
+} // namespace detail
+
 GSUB_INLINE result<profile> profile::open(std::string path) {
     return capture([&] {
         profile p;
@@ -31,14 +43,23 @@ GSUB_INLINE result<profile> profile::open(std::string path) {
                            ? value[key].get<std::string>()
                            : std::string{};
             };
-            auto const seconds = value.is_object() && value.contains("seconds") && value["seconds"].is_number()
-                                     ? value["seconds"].get<double>()
-                                     : -1.0;
-            if (text("op").empty() || text("machine").empty() || !(seconds >= 0) || !std::isfinite(seconds)) {
-                ++p.skipped_;
-                continue;
+            auto const machine = text("machine"), op = text("op");
+            if (!machine.empty() && value.contains("roofline") && value["roofline"].is_object()) {
+                roofline found;
+                found.launch = detail::number_at(value["roofline"], "launch");
+                found.flop_per_second = detail::number_at(value["roofline"], "flop_per_second");
+                found.bytes_per_second = detail::number_at(value["roofline"], "bytes_per_second");
+                if (found.launch >= 0 && found.flop_per_second > 0 && found.bytes_per_second > 0) {
+                    p.rates_[machine] = found;
+                    continue;
+                }
+            } else if (!machine.empty() && !op.empty()) {
+                if (auto const seconds = detail::number_at(value, "seconds"); seconds >= 0) {
+                    p.seconds_[message({machine, "|", op, "|", text("signature")})] = seconds;
+                    continue;
+                }
             }
-            p.seconds_[message({text("machine"), "|", text("op"), "|", text("signature")})] = seconds;
+            ++p.skipped_;
         }
         return p;
     });
@@ -52,14 +73,28 @@ GSUB_INLINE double const* profile::find(std::string const& key) const {
 GSUB_INLINE void profile::add(std::string const& key, std::string_view op, std::string_view signature,
                               std::string_view machine, double seconds, std::size_t runs) {
     seconds_[key] = seconds;
-    if (path_.empty()) return;
     io::json const record{
         {"op", op}, {"signature", signature}, {"machine", machine}, {"seconds", seconds}, {"runs", runs}};
+    append(record.dump(-1, ' ', false, io::json::error_handler_t::replace));
+}
+
+GSUB_INLINE void profile::add_rates(std::string const& machine, roofline const& found) {
+    rates_[machine] = found;
+    io::json const record{{"machine", machine},
+                          {"roofline",
+                           {{"launch", found.launch},
+                            {"flop_per_second", found.flop_per_second},
+                            {"bytes_per_second", found.bytes_per_second}}}};
+    append(record.dump(-1, ' ', false, io::json::error_handler_t::replace));
+}
+
+GSUB_INLINE void profile::append(std::string const& line) const {
+    if (path_.empty()) return;
     // One write a record: lines of several processes do not mix. A last line that was cut off stays one line.
     char last = '\n';
     if (std::ifstream before(path_, std::ios::binary); before.seekg(-1, std::ios::end)) before.get(last);
     std::ofstream out(path_, std::ios::app);
-    out << message({last == '\n' ? "" : "\n", record.dump(-1, ' ', false, io::json::error_handler_t::replace), "\n"});
+    out << message({last == '\n' ? "" : "\n", line, "\n"});
     if (!out.flush()) throw error{error_code::environment, message({path_, ": cannot be written"})};
 }
 

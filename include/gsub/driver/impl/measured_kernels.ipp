@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/driver/calibrate.hpp>
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/passes/fuse_ops.hpp>
 
@@ -129,10 +130,12 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(std::span<eval_row c
     if (!building.watch) building.watch = measuring.watch;
     measured_kernels made{meaning, measuring, std::move(building), machine};
     auto const& set = made.building_.set ? *made.building_.set : codegen::isa_of(machine);
-    made.machine_ =
-        message({machine.key(), " threads=", measuring.threads ? measuring.threads->concurrency() : 1,
-                 " backend=simd isa=", set.name, " winograd=", static_cast<int>(made.building_.winograd.accuracy),
-                 " gsub=", version, " compiler=", compiler->identity});
+    auto const workers = measuring.threads ? measuring.threads->concurrency() : 1;
+    if (auto const found = p.rates().find(calibration_key(machine, workers, set)); found != p.rates().end())
+        made.roof_ = found->second;
+    made.machine_ = message({machine.key(), " threads=", workers, " backend=simd isa=", set.name,
+                             " winograd=", static_cast<int>(made.building_.winograd.accuracy), " gsub=", version,
+                             " compiler=", compiler->identity});
     std::replace(made.machine_.begin(), made.machine_.end(), '\n', ' ');
     made.state_ = std::make_shared<state>();
     made.state_->known = std::move(p);
@@ -149,15 +152,14 @@ GSUB_INLINE measured_kernels::unit measured_kernels::operator()(any_graph const&
     }
     // What is no part of a group: unknown operators and calls.
     for (auto n : g.order())
-        if (!grouped[n.index] && (g.is<ops::opaque>(n) || g.is<ops::call>(n)))
-            total.amount += cost::roofline{}(g, n).amount;
+        if (!grouped[n.index] && (g.is<ops::opaque>(n) || g.is<ops::call>(n))) total.amount += roof_(g, n).amount;
     return total;
 }
 
 GSUB_INLINE double measured_kernels::price(any_graph const& g, std::span<node_id const> group) const {
     if (std::none_of(group.begin(), group.end(), [&](node_id n) { return cost::is_kernel(g, n); })) return 0;
     double roof = 0;
-    for (auto n : group) roof += cost::roofline{}(g, n).amount;
+    for (auto n : group) roof += roof_(g, n).amount;
     auto alone = detail::group_reader{g, group}.run();
     if (!alone) return ++state_->unmeasured, roof;
     auto const key = message({machine_, "|", alone->ops, "|", alone->signature});

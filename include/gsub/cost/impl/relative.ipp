@@ -1,0 +1,62 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/cost/relative.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+namespace gsub::cost {
+
+GSUB_INLINE result<any_cost> relative_cost(std::vector<weighted_cost> terms, any_graph const& start) {
+    double sum = 0;
+    for (auto const& t : terms) {
+        if (!(t.weight >= 0) || !std::isfinite(t.weight))
+            return error{error_code::usage, message({"a weight is ", t.weight, "; weights are finite and >= 0"})};
+        sum += t.weight;
+    }
+    if (!(sum > 0) || !std::isfinite(sum))
+        return error{error_code::usage, message({"the weights add up to ", sum, "; they need a finite sum above 0"})};
+    std::erase_if(terms, [](weighted_cost const& t) { return t.weight == 0; });
+    any_cost out;
+    out.unit = "%";
+    out.concurrent = true;
+    auto additive = true;
+    std::size_t grouping = 0;
+    for (auto& t : terms) {
+        auto const whole = t.model.of_graph(start);
+        if (!(whole > 0) || !std::isfinite(whole))
+            return error{error_code::unsupported, message({"the graph costs ", whole, " ", t.model.unit,
+                                                           ": no share of that can be told, so it cannot be weighed"})};
+        t.weight = 100 * (t.weight / sum) / whole; // from here on percent for each unit of the model
+        if (!std::isfinite(t.weight))
+            return error{error_code::unsupported,
+                         message({"the graph costs ", whole, " ", t.model.unit, ", too little to be weighed"})};
+        out.concurrent = out.concurrent && t.model.concurrent;
+        out.by_clock = out.by_clock || t.model.by_clock;
+        additive = additive && t.model.of_node;
+        if (!t.model.bearer) continue;
+        out.bearer = t.model.bearer;
+        ++grouping;
+    }
+    auto const shared = std::make_shared<std::vector<weighted_cost> const>(std::move(terms));
+    out.of_graph = [shared](any_graph const& g) {
+        double percent = 0;
+        for (auto const& t : *shared) percent += t.weight * t.model.of_graph(g);
+        return percent;
+    };
+    if (!additive || grouping > 1) {
+        out.bearer = nullptr;
+        return out;
+    }
+    out.of_node = [shared](any_graph const& g, node_id n) {
+        double percent = 0;
+        for (auto const& t : *shared) percent += t.weight * t.model.of_node(g, n);
+        return percent;
+    };
+    return out;
+}
+
+} // namespace gsub::cost

@@ -1,0 +1,31 @@
+// Costs of several kinds together: a weighted mean of what each is, held against a graph that all start from.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/cost/concepts.hpp>
+#include <gsub/ir/graph.hpp>
+
+#include <vector>
+
+namespace gsub::cost {
+
+/// A model, and how much it counts.
+struct weighted_cost {
+    any_cost model;
+    double weight = 1; ///< >= 0, without a unit
+};
+
+/// Prices graphs in percent of `start`: the mean, by weight, of what each model asks for a graph over what it asks for
+/// `start`. So `start` itself costs 100 %, seconds and joules may stand side by side, and only the ratios of the
+/// weights count. Models of weight 0 are left out. Additive where all others are and at most one of them groups nodes;
+/// safe for several threads where all are; by the clock where one is. Refers to what the models refer to. Sums are
+/// taken in the order given, so another order may differ in the last digit.
+/// *Errors* `usage` where a weight is negative or not finite, or none is above 0; `unsupported` where `start` costs
+/// nothing under a model, so that nothing can be held against it; those of the models are thrown.
+[[nodiscard]] result<any_cost> relative_cost(std::vector<weighted_cost> terms, any_graph const& start);
+
+} // namespace gsub::cost
+
+#ifndef GSUB_COMPILED
+#include <gsub/cost/impl/relative.ipp>
+#endif
