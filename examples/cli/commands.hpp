@@ -35,11 +35,11 @@ struct answer {
 /// What graphs are priced by; see cost_choice.hpp.
 struct cost_choice {
     std::string cost = "roofline";
-    std::string goal;             ///< latency, memory, energy or flops, in place of a cost model; empty: none
+    std::string goal; ///< latency, memory, energy or flops, or several with weights, in place of a cost; empty: none
     std::vector<double> joules;   ///< a FLOP, a byte; empty: the library's
-    std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the library's
+    std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the profile's, or the library's
     std::string split_cost = "free";
-    std::string profile;               ///< file of measured times, empty: none
+    std::string profile;               ///< file of measured times and rates, empty: none
     std::string backend = "reference"; ///< whose times `measured` takes; or `simd`
 };
 
@@ -120,6 +120,11 @@ struct bench_request {
     bool profile = false;
 };
 answer bench(bench_request const& r, session const& s);
+
+struct calibrate_request {
+    std::string profile; ///< file that the rates are added to; empty: none
+};
+answer calibrate(calibrate_request const& r, session const& s);
 
 /// The most memory that this process has had resident, in bytes.
 double peak_memory();

@@ -2,95 +2,164 @@
 #pragma once
 
 #include "commands.hpp"
+#include "goals.hpp"
 #include <gsub/cost.hpp>
 #include <gsub/cost/measured.hpp>
+#include <gsub/cost/relative.hpp>
 #include <gsub/cost/table.hpp>
+#include <gsub/driver/calibrate.hpp>
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/ir.hpp>
 #include <gsub/report/units.hpp>
 
 #include <cmath>
+#include <string_view>
 
 namespace cli {
 
 inline constexpr std::string_view table_prefix = "table:";
 
-// The cost model that the options name, or their goal.
+/// The cost model that the options name, or their goal; `weighted` for goals of which several count.
 inline std::string cost_of(cost_choice const& r) {
-    return r.goal == "latency" ? "fused" : r.goal == "memory" ? "peak_memory" : r.goal.empty() ? r.cost : r.goal;
+    if (r.goal.empty()) return r.cost;
+    auto const weights = weights_of(r.goal).value();
+    auto const counts = [](double weight) { return weight > 0; };
+    if (std::count_if(weights.begin(), weights.end(), counts) != 1) return "weighted";
+    auto const one = std::find_if(weights.begin(), weights.end(), counts) - weights.begin();
+    return std::string{goal_names[static_cast<std::size_t>(one)].model};
 }
 
-// Hands the chosen model to `use`; its type matters to the search, which prices additive models by what has changed.
+/// Whether prices are those of a roofline, in part at least.
+inline bool takes_rates(cost_choice const& r) {
+    auto const cost = cost_of(r);
+    return cost == "roofline" || cost == "fused" || (cost == "weighted" && weights_of(r.goal).value()[0] > 0);
+}
+
+inline gsub::cost::profile open_profile(cost_choice const& r, session const& s) {
+    auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
+    if (known.skipped() > 0)
+        s.watch->on_note(
+            gsub::message({r.profile, ": ", known.skipped(), " lines are no records and were passed over"}));
+    return known;
+}
+
+/// The roofline that the options give, or that the profile has of this machine, or the library's; and which it is.
+struct chosen_rates {
+    gsub::cost::roofline roof;
+    std::string origin;
+};
+inline chosen_rates rates_of(cost_choice const& r, session const& s) {
+    using gsub::error;
+    using gsub::error_code;
+    using gsub::message;
+    chosen_rates out;
+    auto& roof = out.roof;
+    if (!r.roofline.empty()) {
+        roof.launch = r.roofline[0], roof.flop_per_second = r.roofline[1], roof.bytes_per_second = r.roofline[2];
+        if (!(roof.launch >= 0 && roof.flop_per_second > 0 && roof.bytes_per_second > 0 && std::isfinite(roof.launch)))
+            throw error{error_code::usage, "--roofline needs a launch time >= 0 and rates > 0"};
+        out.origin = "as given";
+    } else if (r.profile.empty()) {
+        out.origin = "not calibrated";
+    } else {
+        auto const machine = gsub::host();
+        auto const threads = s.threads->concurrency();
+        auto const profile = open_profile(r, s);
+        auto const key = gsub::calibration_key(machine, threads, gsub::codegen::isa_of(machine));
+        auto const found = profile.rates().find(key);
+        if (found == profile.rates().end()) {
+            std::string others;
+            for (auto const& entry : profile.rates()) others += message({"\n  it has those of ", entry.first});
+            throw error{gsub::problem{error_code::usage,
+                                      {},
+                                      {},
+                                      message({r.profile, " has no rates of ", key, others}),
+                                      message({"gsub calibrate --profile ", r.profile, " --threads ", threads})}};
+        }
+        roof = found->second;
+        out.origin = message({"calibrated, from ", r.profile});
+    }
+    roof.splits = r.split_cost == "copy" ? gsub::cost::split_cost::copy : gsub::cost::split_cost::free;
+    return out;
+}
+
+inline gsub::cost::energy energy_of(cost_choice const& r, gsub::cost::split_cost splits) {
+    gsub::cost::energy model{.splits = splits};
+    if (!r.joules.empty()) model.per_flop = r.joules[0], model.per_byte = r.joules[1];
+    if (!(model.per_flop >= 0 && model.per_byte >= 0 && std::isfinite(model.per_flop + model.per_byte)))
+        throw gsub::error{gsub::error_code::usage, "--joules needs two numbers >= 0"};
+    return model;
+}
+
+// Hands the chosen model to `use`, and the choice in words; the model's type matters to the search, which prices
+// additive models by what has changed. `start` is what weighted goals are held against.
 template <class Use>
-auto with_cost(cost_choice const& r, session const& s, Use&& use) {
+auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& start, Use&& use) {
+    using gsub::message;
     auto const cost = cost_of(r);
     auto const splits = r.split_cost == "copy" ? gsub::cost::split_cost::copy : gsub::cost::split_cost::free;
     if (r.backend != "reference" && cost != "measured")
-        throw gsub::error{gsub::error_code::usage, gsub::message({"--backend ", r.backend, " needs --cost measured"})};
-    if (cost == "flops") return use(gsub::cost::flop_cost{});
-    if (cost == "bytes") return use(gsub::cost::byte_cost{splits});
-    if (cost == "energy") {
-        gsub::cost::energy model{.splits = splits};
-        if (!r.joules.empty()) model.per_flop = r.joules[0], model.per_byte = r.joules[1];
-        if (!(model.per_flop >= 0 && model.per_byte >= 0 && std::isfinite(model.per_flop + model.per_byte)))
-            throw gsub::error{gsub::error_code::usage, "--joules needs two numbers >= 0"};
-        return use(model);
-    }
-    if (cost == "peak_memory") return use(gsub::cost::peak_memory{});
+        throw gsub::error{gsub::error_code::usage, message({"--backend ", r.backend, " needs --cost measured"})};
+    if (!r.profile.empty() && cost != "measured" && !takes_rates(r))
+        throw gsub::error{gsub::error_code::usage,
+                          message({"--profile has nothing for ", r.goal.empty() ? "--cost " : "--goal ",
+                                   r.goal.empty() ? r.cost : r.goal})};
+    if (cost == "flops") return use(gsub::cost::flop_cost{}, cost);
+    if (cost == "bytes") return use(gsub::cost::byte_cost{splits}, cost);
+    if (cost == "energy") return use(energy_of(r, splits), r.joules.empty() ? "energy, not calibrated" : "energy");
+    if (cost == "peak_memory") return use(gsub::cost::peak_memory{}, cost);
     if (cost.starts_with(table_prefix)) {
         auto const model =
             gsub::cost::table::over<gsub::standard_ops>(cost.substr(table_prefix.size()), splits).value();
-        auto done = use(model);
+        auto done = use(model, cost);
         if (model.otherwise_priced() > 0)
             s.watch->on_note(gsub::message({model.otherwise_priced(), " kinds of nodes have no price of their own"}));
         return done;
     }
     if (cost == "measured") {
-        auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
-        if (known.skipped() > 0)
-            s.watch->on_note(
-                gsub::message({r.profile, ": ", known.skipped(), " lines are no records and were passed over"}));
+        auto known = open_profile(r, s);
         gsub::cost::measure_options const measuring{.threads = s.threads, .watch = s.watch};
+        auto const text = message({"measured times of the ", r.backend, " backend"});
         if (r.backend == "simd") {
             auto const model = gsub::measured_kernels::over<gsub::standard_ops>(std::move(known), measuring).value();
-            auto done = use(model);
+            auto done = use(model, text);
             if (model.unmeasured() > 0)
                 s.watch->on_note(gsub::message(
                     {model.unmeasured(), " kinds of kernels cannot be built; the roofline has priced them"}));
             return done;
         }
         auto const model = gsub::cost::measured::over<gsub::standard_ops>(std::move(known), measuring);
-        auto done = use(model);
+        auto done = use(model, text);
         if (model.unmeasured() > 0)
             s.watch->on_note(
                 gsub::message({model.unmeasured(), " kinds of nodes cannot be run; the roofline has priced them"}));
         return done;
     }
-    gsub::cost::roofline roof{.splits = splits};
-    if (!r.roofline.empty()) {
-        roof.launch = r.roofline[0], roof.flop_per_second = r.roofline[1], roof.bytes_per_second = r.roofline[2];
-        if (!(roof.launch >= 0 && roof.flop_per_second > 0 && roof.bytes_per_second > 0 && std::isfinite(roof.launch)))
-            throw gsub::error{gsub::error_code::usage, "--roofline needs a launch time >= 0 and rates > 0"};
-    }
-    if (cost == "fused") return use(gsub::cost::fused_roofline{roof});
-    return use(roof);
-}
+    auto const rates = takes_rates(r) ? rates_of(r, s) : chosen_rates{};
+    gsub::cost::fused_roofline const fused{rates.roof};
+    auto const under_roofline =
+        message({"under a roofline of ", gsub::report::human(rates.roof.flop_per_second, "FLOP/s"), ", ",
+                 gsub::report::human(rates.roof.bytes_per_second, "B/s"), " and ",
+                 gsub::report::human(rates.roof.launch, "s"), " a launch, ", rates.origin});
+    auto const splits_text = message({", splits ", r.split_cost == "copy" ? "copied" : "free"});
+    if (cost == "fused") return use(fused, message({"kernels ", under_roofline, splits_text}));
+    if (cost == "roofline") return use(rates.roof, message({"operators ", under_roofline, splits_text}));
 
-/// The choice in words.
-inline std::string described(cost_choice const& r) {
-    using gsub::message;
-    auto const cost = cost_of(r);
-    if (cost == "measured") return message({"measured times of the ", r.backend, " backend"});
-    if (cost == "energy") return r.joules.empty() ? "energy, not calibrated" : "energy";
-    if (cost != "roofline" && cost != "fused") return cost;
-    gsub::cost::roofline const usual;
-    auto const& v = r.roofline;
-    auto const rate = [&](std::size_t i, double otherwise, char const* unit) {
-        return gsub::report::human(v.empty() ? otherwise : v[i], unit);
-    };
-    return message({cost == "fused" ? "kernels under a roofline of " : "a roofline of ",
-                    rate(1, usual.flop_per_second, "FLOP/s"), ", ", rate(2, usual.bytes_per_second, "B/s"), " and ",
-                    rate(0, usual.launch, "s"), " a launch, splits ", r.split_cost == "copy" ? "copied" : "free"});
+    auto const weights = weights_of(r.goal).value();
+    auto const energy = energy_of(r, splits);
+    gsub::cost::peak_memory const memory;
+    gsub::cost::flop_cost const arithmetic;
+    std::vector<gsub::cost::weighted_cost> terms{{gsub::cost::erase(fused), weights[0]},
+                                                 {gsub::cost::erase(memory), weights[1]},
+                                                 {gsub::cost::erase(energy), weights[2]},
+                                                 {gsub::cost::erase(arithmetic), weights[3]}};
+    std::string text;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        if (weights[i] > 0) text += message({text.empty() ? "" : " + ", weights[i], " ", goal_names[i].goal});
+    text += ", in percent of the given graph's";
+    if (weights[0] > 0) text += message({"; latency: kernels ", under_roofline});
+    if (weights[2] > 0 && r.joules.empty()) text += "; energy not calibrated";
+    return use(gsub::cost::relative_cost(std::move(terms), start).value(), text + splits_text);
 }
 
 } // namespace cli

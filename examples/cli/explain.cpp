@@ -49,14 +49,16 @@ answer explain(explain_request const& r, session const& s) {
     auto const& rule = *gsub::find_rule(gsub::standard_rules(), r.rule).value();
     auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     s.watch->on_progress({"explain", 0, 0, r.rule});
-    auto const x = with_cost(r, s, [&](auto const& model) {
+    std::string priced_by;
+    auto const x = with_cost(r, s, graph, [&](auto const& model, std::string text) {
+                       priced_by = std::move(text);
                        return gsub::explain_rule(graph, gsub::cost::erase(model), rule, {.node = r.node});
                    }).value();
 
     answer a;
     a.positive = x.count(rule_outcome::applies) > 0;
     a.text = message({"rule     ", rule.name, ", ", rule.source, "\ncost     ", gsub::report::human(x.cost, x.unit),
-                      " in normal form, where a search begins\n",
+                      " in normal form, where a search begins\nprices   ", priced_by, "\n",
                       x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n"});
     gsub::report::table counts{{"places", "outcome"}};
     a.data["rule"] = rule.name;

@@ -1,5 +1,6 @@
 // The command line: parses, runs one command, prints its answer. Results on stdout, talk on stderr.
 #include "commands.hpp"
+#include "goals.hpp"
 #include <gsub/io/file.hpp>
 #include <gsub/report/progress.hpp>
 #include <gsub/runtime/thread_pool.hpp>
@@ -56,12 +57,22 @@ void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
                 return name.starts_with("table:") && name.size() > 6 ? "" : "there is no cost model " + name;
             },
             {}));
-    to->add_option("--roofline", how.roofline, "seconds a launch, FLOP/s, bytes/s (5e-6,1e13,5e11)")
+    to->add_option("--roofline", how.roofline,
+                   "seconds a launch, FLOP/s, bytes/s; without: those that the profile has of this "
+                   "machine, without one 5e-6,1e13,5e11")
         ->delimiter(',')
         ->expected(3)
         ->type_name("LAUNCH_S,FLOP_PER_S,BYTE_PER_S");
-    to->add_option("--goal", how.goal, "in place of a cost model: latency (fused), memory (peak_memory), energy, flops")
-        ->check(CLI::IsMember({"latency", "memory", "energy", "flops"}))
+    to->add_option("--goal", how.goal,
+                   "in place of a cost model: latency (fused), memory (peak_memory), energy, flops, or several with "
+                   "weights, in percent of the given graph: latency:0.7,energy:0.3")
+        ->type_name("GOAL[:WEIGHT],...")
+        ->check(CLI::Validator(
+            [](std::string const& goal) -> std::string {
+                auto const weights = cli::weights_of(goal);
+                return weights ? "" : weights.error().message();
+            },
+            {}))
         ->excludes(to->get_option("--cost"));
     to->add_option("--joules", how.joules, "energy of a FLOP and of a byte (2.3e-12,2.4e-10: not calibrated)")
         ->delimiter(',')
@@ -69,7 +80,9 @@ void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
         ->type_name("J_PER_FLOP,J_PER_BYTE");
     to->add_option("--split-cost", how.split_cost, "whether the parts of a split are views or copies")
         ->check(CLI::IsMember({"free", "copy"}));
-    to->add_option("--profile", how.profile, "measured times are read from and added to this file")->type_name("FILE");
+    to->add_option("--profile", how.profile,
+                   "measured times are read from and added to this file; rates of `gsub calibrate` are read from it")
+        ->type_name("FILE");
     to->add_option("--backend", how.backend, "what --cost measured times: operators one by one, or generated kernels")
         ->check(CLI::IsMember({"reference", "simd"}));
 }
@@ -183,6 +196,14 @@ int main(int argc, char** argv) {
         ->check(CLI::PositiveNumber);
     bench->add_option("--seed", t.seed, "seed of the inputs");
     bench->add_flag("--profile", t.profile, "tell what each step takes");
+
+    cli::calibrate_request calibration;
+    auto* calibrate = declare("calibrate", "measure the roofline of this machine with generated kernels", calibration,
+                              &cli::calibrate);
+    calibrate
+        ->add_option("--profile", calibration.profile,
+                     "the rates are added to this file, for `gsub optimize --profile`")
+        ->type_name("FILE");
 
     cli::compile_request w;
     auto* compile = declare("compile", "write a model as sources that build and run without gsub", w, &cli::compile);

@@ -47,9 +47,9 @@ std::size_t split_of(optimize_request const& r) {
 
 std::string page(optimize_request const& r, gsub::any_graph const& before,
                  gsub::optimized<gsub::standard_ops> const& after, std::span<gsub::rule_program const> rules,
-                 gsub::cost::any_cost const& prices) {
+                 gsub::cost::any_cost const& prices, std::string priced_by) {
     gsub::report::page_facts facts{.model = std::filesystem::path{r.model}.filename().string(),
-                                   .cost_model = described(r),
+                                   .cost_model = std::move(priced_by),
                                    .settings = {{"alpha", message({r.alpha})},
                                                 {"Admission against", message({"the cost of the ", r.admit})},
                                                 {"Budget", message({r.budget, " graphs"})},
@@ -93,16 +93,19 @@ answer optimize(optimize_request const& r, session const& s) {
                                          .threads = s.threads,
                                          .watch = s.watch,
                                          .trace = trace ? &*trace : nullptr};
-    std::string html;
-    auto const outcome = with_cost(r, s, [&](auto const& model) {
+    std::string html, priced_by;
+    auto const outcome = with_cost(r, s, graph, [&](auto const& model, std::string text) {
+        priced_by = std::move(text);
         auto done = gsub::optimize(graph, model, options);
-        if (done && !r.report.empty()) html = page(r, graph, *done, chosen, gsub::cost::erase(model));
+        if (done && !r.report.empty()) html = page(r, graph, *done, chosen, gsub::cost::erase(model), priced_by);
         return done;
     });
     if (trace) trace->commit(); // what the search did is worth having where it ended in an error, too
     auto const better = outcome.value();
 
-    answer a{loaded.text + gsub::report::to_text(better.report), gsub::report::to_json(better.report)};
+    answer a{message({loaded.text, "prices   ", priced_by, "\n", gsub::report::to_text(better.report)}),
+             gsub::report::to_json(better.report)};
+    a.data["cost_model"] = priced_by;
     if (files.given()) a.data["loaded_rules"] = loaded.data;
     auto const& verified = better.report.verification;
     if (r.verify && !verified.equal && !verified.different) {

@@ -64,7 +64,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
+        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -191,6 +191,81 @@ class Cli(unittest.TestCase):
         self.assertEqual(units, {"latency": "s", "memory": "B", "energy": "J", "flops": "FLOP"})
         self.gsub("optimize", "s.onnx", "--goal", "energy", "--cost", "flops", exit=2)
         self.gsub("optimize", "s.onnx", "--goal", "energy", "--joules", "-1,1", exit=2)
+
+    def test_the_machine_is_calibrated_and_the_roofline_takes_its_rates(self):
+        digits = DIGITS / "digits.onnx"
+        optimize = ("optimize", digits, "--budget", 5, "--threads", 1, "--json", "r.json")
+        self.gsub(*optimize, "--cost", "measured", "--profile", "p.jsonl")  # a file of times alone
+        older = (self.at / "p.jsonl").read_text()
+        done = self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl", exit=2)
+        self.assertIn("gsub calibrate --profile p.jsonl --threads 1", done.stderr)
+        self.gsub(*optimize, "--goal", "latency", "--profile", "nonesuch.jsonl", exit=2)
+
+        done = self.gsub("calibrate", "--threads", 1, "--profile", "p.jsonl", "--json", "c.json")
+        for words in ("FLOP/s", "B/s", "a kernel", "p.jsonl"):
+            self.assertIn(words, done.stdout)
+        found = json.loads((self.at / "c.json").read_text())
+        rates = {key: found[f"{name}"] for key, name in (("launch", "launch_s"), ("flop_per_second", "flop_per_s"), ("bytes_per_second", "bytes_per_s"))}
+        self.assertTrue(all(rate > 0 for rate in rates.values()))
+        self.assertTrue((self.at / "p.jsonl").read_text().startswith(older))
+        line = json.loads((self.at / "p.jsonl").read_text().splitlines()[-1])
+        self.assertEqual(line, {"machine": found["machine"], "roofline": rates})
+
+        given = ",".join(repr(rate) for rate in rates.values())
+        for choice in (("--cost", "roofline"), ("--cost", "fused"), ("--goal", "latency"), ("--goal", "latency:1,flops:1")):
+            costs = []
+            for way, words in ((("--profile", "p.jsonl"), "calibrated, from p.jsonl"), (("--roofline", given), "as given"), ((), "not calibrated")):
+                done = self.gsub(*optimize, *choice, *way)
+                report = json.loads((self.at / "r.json").read_text())
+                self.assertIn(words, report["cost_model"])
+                self.assertIn(words, done.stdout)
+                costs.append(report["cost_after"]["value"])
+            self.assertEqual(costs[0], costs[1])
+            self.assertNotEqual(costs[1], costs[2])
+        # What is given is taken; rates of other threads are not; what takes no rates takes no profile.
+        self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl", "--roofline", "1,1,1")
+        self.assertIn("as given", json.loads((self.at / "r.json").read_text())["cost_model"])
+        done = self.gsub("optimize", digits, "--cost", "fused", "--profile", "p.jsonl", "--threads", 3, exit=2)
+        self.assertIn("threads=1", done.stderr)
+        for choice in (("--cost", "flops"), ("--goal", "memory"), ("--goal", "energy:1,latency:0")):
+            self.assertIn("--profile", self.gsub(*optimize, *choice, "--profile", "p.jsonl", exit=2).stderr)
+        self.gsub(*optimize, "--cost", "measured", "--profile", "p.jsonl")
+        self.assertIn("calibrated, from", self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--threads", 1, "--profile", "p.jsonl").stdout)
+        # Damaged rates are told, and do not count.
+        self.file("p.jsonl", (json.dumps(line) + "\n" + json.dumps({**line, "roofline": {"launch": -1}}) + "\n").encode())
+        self.assertIn("1 lines are no records", self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl").stderr)
+        self.gsub("calibrate", "--profile", "no/such/folder/p.jsonl", exit=5)
+
+    def test_goals_are_weighed(self):
+        self.gsub("models", "squeezenet1_1", "-o", "s.onnx")
+
+        def after(goal, *more):
+            self.gsub("optimize", "s.onnx", "--goal", goal, "--budget", 20, "-o", "out.onnx", "--json", "r.json", *more)
+            return json.loads((self.at / "r.json").read_text()), (self.at / "out.onnx").read_bytes()
+        for goal in ("latency", "memory", "energy", "flops"):
+            plain, plain_bytes = after(goal)
+            others = ",".join(f"{other}:0" for other in ("flops", "energy", "memory", "latency") if other != goal)
+            for weighed in (f"{goal}:0.25,{others}", f"{others},{goal}"):
+                report, made = after(weighed)
+                self.assertEqual(made, plain_bytes, weighed)
+                self.assertEqual(report["cost_after"], plain["cost_after"])
+        one, one_bytes = after("latency:0.7,energy:0.3,flops:0.1")
+        other, other_bytes = after("flops:0.1,latency:0.7,energy:0.3")
+        self.assertEqual(one["cost_after"], other["cost_after"])
+        self.assertEqual(one_bytes, other_bytes)
+        self.assertEqual(one["cost_before"]["unit"], "%")
+        self.assertAlmostEqual(one["cost_before"]["value"], 100)
+        self.assertLess(one["cost_after"]["value"], 100)
+        self.assertIn("0.7 latency + 0.3 energy + 0.1 flops", one["cost_model"])
+        self.assertEqual(after("latency,memory")[1], after("memory:2,latency:2")[1])
+        self.gsub("explain", DIGITS / "digits.onnx", "--rule", "fuse_conv_bn", "--goal", "latency:1,energy:1")
+        for goal, why in (("love", "love"), ("latency:1,love:1", "love"), ("latency:-1", ">= 0"), ("latency:nan", ">= 0"), ("latency:inf,energy:1", ">= 0"),
+                          ("latency:", ">= 0"), ("latency:1x", ">= 0"), ("latency:1,latency:2", "two weights"), ("latency:1,", "no goal"), ("", "--goal"),
+                          ("latency:0,energy:0", "above 0")):
+            self.assertIn(why, self.gsub("optimize", "s.onnx", f"--goal={goal}", exit=2).stderr, goal)
+        self.gsub("optimize", "s.onnx", "--goal", "latency:1,energy:1", "--cost", "flops", exit=2)
+        self.file("r.onnx", model(("Identity", "r", ["x"], ["y"])))
+        self.assertIn("costs 0 FLOP", self.gsub("optimize", "r.onnx", "--goal", "flops:1,memory:1", exit=3).stderr)
 
     def test_alpha_may_rise(self):
         self.gsub("models", "t1", "-o", "t1.onnx")
