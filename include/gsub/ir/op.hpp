@@ -140,6 +140,12 @@ struct op_info {
         return static_cast<int>(operands) >= min_inputs &&
                (max_inputs == variadic || static_cast<int>(operands) <= max_inputs);
     }
+    /// Whether an application to so many operands is of the kind `c`, has one result, and does the same with each of
+    /// them: those that may be left out are settings, as a clip's bounds are.
+    [[nodiscard]] bool is_plain(op_category c, std::size_t operands) const noexcept {
+        return category == c && !free_view && results == 1 && accepts(operands) &&
+               (operands <= 1 || static_cast<int>(operands) <= min_inputs || max_inputs == variadic);
+    }
 
     /// The row of `Op`.
     template <operation Op>

@@ -106,7 +106,7 @@ struct operator_word {
     }
 };
 
-/// Any elementwise operator of one operand (`unary`) or two (`binary`).
+/// Any elementwise operator of one operand (`unary`) or two (`binary`); see `op_info::is_plain`.
 template <int Arity, fixed_string Label = "">
 struct elementwise_word {
     template <fixed_string L>

@@ -108,12 +108,9 @@ inline constexpr auto unary_out_of_transpose =
 
 inline constexpr auto binary_into_transpose = rule<"binary_into_transpose">(
     binary[u](transpose[s](x), transpose[l](y)), transpose[s](binary[u](x, y)),
-    where(condition("the permutations are equal",
-                    [](match const& m) {
-                        return m.attributes<ops::transpose>(s).perm == m.attributes<ops::transpose>(l).perm;
-                    }),
-          condition("the operands have one type",
-                    [](match const& m) { return equal_static_types(m.type(x), m.type(y)); })),
+    where(condition(
+        "the permutations are equal",
+        [](match const& m) { return m.attributes<ops::transpose>(s).perm == m.attributes<ops::transpose>(l).perm; })),
     provenance{"law 15: an elementwise operator sees elements, not places"});
 
 /// Law 15: f(concat(x...), concat(y...)) = concat(f(x, y)...) where both are cut alike.

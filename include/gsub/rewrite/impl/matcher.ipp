@@ -38,6 +38,8 @@ public:
     }
 
     void run(node_id anchor) {
+        if constexpr (!tells)
+            if (!may_match(rule_.roots[0], {anchor, 0})) return;
         // Each bit says whether one commutative operator's operands are swapped.
         for (swaps_ = 0; swaps_ < 1u << commutative_; ++swaps_) {
             m_.rewind({0, 0, 0});
@@ -46,12 +48,13 @@ public:
     }
 
 private:
+    static constexpr bool tells = !std::is_same_v<Misses, no_misses>;
     pattern::node const& at(std::uint16_t number) const { return rule_.match_nodes[number]; }
     std::uint16_t kid(pattern::node const& n, std::size_t i) const { return rule_.match_links[n.first_link + i]; }
 
     // Whose operand is matched next.
     void look_at(node_id user, std::uint32_t operand) {
-        if constexpr (!std::is_same_v<Misses, no_misses>) user_ = user, operand_ = operand;
+        if constexpr (tells) user_ = user, operand_ = operand;
     }
     // False, having told of the mismatch.
     bool miss(mismatch::kind what, std::uint16_t wanted, value_id found, value_id other = {}) {
@@ -60,6 +63,23 @@ private:
             return mismatch{what, wanted, found, other, user_, operand_, at.bindings + at.covered};
         });
         return false;
+    }
+
+    // Whether operators stand where a term has them, whatever its variables and labels are bound to. Most places are
+    // passed over by this alone.
+    bool may_match(std::uint16_t number, value_id v) const {
+        auto const& n = at(number);
+        if (n.kind != node_kind::operation && n.kind != node_kind::category) return true;
+        if (!v.valid() || g_.constant(v.node)) return false;
+        auto const& op = g_.op(v.node);
+        if (n.kind == node_kind::operation ? op.id != n.op : !op.is_plain(n.category, n.links)) return false;
+        auto const count = g_.operand_count(v.node);
+        auto const fits = [&](std::size_t swap) {
+            for (std::size_t i = 0; i < std::min<std::size_t>(n.links, count); ++i)
+                if (!may_match(kid(n, i), g_.operand(v.node, i ^ swap))) return false;
+            return true;
+        };
+        return fits(0) || (n.commutative && count == 2 && fits(1));
     }
 
     void match_root(std::size_t root, node_id candidate) {
@@ -91,15 +111,16 @@ private:
             if (child.kind != node_kind::variable) continue;
             auto const bound = m_.value(child.name);
             if (!bound.valid()) continue;
-            std::vector<node_id> readers;
+            small_vector<node_id, 8> readers;
             g_.for_each_use(bound, [&](use u) {
-                if (n.commutative || u.operand == i) readers.push_back(u.user);
+                if ((n.commutative || u.operand == i) && (tells || may_match(number, {u.user, 0})))
+                    readers.push_back(u.user);
             });
             std::sort(readers.begin(), readers.end());
-            readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
             auto tried = false;
-            for (auto r : readers)
-                if (!is_taken(r)) match_root(root, r), tried = true;
+            for (std::size_t k = 0; k < readers.size(); ++k)
+                if (auto const r = readers[k]; (k == 0 || r != readers[k - 1]) && !is_taken(r))
+                    match_root(root, r), tried = true;
             if (!tried) miss(mismatch::kind::alone, rule_.roots[root], bound);
             return;
         }
@@ -180,7 +201,7 @@ private:
         case node_kind::category: {
             if (!v.valid()) return miss(mismatch::kind::absent, number, v);
             auto const& op = g_.op(v.node);
-            if (op.category != n.category || op.free_view || g_.operand_count(v.node) != n.links || op.results != 1)
+            if (g_.operand_count(v.node) != n.links || !op.is_plain(n.category, n.links))
                 return miss(mismatch::kind::operation, number, v);
             return match_node(number, n, v, index);
         }

@@ -548,9 +548,7 @@ private:
                 return g_.row(before.node);
         small_vector<std::uint16_t, 16> candidates;
         for (std::uint16_t row = structural_rows; row < table.size(); ++row)
-            if (table[row].category == n.category && !table[row].free_view && table[row].results == 1 &&
-                table[row].min_inputs <= static_cast<int>(operands) && table[row].accepts(operands) &&
-                table[row].max_inputs != variadic)
+            if (table[row].is_plain(n.category, operands) && table[row].max_inputs != variadic)
                 candidates.push_back(row);
         if (candidates.empty()) throw give_up{};
         // The box takes a few: what the law needs of an operator is its category.
