@@ -6,6 +6,7 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/calibrate.hpp>
 #include <gsub/driver/optimize.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
@@ -149,10 +150,8 @@ struct candidate {
 };
 
 // Runs of both in turns, `seconds` each a round. Gives the latency at alpha 1 over that at alpha 1.05.
-double latency_of(bench::reporter& out, std::string_view name, graph const& g, runtime::thread_pool& pool, int rounds,
-                  double seconds) {
-    cost::roofline const machine;
-    auto const model = cost::erase(machine);
+double latency_of(bench::reporter& out, std::string_view name, std::string_view prices, graph const& g,
+                  cost::any_cost const& model, runtime::thread_pool& pool, int rounds, double seconds) {
     candidate strict{g, model, 1, pool}, relaxed{g, model, 1.05, pool};
     auto const inputs = random_inputs(g, 1);
     bench::sample ratio;
@@ -166,7 +165,7 @@ double latency_of(bench::reporter& out, std::string_view name, graph const& g, r
         }
         ratio.values.push_back(strict.seconds.values.back() / relaxed.seconds.values.back());
     }
-    auto const on = std::string{name};
+    auto const on = message({name, ", ", prices});
     out.add("latency, alpha 1", on, strict.seconds, "s");
     out.add("latency, alpha 1.05", on, relaxed.seconds, "s");
     out.add(strict.hash == relaxed.hash ? "ratio, the same graph" : "ratio", on, ratio, "x", 0.98,
@@ -174,13 +173,25 @@ double latency_of(bench::reporter& out, std::string_view name, graph const& g, r
     return ratio.median();
 }
 
+// Under the prices of the literature, and under those of kernels on this machine.
 int latencies(std::vector<std::string_view> const& wanted, int rounds, double seconds) {
     bench::reporter out{"search latency"};
     runtime::thread_pool pool;
-    double logs = 0;
-    for (auto const name : wanted) logs += std::log(latency_of(out, name, built(name), pool, rounds, seconds));
-    out.add("geometric mean", "all", {{std::exp(logs / static_cast<double>(wanted.size()))}}, "x", 1.0,
-            bench::budget_kind::at_least);
+    build_options building;
+    building.threads = &pool;
+    auto const measured =
+        calibrate(dialect::of<standard_ops>(), table_of<eval_row, standard_ops>(), {}, building).value();
+    cost::roofline const machine;
+    cost::fused_roofline const kernels{measured.rates};
+    std::pair<std::string_view, cost::any_cost> const models[] = {{"M0", cost::erase(machine)},
+                                                                  {"calibrated kernels", cost::erase(kernels)}};
+    for (auto const& [prices, model] : models) {
+        double logs = 0;
+        for (auto const name : wanted)
+            logs += std::log(latency_of(out, name, prices, built(name), model, pool, rounds, seconds));
+        out.add("geometric mean", std::string{prices}, {{std::exp(logs / static_cast<double>(wanted.size()))}}, "x",
+                1.0, bench::budget_kind::at_least);
+    }
     return out.finish();
 }
 

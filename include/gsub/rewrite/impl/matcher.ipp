@@ -28,6 +28,23 @@ struct deepest_miss {
     }
 };
 
+// Whether operators stand where a term has them, whatever its variables and labels are bound to. Most places are passed
+// over by this alone.
+GSUB_INLINE bool operators_fit(any_graph const& g, rule_program const& rule, std::uint16_t number, value_id v) {
+    auto const& n = rule.match_nodes[number];
+    if (n.kind != node_kind::operation && n.kind != node_kind::category) return true;
+    if (!v.valid() || g.constant(v.node)) return false;
+    auto const& op = g.op(v.node);
+    if (n.kind == node_kind::operation ? op.id != n.op : !op.is_plain(n.category, n.links)) return false;
+    auto const count = g.operand_count(v.node);
+    auto const fits = [&](std::size_t swap) {
+        for (std::size_t i = 0; i < std::min<std::size_t>(n.links, count); ++i)
+            if (!operators_fit(g, rule, rule.match_links[n.first_link + i], g.operand(v.node, i ^ swap))) return false;
+        return true;
+    };
+    return fits(0) || (n.commutative && count == 2 && fits(1));
+}
+
 /// Matches one rule at one anchor. `Misses` is told where the pattern fails.
 template <class Misses = no_misses>
 class matcher {
@@ -38,8 +55,6 @@ public:
     }
 
     void run(node_id anchor) {
-        if constexpr (!tells)
-            if (!may_match(rule_.roots[0], {anchor, 0})) return;
         // Each bit says whether one commutative operator's operands are swapped.
         for (swaps_ = 0; swaps_ < 1u << commutative_; ++swaps_) {
             m_.rewind({0, 0, 0});
@@ -63,23 +78,6 @@ private:
             return mismatch{what, wanted, found, other, user_, operand_, at.bindings + at.covered};
         });
         return false;
-    }
-
-    // Whether operators stand where a term has them, whatever its variables and labels are bound to. Most places are
-    // passed over by this alone.
-    bool may_match(std::uint16_t number, value_id v) const {
-        auto const& n = at(number);
-        if (n.kind != node_kind::operation && n.kind != node_kind::category) return true;
-        if (!v.valid() || g_.constant(v.node)) return false;
-        auto const& op = g_.op(v.node);
-        if (n.kind == node_kind::operation ? op.id != n.op : !op.is_plain(n.category, n.links)) return false;
-        auto const count = g_.operand_count(v.node);
-        auto const fits = [&](std::size_t swap) {
-            for (std::size_t i = 0; i < std::min<std::size_t>(n.links, count); ++i)
-                if (!may_match(kid(n, i), g_.operand(v.node, i ^ swap))) return false;
-            return true;
-        };
-        return fits(0) || (n.commutative && count == 2 && fits(1));
     }
 
     void match_root(std::size_t root, node_id candidate) {
@@ -113,7 +111,7 @@ private:
             if (!bound.valid()) continue;
             small_vector<node_id, 8> readers;
             g_.for_each_use(bound, [&](use u) {
-                if ((n.commutative || u.operand == i) && (tells || may_match(number, {u.user, 0})))
+                if ((n.commutative || u.operand == i) && (tells || operators_fit(g_, rule_, number, {u.user, 0})))
                     readers.push_back(u.user);
             });
             std::sort(readers.begin(), readers.end());
@@ -311,7 +309,8 @@ GSUB_INLINE std::span<rule_program const* const> rule_index::anchored_at(op_info
 
 GSUB_INLINE void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
                                  function_ref<void(match const&)> found) {
-    if (!g.constant(anchor) && g.result_count(anchor) > 0) detail::matcher<>{g, rule, found}.run(anchor);
+    if (!g.constant(anchor) && g.result_count(anchor) > 0 && detail::operators_fit(g, rule, rule.roots[0], {anchor, 0}))
+        detail::matcher<>{g, rule, found}.run(anchor);
 }
 
 GSUB_LAZY_BODY std::optional<mismatch> nearest_miss(any_graph const& g, rule_program const& rule, node_id anchor) {
