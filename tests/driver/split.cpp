@@ -246,6 +246,42 @@ TEST_CASE("parts of a graph are convex, in order, and small enough") {
     CHECK(same == 0);
 }
 
+TEST_CASE("a part as a graph computes what its nodes do in the whole") {
+    using namespace split_graphs;
+    auto const chosen = chosen_rules("all");
+    rule_index const index{chosen};
+    auto const g = prepared(models::fire_module(1));
+    std::vector<node_id> all;
+    for (auto n : g.order())
+        if (!g.constant(n) && !g.is<ops::input>(n) && n != g.results_node()) all.push_back(n);
+    CHECK(part_as_graph(g, all).hash() == g.hash());
+    // One after the other, the parts of a chain compute what the chain does.
+    auto const chain = prepared(models::residual_chain(1, 8, 7, 4));
+    auto const whole = evaluate_graph(chain, table_of<eval_row, standard_ops>(), random_inputs(chain, 3)).value();
+    std::map<value_id, tensor> known{{{chain.inputs()[0], 0}, random_inputs(chain, 3)[0]}};
+    auto const parts = split_graph(chain, index, 5).parts;
+    REQUIRE(parts.size() > 2);
+    for (auto const& nodes : parts) {
+        auto const part = part_as_graph(chain, nodes);
+        std::set<node_id> inside(nodes.begin(), nodes.end());
+        std::vector<value_id> read, written;
+        for (auto n : nodes) {
+            for (auto v : chain.operands(n))
+                if (!chain.constant(v) && !inside.contains(v.node) && std::count(read.begin(), read.end(), v) == 0)
+                    read.push_back(v);
+            auto outside = false;
+            chain.for_each_use({n, 0}, [&](use u) { outside |= !inside.contains(u.user); });
+            if (outside) written.push_back({n, 0});
+        }
+        std::vector<tensor> inputs;
+        for (auto v : read) inputs.push_back(known.at(v));
+        auto const made = evaluate_graph(part, table_of<eval_row, standard_ops>(), inputs).value();
+        REQUIRE(made.size() == written.size());
+        for (std::size_t i = 0; i < made.size(); ++i) known[written[i]] = made[i];
+    }
+    CHECK(known.at(chain.output(0)).hash() == whole[0].hash());
+}
+
 TEST_CASE("unknown operators stay where they are, and no part reaches around them") {
     using namespace split_graphs;
     graph g;

@@ -99,6 +99,11 @@ struct graph_parts {
 [[nodiscard]] graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
                                       std::span<std::uint32_t const> piece = {});
 
+/// A part as a graph of its own: its inputs are the values that it reads, its outputs those that are read outside of
+/// it; constants and arithmetic on constants are taken along, shared. *Requires* nodes in the order of `g`, as in a
+/// part.
+[[nodiscard]] any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes);
+
 /// Searches a graph in normal form and canonical order. Where it has more kernels than `bound`, and the model
 /// is additive: its parts first, each like a graph of its own; then windows across the cuts, which are parts of the
 /// result, cut elsewhere; then the whole, with what is left of the budget. Parts, and windows after them, get three

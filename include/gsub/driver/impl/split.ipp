@@ -570,6 +570,10 @@ GSUB_INLINE graph_parts split_graph(any_graph const& g, rule_index const& rules,
     return out;
 }
 
+GSUB_INLINE any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes) {
+    return detail::cut_out(g, nodes).graph;
+}
+
 GSUB_INLINE searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
                                   search::options const& options, std::size_t bound, search_audience const& told) {
     std::string_view whole;

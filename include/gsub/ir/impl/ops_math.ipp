@@ -38,8 +38,7 @@ GSUB_INLINE void infer_shape<ops::clip>::infer(infer_context& cx) {
         if (bound.element != x.element && bound.element != dtype::undefined && x.element != dtype::undefined)
             return cx.fail(
                 message({"bound ", to_string(bound), " of operand ", to_string(x), "; element types must be equal"}));
-        if (!may_be_one_number(bound))
-            return cx.fail(message({"bound ", to_string(bound), "; it takes one number"}));
+        if (!may_be_one_number(bound)) return cx.fail(message({"bound ", to_string(bound), "; it takes one number"}));
     }
     cx.result(0, x);
 }

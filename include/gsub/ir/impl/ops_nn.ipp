@@ -251,7 +251,8 @@ GSUB_INLINE void infer_shape<ops::dropout>::infer(infer_context& cx) {
         return cx.fail(message({cx.results(), " results asked for, it has 1 or 2"}));
     for (std::size_t i = 1; i < 3; ++i)
         if (cx.has(i) && !may_be_one_number(cx.type(i)))
-            return cx.fail(message({i == 1 ? "ratio " : "training mode ", to_string(cx.type(i)), "; it takes one number"}));
+            return cx.fail(
+                message({i == 1 ? "ratio " : "training mode ", to_string(cx.type(i)), "; it takes one number"}));
     cx.result(0, cx.type(0));
     if (cx.results() == 2) {
         auto mask = cx.type(0);
