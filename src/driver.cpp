@@ -21,6 +21,7 @@
 #include <gsub/driver/impl/passes.ipp>
 #include <gsub/driver/impl/product_planner.ipp>
 #include <gsub/driver/impl/program_planner.ipp>
+#include <gsub/driver/impl/search_log.ipp>
 #include <gsub/driver/impl/split.ipp>
 #include <gsub/driver/impl/storage_planner.ipp>
 #include <gsub/driver/impl/substitution.ipp>

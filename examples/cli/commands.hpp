@@ -61,6 +61,8 @@ struct optimize_request : cost_choice {
     std::string dot, svg;
     std::string report;      ///< page of HTML; empty: none
     std::string trace;       ///< events of the search as lines of JSON; empty: none
+    std::string resume;      ///< trace of a search that goes on; empty: none
+    std::string replay;      ///< trace whose rewrites are made again in place of a search; empty: none
     std::string passes;      ///< run this list instead of a search; empty: search
     std::string dump_passes; ///< folder for what each pass made; empty: none
 };

@@ -147,15 +147,26 @@ int main(int argc, char** argv) {
     optimize->add_option("--report", o.report, "one page of HTML: both graphs, the search, each rewrite")
         ->type_name("FILE.html");
     optimize->add_option("--trace", o.trace, "write each event of the search as a line of JSON")->type_name("FILE");
+    optimize->add_option("--resume", o.resume, "go on where the search that wrote this trace stopped")
+        ->type_name("FILE");
+    auto* replay =
+        optimize
+            ->add_option("--replay", o.replay,
+                         "in place of a search, make and check the rewrites of the one that wrote this trace")
+            ->type_name("FILE");
+    for (auto const* of_search :
+         {"--resume", "--trace", "--alpha", "--schedule", "--queue", "--plateau", "--budget", "--time"})
+        replay->excludes(optimize->get_option(of_search));
     auto* passes_instead =
         optimize
             ->add_option("--passes", o.passes,
                          "run these passes instead of a search: names, lists (see `gsub passes`), or `auto`: by the "
                          "class of the model")
             ->type_name("LIST");
-    for (auto const* of_search : {"--alpha", "--schedule", "--queue", "--admit", "--plateau", "--cost", "--roofline",
-                                  "--split-cost", "--profile", "--backend", "--budget", "--time", "--split", "--rules",
-                                  "--taso", "--rules-file", "--report", "--trace"})
+    for (auto const* of_search :
+         {"--alpha",      "--schedule",   "--queue",   "--admit",  "--plateau", "--cost",  "--roofline",
+          "--split-cost", "--profile",    "--backend", "--budget", "--time",    "--split", "--rules",
+          "--taso",       "--rules-file", "--report",  "--trace",  "--resume",  "--replay"})
         passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)

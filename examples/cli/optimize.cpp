@@ -57,6 +57,12 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
                                                 {"Rules", r.rules}},
                                    .rules = rules,
                                    .prices = &prices};
+    auto const name = [](std::string const& path) { return std::filesystem::path{path}.filename().string(); };
+    if (!r.replay.empty()) {
+        facts.settings = {{"Replay of", name(r.replay)}, {"Parts", r.split}, {"Rules", r.rules}};
+        return gsub::report::to_html(before, after, after.report, facts);
+    }
+    if (!r.resume.empty()) facts.settings.emplace_back("Resumes", name(r.resume));
     for (auto a : r.schedule) facts.settings.front().second += message({", then ", a});
     if (r.plateau) facts.settings.emplace_back("Moves of equal cost", "made");
     if (r.seconds) facts.settings.emplace_back("Budget of time", message({*r.seconds, " s"}));
@@ -77,6 +83,10 @@ answer optimize(optimize_request const& r, session const& s) {
     if (chosen.empty()) throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule"})};
     s.watch->on_progress({"load", 0, 0, r.model});
     auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    // Read before the new trace, which may have the same name, is written.
+    auto const& earlier = r.replay.empty() ? r.resume : r.replay;
+    std::optional<gsub::search_log> log;
+    if (!earlier.empty()) log.emplace(gsub::report::read_trace(earlier).value());
     std::optional<gsub::report::trace_writer> trace;
     if (!r.trace.empty()) trace.emplace(r.trace);
     gsub::optimize_options const options{.alpha = r.alpha,
@@ -92,7 +102,9 @@ answer optimize(optimize_request const& r, session const& s) {
                                          .seed = r.seed,
                                          .threads = s.threads,
                                          .watch = s.watch,
-                                         .trace = trace ? &*trace : nullptr};
+                                         .trace = trace ? &*trace : nullptr,
+                                         .resume = r.resume.empty() ? nullptr : &*log,
+                                         .replay = r.replay.empty() ? nullptr : &*log};
     std::string html, priced_by;
     auto const outcome = with_cost(r, s, graph, [&](auto const& model, std::string text) {
         priced_by = std::move(text);

@@ -119,6 +119,59 @@ class Cli(unittest.TestCase):
         ElementTree.parse(self.at / "p.svg")
         self.gsub("optimize", digits, "--passes", "DCE", "--report", "no.html", exit=2)
 
+    def test_a_search_goes_on_from_its_trace_and_a_trace_is_replayed(self):
+        self.gsub("models", "squeezenet1_1", "-o", "m.onnx")
+        report = lambda name: json.loads((self.at / name).read_text())
+        told = ("applied", "cost_after", "history", "graphs_explored", "graphs_distinct", "stop_reason", "split")
+        for split in ("none", "8"):
+            optimize = ("optimize", "m.onnx", "--split", split, "--alpha", "1.1")
+            self.gsub(*optimize, "--budget", "60", "-o", "whole.onnx", "--json", "whole.json")
+            self.gsub(*optimize, "--budget", "7", "--trace", "t.jsonl")
+            self.gsub(*optimize, "--budget", "25", "--resume", "t.jsonl", "--trace", "t.jsonl")  # of one name
+            done = self.gsub(*optimize, "--budget", "60", "--resume", "t.jsonl", "--trace", "u.jsonl", "-o", "on.onnx", "--json", "on.json",
+                             "--report", "on.html", "--threads", "3")
+            self.assertIn("known before)", done.stdout)
+            self.assertIn("t.jsonl", "".join(ElementTree.parse(self.at / "on.html").getroot().itertext()))
+            self.assertGreater(report("on.json")["graphs_known_before"], 0)
+            self.assertEqual([report("on.json")[k] for k in told], [report("whole.json")[k] for k in told])
+            self.assertEqual((self.at / "on.onnx").read_bytes(), (self.at / "whole.onnx").read_bytes())
+            done = self.gsub("optimize", "m.onnx", "--split", split, "--replay", "u.jsonl", "-o", "again.onnx", "--json", "again.json",
+                             "--report", "again.html")
+            self.assertIn("replay ", done.stdout)
+            self.assertEqual((self.at / "again.onnx").read_bytes(), (self.at / "whole.onnx").read_bytes())
+            self.assertEqual([report("again.json")[k] for k in told], [report("whole.json")[k] for k in told])
+            self.assertIn("Replay of", "".join(ElementTree.parse(self.at / "again.html").getroot().itertext()))
+
+    def test_a_trace_of_another_search_or_a_damaged_one_is_refused(self):
+        digits = DIGITS / "digits.onnx"
+        self.gsub("optimize", digits, "--trace", "t.jsonl")
+        self.file("m.onnx", model(("Relu", "a", ["x"], ["z"]), ("Relu", "b", ["z"], ["y"])))
+        for how in ("--resume", "--replay"):
+            self.assertIn("another model", self.gsub("optimize", "m.onnx", how, "t.jsonl", exit=2).stderr)
+            self.assertIn("other rules", self.gsub("optimize", digits, how, "t.jsonl", "--rules", "atomic", exit=2).stderr)
+            self.assertIn("in the trace and", self.gsub("optimize", digits, how, "t.jsonl", "--roofline", "1e-5,1e13,5e11", exit=2).stderr)
+            self.assertIn("another cost model", self.gsub("optimize", digits, how, "t.jsonl", "--split-cost", "copy", exit=2).stderr)
+            self.gsub("optimize", digits, how, "nonesuch.jsonl", exit=5)
+        self.gsub("optimize", digits, "--resume", "t.jsonl", "--replay", "t.jsonl", exit=2)
+        self.gsub("optimize", digits, "--replay", "t.jsonl", "--alpha", "1.2", exit=2)
+        self.gsub("optimize", digits, "--passes", "DCE", "--resume", "t.jsonl", exit=2)
+        lines = (self.at / "t.jsonl").read_text().splitlines(keepends=True)
+        self.file("half.jsonl", "".join(lines[:5] + [lines[5][:20]]).encode())
+        self.assertIn("half.jsonl, line 6", self.gsub("optimize", digits, "--resume", "half.jsonl", exit=4).stderr)
+        self.file("part.jsonl", "".join(lines[:-1]).encode())
+        self.assertIn("to resume", self.gsub("optimize", digits, "--replay", "part.jsonl", exit=2).stderr)
+        self.gsub("optimize", digits, "--resume", "part.jsonl", "--verify")
+
+    def test_rules_of_one_name_from_another_file_are_other_rules(self):
+        rule = ("rule mine\n  a = relu(x)\n  b = relu(y)\n  c = concat(a, b, axis={0}, rank=2)\n=>\n"
+                "  d = concat(x, y, axis={0}, rank=2)\n  e = relu(d)\n  replace c by e\n")
+        self.file("m.onnx", model(("Relu", "a", ["x"], ["z"]), ("Relu", "b", ["z"], ["y"])))
+        self.file("a.txt", rule.format(0).encode())
+        self.file("b.txt", rule.format(1).encode())
+        self.gsub("optimize", "m.onnx", "--rules-file", "a.txt", "--trace", "t.jsonl")
+        self.gsub("optimize", "m.onnx", "--rules-file", "a.txt", "--replay", "t.jsonl")
+        self.assertIn("other rules", self.gsub("optimize", "m.onnx", "--rules-file", "b.txt", "--resume", "t.jsonl", exit=2).stderr)
+
     def test_hostile_names_stay_names_in_pictures_and_reports(self):
         name = "</title><script>alert(1)</script>&\""
         self.file("m.onnx", model(("Relu", name, ["x"], [name]), ("Relu", "b", [name], ["y"])))

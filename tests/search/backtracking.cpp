@@ -425,6 +425,74 @@ TEST_CASE("a target stops the search as soon as it is met, also by the last stat
     CHECK(last.best == 2);
 }
 
+// Looks at states: each is a successor of the one expanded, but for those that a larger alpha admits later.
+struct onlooker : scribe {
+    std::vector<std::pair<std::uint64_t, double>> open; // the expansion that goes on
+    std::vector<int> expanded_states;
+    std::uint64_t known = 0, later = 0, closed = 0;
+    landscape const* p = nullptr;
+    void successor(int s) const {
+        REQUIRE(open.size() == 1);
+        auto const& next = p->moves[static_cast<std::size_t>(expanded_states.back())];
+        CHECK(std::find(next.begin(), next.end(), s) != next.end());
+    }
+    void on_expand(std::uint64_t number, double cost, int s) {
+        CHECK(open.empty());
+        CHECK(cost == p->cost(s));
+        scribe::on_expand(number, cost);
+        open.emplace_back(number, cost);
+        expanded_states.push_back(s);
+    }
+    void on_admit(double cost, std::string_view label, int s) {
+        scribe::on_admit(cost, label);
+        CHECK(cost == p->cost(s));
+        if (open.empty())
+            ++later;
+        else
+            successor(s);
+    }
+    void on_refuse(double cost, int s) {
+        scribe::on_refuse(cost, p->label(s));
+        successor(s);
+    }
+    void on_known(double cost, int s) {
+        ++known;
+        CHECK(cost == p->cost(s));
+        successor(s);
+    }
+    void on_expanded(std::uint64_t number, int s) {
+        REQUIRE(open.size() == 1);
+        CHECK(open[0].first == number);
+        CHECK(expanded_states.back() == s);
+        open.clear();
+        ++closed;
+    }
+};
+
+TEST_CASE("an observer that looks at states hears what others hear, and of each successor of each state") {
+    static_assert(search::state_observer<onlooker, int>);
+    static_assert(!search::state_observer<scribe, int>);
+    static_assert(!search::state_observer<search::silent_observer, std::string>); // whose label might be a state
+    std::uint64_t later = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        CAPTURE(seed);
+        landscape p{seed, 60};
+        auto o = some_options(seed);
+        if (seed % 2) o.schedule = {o.alpha + 0.1, o.alpha + 1};
+        scribe plain;
+        onlooker watch;
+        watch.p = &p;
+        auto const expected = backtracking(p, 0, o, plain), found = backtracking(p, 0, o, watch);
+        CHECK(found.stats.path == expected.stats.path);
+        CHECK(watch.events == plain.events);
+        CHECK(watch.known == found.stats.duplicates);
+        CHECK(watch.closed == found.stats.expanded);
+        CHECK(watch.known + watch.refused + watch.admitted - watch.later == found.stats.generated);
+        later += watch.later;
+    }
+    CHECK(later > 0);
+}
+
 TEST_CASE("an observer may cancel the search from within") {
     struct canceller : search::silent_observer {
         std::stop_source source;

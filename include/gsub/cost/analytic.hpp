@@ -40,6 +40,7 @@ struct byte_cost {
     split_cost splits = split_cost::free;
     unit operator()(any_graph const& g, node_id n) const { return {is_kernel(g, n, splits) ? bytes_moved(g, n) : 0}; }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    [[nodiscard]] hash128 parameters() const { return hasher{static_cast<std::uint64_t>(splits)}.finish(); }
 };
 
 /// Time of a node = launch + max(FLOP / rate, bytes / rate): a kernel is bound by arithmetic or by memory.
@@ -58,6 +59,13 @@ struct roofline {
         return {launch + (arithmetic > memory ? arithmetic : memory)};
     }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    [[nodiscard]] hash128 parameters() const {
+        return hasher{static_cast<std::uint64_t>(splits)}
+            .add_real(launch)
+            .add_real(flop_per_second)
+            .add_real(bytes_per_second)
+            .finish();
+    }
 };
 
 /// Energy of a node: so much for each operation, and for each byte moved. The defaults are those of a processor in 45
@@ -73,6 +81,9 @@ struct energy {
         return {is_kernel(g, n, splits) ? per_flop * flop_count(g, n) + per_byte * bytes_moved(g, n) : 0};
     }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    [[nodiscard]] hash128 parameters() const {
+        return hasher{static_cast<std::uint64_t>(splits)}.add_real(per_flop).add_real(per_byte).finish();
+    }
 };
 
 /// The most bytes of inputs and intermediate results that are alive at one time, when nodes run in the graph's order.

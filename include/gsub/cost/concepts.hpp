@@ -1,6 +1,7 @@
 // What a cost model is, and how any one of them is handed to an engine.
 #pragma once
 
+#include <gsub/core/hash.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/core/strong.hpp>
 #include <gsub/ir/graph.hpp>
@@ -45,6 +46,8 @@ struct any_cost {
     std::function<node_id(any_graph const&, node_id)> bearer; ///< of a node's group; empty: each node is one
     bool concurrent = false;                                  ///< may be asked by several threads at once
     bool by_clock = false; ///< prices come from a clock, as `by_clock` of the model says: see `rule_kind::timed`
+    hash128 parameters{};  ///< of what the prices depend on beside the graph, as far as the model tells by a member
+                           ///< `parameters()`: a search goes on under equal ones alone
 };
 
 /// Whether a model says, by a static member `concurrent`, that several threads may ask it at once.
@@ -53,6 +56,15 @@ inline constexpr bool is_concurrent = false;
 template <class C>
 requires(C::concurrent) inline constexpr bool is_concurrent<C> = true;
 
+/// What a model's prices depend on beside the graph, as a hash, if the model tells.
+template <class C>
+[[nodiscard]] hash128 parameters_of(C const& model) {
+    if constexpr (requires { hash128{model.parameters()}; })
+        return model.parameters();
+    else
+        return {};
+}
+
 template <class C>
 [[nodiscard]] any_cost erase(C const& model) {
     static_assert(cost_model<C>, "a cost model has a member type `unit` and operator()(graph) that returns it");
@@ -60,6 +72,7 @@ template <class C>
     out.unit = C::unit::symbol;
     out.concurrent = is_concurrent<C>;
     if constexpr (requires { C::by_clock; }) out.by_clock = C::by_clock;
+    out.parameters = parameters_of(model);
     if constexpr (grouping_cost_model<C>)
         out.bearer = [&model](any_graph const& g, node_id n) { return model.bearer(g, n); };
     out.of_graph = [&model](any_graph const& g) { return model(g).amount; };
@@ -96,6 +109,9 @@ requires additive_cost_model<A> && additive_cost_model<B> &&
         return {price_a * a(g, n).amount + price_b * b(g, n).amount};
     }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    [[nodiscard]] hash128 parameters() const {
+        return hasher{}.add(parameters_of(a)).add(parameters_of(b)).add_real(price_a).add_real(price_b).finish();
+    }
 };
 
 } // namespace cost

@@ -26,6 +26,7 @@ struct fused_roofline {
     [[nodiscard]] node_id bearer(any_graph const& g, node_id n) const { return last_of_kernel(g, n, machine.splits); }
     unit operator()(any_graph const& g, node_id n) const;
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    [[nodiscard]] hash128 parameters() const { return hasher{}.add("kernels").add(machine.parameters()).finish(); }
 };
 
 } // namespace gsub::cost

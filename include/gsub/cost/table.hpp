@@ -51,6 +51,7 @@ public:
     /// *Errors* throws `error` (`unsupported`) naming node, operator and signature where the table has no price.
     unit operator()(any_graph const& g, node_id n) const;
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
+    [[nodiscard]] hash128 parameters() const noexcept { return parameters_; }
     /// Lines with a price.
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
     /// Distinct signatures that `otherwise` has priced.
@@ -74,6 +75,7 @@ private:
     std::vector<entry> entries_;
     std::optional<double> otherwise_; // negative: the roofline
     split_cost splits_ = split_cost::free;
+    hash128 parameters_; // of the text and `splits_`
     std::shared_ptr<state> state_ = std::make_shared<state>();
 
     friend class table_reader;

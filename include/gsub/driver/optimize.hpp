@@ -41,6 +41,12 @@ struct optimize_options {
     observer* watch = nullptr;
     search_listener* trace = nullptr; ///< told of each event; null costs nothing
     std::stop_token stop{};
+    /// An earlier search of the same graph with the same rules, costs and admission: what it has found out is not found
+    /// out again. The result is that of a search from the start; alpha and budgets are free.
+    search_log const* resume = nullptr;
+    /// In place of a search, the rewrites that an earlier one found, with the same `split` too: each is made again, and
+    /// its cost and graph are compared. Tells no `trace`.
+    search_log const* replay = nullptr;
 };
 
 /// What checking one rewrite by itself has shown: the part that it replaced against the part that it put there.
@@ -89,12 +95,15 @@ struct optimize_report {
     search::statistics search; ///< of all searches together
     split_report split;
     std::uint64_t inapplicable = 0; ///< matches whose rewrite was ill-typed, shared or cyclic
+    std::uint64_t remembered = 0;   ///< of the graphs expanded, those whose successors `resume` knew
+    bool replayed = false;          ///< nothing was searched; counts are those of the log
     verification_report verification;
 };
 
 /// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, clean-ups included, the
-/// graph as given comes back. *Errors* `usage` for alpha < 1; `unsupported` where folding
-/// exceeds its limit; `internal` where a cost is negative or NaN, naming node and model.
+/// graph as given comes back. *Errors* `usage` for alpha < 1, and for a log of another search, naming what differs;
+/// `invalid_input` for a log that is not true of the graph; `unsupported` where folding exceeds its limit; `internal`
+/// where a cost is negative or NaN, naming node and model.
 [[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g, cost::any_cost const& model,
                                                                      std::span<eval_row const> meaning,
                                                                      optimize_options const& options);

@@ -4,6 +4,7 @@
 #include <gsub/core/executor.hpp>
 #include <gsub/core/observer.hpp>
 #include <gsub/cost/concepts.hpp>
+#include <gsub/driver/search_log.hpp>
 #include <gsub/rewrite/matcher.hpp>
 #include <gsub/search/concepts.hpp>
 
@@ -15,43 +16,13 @@
 
 namespace gsub {
 
-/// A thing that the search does. Costs are in the model's unit.
-struct search_event {
-    enum class kind : std::uint8_t {
-        begin,       ///< a search begins: of the graph, or of a part, whose costs and steps follow
-        expand,      ///< the successors of a state are made; those that wait or are refused follow
-        admit,       ///< a successor will wait
-        refuse,      ///< a successor costs too much
-        improvement, ///< the best cost so far has fallen
-        stop,        ///< the end of all searches, and why
-    };
-    kind what = kind::expand;
-    std::uint64_t steps = 0; ///< number of the expansion, from 0 on; of `improvement` and `stop`: how many there were
-    double cost = 0;         ///< of the state; of `improvement` and `stop`: the best so far
-    std::string_view rule, site; ///< of `admit` and `refuse`: the rewrite that leads to the state
-    search::stop_reason why = search::stop_reason::exhausted; ///< of `stop`
-};
-[[nodiscard]] constexpr std::string_view to_string(search_event::kind k) noexcept {
-    constexpr std::string_view names[] = {"begin", "expand", "admit", "refuse", "improvement", "stop"};
-    return names[static_cast<std::size_t>(k)];
-}
-
-/// Hears of everything that a search does, as it does it. What it is told lives for the length of the call. An error
-/// that it throws ends the search, and the call that searches gives it back.
-class search_listener {
-public:
-    search_listener() = default;
-    search_listener(search_listener const&) = delete;
-    search_listener& operator=(search_listener const&) = delete;
-    virtual ~search_listener() = default;
-    virtual void on_event(search_event const& e) = 0;
-};
-
-/// Who hears of a search, and who lends it threads. Each may be null.
+/// Who hears of a search, who lends it threads, and what is known before. Each may be null.
 struct search_audience {
     observer* watch = nullptr;
     search_listener* trace = nullptr;
     executor* threads = nullptr;
+    search_log const* known = nullptr; ///< expansions found there are not made again; the search is the same
+    search_replay* replay = nullptr;   ///< in place of searching: the results are found there, rewritten and checked
 };
 
 /// How a search was divided. See `search_graph`.
@@ -76,10 +47,12 @@ struct searched {
     search::statistics stats;           ///< of all searches together; costs are those of the whole graph
     std::vector<made_rewrite> rewrites; ///< one for each step of `stats.path`
     std::uint64_t inapplicable = 0;     ///< matches whose rewrite was ill-typed, shared or cyclic
+    std::uint64_t remembered = 0;       ///< of the states expanded, those whose successors were known before
     split_report split;
 };
 
-/// One relaxed search from a graph in normal form.
+/// One relaxed search from a graph in normal form. *Errors* throws `error` (`invalid_input`) naming the rewrite where
+/// what is known or replayed is not true of the graph, though its identity is that of the search.
 [[nodiscard]] searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
                                    search::options const& options, search_audience const& told = {});
 

@@ -4,6 +4,7 @@
 #include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/cost/concepts.hpp>
+#include <gsub/driver/search_log.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/rewrite/matcher.hpp>
 
@@ -48,6 +49,8 @@ public:
         hash128 key;
         std::uint64_t move_id = 0;                               ///< of `move`
         std::shared_ptr<std::vector<known_move> const> siblings; ///< all moves of the parent, by id
+        hash128 way;                                             ///< see `way_after`
+        search_log::successor const* noted = nullptr; ///< known from a log alone: no parent and no move, see `made`
     };
 
     /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, and a
@@ -58,12 +61,16 @@ public:
     /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
     /// the other order have been seen. That holds for searches which expand the cheapest state first, of equal ones
     /// that found first, and which admit by the best cost; the search finds the same, and generates less.
+    ///
+    /// `known`: successors found there are taken from there; it must outlive the problem and its states. Beyond them
+    /// all moves are tried, in every order.
     substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                         executor* threads = nullptr, bool ordered = false);
+                         executor* threads = nullptr, bool ordered = false, search_log const* known = nullptr);
 
     [[nodiscard]] state start() const {
-        return {start_, nullptr, nullptr, start_->total, start_->graph.hash(), 0, nullptr};
+        return {start_, nullptr, nullptr, start_->total, start_->graph.hash(), 0, nullptr, identity_.hash(), nullptr};
     }
+    [[nodiscard]] search_identity const& identity() const noexcept { return identity_; }
     [[nodiscard]] double cost(state const& s) const noexcept { return s.cost; }
     [[nodiscard]] hash128 key(state const& s) const noexcept { return s.key; }
     /// `rule(site)`
@@ -75,12 +82,20 @@ public:
         for_each_successor(s, [&](state&& next) { return static_cast<bool>(emit(std::move(next))); });
     }
 
-    /// The state's graph, in normal form.
+    /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.
     [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
+    /// The successor that a log notes of a state.
+    [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
+    /// The same state with its parent and its move, and so all before it: what a log notes is done. *Errors* throws
+    /// `error` (`invalid_input`) naming the rewrite that is not there, or does not lead where the log says.
+    [[nodiscard]] state made(state const& s) const;
     /// A cost in the model's unit.
     [[nodiscard]] double in_units(double ticks) const noexcept { return ticks / ticks_per_unit_; }
+    [[nodiscard]] double in_ticks(double units) const noexcept { return units * ticks_per_unit_; }
     /// Matches whose rewrite could not be applied.
     [[nodiscard]] std::uint64_t inapplicable() const noexcept { return inapplicable_; }
+    /// States expanded whose successors were known.
+    [[nodiscard]] std::uint64_t remembered() const noexcept { return remembered_; }
     /// Moves left out because they have been made in another order.
     [[nodiscard]] std::uint64_t reordered() const noexcept { return reordered_; }
 
@@ -105,6 +120,9 @@ private:
         double by_cost;       ///< of the graph in which that was made
     };
     void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
+    void make_successors(state const& s, function_ref<bool(state&&)> emit);
+    [[nodiscard]] std::shared_ptr<match const> find_move(any_graph const& g, state const& wanted) const;
+    [[nodiscard]] std::uint64_t move_id(match const& m) const;
     void find_successors(expansion const& here, node_id anchor, worker& w) const;
     [[nodiscard]] bool successor(expansion const& here, match const& m, any_graph& scratch, found_move& out) const;
     [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
@@ -116,11 +134,13 @@ private:
     cost::any_cost const* model_;
     rule_index const* rules_;
     executor* threads_; // null: the caller's alone
+    search_log const* known_;
     bool ordered_;
     double ticks_per_unit_ = 1;
     std::shared_ptr<priced_graph const> start_;
+    search_identity identity_;
     std::vector<worker> workers_;
-    std::uint64_t inapplicable_ = 0, reordered_ = 0;
+    std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
 };
 
 } // namespace gsub

@@ -10,9 +10,9 @@ namespace gsub::report {
 /// Keys `inputs`, `outputs` (name and type), `nodes`, `constants`, `parameters`, `weight_bytes`, `flop`, `bytes_moved`,
 /// `peak_bytes`, `operators`.
 [[nodiscard]] io::json to_json(graph_summary const& s);
-/// `cost_before` and `cost_after` as `{value, unit}`, `graphs_explored` (expanded), `seconds`, `stop_reason`,
-/// `applied` as `{rule, site, cost_after}`, `history`, and where there was a verification `verified` in the entries of
-/// `applied` (`equal`, `skipped` or `different`) and `verification`.
+/// `cost_before` and `cost_after` as `{value, unit}`, `graphs_explored` (expanded), `graphs_known_before` (of these),
+/// `replayed`, `seconds`, `stop_reason`, `applied` as `{rule, site, cost_after}`, `history`, and where there was a
+/// verification `verified` in the entries of `applied` (`equal`, `skipped` or `different`) and `verification`.
 [[nodiscard]] io::json to_json(optimize_report const& r);
 
 } // namespace gsub::report

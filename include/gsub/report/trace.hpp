@@ -1,4 +1,4 @@
-// A search as lines of JSON, one an event, written while it runs.
+// A search as lines of JSON, one an event, written while it runs; and read again, to go on with it or to repeat it.
 #pragma once
 
 #include <gsub/driver/optimize.hpp>
@@ -6,11 +6,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace gsub::report {
 
+/// Of what `trace_writer` writes.
+inline constexpr std::uint64_t trace_version = 1;
+
 /// An event as one line of JSON without its end: `{"event":"admit","step":3,"cost":0.0012,"rule":"fuse_conv_relu",
-/// "site":"conv1"}`. `rule` and `site` stand in `admit` and `refuse`, `reason` in `stop`.
+/// "site":"conv1","move":"6c9f…","key":"01a4…"}`. Hashes are hexadecimal, 16 digits or 32. Costs are exact.
 GSUB_LAZY [[nodiscard]] std::string to_json_line(search_event const& e);
 
 /// Writes each event to a file as it comes; memory does not grow with the search. The file appears under its name when
@@ -27,6 +31,11 @@ private:
     io::output_file out_;
     std::uint64_t events_ = 0;
 };
+
+/// Reads what `trace_writer` has written. *Errors* `invalid_input` naming file and line for a line that is no event,
+/// has a key missing or cannot follow those before it, and for another version; `environment` where the file cannot be
+/// read. *Memory* see `search_log`; of the file a line at a time.
+GSUB_LAZY [[nodiscard]] result<search_log> read_trace(std::string const& path);
 
 } // namespace gsub::report
 

@@ -21,9 +21,13 @@ public:
     [[nodiscard]] std::span<rule_program const> rules() const noexcept { return rules_; }
     /// Rules whose anchor may be an application of `op`, in the order in which they were given.
     [[nodiscard]] std::span<rule_program const* const> anchored_at(op_info const& op) const;
+    /// Of the rules in their order: names, patterns, replacements and sentences, and the version of gsub, which stands
+    /// for what is written in C++.
+    [[nodiscard]] hash128 hash() const noexcept { return hash_; }
 
 private:
     std::span<rule_program const> rules_;
+    hash128 hash_;
     std::vector<rule_program const*> by_category_;
     std::map<op_id, std::vector<rule_program const*>> by_op_; // includes those by category
 };

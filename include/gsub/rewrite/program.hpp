@@ -79,6 +79,7 @@ struct rule_program {
     std::span<rule_condition const> where;  ///< soundness: dropping one makes the rule wrong
     std::span<rule_condition const> prefer; ///< search hints: when it may pay
     void const* data = nullptr;             ///< of a rule made at run time: what its functions read
+    std::uint64_t data_hash = 0;            ///< of that
 };
 
 } // namespace gsub

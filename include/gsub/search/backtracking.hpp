@@ -73,6 +73,7 @@ template <problem P, class Observer = silent_observer>
         double yardstick;
     };
     constexpr std::uint32_t root = 0xffffffffu;
+    constexpr bool looks = state_observer<std::remove_cvref_t<Observer>, state>;
     auto const later = [](entry const& a, entry const& b) {
         return a.cost != b.cost ? a.cost > b.cost : a.move > b.move;
     };
@@ -109,7 +110,10 @@ template <problem P, class Observer = silent_observer>
     };
     auto const admit = [&](double cost, std::uint32_t parent, state&& next) {
         moves.push_back({parent, p.label(next), cost});
-        watch.on_admit(cost, moves.back().label);
+        if constexpr (looks)
+            watch.on_admit(cost, moves.back().label, next);
+        else
+            watch.on_admit(cost, moves.back().label);
         wait({cost, static_cast<std::uint32_t>(moves.size() - 1), std::move(next)});
     };
     // Takes up the next values of alpha until one admits something.
@@ -161,7 +165,10 @@ template <problem P, class Observer = silent_observer>
                 continue;
             }
             waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
-            watch.on_expand(stats.expanded, current.cost);
+            if constexpr (looks)
+                watch.on_expand(stats.expanded, current.cost, current.what);
+            else
+                watch.on_expand(stats.expanded, current.cost);
             auto const yardstick = o.admit == admission::best ? stats.best_cost : current.cost;
             // Successors count once all are there: an expansion that is cut short leaves no trace, so that the same
             // search stopped by the number of steps told is the same.
@@ -184,6 +191,7 @@ template <problem P, class Observer = silent_observer>
                 auto key = p.key(next);
                 if (seen.contains(key)) {
                     ++stats.duplicates;
+                    if constexpr (looks) watch.on_known(cost, next);
                     continue;
                 }
                 // A state refused now may be admitted later, from a parent that costs more; so only states that wait
@@ -192,7 +200,9 @@ template <problem P, class Observer = silent_observer>
                 auto const postponed = !admitted && level < o.schedule.size() && below(cost, highest * yardstick);
                 if (admitted || postponed || o.admit == admission::best) seen.insert(std::move(key));
                 if (!admitted) {
-                    if constexpr (!std::is_same_v<std::remove_cvref_t<Observer>, silent_observer>)
+                    if constexpr (looks)
+                        watch.on_refuse(cost, next);
+                    else if constexpr (!std::is_same_v<std::remove_cvref_t<Observer>, silent_observer>)
                         watch.on_refuse(cost, p.label(next));
                     if (postponed) {
                         waiting_bytes += size_of(next);
@@ -211,6 +221,7 @@ template <problem P, class Observer = silent_observer>
                 waiting_bytes += size_of(next);
                 admit(cost, current.move, std::move(next));
             }
+            if constexpr (looks) watch.on_expanded(stats.expanded - 1, current.what);
             if (waiting.size() > o.queue) shrink();
             if (improved) {
                 stats.history.push_back({stats.expanded, stats.best_cost});

@@ -124,4 +124,17 @@ struct silent_observer {
     void on_stop(stop_reason) {}
 };
 
+/// An observer that looks at states: instead of the events of that name it hears `on_expand(number, cost, state)`,
+/// `on_admit(cost, label, state)` and `on_refuse(cost, state)`; and `on_known(cost, state)` of a successor seen before,
+/// `on_expanded(number, state)` when all successors were told. A state that waited for a larger alpha is admitted after
+/// that, outside of any expansion.
+template <class O, class State>
+concept state_observer = requires(O& o, State const& s, std::uint64_t number, double cost, std::string_view label) {
+    o.on_expand(number, cost, s);
+    o.on_admit(cost, label, s);
+    o.on_refuse(cost, s);
+    o.on_known(cost, s);
+    o.on_expanded(number, s);
+};
+
 } // namespace gsub::search

@@ -163,6 +163,7 @@ GSUB_INLINE result<table> table::parse(std::string_view text, std::string name, 
         table out;
         out.name_ = std::move(name);
         out.splits_ = splits;
+        out.parameters_ = hasher{static_cast<std::uint64_t>(splits)}.add(text).finish();
         table_reader{out, operators}.read(text);
         return out;
     });

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace gsub {
 
@@ -240,6 +241,49 @@ GSUB_INLINE verification_report verify_equal(any_graph const& original, any_grap
     return report;
 }
 
+namespace detail {
+
+// That a log is of the search which is to begin.
+GSUB_INLINE void check_identity(search_log const& log, search_identity const& here) {
+    auto const* there = log.identity();
+    if (!there)
+        throw error{error_code::usage, "the trace does not say what was searched; `optimize` does in its first event"};
+    std::vector<problem> problems;
+    auto const differs = [&](std::string reason, std::string hint) {
+        problems.push_back({error_code::usage, {}, {}, std::move(reason), std::move(hint)});
+    };
+    if (there->graph != here.graph) differs("the trace is of another model", {});
+    if (there->rules != here.rules)
+        differs("the trace is of a search with other rules, or by another version of gsub", "the rules it was given");
+    if (there->ordered != here.ordered)
+        differs(
+            message({"the trace is of a search that admits by the cost of the ", there->ordered ? "best" : "parent"}),
+            {});
+    if (there->unit != here.unit)
+        differs(
+            message({"the trace counts costs in ", in_quotes(there->unit), ", this search in ", in_quotes(here.unit)}),
+            "the cost model it was written with");
+    else if (there->graph == here.graph && there->prices != here.prices)
+        differs(there->cost == here.cost ? "the trace is of a search under another cost model"
+                                         : message({"the graph costs ", there->cost, " ", there->unit,
+                                                    " in the trace and ", here.cost, " here"}),
+                "the cost model it was written with; prices by a clock need a profile");
+    if (!problems.empty()) throw error{std::move(problems)};
+}
+
+// That a replay has come to the end of a log, and to what it says there.
+GSUB_INLINE void check_end(search_replay const& replay, search::statistics& stats) {
+    auto const& end = replay.log().end();
+    if (replay.more()) throw error{error_code::invalid_input, "the trace goes on where the search is at its end"};
+    if (stats.best_cost != end.cost)
+        throw error{error_code::invalid_input,
+                    message({"the trace ends at a cost of ", end.cost, ", its rewrites at ", stats.best_cost})};
+    stats.expanded = end.expanded;
+    stats.why = end.why;
+}
+
+} // namespace detail
+
 GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph const& original,
                                                                    cost::any_cost const& model,
                                                                    std::span<eval_row const> meaning,
@@ -250,6 +294,8 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         if (!search::detail::rises(options.alpha, options.schedule))
             throw error{error_code::usage, "the values of a schedule must rise, from alpha on"};
         if (options.queue < 2) throw error{error_code::usage, "a queue must hold at least 2 graphs"};
+        if (options.replay && (options.resume || options.trace))
+            throw error{error_code::usage, "a replay searches nothing: it neither resumes a search nor writes a trace"};
         std::vector<rule_program> chosen(options.rules.begin(), options.rules.end());
         if (chosen.empty()) chosen = choose_rules(standard_rules(), "all", model.by_clock).value();
         optimize_report report;
@@ -262,26 +308,45 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         start.order_canonically();
         start.compact();
         rule_index const rules{chosen};
-        auto found = search_graph(std::move(start), model, rules,
-                                  {.alpha = options.alpha,
-                                   .schedule = options.schedule,
-                                   .admit = options.admit,
-                                   .plateau = options.plateau,
-                                   .budget = options.budget,
-                                   .queue = options.queue,
-                                   .stop = options.stop},
-                                  options.split, {options.watch, options.trace, options.threads});
+        std::optional<search_replay> replay;
+        if (options.trace || options.resume || options.replay) {
+            auto const here =
+                substitution_problem{start, model, rules, nullptr, options.admit == search::admission::best}.identity();
+            if (auto const* log = options.replay ? options.replay : options.resume) detail::check_identity(*log, here);
+            if (options.replay && !options.replay->end().told)
+                throw error{
+                    problem{error_code::usage, {}, {}, "the trace ends before the search did", "to resume the search"}};
+            if (options.replay) replay.emplace(*options.replay);
+            if (options.trace)
+                options.trace->on_event({.what = search_event::kind::header, .cost = here.cost, .of = &here});
+        }
+        auto found =
+            search_graph(std::move(start), model, rules,
+                         {.alpha = options.alpha,
+                          .schedule = options.schedule,
+                          .admit = options.admit,
+                          .plateau = options.plateau,
+                          .budget = options.budget,
+                          .queue = options.queue,
+                          .stop = options.stop},
+                         options.split,
+                         {options.watch, options.trace, options.threads, options.resume, replay ? &*replay : nullptr});
+        if (replay) detail::check_end(*replay, found.stats);
         report.cost_start = found.stats.start_cost;
         report.search = std::move(found.stats);
         report.split = std::move(found.split);
         report.inapplicable = found.inapplicable;
+        report.remembered = found.remembered;
+        report.replayed = replay.has_value();
         for (auto const& s : report.search.path) {
             auto const [rule, site] = detail::rule_and_site(s.label);
             report.applied.push_back({std::string{rule}, std::string{site}, s.cost, rewrite_check::not_asked});
         }
         if (options.trace)
-            options.trace->on_event(
-                {search_event::kind::stop, report.search.expanded, report.search.best_cost, {}, {}, report.search.why});
+            options.trace->on_event({.what = search_event::kind::stop,
+                                     .steps = report.search.expanded,
+                                     .cost = report.search.best_cost,
+                                     .why = report.search.why});
         auto best = std::move(found.best);
         // Verified, folded and priced; `clean`: may be brought into normal form after folding.
         auto const finish = [&](bool clean) {

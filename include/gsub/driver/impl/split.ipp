@@ -31,41 +31,112 @@ GSUB_INLINE std::pair<std::string_view, std::string_view> rule_and_site(std::str
 
 /// Tells the caller's observer and listener how the search goes.
 struct search_progress : search::silent_observer {
+    using state = substitution_problem::state;
     search_audience told;
     substitution_problem const& problem;
     std::uint64_t steps;
     std::string_view unit;
     double best;
-    std::uint64_t expanded = 0;
+    std::uint64_t expanded = 0, failed = 0;
     std::string detail_text;
     search_progress(search_audience const& t, substitution_problem const& p, std::uint64_t s, std::string_view u,
-                    double b)
-        : told(t), problem(p), steps(s), unit(u), best(b) {
-        if (told.trace) tell(search_event::kind::begin, b);
+                    state const& first)
+        : told(t), problem(p), steps(s), unit(u), best(first.cost) {
+        if (told.trace) tell({.what = search_event::kind::begin, .key = first.key, .way = first.way}, first.cost);
     }
-    void on_expand(std::uint64_t done, double cost) {
-        expanded = done;
-        if (told.trace) tell(search_event::kind::expand, cost);
+    void on_expand(std::uint64_t done, double cost, state const& s) {
+        expanded = done, failed = problem.inapplicable();
+        if (told.trace) tell({.what = search_event::kind::expand, .key = s.key, .way = s.way}, cost);
         if (!told.watch || done % 16 != 0) return;
         detail_text = message({"best ", problem.in_units(best), " ", unit});
         told.watch->on_progress(
             {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
     }
-    void on_admit(double cost, std::string_view label) {
-        if (told.trace) tell(search_event::kind::admit, cost, label);
+    void on_admit(double cost, std::string_view label, state const& s) {
+        if (told.trace) tell_successor(search_event::kind::admit, cost, label, s);
     }
-    void on_refuse(double cost, std::string_view label) {
-        if (told.trace) tell(search_event::kind::refuse, cost, label);
+    void on_refuse(double cost, state const& s) {
+        if (told.trace) tell_successor(search_event::kind::refuse, cost, problem.label(s), s);
+    }
+    void on_known(double cost, state const& s) {
+        if (told.trace) tell_successor(search_event::kind::known, cost, problem.label(s), s);
+    }
+    void on_expanded(std::uint64_t, state const& s) {
+        if (told.trace)
+            tell({.what = search_event::kind::expanded, .key = s.key, .failed = problem.inapplicable() - failed},
+                 s.cost);
     }
     void on_improvement(std::uint64_t done, double cost) {
         best = cost, expanded = done;
-        if (told.trace) tell(search_event::kind::improvement, cost);
+        if (told.trace) tell({.what = search_event::kind::improvement}, cost);
     }
-    void tell(search_event::kind what, double cost, std::string_view label = {}) const {
+    void tell_successor(search_event::kind what, double cost, std::string_view label, state const& s) const {
         auto const [rule, site] = rule_and_site(label);
-        told.trace->on_event({what, expanded, problem.in_units(cost), rule, site, {}});
+        tell({.what = what, .rule = rule, .site = site, .key = s.key, .move = s.move_id}, cost);
+    }
+    void tell(search_event e, double cost) const {
+        e.steps = expanded, e.cost = problem.in_units(cost);
+        told.trace->on_event(e);
     }
 };
+static_assert(search::state_observer<search_progress, substitution_problem::state>);
+
+// What a search found, by what a log tells of it: its best state is the cheapest of those that waited, of equal ones
+// the first. Costs are in ticks.
+GSUB_INLINE search::outcome<substitution_problem::state>
+found_before(substitution_problem const& problem, search_log const& log, search_log::section const& s) {
+    struct origin {
+        hash128 way; // of the successor
+        std::size_t expansion = 0;
+        search_log::successor const* what = nullptr;
+    };
+    search::outcome<substitution_problem::state> out{problem.start(), {}};
+    auto& stats = out.stats;
+    stats.start_cost = stats.best_cost = out.best.cost;
+    stats.history.push_back({0, stats.best_cost});
+    std::vector<origin> origins;
+    origin best;
+    auto const expansions = log.expansions(s);
+    stats.expanded = expansions.size(), stats.distinct = 1;
+    for (std::size_t i = 0; i < expansions.size(); ++i) {
+        for (auto const& next : log.successors(expansions[i])) {
+            ++stats.generated;
+            if (next.fate == search_event::kind::known) {
+                ++stats.duplicates;
+                continue;
+            }
+            ++stats.distinct;
+            origins.push_back({way_after(expansions[i].way, next.move), i, &next});
+            if (next.fate == search_event::kind::refuse)
+                ++stats.refused;
+            else if (auto const cost = problem.in_ticks(next.cost); cost < stats.best_cost)
+                stats.best_cost = cost, best = origins.back();
+        }
+        if (stats.best_cost < stats.history.back().cost) stats.history.push_back({i + 1, stats.best_cost});
+    }
+    // How that was reached: each state on the way is a successor of one that was expanded before it.
+    std::sort(origins.begin(), origins.end(), [](origin const& a, origin const& b) {
+        return a.way != b.way ? a.way < b.way : a.expansion < b.expansion;
+    });
+    std::vector<search_log::successor const*> moves; // the last first
+    while (best.what) {
+        moves.push_back(best.what);
+        auto const& from = expansions[best.expansion].way;
+        if (from == s.way) break;
+        auto const found = std::lower_bound(origins.begin(), origins.end(), from,
+                                            [](origin const& o, hash128 way) { return o.way < way; });
+        if (found == origins.end() || found->way != from || found->expansion >= best.expansion)
+            throw error{error_code::invalid_input,
+                        message({"the trace does not fit: nothing leads to the graph of expansion ", best.expansion})};
+        best = *found;
+    }
+    for (; !moves.empty(); moves.pop_back()) {
+        out.best =
+            problem.noted(std::make_shared<substitution_problem::state const>(std::move(out.best)), *moves.back());
+        stats.path.push_back({problem.label(out.best), out.best.cost});
+    }
+    return out;
+}
 
 /// What is left of a budget.
 class budget_meter {
@@ -229,7 +300,7 @@ GSUB_INLINE bool put_back(any_graph& g, cut_part const& part, std::span<node_id 
 // The rewrites that a search made, in a graph of the same form; nothing where one does not match.
 GSUB_INLINE std::optional<searched> repeat(searched const& model_search, any_graph const& start,
                                            cost::any_cost const& model, rule_index const& rules) {
-    searched out{start, {}, {}, 0, {}};
+    searched out{start, {}, {}, 0, 0, {}};
     out.stats.start_cost = out.stats.best_cost = model.of_graph(start);
     for (auto const& r : model_search.rewrites) {
         auto const here = std::make_shared<any_graph const>(out.best);
@@ -264,7 +335,7 @@ class split_search {
 public:
     split_search(any_graph start, cost::any_cost const& model, rule_index const& rules, search::options const& options,
                  std::size_t bound, search_audience const& told)
-        : out_{std::move(start), {}, {}, 0, {}}, model_(model), rules_(rules), options_(options), told_(told) {
+        : out_{std::move(start), {}, {}, 0, 0, {}}, model_(model), rules_(rules), options_(options), told_(told) {
         out_.split.bound = bound;
     }
 
@@ -319,7 +390,7 @@ private:
             for (auto n : parts[i]) piece_[n.index] = static_cast<std::uint32_t>(i + 1);
             auto part = cut_out(g, parts[i]);
             if (form_of(part.graph, forms)) continue;
-            auto const found = searched{part.graph, {}, {}, 0, {}};
+            auto const found = searched{part.graph, {}, {}, 0, 0, {}};
             forms.push_back({std::move(part.graph), kernels_among(g, parts[i]), found, 0});
         }
         search_forms(forms, meter.share(0.75));
@@ -360,7 +431,7 @@ private:
         for (auto const& f : forms) kernels += f.kernels;
         // What listens hears of one search after the other; and a limit of memory is that of one.
         auto* const threads = told_.threads;
-        auto const apart = threads && model_.concurrent && !told_.trace && forms.size() >= threads->concurrency() &&
+        auto const apart = threads && model_.concurrent && !told_.trace && !told_.replay && forms.size() >= threads->concurrency() &&
                            whole.bytes == std::numeric_limits<std::uint64_t>::max();
         auto const at_once = apart ? std::min(threads->concurrency(), forms.size()) : 1;
         std::vector<std::size_t> order; // the largest first, so that none is waited for long
@@ -429,7 +500,7 @@ private:
         auto const& s = found.stats;
         sum.expanded += s.expanded, sum.generated += s.generated;
         sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct, sum.dropped += s.dropped;
-        out_.inapplicable += found.inapplicable;
+        out_.inapplicable += found.inapplicable, out_.remembered += found.remembered;
     }
 
     searched out_; // `best` is the graph as it is by now
@@ -448,11 +519,16 @@ GSUB_INLINE searched search_divided(any_graph start, cost::any_cost const& model
     auto in_parts = split_search{start, model, rules, options, bound, told}.run();
     auto const& spent = in_parts.stats;
     auto& left = options.budget;
-    if (spent.why != search::stop_reason::exhausted || spent.expanded >= left.steps) return in_parts;
-    if (left.steps != std::numeric_limits<std::uint64_t>::max()) left.steps -= spent.expanded;
-    if (left.time != std::chrono::nanoseconds::max()) {
-        left.time -= std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(spent.seconds));
-        if (left.time <= std::chrono::nanoseconds::zero()) return in_parts;
+    if (told.replay) {
+        if (!told.replay->more()) return in_parts;
+    } else {
+        if (spent.why != search::stop_reason::exhausted || spent.expanded >= left.steps) return in_parts;
+        if (left.steps != std::numeric_limits<std::uint64_t>::max()) left.steps -= spent.expanded;
+        if (left.time != std::chrono::nanoseconds::max()) {
+            std::chrono::duration<double> const gone{spent.seconds};
+            left.time -= std::chrono::duration_cast<std::chrono::nanoseconds>(gone);
+            if (left.time <= std::chrono::nanoseconds::zero()) return in_parts;
+        }
     }
     auto whole = search_part(start, model, rules, options, told);
     auto const better = whole.stats.best_cost < in_parts.stats.best_cost;
@@ -473,7 +549,7 @@ GSUB_INLINE searched search_divided(any_graph start, cost::any_cost const& model
     sum.distinct += other.stats.distinct, sum.dropped += other.stats.dropped;
     sum.seconds += other.stats.seconds;
     sum.why = whole.stats.why;
-    kept.inapplicable += other.inapplicable;
+    kept.inapplicable += other.inapplicable, kept.remembered += other.remembered;
     return std::move(kept);
 }
 
@@ -481,17 +557,29 @@ GSUB_INLINE searched search_divided(any_graph start, cost::any_cost const& model
 
 GSUB_INLINE searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
                                  search::options const& options, search_audience const& told) {
-    substitution_problem problem{start, model, rules, told.threads, options.admit == search::admission::best};
+    substitution_problem problem{start,
+                                 model,
+                                 rules,
+                                 told.threads,
+                                 options.admit == search::admission::best,
+                                 told.replay ? &told.replay->log() : told.known};
     auto const first = problem.start();
-    auto found = search::backtracking(
-        problem, first, options, detail::search_progress{told, problem, options.budget.steps, model.unit, first.cost});
-    searched out{problem.open(found.best)->graph, std::move(found.stats), {}, problem.inapplicable(), {}};
+    auto found =
+        told.replay
+            ? detail::found_before(problem, told.replay->log(), told.replay->next(first.way))
+            : search::backtracking(problem, first, options,
+                                   detail::search_progress{told, problem, options.budget.steps, model.unit, first});
+    auto const best = problem.made(found.best);
+    searched out{problem.open(best)->graph, std::move(found.stats), {},
+                 problem.inapplicable(),    problem.remembered(),   {}};
     for (auto& s : out.stats.path) s.cost = problem.in_units(s.cost);
     for (auto& h : out.stats.history) h.cost = problem.in_units(h.cost);
     out.stats.start_cost = problem.in_units(out.stats.start_cost);
     out.stats.best_cost = problem.in_units(out.stats.best_cost);
-    for (auto const* s = &found.best; s && s->move; s = s->before.get())
+    for (auto const* s = &best; s->move; s = s->before.get()) {
         out.rewrites.push_back({std::shared_ptr<any_graph const>{s->parent, &s->parent->graph}, s->move});
+        out.stats.path[out.stats.path.size() - out.rewrites.size()].label = problem.label(*s); // not as a file says
+    }
     std::reverse(out.rewrites.begin(), out.rewrites.end());
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
+#include <gsub/driver/impl/search_log.ipp>
 #include <gsub/driver/substitution.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rewrite.hpp>
@@ -34,13 +35,29 @@ GSUB_INLINE bool apply_match(any_graph& g, match const& m) {
     return true;
 }
 
+// Of all that decides which rewrites are made of a graph, in which order, and what they are called: structure, ids, and
+// the order of nodes and of readers.
+GSUB_INLINE hash128 hash_with_ids(any_graph const& g) {
+    hasher h{g.capacity()};
+    h.add(g.hash());
+    for (auto n : g.order()) {
+        h.add(n.index).add(g.hash(n));
+        for (auto v : g.operands(n)) h.add(v.node.index).add(v.port);
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+            g.for_each_use({n, port}, [&](use u) { h.add(u.user.index).add(u.operand); });
+    }
+    return h.finish();
+}
+
 } // namespace detail
 
 GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
-                                                       rule_index const& rules, executor* threads, bool ordered)
+                                                       rule_index const& rules, executor* threads, bool ordered,
+                                                       search_log const* known)
     : model_(&model),
       rules_(&rules),
       threads_(threads && threads->concurrency() > 1 && model.concurrent ? threads : nullptr),
+      known_(known),
       ordered_(ordered) {
     auto const cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
     // A power of two, so that scaling is exact: about 2^40 ticks for the start.
@@ -48,6 +65,12 @@ GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::an
     auto first = std::make_shared<priced_graph>(priced_graph{std::move(start), {}, 0});
     first->graph.rehash();
     price(*first);
+    hasher prices;
+    prices.add(model.unit).add(model.parameters).add_real(ticks_per_unit_).add_real(first->total);
+    prices.add(model.of_node != nullptr).add(model.bearer != nullptr);
+    for (auto price : first->node_cost) prices.add_real(price);
+    identity_ = {
+        detail::hash_with_ids(first->graph), rules.hash(), prices.finish(), std::string{model.unit}, cost, ordered};
     start_ = std::move(first);
     // Several pieces of work for each thread, so that none waits long for the others.
     auto const pieces = threads_ ? 8 * threads_->concurrency() : 1;
@@ -72,6 +95,7 @@ GSUB_INLINE void substitution_problem::price(priced_graph& p) const {
 }
 
 GSUB_INLINE std::string substitution_problem::label(state const& s) const {
+    if (s.noted) return message({known_->rule(*s.noted), "(", known_->site(*s.noted), ")"});
     return s.move ? message({s.move->rule().name, "(", s.move->graph().display_name(s.move->site()), ")"})
                   : std::string{};
 }
@@ -129,13 +153,6 @@ GSUB_INLINE std::shared_ptr<substitution_problem::priced_graph const> substituti
 
 namespace detail {
 
-GSUB_INLINE std::uint64_t move_id(match const& m) {
-    hasher h{hash_name(m.rule().name)};
-    for (auto v : m.roots()) h.add(v.node.index).add(v.port);
-    m.for_each_binding([&](binding const& b) { h.add(b.name).add(b.value.node.index).add(b.value.port).add(b.index); });
-    return h.finish().low;
-}
-
 // All nodes that a match stands on.
 GSUB_INLINE substitution_problem::node_bits nodes_of(match const& m) {
     substitution_problem::node_bits out;
@@ -167,6 +184,13 @@ GSUB_INLINE substitution_problem::node_bits nodes_changed(any_graph const& g, st
 
 } // namespace detail
 
+GSUB_INLINE std::uint64_t substitution_problem::move_id(match const& m) const {
+    hasher h{static_cast<std::uint64_t>(&m.rule() - rules_->rules().data())};
+    for (auto v : m.roots()) h.add(v.node.index).add(v.port);
+    m.for_each_binding([&](binding const& b) { h.add(b.name).add(b.value.node.index).add(b.value.port).add(b.index); });
+    return h.finish().low;
+}
+
 GSUB_INLINE bool substitution_problem::node_bits::meets(node_bits const& other) const noexcept {
     std::uint64_t both = 0;
     for (std::size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];
@@ -181,7 +205,8 @@ GSUB_INLINE bool substitution_problem::successor(expansion const& here, match co
     scratch.rehash();
     auto const known = from.node_cost.size();
     auto& next = out.next;
-    next = {here.graph, std::make_shared<match const>(m), nullptr, from.total, scratch.hash(), out.what.id, nullptr};
+    next = {here.graph, std::make_shared<match const>(m),      nullptr, from.total, scratch.hash(), out.what.id,
+            nullptr,    way_after(here.what.way, out.what.id), nullptr};
     if (!model_->of_node) {
         next.cost = ticks(scratch);
     } else {
@@ -218,7 +243,7 @@ GSUB_INLINE void substitution_problem::find_successors(expansion const& here, no
     auto const& g = here.graph->graph;
     for (auto const* rule : rules_->anchored_at(g.op(anchor)))
         find_matches_at(g, *rule, anchor, [&](match const& m) {
-            found_move found{{.id = ordered_ ? detail::move_id(m) : 0, .reads = {}, .changes = {}}, {}};
+            found_move found{{.id = move_id(m), .reads = {}, .changes = {}}, {}};
             if (auto const* other = made_before(here, found.what.id)) {
                 found.what = *other;
                 found.what.place = elsewhere;
@@ -233,7 +258,70 @@ GSUB_INLINE void substitution_problem::find_successors(expansion const& here, no
         });
 }
 
+GSUB_INLINE substitution_problem::state substitution_problem::noted(std::shared_ptr<state const> before,
+                                                                    search_log::successor const& next) const {
+    auto const way = way_after(before->way, next.move);
+    return {nullptr, nullptr, std::move(before), in_ticks(next.cost), next.key, next.move, nullptr, way, &next};
+}
+
+GSUB_INLINE std::shared_ptr<match const> substitution_problem::find_move(any_graph const& g,
+                                                                         state const& wanted) const {
+    std::shared_ptr<match const> out;
+    for (auto n : g.order()) {
+        if (n == g.results_node() || g.constant(n)) continue;
+        for (auto const* rule : rules_->anchored_at(g.op(n)))
+            if (!out && rule->name == known_->rule(*wanted.noted))
+                find_matches_at(g, *rule, n, [&](match const& m) {
+                    if (!out && move_id(m) == wanted.move_id) out = std::make_shared<match const>(m);
+                });
+    }
+    return out;
+}
+
+GSUB_INLINE substitution_problem::state substitution_problem::made(state const& s) const {
+    std::vector<state const*> moves; // the last first
+    for (auto const* x = &s; x->noted; x = x->before.get()) moves.push_back(x);
+    if (moves.empty()) return s;
+    auto here = moves.back()->before;
+    std::size_t step = 0;
+    for (auto const* x = here.get(); x; x = x->before.get()) ++step;
+    any_graph scratch{start_->graph.operators()};
+    for (; !moves.empty(); moves.pop_back(), ++step) {
+        auto const& wanted = *moves.back();
+        auto const refuse = [&](std::string_view why) {
+            throw error{problem{error_code::invalid_input, std::string{known_->site(*wanted.noted)},
+                                std::string{known_->rule(*wanted.noted)},
+                                message({"the trace does not fit: rewrite ", step, " from the start ", why}),
+                                "a search without it"}};
+        };
+        auto const opened = open(*here);
+        auto const move = find_move(opened->graph, wanted);
+        if (!move) refuse("does not match");
+        expansion const from{*here, opened, nullptr, 0};
+        found_move found{{.id = wanted.move_id, .reads = {}, .changes = {}}, {}};
+        if (!successor(from, *move, scratch, found)) refuse("cannot be applied");
+        auto& next = found.next;
+        if (next.key != wanted.key) refuse("leads to another graph");
+        if (next.cost != wanted.cost)
+            refuse(message({"leads to a cost of ", in_units(next.cost), ", not of ", in_units(wanted.cost)}));
+        next.before = here;
+        here = std::make_shared<state const>(std::move(next));
+    }
+    return *here;
+}
+
 GSUB_INLINE void substitution_problem::for_each_successor(state const& s, function_ref<bool(state&&)> emit) {
+    auto const* known = known_ ? known_->find(s.way) : nullptr;
+    if (!known) return s.noted ? make_successors(made(s), emit) : make_successors(s, emit);
+    auto before = std::make_shared<state>(s);
+    before->siblings = nullptr;
+    for (auto const& next : known_->successors(*known))
+        if (!emit(noted(before, next))) return;
+    inapplicable_ += known->failed;
+    ++remembered_;
+}
+
+GSUB_INLINE void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
     expansion here{s, open(s), nullptr, 0};
     if (ordered_ && s.siblings) {
         auto const& all = *s.siblings;

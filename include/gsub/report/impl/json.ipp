@@ -35,6 +35,8 @@ GSUB_INLINE io::json to_json(optimize_report const& r) {
         {"kernels_before", r.nodes_before},
         {"kernels_after", r.nodes_after},
         {"graphs_explored", r.search.expanded},
+        {"graphs_known_before", r.remembered},
+        {"replayed", r.replayed},
         {"graphs_generated", r.search.generated},
         {"graphs_distinct", r.search.distinct},
         {"graphs_dropped", r.search.dropped},

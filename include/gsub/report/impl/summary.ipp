@@ -75,8 +75,9 @@ GSUB_INLINE std::string to_text(optimize_report const& r) {
     std::string out = message(
         {"cost     ", human(r.cost_before, r.unit), " -> ", human(r.cost_after, r.unit), " (", percent(-gain), ")\n"});
     out += message({"kernels  ", r.nodes_before, " -> ", r.nodes_after, "\n"});
-    out += message({"search   ", r.search.expanded, " graphs expanded, ", r.search.distinct, " distinct, ",
-                    fixed(r.search.seconds, 2), " s, stopped: ", search::to_string(r.search.why), "\n"});
+    out += message({r.replayed ? "replay   " : "search   ", r.search.expanded, " graphs expanded",
+                    r.remembered > 0 ? message({" (", r.remembered, " known before)"}) : "", ", ", r.search.distinct,
+                    " distinct, ", fixed(r.search.seconds, 2), " s, stopped: ", search::to_string(r.search.why), "\n"});
     if (r.split.parts > 0)
         out += message({"split    ", r.split.parts, " parts (", r.split.distinct_parts, " distinct), ", r.split.windows,
                         " windows (", r.split.distinct_windows, " distinct)",

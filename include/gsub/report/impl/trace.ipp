@@ -1,16 +1,47 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/io/json.hpp>
 #include <gsub/report/escape.hpp>
 #include <gsub/report/trace.hpp>
 
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <type_traits>
+
 namespace gsub::report {
+
+namespace detail {
+
+/// Whether an event is of a successor.
+GSUB_INLINE bool of_successor(search_event::kind k) noexcept {
+    using kind = search_event::kind;
+    return k == kind::admit || k == kind::refuse || k == kind::known;
+}
+
+} // namespace detail
 
 GSUB_LAZY_BODY std::string to_json_line(search_event const& e) {
     using kind = search_event::kind;
-    auto out = message({"{\"event\":\"", to_string(e.what), "\",\"step\":", e.steps, ",\"cost\":", e.cost});
-    if (e.what == kind::admit || e.what == kind::refuse)
-        out += message({",\"rule\":", json_text(e.rule), ",\"site\":", json_text(e.site)});
+    auto const hex = [](auto h) {
+        if constexpr (std::is_same_v<decltype(h), hash128>)
+            return message({"\"", to_string(h), "\""});
+        else
+            return message({"\"", std::string_view{to_string(hash128{h, 0})}.substr(0, 16), "\""});
+    };
+    auto out = message({"{\"event\":\"", to_string(e.what), "\""});
+    if (e.what == kind::header)
+        return out + message({",\"version\":", trace_version, ",\"graph\":", hex(e.of->graph), ",\"rules\":",
+                              hex(e.of->rules), ",\"prices\":", hex(e.of->prices), ",\"unit\":", json_text(e.of->unit),
+                              ",\"cost\":", e.of->cost, ",\"admission\":\"", e.of->ordered ? "best" : "parent", "\"}"});
+    out += message({",\"step\":", e.steps, ",\"cost\":", e.cost});
+    if (detail::of_successor(e.what))
+        out += message({",\"rule\":", json_text(e.rule), ",\"site\":", json_text(e.site), ",\"move\":", hex(e.move),
+                        ",\"key\":", hex(e.key)});
+    if (e.what == kind::begin || e.what == kind::expand)
+        out += message({",\"key\":", hex(e.key), ",\"way\":", hex(e.way)});
+    if (e.what == kind::expanded) out += message({",\"failed\":", e.failed});
     if (e.what == kind::stop) out += message({",\"reason\":", json_text(to_string(e.why))});
     return out + "}";
 }
@@ -18,6 +49,127 @@ GSUB_LAZY_BODY std::string to_json_line(search_event const& e) {
 GSUB_INLINE void trace_writer::on_event(search_event const& e) {
     out_.write(to_json_line(e) + "\n");
     ++events_;
+}
+
+namespace detail {
+
+/// A line of a trace, key by key. What is missing or of another kind is thrown.
+class trace_line {
+public:
+    explicit trace_line(std::string_view text) : data_(io::parse_json(text).value()) {
+        if (!data_.is_object()) fail("the line is no JSON object");
+    }
+    [[nodiscard]] std::string const& text(char const* key) const {
+        auto const* found = at(key).get_ptr<std::string const*>();
+        if (!found) fail(message({in_quotes(key), " is no text"}));
+        return *found;
+    }
+    [[nodiscard]] std::uint64_t count(char const* key) const {
+        auto const& value = at(key);
+        if (!value.is_number_unsigned()) fail(message({in_quotes(key), " is no number of things"}));
+        return value.get<std::uint64_t>();
+    }
+    [[nodiscard]] double number(char const* key) const {
+        auto const& value = at(key);
+        if (!value.is_number()) fail(message({in_quotes(key), " is no number"}));
+        return value.get<double>();
+    }
+    [[nodiscard]] hash128 hash(char const* key) const {
+        auto const& digits = hexadecimal(key, 32);
+        return {word(digits, 0), word(digits, 16)};
+    }
+    [[nodiscard]] std::uint64_t half_hash(char const* key) const { return word(hexadecimal(key, 16), 0); }
+    [[noreturn]] static void fail(std::string reason) { throw error{error_code::invalid_input, std::move(reason)}; }
+
+private:
+    [[nodiscard]] io::json const& at(char const* key) const {
+        auto const found = data_.find(key);
+        if (found == data_.end()) fail(message({"there is no ", in_quotes(key)}));
+        return *found;
+    }
+    [[nodiscard]] std::string const& hexadecimal(char const* key, std::size_t size) const {
+        auto const& digits = text(key);
+        if (digits.size() != size || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+            fail(message({in_quotes(key), " is not ", size, " hexadecimal digits"}));
+        return digits;
+    }
+    [[nodiscard]] static std::uint64_t word(std::string const& digits, std::size_t from) {
+        std::uint64_t out = 0;
+        std::from_chars(digits.data() + from, digits.data() + from + 16, out, 16);
+        return out;
+    }
+    io::json data_;
+};
+
+// The number of a name in an enumeration that has `to_string`.
+template <class Enum>
+Enum named(std::string_view name, Enum last, std::string_view what) {
+    for (int i = 0; i <= static_cast<int>(last); ++i)
+        if (to_string(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
+    trace_line::fail(message({"there is no ", what, " ", in_quotes(name)}));
+}
+
+GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& log) {
+    using kind = search_event::kind;
+    trace_line const line{text};
+    search_event e{.what = named(line.text("event"), kind::stop, "event")};
+    search_identity what;
+    if (first != (e.what == kind::header)) trace_line::fail("the first line, and no other, is the header of a trace");
+    e.cost = line.number("cost");
+    if (e.what == kind::header) {
+        if (line.count("version") != trace_version)
+            trace_line::fail(
+                message({"the trace is of version ", line.count("version"), ", gsub reads ", trace_version}));
+        auto const& admission = line.text("admission");
+        if (admission != "best" && admission != "parent")
+            trace_line::fail(message({"there is no admission ", in_quotes(admission)}));
+        what = {line.hash("graph"), line.hash("rules"), line.hash("prices"), line.text("unit"), e.cost,
+                admission == "best"};
+        e.of = &what;
+    } else {
+        e.steps = line.count("step");
+    }
+    if (of_successor(e.what))
+        e.rule = line.text("rule"), e.site = line.text("site"), e.move = line.half_hash("move"),
+        e.key = line.hash("key");
+    if (e.what == kind::begin || e.what == kind::expand) e.key = line.hash("key"), e.way = line.hash("way");
+    if (e.what == kind::expanded) e.failed = line.count("failed");
+    if (e.what == kind::stop) e.why = named(line.text("reason"), search::stop_reason::cancelled, "reason");
+    log.add(e);
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<search_log> read_trace(std::string const& path) {
+    constexpr std::size_t block = 1 << 20; // no line is longer
+    auto const file = io::input_file::open(path);
+    if (!file) return file.error();
+    std::uint64_t number = 0;
+    try {
+        search_log log;
+        std::string buffer;
+        std::size_t begin = 0;
+        for (std::uint64_t at = 0; at < file->size();) {
+            buffer.erase(0, begin);
+            auto const kept = buffer.size();
+            if (kept >= block) {
+                ++number;
+                throw error{error_code::invalid_input, message({"no end within ", block, " bytes"})};
+            }
+            buffer.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(block, file->size() - at)));
+            file->read(at, std::as_writable_bytes(std::span{buffer}.subspan(kept)));
+            at += buffer.size() - kept;
+            if (at == file->size() && buffer.back() != '\n') buffer += '\n';
+            begin = 0;
+            for (auto end = buffer.find('\n', kept); end != std::string::npos; end = buffer.find('\n', begin)) {
+                ++number;
+                detail::read_trace_line(std::string_view{buffer}.substr(begin, end - begin), number == 1, log);
+                begin = end + 1;
+            }
+        }
+        if (number == 0) throw error{error_code::invalid_input, "there is no event"};
+        return log;
+    } catch (error const& e) { return e.within(message({path, ", line ", number})); }
 }
 
 } // namespace gsub::report

@@ -5,6 +5,7 @@
 #include <gsub/rewrite/loaded_rule.hpp>
 #include <gsub/rewrite/rewrite.hpp>
 #include <gsub/rewrite/rule_shapes.hpp>
+#include <gsub/rewrite/rule_text.hpp>
 
 #include <algorithm>
 
@@ -291,6 +292,7 @@ GSUB_INLINE result<loaded_rule> loaded_rule::make(rule_description rule) {
     p.build = &detail::build_loaded;
     p.where = detail::loaded_conditions;
     p.data = data.get();
+    p.data_hash = hash_name(to_text(data->rule));
     loaded_rule out;
     out.data_ = std::move(data);
     return out;

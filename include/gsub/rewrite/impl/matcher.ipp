@@ -285,7 +285,41 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE rule_index::rule_index(std::span<rule_program const> rules) : rules_(rules) {
+namespace detail {
+
+GSUB_INLINE void add_to(hasher& h, std::span<pattern::node const> nodes, std::span<std::uint16_t const> links,
+                        std::span<std::uint16_t const> roots) {
+    h.add(nodes.size()).add(links.size()).add(roots.size());
+    for (auto const& n : nodes)
+        h.add(static_cast<std::uint64_t>(n.kind))
+            .add(static_cast<std::uint64_t>(n.category))
+            .add(n.commutative)
+            .add(n.context)
+            .add(static_cast<std::uint64_t>(n.op))
+            .add(n.name)
+            .add(n.first_link)
+            .add(n.links)
+            .add(n.results)
+            .add(n.port);
+    for (auto i : links) h.add(i);
+    for (auto i : roots) h.add(i);
+}
+
+GSUB_INLINE hash128 hash_of(std::span<rule_program const> rules) {
+    hasher h{static_cast<std::uint64_t>(version)};
+    for (auto const& r : rules) {
+        h.add(r.name).add(static_cast<std::uint64_t>(r.kind)).add(r.data_hash);
+        add_to(h, r.match_nodes, r.match_links, r.roots);
+        add_to(h, r.build_nodes, r.build_links, r.outputs);
+        for (auto const& c : r.where) h.add(c.sentence);
+        for (auto const& c : r.prefer) h.add(c.sentence);
+    }
+    return h.finish();
+}
+
+} // namespace detail
+
+GSUB_INLINE rule_index::rule_index(std::span<rule_program const> rules) : rules_(rules), hash_(detail::hash_of(rules)) {
     auto const anchor = [](rule_program const& r) -> pattern::node const& {
         auto const& root = r.match_nodes[r.roots[0]];
         return root.kind == pattern::node_kind::every_part ? r.match_nodes[r.match_links[root.first_link]] : root;
