@@ -107,7 +107,7 @@ TEST_CASE("a search that goes on from a log is the search in one go, and each ca
     auto const model = cost::erase(machine);
     std::size_t number = 0, interrupted = 0;
     for (auto const& [name, g] : graphs(30))
-        for (std::size_t const split : {0, 4}) {
+        for (std::size_t const split : {0u, 4u}) {
             INFO(name << " in parts of " << split);
             random_stream r{++number};
             auto const k = r.below(12), m = k + r.below(12), n = m + r.below(40);
@@ -178,7 +178,7 @@ struct stopping_roofline {
 TEST_CASE("a search that was cancelled anywhere goes on as if it had not been") {
     std::size_t cancelled = 0, number = 0;
     for (auto const& [name, g] : graphs(12))
-        for (std::size_t const split : {0, 5}) {
+        for (std::size_t const split : {0u, 5u}) {
             INFO(name << " in parts of " << split);
             stopping_roofline const calm;
             auto const expected = run(g, cost::erase(calm), {.budget = {40}, .split = split, .fold = false});
@@ -355,7 +355,7 @@ TEST_CASE("a replay in other parts says so") {
     auto const g = models::residual_chain(1, 16, 7, 3);
     search_recorder heard;
     static_cast<void>(run(g, model, {.split = 8, .trace = &heard}));
-    for (std::size_t const split : {0, 4}) {
+    for (std::size_t const split : {0u, 4u}) {
         auto const e = refused(g, model, {.split = split, .replay = &heard.log()});
         CHECK(e.code() == error_code::invalid_input);
         CHECK(tells(e, "begins with another graph"));

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -88,7 +89,7 @@ public:
     [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
     /// The same state with its parent and its move, and so all before it: what a log notes is done. *Errors* throws
     /// `error` (`invalid_input`) naming the rewrite that is not there, or does not lead where the log says.
-    [[nodiscard]] state made(state const& s) const;
+    [[nodiscard]] state made(state const& s);
     /// A cost in the model's unit.
     [[nodiscard]] double in_units(double ticks) const noexcept { return ticks / ticks_per_unit_; }
     [[nodiscard]] double in_ticks(double units) const noexcept { return units * ticks_per_unit_; }
@@ -139,6 +140,7 @@ private:
     double ticks_per_unit_ = 1;
     std::shared_ptr<priced_graph const> start_;
     search_identity identity_;
+    std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
     std::vector<worker> workers_;
     std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
 };

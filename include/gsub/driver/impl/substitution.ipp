@@ -278,11 +278,18 @@ GSUB_INLINE std::shared_ptr<match const> substitution_problem::find_move(any_gra
     return out;
 }
 
-GSUB_INLINE substitution_problem::state substitution_problem::made(state const& s) const {
-    std::vector<state const*> moves; // the last first
-    for (auto const* x = &s; x->noted; x = x->before.get()) moves.push_back(x);
-    if (moves.empty()) return s;
-    auto here = moves.back()->before;
+GSUB_INLINE substitution_problem::state substitution_problem::made(state const& s) {
+    if (!s.noted) return s;
+    std::vector<state const*> moves{&s}; // the last first
+    auto here = s.before;
+    while (here->noted) {
+        if (auto const known = made_.find(here->way); known != made_.end()) {
+            here = known->second;
+        } else {
+            moves.push_back(here.get());
+            here = here->before;
+        }
+    }
     std::size_t step = 0;
     for (auto const* x = here.get(); x; x = x->before.get()) ++step;
     any_graph scratch{start_->graph.operators()};
@@ -306,6 +313,7 @@ GSUB_INLINE substitution_problem::state substitution_problem::made(state const& 
             refuse(message({"leads to a cost of ", in_units(next.cost), ", not of ", in_units(wanted.cost)}));
         next.before = here;
         here = std::make_shared<state const>(std::move(next));
+        if (&wanted != &s) made_.emplace(here->way, here);
     }
     return *here;
 }
