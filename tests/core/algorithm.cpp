@@ -30,6 +30,24 @@ TEST_CASE("loops over ranges answer as those of the standard library") {
     }
 }
 
+TEST_CASE("a view has the elements of its vector, and sorting by pointers sorts as by iterators") {
+    random_stream random{2};
+    for (int trial = 0; trial < 200; ++trial) {
+        auto const list = draw(random);
+        CHECK(as_span(list).data() == list.data());
+        CHECK(as_span(list).size() == list.size());
+        auto sorted = list, expected = list;
+        gsub::sort(sorted);
+        std::sort(expected.begin(), expected.end());
+        CHECK(sorted == expected);
+        auto const parity = [](int a, int b) { return a % 2 < b % 2; };
+        auto stable = list, expected_stable = list;
+        gsub::stable_sort(stable, parity);
+        std::stable_sort(expected_stable.begin(), expected_stable.end(), parity);
+        CHECK(stable == expected_stable);
+    }
+}
+
 static_assert(!any_of(std::vector<int>{}, [](int) { return true; }));
 static_assert(all_of(std::vector<int>{}, [](int) { return false; }));
 

@@ -2,7 +2,29 @@
 // instantiates several functions for its types, these one.
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 namespace gsub {
+
+/// The elements of a vector. Equal to a conversion to `std::span`, for which a compiler must prove that the vector's
+/// iterators are contiguous: as much work for each element type as a map of it.
+template <class Vector>
+[[nodiscard]] constexpr std::span<typename Vector::value_type const> as_span(Vector const& elements) noexcept {
+    return {elements.data(), elements.size()};
+}
+
+/// Sorts a vector by way of pointers, which compile in a fourth of the time that its iterators take.
+template <class Vector, class... Less>
+constexpr void sort(Vector& elements, Less... less) {
+    std::sort(elements.data(), elements.data() + elements.size(), less...);
+}
+
+/// The same; equal elements stay in their order.
+template <class Vector, class... Less>
+void stable_sort(Vector& elements, Less... less) {
+    std::stable_sort(elements.data(), elements.data() + elements.size(), less...);
+}
 
 /// Whether `test` holds for an element.
 template <class Range, class Test>

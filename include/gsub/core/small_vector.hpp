@@ -1,6 +1,7 @@
 // A vector that keeps its first few elements inside itself: shapes, operand lists, strides.
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/config.hpp>
 
 #include <algorithm>
@@ -28,16 +29,16 @@ public:
 
     small_vector() noexcept = default;
     explicit small_vector(std::size_t count, T const& value = T{}) { assign(count, value); }
-    small_vector(std::initializer_list<T> list) : small_vector(std::span<T const>(list.begin(), list.size())) {}
+    small_vector(std::initializer_list<T> list) { append(list.begin(), list.size()); }
     explicit small_vector(std::span<T const> elements) { append(elements); }
     template <class Iterator>
     requires(!std::is_integral_v<Iterator>) small_vector(Iterator first, Iterator last) {
         for (; first != last; ++first) push_back(*first);
     }
-    small_vector(small_vector const& other) : small_vector(std::span<T const>(other.data(), other.size())) {}
+    small_vector(small_vector const& other) { append(other.data(), other.size()); }
     small_vector(small_vector&& other) noexcept { swap(other); }
     small_vector& operator=(small_vector const& other) {
-        if (this != &other) clear(), append(other);
+        if (this != &other) clear(), append(other.data(), other.size());
         return *this;
     }
     small_vector& operator=(small_vector&& other) noexcept { return swap(other), *this; }
@@ -74,11 +75,7 @@ public:
         size_ = count;
     }
     void assign(std::size_t count, T value) { clear(), resize(count, value); }
-    void append(std::span<T const> elements) {
-        reserve(size_ + elements.size());
-        if (!elements.empty()) std::memcpy(static_cast<void*>(end()), elements.data(), elements.size() * sizeof(T));
-        size_ += elements.size();
-    }
+    void append(std::span<T const> elements) { append(elements.data(), elements.size()); }
     void insert(std::size_t at, T value) {
         push_back(value);
         for (auto i = size_ - 1; i > at; --i) data()[i] = data()[i - 1];
@@ -106,6 +103,11 @@ public:
     }
 
 private:
+    void append(T const* elements, std::size_t count) {
+        reserve(size_ + count);
+        if (count != 0) std::memcpy(static_cast<void*>(end()), elements, count * sizeof(T));
+        size_ += count;
+    }
     void grow(std::size_t count) {
         auto const larger = new T[count];
         std::memcpy(static_cast<void*>(larger), data(), size_ * sizeof(T));

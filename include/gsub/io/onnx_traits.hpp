@@ -44,7 +44,7 @@ public:
     [[nodiscard]] value_id operand(std::size_t i) const noexcept {
         return i < operands_.size() ? operands_[i] : value_id{};
     }
-    [[nodiscard]] std::span<value_id const> all_operands() const noexcept { return operands_; }
+    [[nodiscard]] std::span<value_id const> all_operands() const noexcept { return as_span(operands_); }
     /// Type of an operand; nothing is known of one that is left out.
     [[nodiscard]] tensor_type const& type(std::size_t i) const {
         return has(i) ? *builder_->type_of(operands_[i]) : *type_id{};

@@ -80,7 +80,7 @@ public:
 
     // ---- nodes -------------------------------------------------------------------------------------------------
     /// Live nodes, each after its operands; the results node is the last.
-    [[nodiscard]] std::span<node_id const> order() const noexcept { return order_; }
+    [[nodiscard]] std::span<node_id const> order() const noexcept { return as_span(order_); }
     /// Place of a live node in the order.
     [[nodiscard]] std::size_t place(node_id n) const noexcept { return places_[n.index]; }
     /// Number of live nodes, inputs and constants and the results node included.
@@ -141,7 +141,7 @@ public:
         }
     }
     [[nodiscard]] std::size_t use_count(value_id v) const noexcept;
-    [[nodiscard]] std::span<node_id const> inputs() const noexcept { return inputs_; }
+    [[nodiscard]] std::span<node_id const> inputs() const noexcept { return as_span(inputs_); }
     [[nodiscard]] node_id results_node() const noexcept { return {0}; }
     [[nodiscard]] std::size_t output_count() const noexcept { return operand_count(results_node()); }
     [[nodiscard]] value_id output(std::size_t i) const noexcept { return operand(results_node(), i); }

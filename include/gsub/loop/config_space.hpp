@@ -67,7 +67,7 @@ struct knob {
     [[nodiscard]] std::size_t size() const noexcept { return is_split() ? factors.size() / parts : choices.size(); }
     /// Factors of a value. *Requires* a split, and digit < size().
     [[nodiscard]] std::span<std::int64_t const> split(std::size_t digit) const noexcept {
-        return std::span{factors}.subspan(digit * parts, parts);
+        return as_span(factors).subspan(digit * parts, parts);
     }
 };
 
@@ -130,7 +130,7 @@ public:
     /// Allows only points for which `allowed` holds. It must be a function of the values alone.
     void only(std::function<bool(configuration const&)> allowed) { restrictions_.push_back(std::move(allowed)); }
 
-    [[nodiscard]] std::span<knob const> knobs() const noexcept { return knobs_; }
+    [[nodiscard]] std::span<knob const> knobs() const noexcept { return as_span(knobs_); }
     /// The knob's place. *Errors* where there is none of that name.
     GSUB_LAZY [[nodiscard]] std::size_t position(std::string_view name) const;
     /// Product of the sizes of all knobs; 1 where there are none.

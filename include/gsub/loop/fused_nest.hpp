@@ -32,10 +32,10 @@ public:
 
     /// The rescue, or nothing.
     [[nodiscard]] loop_nest const* rescue() const noexcept { return rescue_.empty() ? nullptr : rescue_.data(); }
-    [[nodiscard]] std::span<loop_nest const> stages() const noexcept { return stages_; }
+    [[nodiscard]] std::span<loop_nest const> stages() const noexcept { return as_span(stages_); }
     /// Leading loops of stage `i` that are those of the stage before; zero for the first.
     [[nodiscard]] std::size_t shared(std::size_t i) const noexcept { return shared_[i]; }
-    [[nodiscard]] std::span<buffer const> buffers() const noexcept { return stages_.back().what.buffers; }
+    [[nodiscard]] std::span<buffer const> buffers() const noexcept { return as_span(stages_.back().what.buffers); }
 
 private:
     std::vector<loop_nest> stages_;

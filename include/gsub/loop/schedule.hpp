@@ -70,7 +70,7 @@ public:
     void vectorize(variable loop) { set_kind(loop, loop_kind::vectorized); }
     void parallel(variable loop) { set_kind(loop, loop_kind::parallel); }
 
-    [[nodiscard]] std::span<nest_loop const> loops() const noexcept { return nest_.loops; }
+    [[nodiscard]] std::span<nest_loop const> loops() const noexcept { return as_span(nest_.loops); }
     /// The nest. *Errors* where a parallel loop stands within another kind, the vectorised loop is not innermost, or a
     /// spatial loop within a reduction is neither unrolled nor vectorised: partial results would have no place.
     [[nodiscard]] loop_nest finish() const;

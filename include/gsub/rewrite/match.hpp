@@ -97,9 +97,9 @@ public:
     [[nodiscard]] tensor_type const& type_of_label(node_id n) const { return graph_->type({n, 0}); }
 
     /// Values that the rewrite replaces, in the order of the rule's roots.
-    [[nodiscard]] std::span<value_id const> roots() const noexcept { return roots_; }
+    [[nodiscard]] std::span<value_id const> roots() const noexcept { return as_span(roots_); }
     /// Nodes that the rewrite does away with.
-    [[nodiscard]] std::span<node_id const> covered() const noexcept { return covered_; }
+    [[nodiscard]] std::span<node_id const> covered() const noexcept { return as_span(covered_); }
     /// The anchor: the first root's node, by which reports name the place.
     [[nodiscard]] node_id site() const noexcept { return roots_.empty() ? node_id{} : roots_[0].node; }
 

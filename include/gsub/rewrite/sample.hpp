@@ -58,7 +58,7 @@ public:
     [[nodiscard]] bool absent(std::size_t i) const noexcept { return i >= absent_.size() || absent_[i]; }
     [[nodiscard]] bool known(std::size_t i) const noexcept { return i < types_.size() && types_[i].has_value(); }
     [[nodiscard]] tensor_type const& type(std::size_t i) const { return *types_[i]; }
-    [[nodiscard]] std::span<std::optional<tensor_type> const> types() const noexcept { return types_; }
+    [[nodiscard]] std::span<std::optional<tensor_type> const> types() const noexcept { return as_span(types_); }
     void set_type(std::size_t i, tensor_type t) { types_[i] = std::move(t); }
     void set_absent(std::size_t i) { absent_[i] = true; }
 

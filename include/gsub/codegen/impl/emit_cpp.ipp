@@ -91,7 +91,7 @@ private:
             if (!vector_function(i.op).empty()) functions.push_back(i.op);
             return false;
         });
-        text_ += vector_math_text(k_.lanes, functions);
+        text_ += vector_math_text(k_.lanes, as_span(functions));
     }
 
     static bool is_step(opcode op) {

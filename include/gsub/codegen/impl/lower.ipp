@@ -66,7 +66,7 @@ private:
         return out;
     }
     [[nodiscard]] truth check(loop::bound const& b) const {
-        auto const r = loop::range_of(b.value, ranges_);
+        auto const r = loop::range_of(b.value, as_span(ranges_));
         if (r.low >= 0 && r.high < b.extent) return truth::yes;
         if (!assumed_.empty() && std::any_of(assumed_.begin(), assumed_.end(), [&](auto& a) {
                 auto const here = resolved(b.value);
@@ -105,7 +105,7 @@ private:
         each_inner_position(b.value, depth, [&] {
             auto const rest = resolved(b.value.with(v, 0));
             if (!rest.is_constant() && !must) return;
-            auto const r = loop::range_of(rest, ranges_);
+            auto const r = loop::range_of(rest, as_span(ranges_));
             // 0 <= f v + rest < extent
             auto const first = f > 0 ? ceil_div(-r.low, f) : ceil_div(r.high - b.extent + 1, -f);
             auto const last = f > 0 ? ceil_div(b.extent - r.high, f) : floor_div(r.low, -f) + 1;
@@ -388,7 +388,7 @@ private:
             if (step == 0) return value_of(std::move(i), out);
             // Lanes beyond the tail may hold anything that can be read: nobody stores them.
             auto const& from = made_.buffers[static_cast<std::size_t>(i.buffer)];
-            auto const reach = loop::range_of(i.offset + affine{step * (made_.lanes - 1)}, ranges_);
+            auto const reach = loop::range_of(i.offset + affine{step * (made_.lanes - 1)}, as_span(ranges_));
             i.lanes = reach.low >= 0 && reach.high < from.elements() ? made_.lanes : lanes;
             i.stride = step;
             return value_of(std::move(i), out);

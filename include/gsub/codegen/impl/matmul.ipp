@@ -130,7 +130,7 @@ private:
         std::vector<loop::value> values{e.sum(first, e.at(a_, {at(s_.a, i, k)}) * right)};
         for (std::size_t x = 0; x < arrays_.size(); ++x)
             values.push_back(e.at(arrays_[x], {at(s_.arrays[x], i, column)}));
-        apply_chain(e, values, s_.chain);
+        apply_chain(e, values, as_span(s_.chain));
         auto const result = s_.chain.empty() ? values.front() : values.back();
         loop::schedule plan{e.store(y_, {at(s_.y, i, column)}, result)};
         auto const [io, ii] = plan.split(plan.loop_of("m"), c_.tile_m);

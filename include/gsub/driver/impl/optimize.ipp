@@ -76,7 +76,7 @@ GSUB_INLINE std::optional<std::pair<any_graph, any_graph>> reduced(any_graph con
             inputs.push_back(t);
         }
         if (!smaller) continue;
-        auto p = retyped(a, inputs), q = retyped(b, inputs);
+        auto p = retyped(a, as_span(inputs)), q = retyped(b, as_span(inputs));
         if (!p || !q || operations(*p) > max_field_operations || operations(*q) > max_field_operations) continue;
         inputs_text.clear();
         for (auto const& t : inputs) inputs_text += message({inputs_text.empty() ? "" : ", ", to_string(t)});
@@ -119,8 +119,9 @@ GSUB_INLINE void check_in_field(verification_report& report, any_graph const& or
 GSUB_INLINE void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
                                   std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
     auto const inputs = random_inputs(original, seed);
-    auto const exact = evaluate_graph(original, meaning, inputs, {.compute = precision::f64, .threads = threads});
-    auto const actual = evaluate_graph(rewritten, meaning, inputs, {.threads = threads});
+    auto const exact =
+        evaluate_graph(original, meaning, as_span(inputs), {.compute = precision::f64, .threads = threads});
+    auto const actual = evaluate_graph(rewritten, meaning, as_span(inputs), {.threads = threads});
     if (!exact || !actual) {
         report.notes.push_back(message({"numbers: ", (exact ? actual : exact).error().message()}));
         return;
@@ -166,8 +167,8 @@ GSUB_INLINE std::optional<exchanged> region_of(any_graph const& g, match const& 
                     boundary.push_back(v);
     };
     auto const is_old = [&](node_id n) { return std::find(old_nodes.begin(), old_nodes.end(), n) != old_nodes.end(); };
-    collect(g, old_nodes, is_old);
-    collect(replaced, new_nodes, [&](node_id n) { return n.index >= first_new; });
+    collect(g, as_span(old_nodes), is_old);
+    collect(replaced, as_span(new_nodes), [&](node_id n) { return n.index >= first_new; });
     for (auto v : boundary)
         if (is_old(v.node)) return std::nullopt; // the new part reads what the old one made
     auto const part = [&](any_graph const& from, auto&& inside, std::span<value_id const> roots) {
@@ -307,7 +308,7 @@ GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph con
         report.cleaned = normalize(start);
         start.order_canonically();
         start.compact();
-        rule_index const rules{chosen};
+        rule_index const rules{as_span(chosen)};
         std::optional<search_replay> replay;
         if (options.trace || options.resume || options.replay) {
             auto const here =

@@ -353,7 +353,7 @@ public:
         out_.split.parts = parts.parts.size();
         out_.split.distinct_parts = search_all(parts.parts, meter);
         if (g.order_canonically(); kernels_among(g, g.order()) > bound) {
-            auto const windows = split_graph(g, rules_, bound, piece_);
+            auto const windows = split_graph(g, rules_, bound, as_span(piece_));
             out_.split.windows = windows.parts.size();
             out_.split.distinct_windows = search_all(windows.parts, meter);
         }
@@ -388,10 +388,10 @@ private:
         std::vector<form> forms;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             for (auto n : parts[i]) piece_[n.index] = static_cast<std::uint32_t>(i + 1);
-            auto part = cut_out(g, parts[i]);
+            auto part = cut_out(g, as_span(parts[i]));
             if (form_of(part.graph, forms)) continue;
             auto const found = searched{part.graph, {}, {}, 0, 0, {}};
-            forms.push_back({std::move(part.graph), kernels_among(g, parts[i]), found, 0});
+            forms.push_back({std::move(part.graph), kernels_among(g, as_span(parts[i])), found, 0});
         }
         search_forms(forms, meter.share(0.75));
         for (auto const& f : forms) meter.spend(f.found.stats.expanded);
@@ -400,14 +400,15 @@ private:
         for (std::size_t i = 0; i < parts.size(); ++i) {
             auto nodes = parts[i];
             std::erase_if(nodes, [&](node_id n) { return !g.live(n); }); // equal to one of another part
-            auto const part = cut_out(g, nodes);
+            auto const part = cut_out(g, as_span(nodes));
             // A rule may ask for more of a constant than its type; and what went before may have changed the part.
             // Then it is searched too.
             auto const* known = form_of(part.graph, forms);
             auto made = known ? repeat(known->found, part.graph, model_, rules_) : std::nullopt;
             if (known) until = std::max(until, known->until);
             if (!made) {
-                auto const own = kernels_among(g, nodes), all = std::max<std::size_t>(kernels_among(g, g.order()), 1);
+                auto const own = kernels_among(g, as_span(nodes)),
+                           all = std::max<std::size_t>(kernels_among(g, g.order()), 1);
                 made = search_in(part.graph, meter.share(static_cast<double>(own) / static_cast<double>(all)));
                 meter.spend(made->stats.expanded);
                 until = out_.stats.expanded;
@@ -474,7 +475,7 @@ private:
         auto& g = out_.best;
         auto whole = g;
         whole.start_journal();
-        if (!put_back(whole, part, nodes, made.best)) return;
+        if (!put_back(whole, part, as_span(nodes), made.best)) return;
         normalize_changes(whole);
         auto const after = model_.of_graph(whole);
         if (!(after < cost_)) return;
@@ -608,8 +609,7 @@ GSUB_INLINE graph_parts split_graph(any_graph const& g, rule_index const& rules,
     std::vector<node_id> joined;
     auto const tie = [&](std::uint64_t weight) {
         std::erase_if(joined, [&](node_id n) { return place[n.index] == nowhere; });
-        std::stable_sort(joined.begin(), joined.end(),
-                         [&](node_id a, node_id b) { return level[a.index] < level[b.index]; });
+        stable_sort(joined, [&](node_id a, node_id b) { return level[a.index] < level[b.index]; });
         for (auto first = joined.begin(); first != joined.end();) {
             search::tie t{{}, weight};
             auto const where = level[first->index];

@@ -46,7 +46,7 @@ protected:
     }
     static tensor flat(std::vector<float> const& elements) {
         std::int64_t const dims[] = {static_cast<std::int64_t>(elements.size())};
-        return tensor::from(std::span<std::int64_t const>{dims}, std::span<float const>{elements});
+        return tensor::from(std::span<std::int64_t const>{dims}, as_span(elements));
     }
     std::int32_t add_constant(std::vector<float> const& elements) { return add_constant(flat(elements)); }
 

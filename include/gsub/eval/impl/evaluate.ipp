@@ -24,7 +24,8 @@ GSUB_INLINE void run_widened(kernel_args& args, void (*run)(kernel_args&)) {
     }
     for (auto const& y : args.results)
         results.push_back(tensor::uninitialized(y.element() == args.scalar ? dtype::i64 : y.element(), y.dims()));
-    auto wide = kernel_args{args.op, args.attributes, pointers, results, args.declared, dtype::i64, args.threads};
+    auto wide = kernel_args{args.op,       args.attributes, as_span(pointers), {results.data(), results.size()},
+                            args.declared, dtype::i64,      args.threads};
     run(wide);
     for (std::size_t i = 0; i < results.size(); ++i)
         args.results[i] = results[i].converted_to(args.results[i].element());
@@ -142,7 +143,7 @@ public:
                 branch(n, results);
             else
                 compute(n, results);
-            if (options_.on_node) options_.on_node(options_.context, g_, n, results);
+            if (options_.on_node) options_.on_node(options_.context, g_, n, as_span(results));
             if (uses_left_[n.index] == 0) results.clear();
         }
         return outputs;
@@ -204,7 +205,7 @@ private:
         auto inner = options_;
         inner.round_outputs = false;
         inner.on_node = nullptr;
-        results = evaluator{body, table_, inner, branches_, depth_ + 1}.run(inputs);
+        results = evaluator{body, table_, inner, branches_, depth_ + 1}.run(as_span(inputs));
         for (std::uint32_t port = 0; port < results.size(); ++port) {
             auto const declared = g_.type({n, port});
             auto type = results[port].type();
@@ -226,7 +227,7 @@ private:
             tensors.push_back(v.valid() ? &values_[v.node.index][v.port] : nullptr);
             declared.push_back(v.valid() ? logical_type(v) : dtype::undefined);
         }
-        auto const types = result_types(n, tensors, declared);
+        auto const types = result_types(n, as_span(tensors), as_span(declared));
         results.reserve(types.size());
         for (auto const& t : types) {
             auto const count = t.elements();
@@ -238,12 +239,9 @@ private:
                                      " bytes"}));
             results.push_back(tensor::uninitialized(storage, t.sizes()));
         }
-        kernel_args args{&g_.op(n),
-                         g_.attributes(n),
-                         {tensors.data(), tensors.size()},
-                         results,
-                         {declared.data(), declared.size()},
-                         scalar_of(n, declared, types),
+        kernel_args args{&g_.op(n),         g_.attributes(n),
+                         as_span(tensors),  {results.data(), results.size()},
+                         as_span(declared), scalar_of(n, as_span(declared), as_span(types)),
                          threads_};
         try {
             evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
@@ -359,7 +357,7 @@ GSUB_INLINE void run_by_decomposition(dialect const& d, std::span<eval_row const
     inner.on_node = nullptr;
     inner.round_outputs = false;
     inner.threads = args.threads;
-    auto result = std::move(evaluate_graph(parts, table, inputs, inner).value()[0]);
+    auto result = std::move(evaluate_graph(parts, table, as_span(inputs), inner).value()[0]);
     auto const stored = args.results[0].element();
     args.results[0] = result.element() == stored ? std::move(result) : result.converted_to(stored);
 }
@@ -409,8 +407,8 @@ GSUB_INLINE void evaluate_node(dialect const& d, std::span<eval_row const> table
         results.push_back(computed == r.element() ? std::move(r) : tensor::uninitialized(computed, r.dims()));
     }
     auto inner = args;
-    inner.operands = operands;
-    inner.results = results;
+    inner.operands = as_span(operands);
+    inner.results = {results.data(), results.size()};
     if (e.fast && options.fast_kernels && args.scalar != dtype::field61)
         e.fast(inner);
     else

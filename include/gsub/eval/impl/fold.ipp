@@ -17,7 +17,7 @@ GSUB_INLINE result<std::vector<tensor>> compute_constants(any_graph const& g, st
     std::vector<node_id> nodes;
     for (auto n : needed.order())
         if (!g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.results_node()) nodes.push_back(n);
-    auto part = extract(needed, nodes);
+    auto part = extract(needed, as_span(nodes));
     // The part gives them in its own order.
     std::map<value_id, value_id> inside;
     for (std::size_t i = 0; i < part.results.size(); ++i) inside.emplace(part.results[i], part.graph.output(i));

@@ -111,8 +111,8 @@ GSUB_INLINE result<tensor> load_npy(std::string const& path, std::uint64_t max_b
             detail::npy_fault(error_code::unsupported,
                               message({"has ", file.size(), " bytes; the limit is ", max_bytes}));
         std::vector<std::byte> start(std::min<std::uint64_t>(file.size(), 1 << 16));
-        file.read(0, start);
-        auto const h = detail::parse_npy_header(start, file.size());
+        file.read(0, {start.data(), start.size()});
+        auto const h = detail::parse_npy_header(as_span(start), file.size());
         auto loaded = tensor::uninitialized(h.element, h.dims);
         file.read(h.begin, loaded.mutable_raw());
         detail::normalize_booleans(loaded);

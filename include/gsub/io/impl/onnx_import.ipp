@@ -641,7 +641,7 @@ private:
         }
         auto const inner = std::make_unique<onnx_importer>(part, path_, dialect_, table_, options_, functions);
         try {
-            auto body = inner->run_branch(captured);
+            auto body = inner->run_branch(as_span(captured));
             for (auto const& f : inner->foreign()) foreign_.insert(f);
             return body;
         } catch (error const& e) { // the file's node is the `If`

@@ -177,7 +177,7 @@ GSUB_INLINE std::shared_ptr<void const> attribute_layout::decode(std::span<attri
 GSUB_INLINE attributes_id::attributes_id(op_id op, std::vector<attribute_value> values,
                                          std::shared_ptr<void const> typed) {
     if (values.empty()) return;
-    auto const hash = detail::hash_of(op, values);
+    auto const hash = detail::hash_of(op, as_span(values));
     detail::attribute_entry const entry{op, std::move(values), std::move(typed), hash};
     id_ = detail::attribute_sets().intern(entry);
 }
@@ -185,7 +185,7 @@ GSUB_INLINE attributes_id detail::intern(op_id op, attribute_layout const& of, v
     return {op, of.encode(attributes), of.owned(attributes)};
 }
 GSUB_INLINE std::span<attribute_value const> attributes_id::values() const noexcept {
-    return detail::attribute_sets()[id_].values;
+    return as_span(detail::attribute_sets()[id_].values);
 }
 GSUB_INLINE hash128 attributes_id::hash() const noexcept {
     return detail::attribute_sets()[id_].hash;

@@ -545,12 +545,12 @@ GSUB_INLINE hash128 any_graph::combine_hashes(std::span<hash128 const> hashes) c
 
 GSUB_INLINE std::vector<hash128> any_graph::all_hashes() const {
     std::vector<hash128> hashes(nodes_.size());
-    for (auto n : order_) hashes[n.index] = compute_hash(n, hashes);
+    for (auto n : order_) hashes[n.index] = compute_hash(n, as_span(hashes));
     return hashes;
 }
 
 GSUB_INLINE hash128 any_graph::hash() const {
-    return hashed_ ? graph_hash_ : combine_hashes(all_hashes());
+    return hashed_ ? graph_hash_ : combine_hashes(as_span(all_hashes()));
 }
 GSUB_INLINE hash128 any_graph::hash(node_id n) const {
     return hashed_ ? hashes_[n.index] : all_hashes()[n.index];
@@ -568,11 +568,11 @@ GSUB_INLINE void any_graph::rehash() {
             if (auto const v = slots_[n.first_slot + i].value; v.valid()) stale = differs[v.node.index];
         n.flags = static_cast<std::uint16_t>(n.flags & ~dirty);
         if (!stale) continue;
-        auto const h = compute_hash(id, hashes_);
+        auto const h = compute_hash(id, as_span(hashes_));
         differs[id.index] = !(h == hashes_[id.index]);
         hashes_[id.index] = h;
     }
-    graph_hash_ = combine_hashes(hashes_);
+    graph_hash_ = combine_hashes(as_span(hashes_));
     hashed_ = true;
 }
 

@@ -15,7 +15,7 @@ GSUB_INLINE function* module::find(std::string_view name) noexcept {
     return const_cast<function*>(std::as_const(*this).find(name));
 }
 
-GSUB_INLINE function& module::add(std::string name, any_graph body, function_attributes attributes) {
+GSUB_LAZY_BODY function& module::add(std::string name, any_graph body, function_attributes attributes) {
     function f{std::move(name), std::move(attributes), std::move(body)};
     if (auto* existing = find(f.name)) return *existing = std::move(f);
     places_[f.name] = functions_.size();
@@ -25,7 +25,7 @@ GSUB_INLINE function& module::add(std::string name, any_graph body, function_att
 namespace detail {
 
 // The branch that an `If` of known condition takes, else null.
-GSUB_INLINE std::string const* known_branch(any_graph const& g, node_id n) {
+GSUB_LAZY std::string const* known_branch(any_graph const& g, node_id n) {
     auto const condition = g.operand(n, 0).node;
     if (!g.is<ops::constant>(condition) || g.constant_data(condition).elements() != 1 ||
         g.constant_data(condition).element() != dtype::boolean)
@@ -35,13 +35,13 @@ GSUB_INLINE std::string const* known_branch(any_graph const& g, node_id n) {
 }
 
 // The function whose nodes stand for a node once it is inlined, or null.
-GSUB_INLINE std::string const* inlined_callee(any_graph const& g, node_id n) {
+GSUB_LAZY std::string const* inlined_callee(any_graph const& g, node_id n) {
     if (g.is<ops::call>(n)) return &g.attributes<ops::call>(n).callee;
     return g.is<ops::if_else>(n) ? known_branch(g, n) : nullptr;
 }
 
 // Every function that a node may call.
-GSUB_INLINE void append_callees(any_graph const& g, node_id n, std::vector<std::string>& to) {
+GSUB_LAZY void append_callees(any_graph const& g, node_id n, std::vector<std::string>& to) {
     if (auto const* callee = inlined_callee(g, n)) {
         to.push_back(*callee);
     } else if (g.is<ops::if_else>(n)) {
@@ -51,7 +51,7 @@ GSUB_INLINE void append_callees(any_graph const& g, node_id n, std::vector<std::
 }
 
 // Functions in the order in which they can be processed, callees first. Iterative: the call depth is input.
-GSUB_INLINE std::vector<function const*> callees_first(module const& m, std::span<std::string const> entries) {
+GSUB_LAZY std::vector<function const*> callees_first(module const& m, std::span<std::string const> entries) {
     enum class mark { open, done };
     std::map<std::string_view, mark> marks;
     std::vector<function const*> sorted;
@@ -102,8 +102,8 @@ GSUB_INLINE std::vector<function const*> callees_first(module const& m, std::spa
 
 // Whether the operands and results of a node that calls a function fit it; throws where not. `at` is the place of the
 // first operand that the function takes.
-GSUB_INLINE void require_fit(any_graph const& body, node_id n, any_graph const& callee,
-                             std::span<value_id const> operands, any_graph const& of_operands) {
+GSUB_LAZY void require_fit(any_graph const& body, node_id n, any_graph const& callee,
+                           std::span<value_id const> operands, any_graph const& of_operands) {
     auto const fail = [&](std::string reason) {
         throw error{problem{error_code::invalid_input,
                             body.display_name(n),
@@ -130,9 +130,9 @@ GSUB_INLINE void require_fit(any_graph const& body, node_id n, any_graph const& 
 // A node that calls a function of `inlined` for certain is replaced by the nodes of that; others are copied, and the
 // branches of an `If` renamed as `renamed` tells. Values keep their names where `named`; those of callees do not, as a
 // callee may be called twice.
-GSUB_INLINE std::vector<value_id> splice(any_graph& to, any_graph const& body, std::span<value_id const> arguments,
-                                         std::map<std::string_view, any_graph> const* inlined, bool named,
-                                         std::map<std::string_view, std::string> const& renamed = {}) {
+GSUB_LAZY std::vector<value_id> splice(any_graph& to, any_graph const& body, std::span<value_id const> arguments,
+                                       std::map<std::string_view, any_graph> const* inlined, bool named,
+                                       std::map<std::string_view, std::string> const& renamed = {}) {
     std::map<value_id, value_id> moved;
     for (std::size_t i = 0; i < arguments.size(); ++i) moved[{body.inputs()[i], 0}] = arguments[i];
     std::vector<value_id> outputs;
@@ -176,7 +176,7 @@ GSUB_INLINE std::vector<value_id> splice(any_graph& to, any_graph const& body, s
 
 } // namespace detail
 
-GSUB_INLINE result<hash128> module::hash() const {
+GSUB_LAZY_BODY result<hash128> module::hash() const {
     return capture([&] {
         hasher h;
         for (auto const& entry : entries_) h.add(flattened(entry, true).hash());
@@ -190,11 +190,11 @@ GSUB_INLINE result<hash128> module::hash() const {
     });
 }
 
-GSUB_INLINE result<any_graph> module::inlined(std::string_view entry) const {
+GSUB_LAZY_BODY result<any_graph> module::inlined(std::string_view entry) const {
     return capture([&] { return flattened(entry, false); });
 }
 
-GSUB_INLINE result<std::map<std::string, any_graph>> module::branches(any_graph const& g) const {
+GSUB_LAZY_BODY result<std::map<std::string, any_graph>> module::branches(any_graph const& g) const {
     return capture([&] {
         std::map<std::string, any_graph> found;
         std::vector<std::string> open;
@@ -211,7 +211,7 @@ GSUB_INLINE result<std::map<std::string, any_graph>> module::branches(any_graph 
     });
 }
 
-GSUB_INLINE any_graph module::flattened(std::string_view entry, bool name_branches_by_contents) const {
+GSUB_LAZY_BODY any_graph module::flattened(std::string_view entry, bool name_branches_by_contents) const {
     std::string const name{entry};
     auto const sorted = detail::callees_first(*this, {&name, 1});
     auto const for_each_call = [](any_graph const& g, auto&& f) {
@@ -235,7 +235,7 @@ GSUB_INLINE any_graph module::flattened(std::string_view entry, bool name_branch
             arguments.push_back(flat.add_input(f->body.type_of({n, 0}), f->body.name({n, 0})));
         auto const outputs = detail::splice(flat, f->body, arguments, &done, true, renamed);
         flat.set_info(f->body.info());
-        flat.set_outputs(outputs, f->body.info().output_names);
+        flat.set_outputs(as_span(outputs), f->body.info().output_names);
         if (name_branches_by_contents) renamed[f->name] = to_string(flat.hash());
         done.emplace(f->name, std::move(flat));
         for_each_call(f->body, [&](std::string_view callee) {
@@ -247,13 +247,13 @@ GSUB_INLINE any_graph module::flattened(std::string_view entry, bool name_branch
 
 namespace detail {
 
-[[noreturn]] GSUB_INLINE void call_fault(std::string_view op, std::string reason) {
+GSUB_LAZY [[noreturn]] void call_fault(std::string_view op, std::string reason) {
     throw error{problem{error_code::invalid_input, {}, std::string{op}, std::move(reason), {}}};
 }
 
 // The function of that name, which takes the operands.
-GSUB_INLINE function const& callee_for(any_graph const& g, module const& m, std::string_view op,
-                                       std::string_view callee, std::span<value_id const> operands) {
+GSUB_LAZY function const& callee_for(any_graph const& g, module const& m, std::string_view op, std::string_view callee,
+                                     std::span<value_id const> operands) {
     auto const* f = m.find(callee);
     if (!f) call_fault(op, message({"function ", in_quotes(callee), " does not exist"}));
     auto const inputs = f->body.inputs();
@@ -267,7 +267,7 @@ GSUB_INLINE function const& callee_for(any_graph const& g, module const& m, std:
 }
 
 // The type of a value that has one of two types. *Requires* element types that do not differ.
-GSUB_INLINE tensor_type either(tensor_type a, tensor_type const& b) {
+GSUB_LAZY tensor_type either(tensor_type a, tensor_type const& b) {
     if (a.element == dtype::undefined || b.element == dtype::undefined) a.element = dtype::undefined;
     if (!a.ranked || !b.ranked || a.rank() != b.rank()) {
         a.ranked = false;
@@ -281,16 +281,16 @@ GSUB_INLINE tensor_type either(tensor_type a, tensor_type const& b) {
 
 } // namespace detail
 
-GSUB_INLINE node_id add_call(any_graph& g, module const& m, std::string_view callee,
-                             std::span<value_id const> operands) {
+GSUB_LAZY_BODY node_id add_call(any_graph& g, module const& m, std::string_view callee,
+                                std::span<value_id const> operands) {
     auto const& f = detail::callee_for(g, m, "call", callee, operands);
     std::vector<type_id> types;
     for (std::size_t i = 0; i < f.body.output_count(); ++i) types.push_back(f.body.type_of(f.body.output(i)));
     return g.append_node(4, intern<ops::call>({.callee = std::string{callee}}), 0, operands, types);
 }
 
-GSUB_INLINE node_id add_if(any_graph& g, module const& m, value_id condition, std::string_view then_branch,
-                           std::string_view else_branch, std::span<value_id const> operands) {
+GSUB_LAZY_BODY node_id add_if(any_graph& g, module const& m, value_id condition, std::string_view then_branch,
+                              std::string_view else_branch, std::span<value_id const> operands) {
     auto const& yes = detail::callee_for(g, m, "If", then_branch, operands).body;
     auto const& no = detail::callee_for(g, m, "If", else_branch, operands).body;
     if (yes.output_count() != no.output_count())
@@ -316,7 +316,7 @@ GSUB_INLINE node_id add_if(any_graph& g, module const& m, value_id condition, st
     return g.append_node(row, attributes, 0, all, types);
 }
 
-GSUB_INLINE bool inline_call(any_graph& g, module const& m, node_id n) {
+GSUB_LAZY_BODY bool inline_call(any_graph& g, module const& m, node_id n) {
     auto const* const name = detail::inlined_callee(g, n);
     if (!name) return false;
     auto const* callee = m.find(*name);
@@ -336,7 +336,7 @@ GSUB_INLINE bool inline_call(any_graph& g, module const& m, node_id n) {
     return true;
 }
 
-GSUB_INLINE std::size_t inline_known_branches(module& m) {
+GSUB_LAZY_BODY std::size_t inline_known_branches(module& m) {
     std::vector<std::string> names;
     for (auto const& f : m.functions()) names.push_back(f.name);
     static_cast<void>(detail::callees_first(m, names)); // none calls itself, so that this ends

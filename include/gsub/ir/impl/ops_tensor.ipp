@@ -109,7 +109,7 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
     tensor_knowledge joined;
     for (std::size_t i = 0; i < cx.operands(); ++i) {
         if (!cx.known(i) || joined.size() + cx.known(i)->size() > max_known_elements) return;
-        joined.append(*cx.known(i));
+        joined.append(as_span(*cx.known(i)));
     }
     if (out.ranked && out.rank() == 1) cx.result_knowledge(std::move(joined));
 }
@@ -264,8 +264,8 @@ GSUB_INLINE void infer_shape<ops::gather>::infer(infer_context& cx) {
     auto const axis = normalized_axis(cx.attributes<ops::gather>().axis, x.rank());
     if (!axis) return cx.fail(message({"axis ", cx.attributes<ops::gather>().axis, " for operand ", to_string(x)}));
     shape dims(x.dims.begin(), x.dims.begin() + *axis);
-    dims.append(indices.dims);
-    dims.append(std::span<dim const>(x.dims).subspan(*axis + 1));
+    dims.append(as_span(indices.dims));
+    dims.append(as_span(x.dims).subspan(*axis + 1));
     cx.result(0, {x.element, dims});
     if (auto const wanted = cx.known_ints(1)) {
         tensor_knowledge picked;

@@ -38,7 +38,7 @@ GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior pol
                                    to_string(*type_of(to))}));
     }
     for (auto const& n : nodes_) g.append_node(n.row, n.attributes, 0, n.operands, n.results);
-    for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.inherit_sources({base_ + i}, covered_);
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.inherit_sources({base_ + i}, as_span(covered_));
     auto misplaced = false; // an existing value behind one of its new users
     for (auto const& replacement : replacements_) {
         auto const from = replacement.first, to = replacement.second;

@@ -57,20 +57,27 @@ To convert_element(From value) {
     }
 }
 
+constexpr bool has_storage_type(dtype t) noexcept {
+    return t != dtype::undefined && t != dtype::field61;
+}
+
 // Converts by way of a type that holds every value of the source, block by block: two loops a type instead of one a
-// pair of types.
+// pair of types. Over pointers, as spans of so many types take long to compile.
 template <class Wide>
 void convert_through(tensor const& from, tensor& to) {
+    auto const* const from_bytes = from.raw().data();
+    auto* const to_bytes = to.mutable_raw().data();
     std::array<Wide, 512> block;
     auto const count = static_cast<std::size_t>(from.elements());
     for (std::size_t begin = 0; begin < count; begin += block.size()) {
         auto const n = std::min(block.size(), count - begin);
         with_storage_type(from.element(), [&]<class From> {
+            auto const* const in = reinterpret_cast<From const*>(from_bytes) + begin;
             if constexpr (std::is_integral_v<From> == std::is_integral_v<Wide>)
-                std::copy_n(from.data<From>().begin() + static_cast<std::ptrdiff_t>(begin), n, block.begin());
+                for (std::size_t i = 0; i < n; ++i) block[i] = static_cast<Wide>(in[i]);
         });
         with_storage_type(to.element(), [&]<class To> {
-            auto const out = to.mutable_data<To>().subspan(begin, n);
+            auto* const out = reinterpret_cast<To*>(to_bytes) + begin;
             for (std::size_t i = 0; i < n; ++i) out[i] = convert_element<To, Wide>(block[i]);
         });
     }
@@ -184,6 +191,8 @@ GSUB_INLINE tensor tensor::reshaped(std::span<std::int64_t const> dims) const {
 
 GSUB_INLINE tensor tensor::converted_to(dtype element) const {
     if (element == element_) return *this;
+    GSUB_ASSERT(elements_ == 0 || (detail::has_storage_type(element_) && detail::has_storage_type(element)),
+                "converted_to() needs element types with a storage type");
     auto t = uninitialized(element, dims_);
     if (is_floating(element_))
         detail::convert_through<double>(*this, t);
@@ -206,8 +215,14 @@ GSUB_INLINE hash128 tensor::hash() const {
 }
 
 GSUB_INLINE void fill_random(tensor& t, random_stream stream) {
+    GSUB_ASSERT(t.elements() == 0 || detail::has_storage_type(t.element()),
+                "fill_random() needs an element type with a storage type");
+    auto* const data = t.mutable_raw().data();
+    auto const count = static_cast<std::size_t>(t.elements());
     with_storage_type(t.element(), [&]<class T> {
-        for (auto& x : t.mutable_data<T>()) {
+        auto* const elements = reinterpret_cast<T*>(data);
+        for (std::size_t i = 0; i < count; ++i) {
+            auto& x = elements[i];
             if constexpr (std::is_integral_v<T>)
                 x = static_cast<T>(stream.below(2));
             else

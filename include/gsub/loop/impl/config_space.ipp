@@ -92,7 +92,7 @@ GSUB_LAZY void add_candidates(knob& made, split_options const& options) {
         for (std::size_t i = 0; i < c.size(); ++i)
             if (c[i] < 1 && (i > 0 || c[i] != -1))
                 refuse_knob(made.name, message({"candidate ", text_of(c), " has a factor below 1"}));
-        auto const inner = std::span{c}.subspan(1);
+        auto const inner = as_span(c).subspan(1);
         if (std::any_of(inner.begin(), inner.end(), [&](auto f) { return f > options.max_factor; })) continue;
         if (c.size() > 1 && c.back() > options.max_last) continue;
         for (std::size_t d = 0; d < made.size(); ++d)

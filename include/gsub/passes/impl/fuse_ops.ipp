@@ -295,7 +295,7 @@ GSUB_LAZY_BODY result<pass_outcome> fuse_ops::operator()(module& m, pass_context
         outcome += groups.outcome();
         auto const parts = detail::parts_of(body, groups);
         if (parts.empty()) continue;
-        make_functions(function_name, parts);
+        make_functions(function_name, as_span(parts));
         outcome.matches += parts.size();
         outcome.changed = true;
     }

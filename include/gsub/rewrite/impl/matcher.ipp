@@ -338,7 +338,7 @@ GSUB_INLINE rule_index::rule_index(std::span<rule_program const> rules) : rules_
 
 GSUB_INLINE std::span<rule_program const* const> rule_index::anchored_at(op_info const& op) const {
     auto const found = by_op_.find(op.id);
-    return found == by_op_.end() ? std::span<rule_program const* const>{by_category_} : found->second;
+    return as_span(found == by_op_.end() ? by_category_ : found->second);
 }
 
 GSUB_INLINE void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,

@@ -23,7 +23,7 @@ GSUB_INLINE std::span<rule_program const> standard_rules() noexcept {
         append(list, rules::movement::all());
         return list;
     }();
-    return all;
+    return as_span(all);
 }
 
 GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from, std::string_view list,

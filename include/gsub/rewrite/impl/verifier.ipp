@@ -167,9 +167,9 @@ GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_gr
                                                  " outputs, and of ", b.inputs().size(), " and ", b.output_count()})};
     auto const inputs = detail::field_inputs(a, random_stream{seed});
     evaluate_options const options{.compute = precision::field, .threads = threads};
-    auto const before = evaluate_graph(a, meaning, inputs, options);
+    auto const before = evaluate_graph(a, meaning, as_span(inputs), options);
     if (!before) return before.error();
-    auto const after = evaluate_graph(b, meaning, inputs, options);
+    auto const after = evaluate_graph(b, meaning, as_span(inputs), options);
     if (!after) return after.error();
     for (std::size_t i = 0; i < before->size(); ++i) {
         auto const &x = (*before)[i], &y = (*after)[i];

@@ -87,16 +87,16 @@ GSUB_LAZY_BODY executable::executable(program made, std::vector<loaded_kernel> k
 }
 
 GSUB_INLINE std::span<tensor_type const> executable::inputs() const noexcept {
-    return state_->p.inputs;
+    return as_span(state_->p.inputs);
 }
 GSUB_INLINE std::span<tensor_type const> executable::outputs() const noexcept {
-    return state_->p.outputs;
+    return as_span(state_->p.outputs);
 }
 GSUB_INLINE std::span<std::string const> executable::output_names() const noexcept {
     return state_->p.output_names;
 }
 GSUB_INLINE std::span<program_step const> executable::steps() const noexcept {
-    return state_->p.steps;
+    return as_span(state_->p.steps);
 }
 GSUB_INLINE std::size_t executable::arena_bytes() const noexcept {
     return state_->arena;
@@ -158,8 +158,8 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
         auto const& p = state_->p;
         auto& m = *context.memory_;
         GSUB_ASSERT(m.of == state_, "a context serves the executable that made it");
-        detail::check_signature(inputs, p.inputs, "input");
-        detail::check_signature(outputs, p.outputs, "output");
+        detail::check_signature(inputs, as_span(p.inputs), "input");
+        detail::check_signature(outputs, as_span(p.outputs), "output");
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             auto const own = outputs[i].mutable_raw();
             for (auto const& in : inputs)
@@ -191,7 +191,8 @@ GSUB_LAZY_BODY result<std::vector<tensor>> executable::run(std::span<tensor cons
     auto context = make_context();
     std::vector<tensor> outputs;
     for (auto const& t : state_->p.outputs) outputs.push_back(tensor::zeros(t));
-    if (auto done = run(context, inputs, outputs, threads ? *threads : alone); !done) return done.error();
+    if (auto done = run(context, inputs, {outputs.data(), outputs.size()}, threads ? *threads : alone); !done)
+        return done.error();
     return outputs;
 }
 
@@ -202,7 +203,7 @@ GSUB_LAZY_BODY result<std::vector<step_profile>> executable::profile(std::span<t
     std::vector<tensor> outputs;
     for (auto const& t : state_->p.outputs) outputs.push_back(tensor::zeros(t));
     // The first run also sets the addresses.
-    if (auto done = run(context, inputs, outputs, threads); !done) return done.error();
+    if (auto done = run(context, inputs, {outputs.data(), outputs.size()}, threads); !done) return done.error();
     auto const& steps = state_->p.steps;
     std::vector<std::vector<double>> taken(steps.size());
     for (std::size_t r = 0; r < std::max<std::size_t>(runs, 1); ++r)

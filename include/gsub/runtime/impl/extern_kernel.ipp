@@ -209,7 +209,7 @@ public:
     }
 
     void run(std::span<void* const> values, executor& threads) const override {
-        small_vector<gsub_array, 16> arrays{std::span<gsub_array const>{arrays_.list()}};
+        small_vector<gsub_array, 16> arrays{as_span(arrays_.list())};
         std::size_t next = 0;
         for (auto& a : arrays)
             if (a.dtype != GSUB_UNDEFINED) a.data = values[next++];

@@ -108,7 +108,7 @@ public:
         std::size_t before = 0;
         for (std::size_t i = 0; i < sizes_.size(); before += sizes_[i++])
             moves.push_back({i, 0, sizes_[i], sizes_.size(), before, row, sizes_[i]});
-        return source_of_moves(moves, static_cast<std::int64_t>(times_));
+        return source_of_moves(as_span(moves), static_cast<std::int64_t>(times_));
     }
 
 private:
@@ -161,7 +161,7 @@ public:
         }
         evaluate_options options;
         options.threads = &threads;
-        auto const results = evaluate_graph(g_, meaning_, inputs, options).value();
+        auto const results = evaluate_graph(g_, meaning_, as_span(inputs), options).value();
         for (std::size_t i = 0; i < results.size(); ++i) {
             auto const declared = g_.type(g_.output(i)).element;
             auto const r = results[i].element() == declared ? results[i] : results[i].converted_to(declared);
@@ -191,7 +191,7 @@ GSUB_LAZY_BODY arena_plan plan_arena(program const& p) {
             }
             lifetimes[static_cast<std::size_t>(number[v])].last = static_cast<int>(i);
         }
-    auto const plan = plan_memory(lifetimes);
+    auto const plan = plan_memory(as_span(lifetimes));
     arena_plan out;
     out.size = plan.size;
     for (auto n : number) out.offsets.push_back(n < 0 ? 0 : plan.offsets[static_cast<std::size_t>(n)]);
