@@ -29,6 +29,9 @@ int main() {
     check(near(build(g, host()).value().run(inputs).value()), "built");
     check(near(evaluate_graph(parse_graph<standard_ops>(to_text(g)).value(), inputs).value()), "text and back");
     check(!report::to_dot(g).empty(), "drawn");
+    auto const written = io::to_onnx(g).value();
+    auto const read = io::load_onnx<standard_ops>(std::as_bytes(std::span{written.data(), written.size()})).value();
+    check(near(evaluate_graph(read, inputs).value()), "ONNX and back");
 
     module m;
     m.add("main", g);

@@ -104,9 +104,10 @@ struct optimize_report {
 /// graph as given comes back. *Errors* `usage` for alpha < 1, and for a log of another search, naming what differs;
 /// `invalid_input` for a log that is not true of the graph; `unsupported` where folding exceeds its limit; `internal`
 /// where a cost is negative or NaN, naming node and model.
-[[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g, cost::any_cost const& model,
-                                                                     std::span<eval_row const> meaning,
-                                                                     optimize_options const& options);
+GSUB_LAZY [[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g,
+                                                                               cost::any_cost const& model,
+                                                                               std::span<eval_row const> meaning,
+                                                                               optimize_options const& options);
 
 /// An optimized graph and how it came to be.
 template <class OpSet>
@@ -126,9 +127,9 @@ template <class OpSet, class Cost>
 }
 
 /// Compares two graphs of one signature on numbers and in the field, as `optimize` does with `verify`.
-[[nodiscard]] verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
-                                               std::span<eval_row const> meaning, std::uint64_t seed = 1,
-                                               executor* threads = nullptr);
+GSUB_LAZY [[nodiscard]] verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
+                                                         std::span<eval_row const> meaning, std::uint64_t seed = 1,
+                                                         executor* threads = nullptr);
 
 } // namespace gsub
 

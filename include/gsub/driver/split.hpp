@@ -53,8 +53,9 @@ struct searched {
 
 /// One relaxed search from a graph in normal form. *Errors* throws `error` (`invalid_input`) naming the rewrite where
 /// what is known or replayed is not true of the graph, though its identity is that of the search.
-[[nodiscard]] searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
-                                   search::options const& options, search_audience const& told = {});
+GSUB_LAZY [[nodiscard]] searched search_part(any_graph const& start, cost::any_cost const& model,
+                                             rule_index const& rules, search::options const& options,
+                                             search_audience const& told = {});
 
 /// Convex parts of a graph, each with `bound` kernels at most; an edge between two parts leads from the earlier to the
 /// later one. Constants, inputs and nodes that gsub does not look into (opaque ones, calls, `If`) are in no part, and
@@ -69,13 +70,13 @@ struct graph_parts {
 /// be fused with it later. `piece`, if not empty, has a number for each node id: values between different numbers weigh
 /// 64 more, so that the cuts go elsewhere than between those pieces. *Complexity* that of `find_matches` and
 /// `search::split`.
-[[nodiscard]] graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
-                                      std::span<std::uint32_t const> piece = {});
+GSUB_LAZY [[nodiscard]] graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
+                                                std::span<std::uint32_t const> piece = {});
 
 /// A part as a graph of its own: its inputs are the values that it reads, its outputs those that are read outside of
 /// it; constants and arithmetic on constants are taken along, shared. *Requires* nodes in the order of `g`, as in a
 /// part.
-[[nodiscard]] any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes);
+GSUB_LAZY [[nodiscard]] any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes);
 
 /// Searches a graph in normal form and canonical order. Where it has more kernels than `bound`, and the model
 /// is additive: its parts first, each like a graph of its own; then windows across the cuts, which are parts of the
@@ -86,9 +87,9 @@ struct graph_parts {
 /// others repeat the rewrites found, where each matches, else they are searched too. Where all this ends before the
 /// budget does, the rest goes to a search of the whole from the start, and the better result counts. *Source* Jia et
 /// al., "Optimizing DNN computation with relaxed graph substitutions", SysML 2019, section 5.
-[[nodiscard]] searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                    search::options const& options, std::size_t bound,
-                                    search_audience const& told = {});
+GSUB_LAZY [[nodiscard]] searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                              search::options const& options, std::size_t bound,
+                                              search_audience const& told = {});
 
 } // namespace gsub
 

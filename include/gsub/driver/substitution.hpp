@@ -33,7 +33,7 @@ public:
     struct node_bits {
         std::array<std::uint64_t, 4> words{};
         void add(node_id n) noexcept { words[n.index / 64 % 4] |= std::uint64_t{1} << n.index % 64; }
-        [[nodiscard]] bool meets(node_bits const& other) const noexcept;
+        GSUB_LAZY [[nodiscard]] bool meets(node_bits const& other) const noexcept;
     };
     /// A move that a graph has: which it is, where it leads, what it reads and what it changes.
     struct known_move {
@@ -65,8 +65,9 @@ public:
     ///
     /// `known`: successors found there are taken from there; it must outlive the problem and its states. Beyond them
     /// all moves are tried, in every order.
-    substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                         executor* threads = nullptr, bool ordered = false, search_log const* known = nullptr);
+    GSUB_LAZY substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                   executor* threads = nullptr, bool ordered = false,
+                                   search_log const* known = nullptr);
 
     [[nodiscard]] state start() const {
         return {start_, nullptr, nullptr, start_->total, start_->graph.hash(), 0, nullptr, identity_.hash(), nullptr};
@@ -75,7 +76,7 @@ public:
     [[nodiscard]] double cost(state const& s) const noexcept { return s.cost; }
     [[nodiscard]] hash128 key(state const& s) const noexcept { return s.key; }
     /// `rule(site)`
-    [[nodiscard]] std::string label(state const& s) const;
+    GSUB_LAZY [[nodiscard]] std::string label(state const& s) const;
     [[nodiscard]] std::uint64_t bytes(state const&) const noexcept { return sizeof(state) + sizeof(match); }
 
     template <class Emit>
@@ -84,12 +85,12 @@ public:
     }
 
     /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.
-    [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
     /// The successor that a log notes of a state.
-    [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
+    GSUB_LAZY [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
     /// The same state with its parent and its move, and so all before it: what a log notes is done. *Errors* throws
     /// `error` (`invalid_input`) naming the rewrite that is not there, or does not lead where the log says.
-    [[nodiscard]] state made(state const& s);
+    GSUB_LAZY [[nodiscard]] state made(state const& s);
     /// A cost in the model's unit.
     [[nodiscard]] double in_units(double ticks) const noexcept { return ticks / ticks_per_unit_; }
     [[nodiscard]] double in_ticks(double units) const noexcept { return units * ticks_per_unit_; }
@@ -120,17 +121,18 @@ private:
         known_move const* by; ///< the move that led to it, null where there is none or where order does not matter
         double by_cost;       ///< of the graph in which that was made
     };
-    void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
-    void make_successors(state const& s, function_ref<bool(state&&)> emit);
-    [[nodiscard]] std::shared_ptr<match const> find_move(any_graph const& g, state const& wanted) const;
-    [[nodiscard]] std::uint64_t move_id(match const& m) const;
-    void find_successors(expansion const& here, node_id anchor, worker& w) const;
-    [[nodiscard]] bool successor(expansion const& here, match const& m, any_graph& scratch, found_move& out) const;
-    [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
-    [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
-    [[nodiscard]] double ticks(any_graph const& g) const;
-    void price(priced_graph& p) const;
-    [[nodiscard]] std::vector<node_id> repriced_nodes(any_graph const& g) const;
+    GSUB_LAZY void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
+    GSUB_LAZY void make_successors(state const& s, function_ref<bool(state&&)> emit);
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<match const> find_move(any_graph const& g, state const& wanted) const;
+    GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
+    GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w) const;
+    GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, any_graph& scratch,
+                                           found_move& out) const;
+    GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
+    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
+    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
+    GSUB_LAZY void price(priced_graph& p) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_id> repriced_nodes(any_graph const& g) const;
 
     cost::any_cost const* model_;
     rule_index const* rules_;

@@ -59,9 +59,9 @@ struct eval_row {
 /// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without a meaning here
 /// (opaque nodes, calls and `If`: see `evaluate_module`), `invalid_input` where sizes at run time contradict each
 /// other. With `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
-[[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
-                                                         std::span<tensor const> inputs,
-                                                         evaluate_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
+                                                                   std::span<tensor const> inputs,
+                                                                   evaluate_options const& options = {});
 
 template <class OpSet>
 [[nodiscard]] result<std::vector<tensor>> evaluate_graph(basic_graph<OpSet> const& g, std::span<tensor const> inputs,
@@ -71,28 +71,28 @@ template <class OpSet>
 
 /// Computes a function of a module, its calls and the branches of its `If` nodes that are taken. *Errors* as above and
 /// as `module::inlined`; `unsupported` where branches are nested more than `max_branch_depth` deep.
-[[nodiscard]] result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
-                                                          std::span<tensor const> inputs,
-                                                          evaluate_options const& options = {},
-                                                          std::string_view entry = "main");
+GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
+                                                                    std::span<tensor const> inputs,
+                                                                    evaluate_options const& options = {},
+                                                                    std::string_view entry = "main");
 inline constexpr std::size_t max_branch_depth = 64;
 
 /// The operators of a module that the reference runtime cannot compute in what `entry` may call, one problem a node.
-[[nodiscard]] std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
-                                                  std::string_view entry = "main");
+GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
+                                                            std::string_view entry = "main");
 /// The operators of a graph that the reference runtime cannot compute, one problem a node. Constant parts included.
-[[nodiscard]] std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table);
+GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table);
 
 /// Computes one application of an operator. *Errors* throws `error`.
-void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,
-                   evaluate_options const& options);
+GSUB_LAZY void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,
+                             evaluate_options const& options);
 
 /// A tensor in the element type that a precision computes with.
-[[nodiscard]] tensor to_precision(tensor const& t, precision p);
+GSUB_LAZY [[nodiscard]] tensor to_precision(tensor const& t, precision p);
 
 /// Seeded values for the graph's inputs: normal for floating types, 0 or 1 for integers. Dimensions that are not fixed
 /// become 1.
-[[nodiscard]] std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed);
+GSUB_LAZY [[nodiscard]] std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed);
 
 // ---- rows
 // ------------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ void run_as(kernel_args& args) {
 
 /// Computes on 64 bits what is asked of narrower integers and keeps the low bits of the results: sums and products wrap
 /// as in the narrow type.
-void run_widened(kernel_args& args, void (*run)(kernel_args&));
+GSUB_LAZY void run_widened(kernel_args& args, void (*run)(kernel_args&));
 
 template <class Op>
 void run_by_scalar(kernel_args& args) {

@@ -27,18 +27,18 @@ struct save_options {
 /// they are unique. A fused activation becomes a node of its own. Equal graphs in equal order give equal bytes.
 /// *Requires* folded weights: no operators internal to gsub. *Errors* `unsupported` naming the node that has no form in
 /// the operator set, or the name that two values must have; `environment`. *Complexity* linear.
-result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
-                       save_options const& options = {});
+GSUB_LAZY result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
+                                 save_options const& options = {});
 /// The same into memory, with all weights inside. *Errors* as above.
-[[nodiscard]] result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
-                                          save_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
+                                                    save_options const& options = {});
 
 /// Writes the entry point of a module, with its calls inlined and the branches of each `If` as subgraphs that capture
 /// its operands. *Errors* as above and as `module::inlined`.
-result<void> save_onnx(module const& m, std::span<onnx_row const> table, std::string const& path,
-                       save_options const& options = {}, std::string_view entry = "main");
-[[nodiscard]] result<std::string> to_onnx(module const& m, std::span<onnx_row const> table,
-                                          save_options const& options = {}, std::string_view entry = "main");
+GSUB_LAZY result<void> save_onnx(module const& m, std::span<onnx_row const> table, std::string const& path,
+                                 save_options const& options = {}, std::string_view entry = "main");
+GSUB_LAZY [[nodiscard]] result<std::string> to_onnx(module const& m, std::span<onnx_row const> table,
+                                                    save_options const& options = {}, std::string_view entry = "main");
 
 template <class OpSet>
 result<void> save_onnx(basic_graph<OpSet> const& g, std::string const& path, save_options const& options = {}) {

@@ -34,18 +34,20 @@ struct load_options {
 /// node, operator, reason and hint: `invalid_input` (malformed file, undefined or cyclic values, ill-typed nodes),
 /// `unsupported` (beyond a limit, an operator set that is too new), `environment`. *Complexity* O(n log n) in nodes,
 /// linear in weights; *memory* the weights and about the structure.
-[[nodiscard]] result<any_graph> load_onnx(std::string const& path, dialect const& d, std::span<onnx_row const> table,
-                                          load_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<any_graph> load_onnx(std::string const& path, dialect const& d,
+                                                    std::span<onnx_row const> table, load_options const& options = {});
 /// The same from memory, without external data.
-[[nodiscard]] result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
-                                          std::span<onnx_row const> table, load_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
+                                                    std::span<onnx_row const> table, load_options const& options = {});
 
 /// Reads a model as a module: its graph is the function `main`, the branches of each `If` whose condition is not known
 /// are functions of their own. A branch takes what the branches of its `If` capture. *Errors* as `load_onnx`.
-[[nodiscard]] result<module> load_onnx_module(std::string const& path, dialect const& d,
-                                              std::span<onnx_row const> table, load_options const& options = {});
-[[nodiscard]] result<module> load_onnx_module(std::span<std::byte const> data, dialect const& d,
-                                              std::span<onnx_row const> table, load_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<module> load_onnx_module(std::string const& path, dialect const& d,
+                                                        std::span<onnx_row const> table,
+                                                        load_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<module> load_onnx_module(std::span<std::byte const> data, dialect const& d,
+                                                        std::span<onnx_row const> table,
+                                                        load_options const& options = {});
 
 template <class OpSet = standard_ops>
 [[nodiscard]] result<basic_graph<OpSet>> load_onnx(std::string const& path, load_options const& options = {}) {

@@ -111,18 +111,19 @@ struct onnx_model {
 
 /// Parses a file without reading the elements of its initializers. *Errors* `environment`; `invalid_input` for
 /// malformed data; `unsupported` beyond a limit. *Complexity* linear in the size of the structure.
-[[nodiscard]] result<onnx_model> parse_onnx_file(std::string const& path, onnx_limits const& limits = {});
+GSUB_LAZY [[nodiscard]] result<onnx_model> parse_onnx_file(std::string const& path, onnx_limits const& limits = {});
 /// Parses a model in memory, which must outlive the result.
-[[nodiscard]] result<onnx_model> parse_onnx(std::span<std::byte const> data, onnx_limits const& limits = {});
+GSUB_LAZY [[nodiscard]] result<onnx_model> parse_onnx(std::span<std::byte const> data, onnx_limits const& limits = {});
 /// Parses one node, tensor or graph out of a larger message. *Errors* throws `error` (`invalid_input`).
-[[nodiscard]] onnx_node parse_onnx_node(std::string_view message);
-[[nodiscard]] onnx_tensor parse_onnx_tensor(std::string_view message);
-[[nodiscard]] onnx_graph parse_onnx_graph(std::string_view message);
+GSUB_LAZY [[nodiscard]] onnx_node parse_onnx_node(std::string_view message);
+GSUB_LAZY [[nodiscard]] onnx_tensor parse_onnx_tensor(std::string_view message);
+GSUB_LAZY [[nodiscard]] onnx_graph parse_onnx_graph(std::string_view message);
 
 /// Names that the subgraphs of a node read from the graphs around them, in order of first mention.
 /// *Errors* throws `error`: `invalid_input` for malformed data, `unsupported` beyond `max_depth` nested graphs or
 /// `max_nodes` nodes in them.
-[[nodiscard]] std::vector<std::string_view> captured_names(onnx_node const& node, onnx_limits const& limits = {});
+GSUB_LAZY [[nodiscard]] std::vector<std::string_view> captured_names(onnx_node const& node,
+                                                                     onnx_limits const& limits = {});
 
 } // namespace gsub::io
 

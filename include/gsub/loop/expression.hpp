@@ -22,7 +22,7 @@ struct buffer {
     bool written = false;
     bool scratch = false; ///< memory of the thread that runs a position of the outermost loop; written too
 
-    [[nodiscard]] std::int64_t elements() const noexcept;
+    GSUB_LAZY [[nodiscard]] std::int64_t elements() const noexcept;
 };
 
 /// Place of an axis in a computation: one element of the result for each position on the spatial axes, each the
@@ -70,7 +70,7 @@ enum class scalar_op : std::uint8_t {
     erf,
     sigmoid ///< 1 / (1 + e^-x)
 };
-[[nodiscard]] std::string_view to_string(scalar_op op) noexcept;
+GSUB_LAZY [[nodiscard]] std::string_view to_string(scalar_op op) noexcept;
 
 /// Whether an operation has one operand.
 [[nodiscard]] constexpr bool is_unary(scalar_op op) noexcept {
@@ -114,7 +114,7 @@ struct tensor_expression {
     std::vector<bound> domain;       ///< spatial positions outside do not exist
 
     /// Additions, multiplications, comparisons and functions, each counted once, those outside bounds included.
-    [[nodiscard]] double operations() const;
+    GSUB_LAZY [[nodiscard]] double operations() const;
 };
 
 class expression_builder;
@@ -167,41 +167,41 @@ public:
         made_.buffers = std::move(buffers);
     }
 
-    [[nodiscard]] affine spatial(std::string_view name, std::int64_t extent);
-    [[nodiscard]] affine reduction(std::string_view name, std::int64_t extent);
-    [[nodiscard]] std::int32_t input(std::string_view name, std::initializer_list<std::int64_t> dims);
-    [[nodiscard]] std::int32_t output(std::string_view name, std::initializer_list<std::int64_t> dims);
-    [[nodiscard]] std::int32_t scratch(std::string_view name, std::initializer_list<std::int64_t> dims);
+    GSUB_LAZY [[nodiscard]] affine spatial(std::string_view name, std::int64_t extent);
+    GSUB_LAZY [[nodiscard]] affine reduction(std::string_view name, std::int64_t extent);
+    GSUB_LAZY [[nodiscard]] std::int32_t input(std::string_view name, std::initializer_list<std::int64_t> dims);
+    GSUB_LAZY [[nodiscard]] std::int32_t output(std::string_view name, std::initializer_list<std::int64_t> dims);
+    GSUB_LAZY [[nodiscard]] std::int32_t scratch(std::string_view name, std::initializer_list<std::int64_t> dims);
     [[nodiscard]] std::vector<buffer> const& buffers() const noexcept { return made_.buffers; }
 
-    [[nodiscard]] value constant(double v);
+    GSUB_LAZY [[nodiscard]] value constant(double v);
     /// An element of a buffer. *Requires* an index for each dimension.
-    [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index);
+    GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index);
     /// The same, but zero where a bound does not hold.
-    [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
-                           std::initializer_list<bound> within);
+    GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
+                                     std::initializer_list<bound> within);
     /// The reduction of `update`, within bounds where an index may lie outside its buffer.
-    [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> within = {});
-    [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> within = {});
+    GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> within = {});
+    GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> within = {});
     /// Leaves out positions on the spatial axes: the tail of an axis that is given in blocks.
     void only(bound where) { made_.domain.push_back(std::move(where)); }
     /// Stores one more element a position; only where the bounds hold.
-    void also(std::int32_t buffer, std::initializer_list<affine> index, value v,
-              std::initializer_list<bound> within = {});
+    GSUB_LAZY void also(std::int32_t buffer, std::initializer_list<affine> index, value v,
+                        std::initializer_list<bound> within = {});
     /// Where `v` is infinite or NaN in some lane, or the sum of all lanes is, what was stored is replaced by the rescue
     /// of the nest, at `at` on its outermost axes (see `fused_nest::rescue`).
-    void check(value v, std::initializer_list<affine> at);
+    GSUB_LAZY void check(value v, std::initializer_list<affine> at);
     /// The computation, whose element at an index is `v`; not stored where a bound does not hold.
-    [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v,
-                                          std::initializer_list<bound> within = {});
+    GSUB_LAZY [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v,
+                                                    std::initializer_list<bound> within = {});
 
 private:
     friend value apply(scalar_op op, value a, value b);
     friend value apply(scalar_op op, value a);
-    affine add_axis(std::string_view name, std::int64_t extent, axis_kind kind);
-    std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written);
-    value add(term t);
-    value reduce(scalar_op combine, value initial, value update, std::initializer_list<bound> within);
+    GSUB_LAZY affine add_axis(std::string_view name, std::int64_t extent, axis_kind kind);
+    GSUB_LAZY std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written);
+    GSUB_LAZY value add(term t);
+    GSUB_LAZY value reduce(scalar_op combine, value initial, value update, std::initializer_list<bound> within);
     tensor_expression made_;
 };
 

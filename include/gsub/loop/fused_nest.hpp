@@ -17,18 +17,18 @@ namespace gsub::loop {
 ///     softmax.then(exponentials, 1).then(sums, 1).then(quotients, 1);
 class fused_nest {
 public:
-    fused_nest(loop_nest first);
+    GSUB_LAZY fused_nest(loop_nest first);
 
     /// Adds a stage that shares its `shared` outermost loops with the stage before. *Requires* that what it reads of
     /// written buffers was stored by earlier stages at the same position of the loops shared with them. *Errors* throws
     /// `error` (`usage`) where these loops differ in extent or kind, are no plain serial or parallel loops over spatial
     /// axes, a parallel loop is not shared, or the buffers before are not the first ones of this stage.
-    fused_nest& then(loop_nest next, std::size_t shared);
+    GSUB_LAZY fused_nest& then(loop_nest next, std::size_t shared);
 
     /// What replaces what the last stage stored at positions where its check is not finite; the outermost loops, as
     /// many as the check gives positions, have these. *Errors* throws `error` (`usage`) where the stage has no check,
     /// the nest has fewer loops or parallel ones, or its buffers are not those of the stage.
-    fused_nest& rescue(loop_nest instead);
+    GSUB_LAZY fused_nest& rescue(loop_nest instead);
 
     /// The rescue, or nothing.
     [[nodiscard]] loop_nest const* rescue() const noexcept { return rescue_.empty() ? nullptr : rescue_.data(); }
@@ -44,7 +44,7 @@ private:
 };
 
 /// The stages as indented text, one after another.
-[[nodiscard]] std::string to_string(fused_nest const& nest);
+GSUB_LAZY [[nodiscard]] std::string to_string(fused_nest const& nest);
 
 } // namespace gsub::loop
 

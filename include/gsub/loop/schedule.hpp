@@ -15,7 +15,7 @@ namespace gsub::loop {
 
 /// How the positions of a loop are run. Parallel loops stand outermost; the one vectorised loop stands innermost.
 enum class loop_kind : std::uint8_t { serial, parallel, unrolled, vectorized };
-[[nodiscard]] std::string_view to_string(loop_kind k) noexcept;
+GSUB_LAZY [[nodiscard]] std::string_view to_string(loop_kind k) noexcept;
 
 struct nest_loop {
     variable var = 0;
@@ -40,29 +40,29 @@ struct loop_nest {
     std::vector<interval> ranges;   ///< of variables
 
     /// Number of leading parallel loops.
-    [[nodiscard]] std::size_t parallel_loops() const noexcept;
+    GSUB_LAZY [[nodiscard]] std::size_t parallel_loops() const noexcept;
     /// Positions of the parallel loops together.
-    [[nodiscard]] std::int64_t parallel_extent() const noexcept;
+    GSUB_LAZY [[nodiscard]] std::int64_t parallel_extent() const noexcept;
 };
 
 /// The nest as indented text.
-[[nodiscard]] std::string to_string(loop_nest const& nest);
+GSUB_LAZY [[nodiscard]] std::string to_string(loop_nest const& nest);
 
 /// A schedule under construction. Loops are named by their variables; at first every axis is a serial loop, in the
 /// order of the expression. Each primitive throws `error` (`usage`) where it does not apply, and then changes nothing.
 class schedule {
 public:
-    explicit schedule(tensor_expression what);
+    GSUB_LAZY explicit schedule(tensor_expression what);
 
     /// The loop that stands for an axis as yet. *Errors* where there is none of that name.
-    [[nodiscard]] variable loop_of(std::string_view axis) const;
+    GSUB_LAZY [[nodiscard]] variable loop_of(std::string_view axis) const;
     /// Two loops in place of one: the inner has `factor` positions; where that does not divide the extent, the last
     /// ones do not exist.
-    std::pair<variable, variable> split(variable loop, std::int64_t factor);
+    GSUB_LAZY std::pair<variable, variable> split(variable loop, std::int64_t factor);
     /// One loop in place of two neighbours of one kind of axis. From then on it is serial or parallel, and not split.
-    variable fuse(variable outer, variable inner);
+    GSUB_LAZY variable fuse(variable outer, variable inner);
     /// A new order of all loops.
-    void reorder(std::span<variable const> outermost_first);
+    GSUB_LAZY void reorder(std::span<variable const> outermost_first);
     void reorder(std::initializer_list<variable> outermost_first) {
         reorder(std::span{outermost_first.begin(), outermost_first.size()});
     }
@@ -73,14 +73,14 @@ public:
     [[nodiscard]] std::span<nest_loop const> loops() const noexcept { return as_span(nest_.loops); }
     /// The nest. *Errors* where a parallel loop stands within another kind, the vectorised loop is not innermost, or a
     /// spatial loop within a reduction is neither unrolled nor vectorised: partial results would have no place.
-    [[nodiscard]] loop_nest finish() const;
+    GSUB_LAZY [[nodiscard]] loop_nest finish() const;
 
 private:
-    [[nodiscard]] std::size_t position(variable loop) const;
-    [[nodiscard]] bool is_fused(variable loop) const;
-    variable add_variable(std::string name, std::int64_t extent);
-    void substitute(variable v, affine const& by);
-    void set_kind(variable loop, loop_kind k);
+    GSUB_LAZY [[nodiscard]] std::size_t position(variable loop) const;
+    GSUB_LAZY [[nodiscard]] bool is_fused(variable loop) const;
+    GSUB_LAZY variable add_variable(std::string name, std::int64_t extent);
+    GSUB_LAZY void substitute(variable v, affine const& by);
+    GSUB_LAZY void set_kind(variable loop, loop_kind k);
     loop_nest nest_;
 };
 

@@ -17,10 +17,10 @@ namespace gsub {
 class rule_index {
 public:
     /// `rules` must outlive the index.
-    explicit rule_index(std::span<rule_program const> rules);
+    GSUB_LAZY explicit rule_index(std::span<rule_program const> rules);
     [[nodiscard]] std::span<rule_program const> rules() const noexcept { return rules_; }
     /// Rules whose anchor may be an application of `op`, in the order in which they were given.
-    [[nodiscard]] std::span<rule_program const* const> anchored_at(op_info const& op) const;
+    GSUB_LAZY [[nodiscard]] std::span<rule_program const* const> anchored_at(op_info const& op) const;
     /// Of the rules in their order: names, patterns, replacements and sentences, and the version of gsub, which stands
     /// for what is written in C++.
     [[nodiscard]] hash128 hash() const noexcept { return hash_; }
@@ -35,17 +35,17 @@ private:
 /// Calls `found(match)` for each match of a rule that is anchored at a node and meets all its conditions, each once.
 /// Operands of commutative operators are tried in both orders. Constant nodes are no match for an operator in a
 /// pattern.
-void find_matches_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                     function_ref<void(match const&)> found);
+GSUB_LAZY void find_matches_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                               function_ref<void(match const&)> found);
 
 /// The same for all nodes, in topological order, and all rules.
-void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found);
+GSUB_LAZY void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found);
 
 /// The first condition of a rule that fails for a match of its pattern alone, or null: why a rule did not fire.
-[[nodiscard]] rule_condition const* first_failure(match const& m);
+GSUB_LAZY [[nodiscard]] rule_condition const* first_failure(match const& m);
 /// As `find_matches_at`, with the conditions left unchecked.
-void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                     function_ref<void(match const&)> found);
+GSUB_LAZY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                               function_ref<void(match const&)> found);
 
 /// Where a pattern and a graph part.
 struct mismatch {

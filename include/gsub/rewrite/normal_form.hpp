@@ -27,17 +27,17 @@ struct cleanup {
 /// The clean-ups: identities, dropout, casts, reshapes, transpositions, slices and pads that change nothing; sums of
 /// one or two; concats and splits of one; the concat of all parts of a split and the split of a concat at its joints;
 /// nested concats and splits; reshapes of reshapes. Double transposition is a rule, not a clean-up.
-[[nodiscard]] std::span<cleanup const> cleanups() noexcept;
+GSUB_LAZY [[nodiscard]] std::span<cleanup const> cleanups() noexcept;
 /// The clean-up of a name, or null.
-[[nodiscard]] cleanup const* find_cleanup(std::string_view name) noexcept;
+GSUB_LAZY [[nodiscard]] cleanup const* find_cleanup(std::string_view name) noexcept;
 
 /// Brings a whole graph into normal form: clean-ups, equal nodes shared, dead nodes erased. Opaque nodes are left
 /// alone. Idempotent. *Complexity* O(n + e) a round; a second round finds nothing for graphs as they come from files.
-cleanup_count normalize(any_graph& g);
+GSUB_LAZY cleanup_count normalize(any_graph& g);
 
 /// The same for a graph that was in normal form before the changes in its journal. *Complexity* that of the
 /// neighbourhood, plus O(n) to keep the order.
-cleanup_count normalize_changes(any_graph& g);
+GSUB_LAZY cleanup_count normalize_changes(any_graph& g);
 
 /// Which equal nodes `share_equal_nodes` makes one.
 struct share_options {
@@ -49,7 +49,7 @@ struct share_options {
 /// Makes nodes of one operator with equal attributes and operands one, and constants with equal bits; operands of
 /// commutative operators count unordered. The first in the order stays, the others are left without users. Inputs,
 /// opaque nodes, calls and `If` nodes stay apart. Gives the number of nodes replaced. *Complexity* O(n + e).
-std::size_t share_equal_nodes(any_graph& g, share_options const& options = {});
+GSUB_LAZY std::size_t share_equal_nodes(any_graph& g, share_options const& options = {});
 
 } // namespace gsub
 

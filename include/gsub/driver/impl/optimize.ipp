@@ -21,19 +21,19 @@ namespace detail {
 /// Field arithmetic up to this many operations is done without asking.
 inline constexpr double max_field_operations = 4e8;
 
-GSUB_INLINE double operations(any_graph const& g) {
+GSUB_LAZY double operations(any_graph const& g) {
     double total = 0;
     for (auto n : g.order()) total += cost::flop_count(g, n);
     return total;
 }
 
-GSUB_INLINE std::size_t kernel_count(any_graph const& g) {
+GSUB_LAZY std::size_t kernel_count(any_graph const& g) {
     return static_cast<std::size_t>(
         std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_kernel(g, n); }));
 }
 
 /// The graph with inputs of other types, all types inferred anew; nothing where that is ill-typed.
-GSUB_INLINE std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_type const> inputs) {
+GSUB_LAZY std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_type const> inputs) {
     any_graph out{g.operators()};
     std::map<value_id, value_id> moved;
     try {
@@ -60,8 +60,8 @@ GSUB_INLINE std::optional<any_graph> retyped(any_graph const& g, std::span<tenso
 }
 
 // Both graphs at the largest of a few spatial sizes at which field arithmetic is affordable.
-GSUB_INLINE std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const& a, any_graph const& b,
-                                                                   std::string& inputs_text) {
+GSUB_LAZY std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const& a, any_graph const& b,
+                                                                 std::string& inputs_text) {
     for (std::int64_t const side : {128, 96, 80, 64, 48, 32, 16, 8}) {
         std::vector<tensor_type> inputs;
         bool smaller = false;
@@ -85,13 +85,13 @@ GSUB_INLINE std::optional<std::pair<any_graph, any_graph>> reduced(any_graph con
     return std::nullopt;
 }
 
-GSUB_INLINE void refute(verification_report& report) {
+GSUB_LAZY void refute(verification_report& report) {
     report.equal = false;
     report.different = true;
 }
 
-GSUB_INLINE void check_in_field(verification_report& report, any_graph const& original, any_graph const& rewritten,
-                                std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+GSUB_LAZY void check_in_field(verification_report& report, any_graph const& original, any_graph const& rewritten,
+                              std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
     std::optional<std::pair<any_graph, any_graph>> small;
     auto const fixed = std::all_of(original.inputs().begin(), original.inputs().end(), [&](node_id n) {
         return original.type({n, 0}).is_static();
@@ -116,8 +116,8 @@ GSUB_INLINE void check_in_field(verification_report& report, any_graph const& or
     report.notes.push_back(message({"field: ", compared->difference}));
 }
 
-GSUB_INLINE void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
-                                  std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
+                                std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
     auto const inputs = random_inputs(original, seed);
     auto const exact =
         evaluate_graph(original, meaning, as_span(inputs), {.compute = precision::f64, .threads = threads});
@@ -144,7 +144,7 @@ struct exchanged {
 };
 
 // What a match covers, and what its patch put there. Nothing where a part cannot be taken out.
-GSUB_INLINE std::optional<exchanged> region_of(any_graph const& g, match const& m) {
+GSUB_LAZY std::optional<exchanged> region_of(any_graph const& g, match const& m) {
     auto const patch = prepare(m);
     auto replaced = g;
     auto const first_new = static_cast<std::uint32_t>(g.capacity());
@@ -194,8 +194,8 @@ GSUB_INLINE std::optional<exchanged> region_of(any_graph const& g, match const& 
                          replaced, [&](node_id n) { return n.index >= first_new; }, roots_after)};
 }
 
-GSUB_INLINE rewrite_check check_rewrite(verification_report& report, any_graph const& g, match const& m,
-                                        std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+GSUB_LAZY rewrite_check check_rewrite(verification_report& report, any_graph const& g, match const& m,
+                                      std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
     auto const parts = region_of(g, m);
     if (!parts || std::max(operations(parts->before), operations(parts->after)) > max_field_operations / 4) {
         ++report.rewrites_skipped;
@@ -215,8 +215,9 @@ GSUB_INLINE rewrite_check check_rewrite(verification_report& report, any_graph c
 
 } // namespace detail
 
-GSUB_INLINE verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
-                                             std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+GSUB_LAZY_BODY verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
+                                                std::span<eval_row const> meaning, std::uint64_t seed,
+                                                executor* threads) {
     verification_report report;
     report.attempted = report.equal = true;
     auto const types = [](any_graph const& g, bool inputs) {
@@ -245,7 +246,7 @@ GSUB_INLINE verification_report verify_equal(any_graph const& original, any_grap
 namespace detail {
 
 // That a log is of the search which is to begin.
-GSUB_INLINE void check_identity(search_log const& log, search_identity const& here) {
+GSUB_LAZY void check_identity(search_log const& log, search_identity const& here) {
     auto const* there = log.identity();
     if (!there)
         throw error{error_code::usage, "the trace does not say what was searched; `optimize` does in its first event"};
@@ -273,7 +274,7 @@ GSUB_INLINE void check_identity(search_log const& log, search_identity const& he
 }
 
 // That a replay has come to the end of a log, and to what it says there.
-GSUB_INLINE void check_end(search_replay const& replay, search::statistics& stats) {
+GSUB_LAZY void check_end(search_replay const& replay, search::statistics& stats) {
     auto const& end = replay.log().end();
     if (replay.more()) throw error{error_code::invalid_input, "the trace goes on where the search is at its end"};
     if (stats.best_cost != end.cost)
@@ -285,10 +286,10 @@ GSUB_INLINE void check_end(search_replay const& replay, search::statistics& stat
 
 } // namespace detail
 
-GSUB_INLINE result<std::pair<any_graph, optimize_report>> optimize(any_graph const& original,
-                                                                   cost::any_cost const& model,
-                                                                   std::span<eval_row const> meaning,
-                                                                   optimize_options const& options) {
+GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph const& original,
+                                                                      cost::any_cost const& model,
+                                                                      std::span<eval_row const> meaning,
+                                                                      optimize_options const& options) {
     return capture([&]() -> std::pair<any_graph, optimize_report> {
         if (!(options.alpha >= 1))
             throw error{error_code::usage, message({"alpha is ", options.alpha, "; it must be at least 1"})};

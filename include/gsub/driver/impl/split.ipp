@@ -23,13 +23,14 @@ namespace gsub {
 namespace detail {
 
 /// Rule and site of a move's label, `rule(site)`.
-GSUB_INLINE std::pair<std::string_view, std::string_view> rule_and_site(std::string_view label) {
+GSUB_LAZY std::pair<std::string_view, std::string_view> rule_and_site(std::string_view label) {
     auto const bracket = label.find('(');
     if (bracket == std::string_view::npos) return {label, {}};
     return {label.substr(0, bracket), label.substr(bracket + 1, label.size() - bracket - 2)};
 }
 
 /// Tells the caller's observer and listener how the search goes.
+template <class = void>
 struct search_progress : search::silent_observer {
     using state = substitution_problem::state;
     search_audience told;
@@ -79,11 +80,10 @@ struct search_progress : search::silent_observer {
         told.trace->on_event(e);
     }
 };
-static_assert(search::state_observer<search_progress, substitution_problem::state>);
 
 // What a search found, by what a log tells of it: its best state is the cheapest of those that waited, of equal ones
 // the first. Costs are in ticks.
-GSUB_INLINE search::outcome<substitution_problem::state>
+GSUB_LAZY search::outcome<substitution_problem::state>
 found_before(substitution_problem const& problem, search_log const& log, search_log::section const& s) {
     struct origin {
         hash128 way; // of the successor
@@ -139,6 +139,7 @@ found_before(substitution_problem const& problem, search_log const& log, search_
 }
 
 /// What is left of a budget.
+template <class = void>
 class budget_meter {
     using clock = std::chrono::steady_clock;
 
@@ -175,13 +176,13 @@ struct cut_part {
 };
 
 // Not looked into, and never moved.
-GSUB_INLINE bool fixed_node(any_graph const& g, node_id n) {
+GSUB_LAZY bool fixed_node(any_graph const& g, node_id n) {
     auto const category = g.op(n).category;
     return category == op_category::opaque || category == op_category::structural;
 }
 
 // Nodes in the order of `nodes`, so that a part is the same whatever happens elsewhere in the graph.
-GSUB_INLINE cut_part cut_out(any_graph const& g, std::span<node_id const> nodes) {
+GSUB_LAZY cut_part cut_out(any_graph const& g, std::span<node_id const> nodes) {
     cut_part part{any_graph{g.operators()}, {}, {}, {}};
     std::vector<bool> inside(g.capacity(), false);
     for (auto n : nodes) inside[n.index] = true;
@@ -240,7 +241,7 @@ GSUB_INLINE cut_part cut_out(any_graph const& g, std::span<node_id const> nodes)
 }
 
 // Whether two graphs have the same nodes under the same ids, whatever the elements of their constants are.
-GSUB_INLINE bool same_form(any_graph const& a, any_graph const& b) {
+GSUB_LAZY bool same_form(any_graph const& a, any_graph const& b) {
     if (a.capacity() != b.capacity() || a.size() != b.size() || a.inputs().size() != b.inputs().size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {
         auto const n = a.order()[i];
@@ -257,7 +258,7 @@ GSUB_INLINE bool same_form(any_graph const& a, any_graph const& b) {
 
 // Puts what a search made of a part in the place of the part; false, and `g` is of no more use, where that would close
 // a cycle. Nodes that are as they were stay. `better` has come from the part's graph by rewrites.
-GSUB_INLINE bool put_back(any_graph& g, cut_part const& part, std::span<node_id const> nodes, any_graph const& better) {
+GSUB_LAZY bool put_back(any_graph& g, cut_part const& part, std::span<node_id const> nodes, any_graph const& better) {
     auto const first_new = static_cast<std::uint32_t>(g.capacity());
     std::vector<bool> inside(g.capacity(), false);
     for (auto n : nodes) inside[n.index] = true;
@@ -298,8 +299,8 @@ GSUB_INLINE bool put_back(any_graph& g, cut_part const& part, std::span<node_id 
 }
 
 // The rewrites that a search made, in a graph of the same form; nothing where one does not match.
-GSUB_INLINE std::optional<searched> repeat(searched const& model_search, any_graph const& start,
-                                           cost::any_cost const& model, rule_index const& rules) {
+GSUB_LAZY std::optional<searched> repeat(searched const& model_search, any_graph const& start,
+                                         cost::any_cost const& model, rule_index const& rules) {
     searched out{start, {}, {}, 0, 0, {}};
     out.stats.start_cost = out.stats.best_cost = model.of_graph(start);
     for (auto const& r : model_search.rewrites) {
@@ -325,12 +326,13 @@ GSUB_INLINE std::optional<searched> repeat(searched const& model_search, any_gra
     return out;
 }
 
-GSUB_INLINE std::size_t kernels_among(any_graph const& g, std::span<node_id const> nodes) {
+GSUB_LAZY std::size_t kernels_among(any_graph const& g, std::span<node_id const> nodes) {
     return static_cast<std::size_t>(
         std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return cost::is_kernel(g, n); }));
 }
 
 /// A graph on its way through searches of its parts.
+template <class = void>
 class split_search {
 public:
     split_search(any_graph start, cost::any_cost const& model, rule_index const& rules, search::options const& options,
@@ -341,7 +343,7 @@ public:
 
     searched run() {
         auto const begin = std::chrono::steady_clock::now();
-        budget_meter meter{options_.budget};
+        budget_meter<> meter{options_.budget};
         auto& g = out_.best;
         auto& stats = out_.stats;
         stats.start_cost = cost_ = model_.of_graph(g);
@@ -382,7 +384,7 @@ private:
     };
 
     /// Searches parts of one form once, and makes of each part what was found. Gives the number of searches.
-    std::size_t search_all(std::vector<std::vector<node_id>> const& parts, budget_meter& meter) {
+    std::size_t search_all(std::vector<std::vector<node_id>> const& parts, budget_meter<>& meter) {
         auto& g = out_.best;
         piece_.assign(g.capacity(), 0);
         std::vector<form> forms;
@@ -432,7 +434,8 @@ private:
         for (auto const& f : forms) kernels += f.kernels;
         // What listens hears of one search after the other; and a limit of memory is that of one.
         auto* const threads = told_.threads;
-        auto const apart = threads && model_.concurrent && !told_.trace && !told_.replay && forms.size() >= threads->concurrency() &&
+        auto const apart = threads && model_.concurrent && !told_.trace && !told_.replay &&
+                           forms.size() >= threads->concurrency() &&
                            whole.bytes == std::numeric_limits<std::uint64_t>::max();
         auto const at_once = apart ? std::min(threads->concurrency(), forms.size()) : 1;
         std::vector<std::size_t> order; // the largest first, so that none is waited for long
@@ -441,7 +444,7 @@ private:
             std::stable_sort(order.begin(), order.end(),
                              [&](std::size_t a, std::size_t b) { return forms[a].kernels > forms[b].kernels; });
         std::vector<std::exception_ptr> failures(forms.size());
-        budget_meter const meter{whole};
+        budget_meter<> const meter{whole};
         auto const caller = std::this_thread::get_id();
         std::atomic<std::size_t> kernels_left{kernels};
         auto const search = [&](std::size_t k) {
@@ -515,9 +518,9 @@ private:
 
 // In parts; then, where that leaves some of the budget, once more from the start as a whole: parts may have ended where
 // no way leads on to what the whole would have found. The better of the two.
-GSUB_INLINE searched search_divided(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                    search::options options, std::size_t bound, search_audience const& told) {
-    auto in_parts = split_search{start, model, rules, options, bound, told}.run();
+GSUB_LAZY searched search_divided(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                  search::options options, std::size_t bound, search_audience const& told) {
+    auto in_parts = split_search<>{start, model, rules, options, bound, told}.run();
     auto const& spent = in_parts.stats;
     auto& left = options.budget;
     if (told.replay) {
@@ -556,8 +559,8 @@ GSUB_INLINE searched search_divided(any_graph start, cost::any_cost const& model
 
 } // namespace detail
 
-GSUB_INLINE searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
-                                 search::options const& options, search_audience const& told) {
+GSUB_LAZY_BODY searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
+                                    search::options const& options, search_audience const& told) {
     substitution_problem problem{start,
                                  model,
                                  rules,
@@ -569,7 +572,7 @@ GSUB_INLINE searched search_part(any_graph const& start, cost::any_cost const& m
         told.replay
             ? detail::found_before(problem, told.replay->log(), told.replay->next(first.way))
             : search::backtracking(problem, first, options,
-                                   detail::search_progress{told, problem, options.budget.steps, model.unit, first});
+                                   detail::search_progress<>{told, problem, options.budget.steps, model.unit, first});
     auto const best = problem.made(found.best);
     searched out{problem.open(best)->graph, std::move(found.stats), {},
                  problem.inapplicable(),    problem.remembered(),   {}};
@@ -585,8 +588,8 @@ GSUB_INLINE searched search_part(any_graph const& start, cost::any_cost const& m
     return out;
 }
 
-GSUB_INLINE graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
-                                    std::span<std::uint32_t const> piece) {
+GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
+                                       std::span<std::uint32_t const> piece) {
     GSUB_ASSERT(piece.empty() || piece.size() >= g.capacity(), "every node id has a piece, or none");
     constexpr std::uint64_t of_value = 4, of_fusion = 1, between_pieces = 64;
     constexpr auto nowhere = 0xffffffffu;
@@ -658,12 +661,12 @@ GSUB_INLINE graph_parts split_graph(any_graph const& g, rule_index const& rules,
     return out;
 }
 
-GSUB_INLINE any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes) {
+GSUB_LAZY_BODY any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes) {
     return detail::cut_out(g, nodes).graph;
 }
 
-GSUB_INLINE searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                  search::options const& options, std::size_t bound, search_audience const& told) {
+GSUB_LAZY_BODY searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                     search::options const& options, std::size_t bound, search_audience const& told) {
     std::string_view whole;
     if (bound == 0)
         whole = "it was not asked for";

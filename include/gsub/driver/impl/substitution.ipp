@@ -16,7 +16,7 @@ namespace gsub {
 namespace detail {
 
 // A price that is one: an error naming node and unit otherwise.
-GSUB_INLINE double checked_price(double price, any_graph const& g, node_id n, std::string_view unit) {
+GSUB_LAZY double checked_price(double price, any_graph const& g, node_id n, std::string_view unit) {
     if (price >= 0 && std::isfinite(price)) return price;
     throw error{problem{error_code::internal,
                         n.valid() ? g.display_name(n) : "",
@@ -26,7 +26,7 @@ GSUB_INLINE double checked_price(double price, any_graph const& g, node_id n, st
 }
 
 // The graph with the rewrite made, in normal form; false where the rewrite does not apply.
-GSUB_INLINE bool apply_match(any_graph& g, match const& m) {
+GSUB_LAZY bool apply_match(any_graph& g, match const& m) {
     auto const patch = prepare(m);
     if (patch.failed()) return false;
     g.start_journal();
@@ -37,7 +37,7 @@ GSUB_INLINE bool apply_match(any_graph& g, match const& m) {
 
 // Of all that decides which rewrites are made of a graph, in which order, and what they are called: structure, ids, and
 // the order of nodes and of readers.
-GSUB_INLINE hash128 hash_with_ids(any_graph const& g) {
+GSUB_LAZY hash128 hash_with_ids(any_graph const& g) {
     hasher h{g.capacity()};
     h.add(g.hash());
     for (auto n : g.order()) {
@@ -51,9 +51,9 @@ GSUB_INLINE hash128 hash_with_ids(any_graph const& g) {
 
 } // namespace detail
 
-GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
-                                                       rule_index const& rules, executor* threads, bool ordered,
-                                                       search_log const* known)
+GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
+                                                          rule_index const& rules, executor* threads, bool ordered,
+                                                          search_log const* known)
     : model_(&model),
       rules_(&rules),
       threads_(threads && threads->concurrency() > 1 && model.concurrent ? threads : nullptr),
@@ -77,14 +77,14 @@ GSUB_INLINE substitution_problem::substitution_problem(any_graph start, cost::an
     for (std::size_t i = 0; i < pieces; ++i) workers_.push_back({any_graph{start_->graph.operators()}, {}, 0});
 }
 
-GSUB_INLINE double substitution_problem::ticks(any_graph const& g, node_id n) const {
+GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n) const {
     return std::nearbyint(detail::checked_price(model_->of_node(g, n), g, n, model_->unit) * ticks_per_unit_);
 }
-GSUB_INLINE double substitution_problem::ticks(any_graph const& g) const {
+GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g) const {
     return std::nearbyint(detail::checked_price(model_->of_graph(g), g, {}, model_->unit) * ticks_per_unit_);
 }
 
-GSUB_INLINE void substitution_problem::price(priced_graph& p) const {
+GSUB_LAZY_BODY void substitution_problem::price(priced_graph& p) const {
     if (!model_->of_node) {
         p.total = ticks(p.graph);
         return;
@@ -94,14 +94,14 @@ GSUB_INLINE void substitution_problem::price(priced_graph& p) const {
     for (auto n : p.graph.order()) p.total += p.node_cost[n.index] = ticks(p.graph, n);
 }
 
-GSUB_INLINE std::string substitution_problem::label(state const& s) const {
+GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
     if (s.noted) return message({known_->rule(*s.noted), "(", known_->site(*s.noted), ")"});
     return s.move ? message({s.move->rule().name, "(", s.move->graph().display_name(s.move->site()), ")"})
                   : std::string{};
 }
 
 // Nodes whose price may differ from what it was before the changes in the graph's journal, each once.
-GSUB_INLINE std::vector<node_id> substitution_problem::repriced_nodes(any_graph const& g) const {
+GSUB_LAZY_BODY std::vector<node_id> substitution_problem::repriced_nodes(any_graph const& g) const {
     auto const& changes = g.changes();
     std::vector<node_id> out;
     auto const once = [&] {
@@ -134,7 +134,8 @@ GSUB_INLINE std::vector<node_id> substitution_problem::repriced_nodes(any_graph 
     return out;
 }
 
-GSUB_INLINE std::shared_ptr<substitution_problem::priced_graph const> substitution_problem::open(state const& s) const {
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
+substitution_problem::open(state const& s) const {
     if (!s.move) return s.parent;
     auto made = std::make_shared<priced_graph>(priced_graph{s.parent->graph, {}, 0});
     GSUB_ASSERT(detail::apply_match(made->graph, *s.move), "a rewrite that applied once applies again");
@@ -154,7 +155,7 @@ GSUB_INLINE std::shared_ptr<substitution_problem::priced_graph const> substituti
 namespace detail {
 
 // All nodes that a match stands on.
-GSUB_INLINE substitution_problem::node_bits nodes_of(match const& m) {
+GSUB_LAZY substitution_problem::node_bits nodes_of(match const& m) {
     substitution_problem::node_bits out;
     for (auto v : m.roots()) out.add(v.node);
     for (auto n : m.covered()) out.add(n);
@@ -166,7 +167,7 @@ GSUB_INLINE substitution_problem::node_bits nodes_of(match const& m) {
 
 // The nodes that a rewrite has changed in a graph which had so many ids before: those gone, with other operands, or
 // with other readers. Readers of constants do not matter to rules.
-GSUB_INLINE substitution_problem::node_bits nodes_changed(any_graph const& g, std::size_t known) {
+GSUB_LAZY substitution_problem::node_bits nodes_changed(any_graph const& g, std::size_t known) {
     substitution_problem::node_bits out;
     auto const& changes = g.changes();
     auto const add = [&](node_id n) {
@@ -184,21 +185,21 @@ GSUB_INLINE substitution_problem::node_bits nodes_changed(any_graph const& g, st
 
 } // namespace detail
 
-GSUB_INLINE std::uint64_t substitution_problem::move_id(match const& m) const {
+GSUB_LAZY_BODY std::uint64_t substitution_problem::move_id(match const& m) const {
     hasher h{static_cast<std::uint64_t>(&m.rule() - rules_->rules().data())};
     for (auto v : m.roots()) h.add(v.node.index).add(v.port);
     m.for_each_binding([&](binding const& b) { h.add(b.name).add(b.value.node.index).add(b.value.port).add(b.index); });
     return h.finish().low;
 }
 
-GSUB_INLINE bool substitution_problem::node_bits::meets(node_bits const& other) const noexcept {
+GSUB_LAZY_BODY bool substitution_problem::node_bits::meets(node_bits const& other) const noexcept {
     std::uint64_t both = 0;
     for (std::size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];
     return both != 0;
 }
 
-GSUB_INLINE bool substitution_problem::successor(expansion const& here, match const& m, any_graph& scratch,
-                                                 found_move& out) const {
+GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match const& m, any_graph& scratch,
+                                                    found_move& out) const {
     auto const& from = *here.graph;
     scratch = from.graph;
     if (!detail::apply_match(scratch, m)) return false;
@@ -224,8 +225,8 @@ GSUB_INLINE bool substitution_problem::successor(expansion const& here, match co
 }
 
 // The move of the parent by which the same rewrites have been made in the other order, if there is one.
-GSUB_INLINE substitution_problem::known_move const* substitution_problem::made_before(expansion const& here,
-                                                                                      std::uint64_t id) const {
+GSUB_LAZY_BODY substitution_problem::known_move const* substitution_problem::made_before(expansion const& here,
+                                                                                         std::uint64_t id) const {
     auto const* by = here.by;
     if (!by || by->id == id) return nullptr;
     auto const& all = *here.what.siblings;
@@ -239,7 +240,7 @@ GSUB_INLINE substitution_problem::known_move const* substitution_problem::made_b
     return earlier && apart ? &*found : nullptr;
 }
 
-GSUB_INLINE void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w) const {
+GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w) const {
     auto const& g = here.graph->graph;
     for (auto const* rule : rules_->anchored_at(g.op(anchor)))
         find_matches_at(g, *rule, anchor, [&](match const& m) {
@@ -258,14 +259,14 @@ GSUB_INLINE void substitution_problem::find_successors(expansion const& here, no
         });
 }
 
-GSUB_INLINE substitution_problem::state substitution_problem::noted(std::shared_ptr<state const> before,
-                                                                    search_log::successor const& next) const {
+GSUB_LAZY_BODY substitution_problem::state substitution_problem::noted(std::shared_ptr<state const> before,
+                                                                       search_log::successor const& next) const {
     auto const way = way_after(before->way, next.move);
     return {nullptr, nullptr, std::move(before), in_ticks(next.cost), next.key, next.move, nullptr, way, &next};
 }
 
-GSUB_INLINE std::shared_ptr<match const> substitution_problem::find_move(any_graph const& g,
-                                                                         state const& wanted) const {
+GSUB_LAZY_BODY std::shared_ptr<match const> substitution_problem::find_move(any_graph const& g,
+                                                                            state const& wanted) const {
     std::shared_ptr<match const> out;
     for (auto n : g.order()) {
         if (n == g.results_node() || g.constant(n)) continue;
@@ -278,7 +279,7 @@ GSUB_INLINE std::shared_ptr<match const> substitution_problem::find_move(any_gra
     return out;
 }
 
-GSUB_INLINE substitution_problem::state substitution_problem::made(state const& s) {
+GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state const& s) {
     if (!s.noted) return s;
     std::vector<state const*> moves{&s}; // the last first
     auto here = s.before;
@@ -318,7 +319,7 @@ GSUB_INLINE substitution_problem::state substitution_problem::made(state const& 
     return *here;
 }
 
-GSUB_INLINE void substitution_problem::for_each_successor(state const& s, function_ref<bool(state&&)> emit) {
+GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, function_ref<bool(state&&)> emit) {
     auto const* known = known_ ? known_->find(s.way) : nullptr;
     if (!known) return s.noted ? make_successors(made(s), emit) : make_successors(s, emit);
     auto before = std::make_shared<state>(s);
@@ -329,7 +330,7 @@ GSUB_INLINE void substitution_problem::for_each_successor(state const& s, functi
     ++remembered_;
 }
 
-GSUB_INLINE void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
+GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
     expansion here{s, open(s), nullptr, 0};
     if (ordered_ && s.siblings) {
         auto const& all = *s.siblings;

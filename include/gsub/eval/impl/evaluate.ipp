@@ -13,7 +13,7 @@ namespace gsub {
 
 namespace detail {
 
-GSUB_INLINE void run_widened(kernel_args& args, void (*run)(kernel_args&)) {
+GSUB_LAZY_BODY void run_widened(kernel_args& args, void (*run)(kernel_args&)) {
     auto const widened = [&](tensor const& x) { return x.element() == args.scalar ? x.converted_to(dtype::i64) : x; };
     std::vector<tensor> operands, results;
     operands.reserve(args.operands.size());
@@ -32,13 +32,13 @@ GSUB_INLINE void run_widened(kernel_args& args, void (*run)(kernel_args&)) {
 }
 
 // The element type that a value has while it is computed with.
-GSUB_INLINE dtype storage_type(dtype declared, precision p) {
+GSUB_LAZY dtype storage_type(dtype declared, precision p) {
     if (!is_floating(declared) || p == precision::native) return declared;
     return p == precision::f64 ? dtype::f64 : dtype::field61;
 }
 
 // Whether every operand can be read at each place of the one result.
-GSUB_INLINE bool broadcasts_to_result(kernel_args const& args) {
+GSUB_LAZY bool broadcasts_to_result(kernel_args const& args) {
     auto const result = args.results[0].dims();
     for (auto const* x : args.operands) {
         if (!x) continue;
@@ -51,7 +51,7 @@ GSUB_INLINE bool broadcasts_to_result(kernel_args const& args) {
 }
 
 // An operator as a function of which only equality is known. Elementwise ones act on each element alone.
-GSUB_INLINE void run_uninterpreted(kernel_args& args) {
+GSUB_LAZY void run_uninterpreted(kernel_args& args) {
     auto const key = hasher{static_cast<std::uint64_t>(args.op->id)}.add(args.attributes.hash()).finish();
     auto const word_at = [](tensor const& t, std::int64_t i) -> std::uint64_t {
         if (t.element() == dtype::field61) return t.data<field61>()[static_cast<std::size_t>(i)].value();
@@ -110,6 +110,7 @@ GSUB_INLINE void run_uninterpreted(kernel_args& args) {
 using branch_map = std::map<std::string, any_graph>;
 
 /// Runs one graph. Keeps each value until its last use.
+template <class = void>
 class evaluator {
 public:
     evaluator(any_graph const& g, std::span<eval_row const> table, evaluate_options const& options,
@@ -197,7 +198,7 @@ private:
         if (depth_ >= max_branch_depth)
             throw fault(n, error_code::unsupported,
                         message({"branches are nested more than ", max_branch_depth, " deep"}));
-        auto const& body = branches_->at(condition.data<bool>()[0] ? a.then_branch : a.else_branch);
+        auto const& body = branches_->at(condition.template data<bool>()[0] ? a.then_branch : a.else_branch);
         if (body.inputs().size() + 1 != operands.size() || body.output_count() != g_.result_count(n))
             throw fault(n, error_code::invalid_input, "the branch has another number of operands or results");
         std::vector<tensor> inputs;
@@ -205,7 +206,7 @@ private:
         auto inner = options_;
         inner.round_outputs = false;
         inner.on_node = nullptr;
-        results = evaluator{body, table_, inner, branches_, depth_ + 1}.run(as_span(inputs));
+        results = evaluator<>{body, table_, inner, branches_, depth_ + 1}.run(as_span(inputs));
         for (std::uint32_t port = 0; port < results.size(); ++port) {
             auto const declared = g_.type({n, port});
             auto type = results[port].type();
@@ -335,8 +336,8 @@ private:
 
 // A composite operator: its parts, as a graph of their own. It is one operator, so 16-bit floats are rounded at its end
 // only, not after each part.
-GSUB_INLINE void run_by_decomposition(dialect const& d, std::span<eval_row const> table, std::uint16_t row,
-                                      kernel_args& args, evaluate_options const& options) {
+GSUB_LAZY void run_by_decomposition(dialect const& d, std::span<eval_row const> table, std::uint16_t row,
+                                    kernel_args& args, evaluate_options const& options) {
     any_graph parts{d};
     small_vector<value_id, 6> operands;
     std::vector<tensor> inputs;
@@ -364,7 +365,7 @@ GSUB_INLINE void run_by_decomposition(dialect const& d, std::span<eval_row const
 
 } // namespace detail
 
-GSUB_INLINE tensor to_precision(tensor const& t, precision p) {
+GSUB_LAZY_BODY tensor to_precision(tensor const& t, precision p) {
     auto const storage = detail::storage_type(t.element(), p);
     if (storage == t.element()) return t;
     if (storage != dtype::field61) return t.converted_to(storage);
@@ -375,8 +376,8 @@ GSUB_INLINE tensor to_precision(tensor const& t, precision p) {
     return out;
 }
 
-GSUB_INLINE void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,
-                               evaluate_options const& options) {
+GSUB_LAZY_BODY void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row,
+                                  kernel_args& args, evaluate_options const& options) {
     auto const& e = table[row];
     if (e.move && e.uninterpreted_in_field && args.scalar == dtype::field61) return detail::run_uninterpreted(args);
     if (e.move) return e.move(args);
@@ -417,8 +418,8 @@ GSUB_INLINE void evaluate_node(dialect const& d, std::span<eval_row const> table
 }
 
 namespace detail {
-GSUB_INLINE void append_not_computable(std::vector<problem>& found, any_graph const& g, std::span<eval_row const> table,
-                                       bool has_branches) {
+GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph const& g, std::span<eval_row const> table,
+                                     bool has_branches) {
     for (auto n : g.order()) {
         if (g.is<ops::constant>(n) || n == g.results_node()) continue;
         auto const row = g.row(n);
@@ -452,17 +453,17 @@ GSUB_INLINE void append_not_computable(std::vector<problem>& found, any_graph co
     }
 }
 
-GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, branch_map const& branches,
-                                                std::span<eval_row const> table) {
+GSUB_LAZY std::vector<problem> not_computable(any_graph const& g, branch_map const& branches,
+                                              std::span<eval_row const> table) {
     std::vector<problem> found;
     append_not_computable(found, g, table, true);
     for (auto const& [name, body] : branches) append_not_computable(found, body, table, true);
     return found;
 }
 
-GSUB_INLINE std::vector<tensor> evaluate_with(any_graph const& g, branch_map const* branches,
-                                              std::span<eval_row const> table, std::span<tensor const> inputs,
-                                              evaluate_options const& options) {
+GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const* branches,
+                                            std::span<eval_row const> table, std::span<tensor const> inputs,
+                                            evaluate_options const& options) {
     GSUB_ASSERT(table.size() == g.operators().ops.size(),
                 "evaluate_graph needs the table of the graph's own set of operators");
     if (auto missing = branches ? not_computable(g, *branches, table) : gsub::not_computable(g, table);
@@ -471,25 +472,25 @@ GSUB_INLINE std::vector<tensor> evaluate_with(any_graph const& g, branch_map con
     if (inputs.size() != g.inputs().size())
         throw error{error_code::usage,
                     message({inputs.size(), " inputs were given; the graph takes ", g.inputs().size()})};
-    return evaluator{g, table, options, branches}.run(inputs);
+    return evaluator<>{g, table, options, branches}.run(inputs);
 }
 } // namespace detail
 
-GSUB_INLINE std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table) {
+GSUB_LAZY_BODY std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table) {
     std::vector<problem> found;
     detail::append_not_computable(found, g, table, false);
     return found;
 }
 
-GSUB_INLINE std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
-                                                std::string_view entry) {
+GSUB_LAZY_BODY std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
+                                                   std::string_view entry) {
     auto const g = m.inlined(entry).value();
     return detail::not_computable(g, m.branches(g).value(), table);
 }
 
-GSUB_INLINE result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
-                                                        std::span<tensor const> inputs, evaluate_options const& options,
-                                                        std::string_view entry) {
+GSUB_LAZY_BODY result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
+                                                           std::span<tensor const> inputs,
+                                                           evaluate_options const& options, std::string_view entry) {
     return capture([&] {
         auto const g = m.inlined(entry).value();
         auto const branches = m.branches(g).value();
@@ -497,13 +498,13 @@ GSUB_INLINE result<std::vector<tensor>> evaluate_module(module const& m, std::sp
     });
 }
 
-GSUB_INLINE result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
-                                                       std::span<tensor const> inputs,
-                                                       evaluate_options const& options) {
+GSUB_LAZY_BODY result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
+                                                          std::span<tensor const> inputs,
+                                                          evaluate_options const& options) {
     return capture([&] { return detail::evaluate_with(g, nullptr, table, inputs, options); });
 }
 
-GSUB_INLINE std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed) {
+GSUB_LAZY_BODY std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed) {
     std::vector<tensor> inputs;
     random_stream const root{seed};
     for (auto n : g.inputs()) {

@@ -30,6 +30,7 @@ namespace detail {
 }
 
 /// Collects the parts of a model; weights are written from where they are.
+template <class = void>
 class onnx_exporter {
 public:
     onnx_exporter(any_graph const& g, std::span<onnx_row const> table, save_options const& options,
@@ -464,11 +465,11 @@ private:
 
 namespace detail {
 
-GSUB_INLINE void save_model(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
-                            save_options const& options, std::map<std::string, any_graph> const& branches) {
+GSUB_LAZY void save_model(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
+                          save_options const& options, std::map<std::string, any_graph> const& branches) {
     auto const slash = path.rfind('/');
     auto const data_name = (slash == std::string::npos ? path : path.substr(slash + 1)) + ".data";
-    onnx_exporter exporter{g, table, options, data_name, branches};
+    onnx_exporter<> exporter{g, table, options, data_name, branches};
     exporter.collect();
     output_file out{path};
     exporter.write([&](std::string_view text) { out.write(text); },
@@ -482,9 +483,9 @@ GSUB_INLINE void save_model(any_graph const& g, std::span<onnx_row const> table,
     out.commit();
 }
 
-GSUB_INLINE std::string write_model(any_graph const& g, std::span<onnx_row const> table, save_options const& options,
-                                    std::map<std::string, any_graph> const& branches) {
-    onnx_exporter exporter{g, table, options, {}, branches};
+GSUB_LAZY std::string write_model(any_graph const& g, std::span<onnx_row const> table, save_options const& options,
+                                  std::map<std::string, any_graph> const& branches) {
+    onnx_exporter<> exporter{g, table, options, {}, branches};
     exporter.collect();
     std::string out;
     exporter.write(
@@ -495,24 +496,24 @@ GSUB_INLINE std::string write_model(any_graph const& g, std::span<onnx_row const
 
 } // namespace detail
 
-GSUB_INLINE result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
-                                   save_options const& options) {
+GSUB_LAZY_BODY result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
+                                      save_options const& options) {
     return capture([&] { detail::save_model(g, table, path, options, {}); });
 }
-GSUB_INLINE result<void> save_onnx(module const& m, std::span<onnx_row const> table, std::string const& path,
-                                   save_options const& options, std::string_view entry) {
+GSUB_LAZY_BODY result<void> save_onnx(module const& m, std::span<onnx_row const> table, std::string const& path,
+                                      save_options const& options, std::string_view entry) {
     return capture([&] {
         auto const g = m.inlined(entry).value();
         detail::save_model(g, table, path, options, m.branches(g).value());
     });
 }
 
-GSUB_INLINE result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
-                                        save_options const& options) {
+GSUB_LAZY_BODY result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
+                                           save_options const& options) {
     return capture([&] { return detail::write_model(g, table, options, {}); });
 }
-GSUB_INLINE result<std::string> to_onnx(module const& m, std::span<onnx_row const> table, save_options const& options,
-                                        std::string_view entry) {
+GSUB_LAZY_BODY result<std::string> to_onnx(module const& m, std::span<onnx_row const> table,
+                                           save_options const& options, std::string_view entry) {
     return capture([&] {
         auto const g = m.inlined(entry).value();
         return detail::write_model(g, table, options, m.branches(g).value());

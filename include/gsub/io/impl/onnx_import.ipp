@@ -18,6 +18,7 @@ namespace gsub::io {
 namespace detail {
 
 /// Turns `TensorProto`s into tensors, wherever their elements lie.
+template <class = void>
 class tensor_reader {
 public:
     tensor_reader(onnx_model const& model, std::string const* path, load_options const& options)
@@ -150,6 +151,7 @@ private:
 };
 
 /// Makes a graph of a parsed model. Collects problems and goes on after each as far as that makes sense.
+template <class = void>
 class onnx_importer {
 public:
     onnx_importer(onnx_model const& model, std::string const* path, dialect const& d, std::span<onnx_row const> table,
@@ -639,7 +641,7 @@ private:
             captured.push_back(c);
             if (!c.known) passed.push_back(v);
         }
-        auto const inner = std::make_unique<onnx_importer>(part, path_, dialect_, table_, options_, functions);
+        auto const inner = std::make_unique<onnx_importer<>>(part, path_, dialect_, table_, options_, functions);
         try {
             auto body = inner->run_branch(as_span(captured));
             for (auto const& f : inner->foreign()) foreign_.insert(f);
@@ -754,7 +756,7 @@ private:
     std::span<onnx_row const> table_;
     load_options const& options_;
     module* functions_; // where branches go; null: a graph alone is wanted
-    tensor_reader tensors_;
+    tensor_reader<> tensors_;
     any_graph graph_;
     graph_builder builder_;
     std::vector<problem> problems_;
@@ -774,35 +776,35 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE result<any_graph> load_onnx(std::string const& path, dialect const& d, std::span<onnx_row const> table,
-                                        load_options const& options) {
+GSUB_LAZY_BODY result<any_graph> load_onnx(std::string const& path, dialect const& d, std::span<onnx_row const> table,
+                                           load_options const& options) {
     auto model = parse_onnx_file(path, options.limits);
     if (!model) return model.error();
-    auto g = capture([&] { return detail::onnx_importer{*model, &path, d, table, options}.run(); });
+    auto g = capture([&] { return detail::onnx_importer<>{*model, &path, d, table, options}.run(); });
     if (!g) return g.error().within(path);
     return g;
 }
 
-GSUB_INLINE result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
-                                        std::span<onnx_row const> table, load_options const& options) {
+GSUB_LAZY_BODY result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
+                                           std::span<onnx_row const> table, load_options const& options) {
     auto model = parse_onnx(data, options.limits);
     if (!model) return model.error();
-    return capture([&] { return detail::onnx_importer{*model, nullptr, d, table, options}.run(); });
+    return capture([&] { return detail::onnx_importer<>{*model, nullptr, d, table, options}.run(); });
 }
 
 namespace detail {
-GSUB_INLINE module import_module(onnx_model const& model, std::string const* path, dialect const& d,
-                                 std::span<onnx_row const> table, load_options const& options) {
+GSUB_LAZY module import_module(onnx_model const& model, std::string const* path, dialect const& d,
+                               std::span<onnx_row const> table, load_options const& options) {
     module m;
     m.add("main", any_graph{d});
-    auto main = onnx_importer{model, path, d, table, options, &m}.run();
+    auto main = onnx_importer<>{model, path, d, table, options, &m}.run();
     m.add("main", std::move(main));
     return m;
 }
 } // namespace detail
 
-GSUB_INLINE result<module> load_onnx_module(std::string const& path, dialect const& d, std::span<onnx_row const> table,
-                                            load_options const& options) {
+GSUB_LAZY_BODY result<module> load_onnx_module(std::string const& path, dialect const& d,
+                                               std::span<onnx_row const> table, load_options const& options) {
     auto model = parse_onnx_file(path, options.limits);
     if (!model) return model.error();
     auto m = capture([&] { return detail::import_module(*model, &path, d, table, options); });
@@ -810,8 +812,8 @@ GSUB_INLINE result<module> load_onnx_module(std::string const& path, dialect con
     return m;
 }
 
-GSUB_INLINE result<module> load_onnx_module(std::span<std::byte const> data, dialect const& d,
-                                            std::span<onnx_row const> table, load_options const& options) {
+GSUB_LAZY_BODY result<module> load_onnx_module(std::span<std::byte const> data, dialect const& d,
+                                               std::span<onnx_row const> table, load_options const& options) {
     auto model = parse_onnx(data, options.limits);
     if (!model) return model.error();
     return capture([&] { return detail::import_module(*model, nullptr, d, table, options); });

@@ -15,6 +15,7 @@ namespace gsub::io {
 namespace detail {
 
 /// Where the bytes of a model come from: memory, which is viewed, or a file, of which pieces are read.
+template <class = void>
 class byte_source {
 public:
     byte_source(std::span<std::byte const> data, std::uint64_t max_kept)
@@ -83,7 +84,7 @@ struct wire_field {
 
 /// Calls `f` for each field of the message in [begin, end). Only keys and lengths are read.
 template <class F>
-void each_field(byte_source& source, std::uint64_t begin, std::uint64_t end, F&& f) {
+void each_field(byte_source<>& source, std::uint64_t begin, std::uint64_t end, F&& f) {
     for (auto at = begin; at < end;) {
         wire_field w;
         w.begin = at;
@@ -117,7 +118,7 @@ void each_field(byte_source& source, std::uint64_t begin, std::uint64_t end, F&&
     }
 }
 
-GSUB_INLINE std::uint64_t decimal(std::string_view text, std::string_view what) {
+GSUB_LAZY std::uint64_t decimal(std::string_view text, std::string_view what) {
     std::uint64_t value = 0;
     auto const [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (fault != std::errc{} || end != text.data() + text.size())
@@ -125,7 +126,7 @@ GSUB_INLINE std::uint64_t decimal(std::string_view text, std::string_view what) 
     return value;
 }
 
-GSUB_INLINE void read_external_entry(onnx_tensor& t, std::string_view entry) {
+GSUB_LAZY void read_external_entry(onnx_tensor& t, std::string_view entry) {
     std::string_view key, value;
     for (wire_reader r{entry}; r.next();)
         if (r.is_bytes() && r.field() == 1)
@@ -138,7 +139,7 @@ GSUB_INLINE void read_external_entry(onnx_tensor& t, std::string_view entry) {
 }
 
 // All fields of a tensor but its raw bytes.
-GSUB_INLINE void read_tensor_fields(onnx_tensor& t, std::string_view fields) {
+GSUB_LAZY void read_tensor_fields(onnx_tensor& t, std::string_view fields) {
     for (wire_reader r{fields}; r.next();) {
         switch (r.field()) {
         case 1:
@@ -182,7 +183,7 @@ GSUB_INLINE void read_tensor_fields(onnx_tensor& t, std::string_view fields) {
     t.message = fields;
 }
 
-GSUB_INLINE onnx_value parse_value(std::string_view text) {
+GSUB_LAZY onnx_value parse_value(std::string_view text) {
     onnx_value v;
     for (wire_reader r{text}; r.next();) {
         if (!r.is_bytes()) continue;
@@ -214,7 +215,7 @@ GSUB_INLINE onnx_value parse_value(std::string_view text) {
     return v;
 }
 
-GSUB_INLINE std::pair<std::string_view, std::string_view> parse_entry(std::string_view text) {
+GSUB_LAZY std::pair<std::string_view, std::string_view> parse_entry(std::string_view text) {
     std::pair<std::string_view, std::string_view> entry;
     for (wire_reader r{text}; r.next();)
         if (r.is_bytes() && r.field() == 1)
@@ -225,7 +226,7 @@ GSUB_INLINE std::pair<std::string_view, std::string_view> parse_entry(std::strin
 }
 
 // A field of a graph other than an initializer.
-GSUB_INLINE void read_graph_field(onnx_graph& g, std::uint32_t number, std::string_view text) {
+GSUB_LAZY void read_graph_field(onnx_graph& g, std::uint32_t number, std::string_view text) {
     switch (number) {
     case 1:
         g.nodes.push_back(parse_onnx_node(text));
@@ -250,7 +251,7 @@ GSUB_INLINE void read_graph_field(onnx_graph& g, std::uint32_t number, std::stri
     }
 }
 
-GSUB_INLINE onnx_tensor read_initializer(byte_source& source, wire_field const& at) {
+GSUB_LAZY onnx_tensor read_initializer(byte_source<>& source, wire_field const& at) {
     onnx_tensor t;
     if (source.in_memory()) {
         read_tensor_fields(t, source.peek(at.offset, static_cast<std::size_t>(at.length)));
@@ -282,7 +283,7 @@ GSUB_INLINE onnx_tensor read_initializer(byte_source& source, wire_field const& 
     return t;
 }
 
-GSUB_INLINE onnx_model parse_model(byte_source& source, onnx_limits const& limits) {
+GSUB_LAZY onnx_model parse_model(byte_source<>& source, onnx_limits const& limits) {
     if (source.size() > limits.max_file_bytes)
         throw error{error_code::unsupported,
                     message({"has ", source.size(), " bytes; the limit is ", limits.max_file_bytes})};
@@ -341,7 +342,7 @@ GSUB_INLINE onnx_model parse_model(byte_source& source, onnx_limits const& limit
 
 } // namespace detail
 
-GSUB_INLINE onnx_node parse_onnx_node(std::string_view text) {
+GSUB_LAZY_BODY onnx_node parse_onnx_node(std::string_view text) {
     onnx_node n;
     n.message = text;
     for (wire_reader r{text}; r.next();) {
@@ -381,13 +382,13 @@ GSUB_INLINE onnx_node parse_onnx_node(std::string_view text) {
     return n;
 }
 
-GSUB_INLINE onnx_tensor parse_onnx_tensor(std::string_view text) {
+GSUB_LAZY_BODY onnx_tensor parse_onnx_tensor(std::string_view text) {
     onnx_tensor t;
     detail::read_tensor_fields(t, text);
     return t;
 }
 
-GSUB_INLINE onnx_graph parse_onnx_graph(std::string_view text) {
+GSUB_LAZY_BODY onnx_graph parse_onnx_graph(std::string_view text) {
     onnx_graph g;
     for (wire_reader r{text}; r.next();) {
         if (!r.is_bytes()) continue;
@@ -400,18 +401,18 @@ GSUB_INLINE onnx_graph parse_onnx_graph(std::string_view text) {
     return g;
 }
 
-GSUB_INLINE result<onnx_model> parse_onnx(std::span<std::byte const> data, onnx_limits const& limits) {
+GSUB_LAZY_BODY result<onnx_model> parse_onnx(std::span<std::byte const> data, onnx_limits const& limits) {
     return capture([&] {
-        detail::byte_source source{data, limits.max_structure_bytes};
+        detail::byte_source<> source{data, limits.max_structure_bytes};
         return detail::parse_model(source, limits);
     });
 }
 
-GSUB_INLINE result<onnx_model> parse_onnx_file(std::string const& path, onnx_limits const& limits) {
+GSUB_LAZY_BODY result<onnx_model> parse_onnx_file(std::string const& path, onnx_limits const& limits) {
     auto parsed = capture([&] {
         auto file = std::make_shared<input_file const>(input_file::open(path).value());
         auto memory = std::make_shared<std::deque<std::string>>();
-        detail::byte_source source{*file, *memory, limits.max_structure_bytes};
+        detail::byte_source<> source{*file, *memory, limits.max_structure_bytes};
         auto m = detail::parse_model(source, limits);
         m.file = std::move(file);
         m.memory = std::move(memory);
@@ -421,7 +422,7 @@ GSUB_INLINE result<onnx_model> parse_onnx_file(std::string const& path, onnx_lim
     return parsed;
 }
 
-GSUB_INLINE std::vector<std::string_view> captured_names(onnx_node const& node, onnx_limits const& limits) {
+GSUB_LAZY_BODY std::vector<std::string_view> captured_names(onnx_node const& node, onnx_limits const& limits) {
     struct scope { // a subgraph that is being read: what it defines, and the subgraph around it
         std::unordered_set<std::string_view> names;
         std::shared_ptr<scope const> around;

@@ -14,16 +14,16 @@ GSUB_INLINE bool same_buffer(buffer const& x, buffer const& y) {
     return x.name == y.name && x.element == y.element && std::ranges::equal(x.dims, y.dims) && x.written == y.written &&
            x.scratch == y.scratch;
 }
-[[noreturn]] GSUB_INLINE void refuse_stage(std::string_view reason) {
+GSUB_LAZY [[noreturn]] void refuse_stage(std::string_view reason) {
     throw error{error_code::usage, message({"fused nest: ", reason})};
 }
 } // namespace detail
 
-GSUB_INLINE fused_nest::fused_nest(loop_nest first) {
+GSUB_LAZY_BODY fused_nest::fused_nest(loop_nest first) {
     stages_.push_back(std::move(first));
 }
 
-GSUB_INLINE fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
+GSUB_LAZY_BODY fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
     auto const refuse = [](std::string_view reason) { detail::refuse_stage(reason); };
     auto const& before = stages_.back();
     if (shared > before.loops.size() || shared > next.loops.size()) refuse("a stage shares loops that it has");
@@ -42,7 +42,7 @@ GSUB_INLINE fused_nest& fused_nest::then(loop_nest next, std::size_t shared) {
     return *this;
 }
 
-GSUB_INLINE fused_nest& fused_nest::rescue(loop_nest instead) {
+GSUB_LAZY_BODY fused_nest& fused_nest::rescue(loop_nest instead) {
     auto const& last = stages_.back().what;
     if (last.check < 0) detail::refuse_stage("a rescue follows a check");
     if (instead.loops.size() <= last.rescue_at.size() || instead.parallel_loops() > 0)
@@ -54,7 +54,7 @@ GSUB_INLINE fused_nest& fused_nest::rescue(loop_nest instead) {
     return *this;
 }
 
-GSUB_INLINE std::string to_string(fused_nest const& nest) {
+GSUB_LAZY_BODY std::string to_string(fused_nest const& nest) {
     std::string text;
     for (std::size_t i = 0; i < nest.stages().size(); ++i) {
         if (i > 0) text += message({"then, within ", nest.shared(i), " of these loops:\n"});

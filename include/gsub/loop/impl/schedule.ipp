@@ -10,18 +10,18 @@ namespace gsub::loop {
 
 namespace detail {
 
-[[noreturn]] GSUB_INLINE void refuse(std::string reason) {
+GSUB_LAZY [[noreturn]] void refuse(std::string reason) {
     throw error{error_code::usage, message({"schedule: ", reason})};
 }
 
-GSUB_INLINE std::string text_of(access const& a, loop_nest const& nest) {
+GSUB_LAZY std::string text_of(access const& a, loop_nest const& nest) {
     auto text = nest.what.buffers[static_cast<std::size_t>(a.of)].name + "[";
     for (std::size_t i = 0; i < a.index.size(); ++i)
         text += message({i ? ", " : "", to_string(a.index[i], nest.names)});
     return text + "]";
 }
 
-GSUB_INLINE std::string text_of(std::int32_t id, loop_nest const& nest) {
+GSUB_LAZY std::string text_of(std::int32_t id, loop_nest const& nest) {
     auto const& t = nest.what.terms[static_cast<std::size_t>(id)];
     auto const both = [&](std::string_view before, std::string_view between) {
         return message({before, "(", text_of(t.operands[0], nest), between, text_of(t.operands[1], nest), ")"});
@@ -52,24 +52,24 @@ GSUB_INLINE std::string text_of(std::int32_t id, loop_nest const& nest) {
 
 } // namespace detail
 
-GSUB_INLINE std::string_view to_string(loop_kind k) noexcept {
+GSUB_LAZY_BODY std::string_view to_string(loop_kind k) noexcept {
     constexpr std::string_view names[] = {"for", "parallel", "unrolled", "vectorized"};
     return names[static_cast<std::size_t>(k)];
 }
 
-GSUB_INLINE std::size_t loop_nest::parallel_loops() const noexcept {
+GSUB_LAZY_BODY std::size_t loop_nest::parallel_loops() const noexcept {
     std::size_t n = 0;
     while (n < loops.size() && loops[n].kind == loop_kind::parallel) ++n;
     return n;
 }
 
-GSUB_INLINE std::int64_t loop_nest::parallel_extent() const noexcept {
+GSUB_LAZY_BODY std::int64_t loop_nest::parallel_extent() const noexcept {
     std::int64_t n = 1;
     for (std::size_t i = 0; i < parallel_loops(); ++i) n *= loops[i].extent;
     return n;
 }
 
-GSUB_INLINE std::string to_string(loop_nest const& nest) {
+GSUB_LAZY_BODY std::string to_string(loop_nest const& nest) {
     std::string text, indent;
     auto const line = [&](std::string_view what) { text += message({indent, what, "\n"}); };
     for (auto const& l : nest.loops) {
@@ -108,7 +108,7 @@ GSUB_INLINE std::string to_string(loop_nest const& nest) {
     return text;
 }
 
-GSUB_INLINE schedule::schedule(tensor_expression what) {
+GSUB_LAZY_BODY schedule::schedule(tensor_expression what) {
     nest_.what = std::move(what);
     nest_.tails = std::move(nest_.what.domain);
     for (auto const& a : nest_.what.axes) {
@@ -117,29 +117,29 @@ GSUB_INLINE schedule::schedule(tensor_expression what) {
     }
 }
 
-GSUB_INLINE variable schedule::add_variable(std::string name, std::int64_t extent) {
+GSUB_LAZY_BODY variable schedule::add_variable(std::string name, std::int64_t extent) {
     nest_.names.push_back(std::move(name));
     nest_.ranges.push_back({0, extent - 1});
     return static_cast<variable>(nest_.names.size() - 1);
 }
 
-GSUB_INLINE std::size_t schedule::position(variable loop) const {
+GSUB_LAZY_BODY std::size_t schedule::position(variable loop) const {
     for (std::size_t i = 0; i < nest_.loops.size(); ++i)
         if (nest_.loops[i].var == loop) return i;
     detail::refuse("that is no loop any more");
 }
 
-GSUB_INLINE bool schedule::is_fused(variable loop) const {
+GSUB_LAZY_BODY bool schedule::is_fused(variable loop) const {
     return std::any_of(nest_.parts.begin(), nest_.parts.end(), [&](auto& p) { return p.of == loop; });
 }
 
-GSUB_INLINE variable schedule::loop_of(std::string_view axis) const {
+GSUB_LAZY_BODY variable schedule::loop_of(std::string_view axis) const {
     for (auto const& l : nest_.loops)
         if (nest_.names[static_cast<std::size_t>(l.var)] == axis) return l.var;
     detail::refuse(message({"there is no loop ", in_quotes(axis)}));
 }
 
-GSUB_INLINE void schedule::substitute(variable v, affine const& by) {
+GSUB_LAZY_BODY void schedule::substitute(variable v, affine const& by) {
     auto const in = [&](access& a) {
         for (auto& i : a.index) i = i.with(v, by);
     };
@@ -158,7 +158,7 @@ GSUB_INLINE void schedule::substitute(variable v, affine const& by) {
     for (auto& b : nest_.tails) b.value = b.value.with(v, by);
 }
 
-GSUB_INLINE std::pair<variable, variable> schedule::split(variable loop, std::int64_t factor) {
+GSUB_LAZY_BODY std::pair<variable, variable> schedule::split(variable loop, std::int64_t factor) {
     auto const at = position(loop);
     auto const old = nest_.loops[at];
     if (factor < 1) detail::refuse("a factor is positive");
@@ -176,7 +176,7 @@ GSUB_INLINE std::pair<variable, variable> schedule::split(variable loop, std::in
     return {outer, inner};
 }
 
-GSUB_INLINE variable schedule::fuse(variable outer, variable inner) {
+GSUB_LAZY_BODY variable schedule::fuse(variable outer, variable inner) {
     auto const at = position(outer);
     if (at + 1 >= nest_.loops.size() || nest_.loops[at + 1].var != inner)
         detail::refuse("loops to be fused are neighbours, the outer one first");
@@ -193,7 +193,7 @@ GSUB_INLINE variable schedule::fuse(variable outer, variable inner) {
     return f;
 }
 
-GSUB_INLINE void schedule::reorder(std::span<variable const> order) {
+GSUB_LAZY_BODY void schedule::reorder(std::span<variable const> order) {
     if (order.size() != nest_.loops.size()) detail::refuse("an order names every loop");
     std::vector<nest_loop> next;
     for (auto v : order) {
@@ -204,7 +204,7 @@ GSUB_INLINE void schedule::reorder(std::span<variable const> order) {
     nest_.loops = std::move(next);
 }
 
-GSUB_INLINE void schedule::set_kind(variable loop, loop_kind k) {
+GSUB_LAZY_BODY void schedule::set_kind(variable loop, loop_kind k) {
     auto& l = nest_.loops[position(loop)];
     if (l.kind != loop_kind::serial) detail::refuse("a loop gets its kind once");
     if (l.reduction && k == loop_kind::parallel) detail::refuse("a reduction is not parallel");
@@ -212,7 +212,7 @@ GSUB_INLINE void schedule::set_kind(variable loop, loop_kind k) {
     l.kind = k;
 }
 
-GSUB_INLINE loop_nest schedule::finish() const {
+GSUB_LAZY_BODY loop_nest schedule::finish() const {
     bool reducing = false, inner = false;
     for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
         auto const& l = nest_.loops[i];

@@ -28,6 +28,7 @@ GSUB_LAZY bool of_unknown_shape(tensor_type const& t) noexcept {
 }
 
 // Groups as union-find over the operators in topological order. The root of a group is its last node.
+template <class = void>
 class grouping {
 public:
     grouping(any_graph const& g, fuse_ops const& options) : g_(g), options_(options) {
@@ -226,7 +227,7 @@ private:
 };
 
 // The operators of each group in order, groups in the order of their last ones.
-GSUB_LAZY std::vector<std::vector<node_id>> nodes_of(grouping const& groups) {
+GSUB_LAZY std::vector<std::vector<node_id>> nodes_of(grouping<> const& groups) {
     std::vector<std::vector<node_id>> found;
     for (std::uint32_t i = 0; i < groups.operators(); ++i) {
         if (groups.root(i) != i || groups.stays(i)) continue;
@@ -238,7 +239,7 @@ GSUB_LAZY std::vector<std::vector<node_id>> nodes_of(grouping const& groups) {
     return found;
 }
 
-GSUB_LAZY std::vector<outlined_part> parts_of(any_graph const& g, grouping const& groups) {
+GSUB_LAZY std::vector<outlined_part> parts_of(any_graph const& g, grouping<> const& groups) {
     std::vector<outlined_part> parts;
     for (auto& nodes : nodes_of(groups)) {
         std::string stem = "fused";
@@ -276,7 +277,7 @@ GSUB_LAZY_BODY fuse_kind fuse_kind_of(any_graph const& g, node_id n) {
 }
 
 GSUB_LAZY_BODY std::vector<std::vector<node_id>> fuse_groups(any_graph const& g, fuse_ops const& options) {
-    return detail::nodes_of(detail::grouping{g, options});
+    return detail::nodes_of(detail::grouping<>{g, options});
 }
 
 GSUB_LAZY_BODY result<pass_outcome> fuse_ops::operator()(module& m, pass_context& cx) const {
@@ -291,7 +292,7 @@ GSUB_LAZY_BODY result<pass_outcome> fuse_ops::operator()(module& m, pass_context
     for (auto const& function_name : todo) {
         cx.check_stop();
         auto const& body = m.find(function_name)->body;
-        detail::grouping const groups{body, *this};
+        detail::grouping<> const groups{body, *this};
         outcome += groups.outcome();
         auto const parts = detail::parts_of(body, groups);
         if (parts.empty()) continue;

@@ -30,7 +30,7 @@ struct deepest_miss {
 
 // Whether operators stand where a term has them, whatever its variables and labels are bound to. Most places are passed
 // over by this alone.
-GSUB_INLINE bool operators_fit(any_graph const& g, rule_program const& rule, std::uint16_t number, value_id v) {
+GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::uint16_t number, value_id v) {
     auto const& n = rule.match_nodes[number];
     if (n.kind != node_kind::operation && n.kind != node_kind::category) return true;
     if (!v.valid() || g.constant(v.node)) return false;
@@ -287,8 +287,8 @@ private:
 
 namespace detail {
 
-GSUB_INLINE void add_to(hasher& h, std::span<pattern::node const> nodes, std::span<std::uint16_t const> links,
-                        std::span<std::uint16_t const> roots) {
+GSUB_LAZY void add_to(hasher& h, std::span<pattern::node const> nodes, std::span<std::uint16_t const> links,
+                      std::span<std::uint16_t const> roots) {
     h.add(nodes.size()).add(links.size()).add(roots.size());
     for (auto const& n : nodes)
         h.add(static_cast<std::uint64_t>(n.kind))
@@ -305,7 +305,7 @@ GSUB_INLINE void add_to(hasher& h, std::span<pattern::node const> nodes, std::sp
     for (auto i : roots) h.add(i);
 }
 
-GSUB_INLINE hash128 hash_of(std::span<rule_program const> rules) {
+GSUB_LAZY hash128 hash_of(std::span<rule_program const> rules) {
     hasher h{static_cast<std::uint64_t>(version)};
     for (auto const& r : rules) {
         h.add(r.name).add(static_cast<std::uint64_t>(r.kind)).add(r.data_hash);
@@ -319,7 +319,8 @@ GSUB_INLINE hash128 hash_of(std::span<rule_program const> rules) {
 
 } // namespace detail
 
-GSUB_INLINE rule_index::rule_index(std::span<rule_program const> rules) : rules_(rules), hash_(detail::hash_of(rules)) {
+GSUB_LAZY_BODY rule_index::rule_index(std::span<rule_program const> rules)
+    : rules_(rules), hash_(detail::hash_of(rules)) {
     auto const anchor = [](rule_program const& r) -> pattern::node const& {
         auto const& root = r.match_nodes[r.roots[0]];
         return root.kind == pattern::node_kind::every_part ? r.match_nodes[r.match_links[root.first_link]] : root;
@@ -336,13 +337,13 @@ GSUB_INLINE rule_index::rule_index(std::span<rule_program const> rules) : rules_
     }
 }
 
-GSUB_INLINE std::span<rule_program const* const> rule_index::anchored_at(op_info const& op) const {
+GSUB_LAZY_BODY std::span<rule_program const* const> rule_index::anchored_at(op_info const& op) const {
     auto const found = by_op_.find(op.id);
     return as_span(found == by_op_.end() ? by_category_ : found->second);
 }
 
-GSUB_INLINE void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                                 function_ref<void(match const&)> found) {
+GSUB_LAZY_BODY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                                    function_ref<void(match const&)> found) {
     if (!g.constant(anchor) && g.result_count(anchor) > 0 && detail::operators_fit(g, rule, rule.roots[0], {anchor, 0}))
         detail::matcher<>{g, rule, found}.run(anchor);
 }
@@ -359,21 +360,21 @@ GSUB_LAZY_BODY std::optional<mismatch> nearest_miss(any_graph const& g, rule_pro
     return deepest;
 }
 
-GSUB_INLINE rule_condition const* first_failure(match const& m) {
+GSUB_LAZY_BODY rule_condition const* first_failure(match const& m) {
     for (auto const* list : {&m.rule().where, &m.rule().prefer})
         for (auto const& c : *list)
             if (!c.holds(m)) return &c;
     return nullptr;
 }
 
-GSUB_INLINE void find_matches_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                                 function_ref<void(match const&)> found) {
+GSUB_LAZY_BODY void find_matches_at(any_graph const& g, rule_program const& rule, node_id anchor,
+                                    function_ref<void(match const&)> found) {
     find_pattern_at(g, rule, anchor, [&](match const& m) {
         if (!first_failure(m)) found(m);
     });
 }
 
-GSUB_INLINE void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found) {
+GSUB_LAZY_BODY void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found) {
     for (auto n : g.order()) {
         if (n == g.results_node() || g.constant(n)) continue;
         for (auto const* rule : rules.anchored_at(g.op(n))) find_matches_at(g, *rule, n, found);

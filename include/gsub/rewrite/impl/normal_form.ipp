@@ -13,50 +13,50 @@ namespace gsub {
 namespace detail {
 
 // Result 0 becomes an existing value.
-GSUB_INLINE bool becomes(any_graph& g, node_id n, value_id v) {
+GSUB_LAZY bool becomes(any_graph& g, node_id n, value_id v) {
     if (!(g.type_of({n, 0}) == g.type_of(v)) && !compatible(g.type({n, 0}), g.type(v))) return false;
     g.replace_uses({n, 0}, v);
     return true;
 }
 
 // Result 0 becomes that of a new node, which stands for the old one in reports.
-GSUB_INLINE bool becomes_new(any_graph& g, node_id n, value_id made) {
+GSUB_LAZY bool becomes_new(any_graph& g, node_id n, value_id made) {
     g.inherit_sources(made.node, {&n, 1});
     g.replace_uses({n, 0}, made, made.node.index);
     return true;
 }
 
-GSUB_INLINE bool same_static_type(any_graph const& g, value_id a, value_id b) {
+GSUB_LAZY bool same_static_type(any_graph const& g, value_id a, value_id b) {
     return g.type_of(a) == g.type_of(b) && g.type(a).is_static();
 }
 
-GSUB_INLINE std::optional<std::size_t> axis_in(any_graph const& g, value_id v, std::int64_t axis) {
+GSUB_LAZY std::optional<std::size_t> axis_in(any_graph const& g, value_id v, std::int64_t axis) {
     return g.type(v).ranked ? normalized_axis(axis, g.type(v).rank()) : std::nullopt;
 }
 
-GSUB_INLINE bool drop_identity(any_graph& g, node_id n) {
+GSUB_LAZY bool drop_identity(any_graph& g, node_id n) {
     return g.is<ops::identity>(n) && becomes(g, n, g.operand(n, 0));
 }
 
-GSUB_INLINE bool drop_dropout(any_graph& g, node_id n) {
+GSUB_LAZY bool drop_dropout(any_graph& g, node_id n) {
     return g.is<ops::dropout>(n) && g.operands(n).size() == 1 && !(g.result_count(n) == 2 && g.used(value_id{n, 1})) &&
            g.used(value_id{n, 0}) && becomes(g, n, g.operand(n, 0));
 }
 
-GSUB_INLINE bool drop_cast(any_graph& g, node_id n) {
+GSUB_LAZY bool drop_cast(any_graph& g, node_id n) {
     return g.is<ops::cast>(n) && g.type(g.operand(n, 0)).element == g.attributes<ops::cast>(n).to &&
            becomes(g, n, g.operand(n, 0));
 }
 
 // Reshape and its kin whose result has the operand's static type.
-GSUB_INLINE bool drop_reshape(any_graph& g, node_id n) {
+GSUB_LAZY bool drop_reshape(any_graph& g, node_id n) {
     auto const view =
         g.is<ops::reshape>(n) || g.is<ops::flatten>(n) || g.is<ops::squeeze>(n) || g.is<ops::unsqueeze>(n);
     return view && same_static_type(g, {n, 0}, g.operand(n, 0)) && becomes(g, n, g.operand(n, 0));
 }
 
 // Of views of views only the last dimensions matter.
-GSUB_INLINE bool compose_reshapes(any_graph& g, node_id n) {
+GSUB_LAZY bool compose_reshapes(any_graph& g, node_id n) {
     auto const is_view = [&](node_id v) {
         return g.is<ops::reshape>(v) || g.is<ops::flatten>(v) || g.is<ops::squeeze>(v) || g.is<ops::unsqueeze>(v);
     };
@@ -67,7 +67,7 @@ GSUB_INLINE bool compose_reshapes(any_graph& g, node_id n) {
         g, n, g.add<ops::reshape>(attributes_of<ops::reshape>::to(g.type({n, 0}).sizes()), {g.operand(inner, 0)}));
 }
 
-GSUB_INLINE bool drop_transpose(any_graph& g, node_id n) {
+GSUB_LAZY bool drop_transpose(any_graph& g, node_id n) {
     if (!g.is<ops::transpose>(n)) return false;
     auto const& perm = g.attributes<ops::transpose>(n).perm;
     for (std::size_t i = 0; i < perm.size(); ++i)
@@ -75,27 +75,27 @@ GSUB_INLINE bool drop_transpose(any_graph& g, node_id n) {
     return becomes(g, n, g.operand(n, 0));
 }
 
-GSUB_INLINE bool drop_pad(any_graph& g, node_id n) {
+GSUB_LAZY bool drop_pad(any_graph& g, node_id n) {
     if (!g.is<ops::pad>(n) || g.operand_count(n) != 1) return false;
     auto const& pads = g.attributes<ops::pad>(n).pads;
     return all_equal(pads, 0) && becomes(g, n, g.operand(n, 0));
 }
 
-GSUB_INLINE bool drop_slice(any_graph& g, node_id n) {
+GSUB_LAZY bool drop_slice(any_graph& g, node_id n) {
     if (!g.is<ops::slice>(n) || g.operand_count(n) != 1 || !same_static_type(g, {n, 0}, g.operand(n, 0))) return false;
     auto const& steps = g.attributes<ops::slice>(n).steps;
     // All elements in their order: a reversed slice has the same type.
     return all_equal(steps, 1) && becomes(g, n, g.operand(n, 0));
 }
 
-GSUB_INLINE bool simplify_sum(any_graph& g, node_id n) {
+GSUB_LAZY bool simplify_sum(any_graph& g, node_id n) {
     if (!g.is<ops::sum>(n) || g.operand_count(n) > 2) return false;
     if (g.operand_count(n) == 1) return becomes(g, n, g.operand(n, 0));
     return becomes_new(g, n, g.add<ops::add>(g.operand(n, 0), g.operand(n, 1)));
 }
 
 // concat(x) = x; concat of all parts of a split in order = what was split.
-GSUB_INLINE bool join_parts(any_graph& g, node_id n) {
+GSUB_LAZY bool join_parts(any_graph& g, node_id n) {
     if (!g.is<ops::concat>(n)) return false;
     if (g.operand_count(n) == 1) return becomes(g, n, g.operand(n, 0));
     auto const split = g.operand(n, 0).node;
@@ -109,7 +109,7 @@ GSUB_INLINE bool join_parts(any_graph& g, node_id n) {
 
 // concat(concat(x, y), z) = concat(x, y, z) along one axis. Runs of neighbouring parts of one split that make it up
 // whole become what was split.
-GSUB_INLINE bool flatten_concat(any_graph& g, node_id n) {
+GSUB_LAZY bool flatten_concat(any_graph& g, node_id n) {
     if (!g.is<ops::concat>(n)) return false;
     auto const axis = axis_in(g, {n, 0}, g.attributes<ops::concat>(n).axis);
     if (!axis) return false;
@@ -141,7 +141,7 @@ GSUB_INLINE bool flatten_concat(any_graph& g, node_id n) {
 }
 
 // split(x) into one part = x; split(concat(x, y)) at its joints = x, y.
-GSUB_INLINE bool cut_at_joints(any_graph& g, node_id n) {
+GSUB_LAZY bool cut_at_joints(any_graph& g, node_id n) {
     if (!g.is<ops::split>(n) || g.operand_count(n) != 1) return false;
     auto const whole = g.operand(n, 0);
     auto const axis = axis_in(g, whole, g.attributes<ops::split>(n).axis);
@@ -157,7 +157,7 @@ GSUB_INLINE bool cut_at_joints(any_graph& g, node_id n) {
 }
 
 // A part of a split that is only split again along the same axis: one split into all the parts.
-GSUB_INLINE bool flatten_split(any_graph& g, node_id n) {
+GSUB_LAZY bool flatten_split(any_graph& g, node_id n) {
     if (!g.is<ops::split>(n) || g.operand_count(n) != 1) return false;
     auto const outer = g.operand(n, 0).node;
     auto const port = g.operand(n, 0).port;
@@ -187,7 +187,7 @@ GSUB_INLINE bool flatten_split(any_graph& g, node_id n) {
     return true;
 }
 
-GSUB_INLINE std::span<cleanup const> cleanup_table() noexcept {
+GSUB_LAZY std::span<cleanup const> cleanup_table() noexcept {
     static constexpr std::array table{
         cleanup{"identity", "the identity is its operand", drop_identity},
         cleanup{"dropout", "dropout is the identity at inference", drop_dropout},
@@ -207,19 +207,19 @@ GSUB_INLINE std::span<cleanup const> cleanup_table() noexcept {
 }
 
 // Whether equal nodes of this kind are one.
-GSUB_INLINE bool shareable(any_graph const& g, node_id n) {
+GSUB_LAZY bool shareable(any_graph const& g, node_id n) {
     return g.op(n).category != op_category::opaque && !g.is<ops::input>(n) && !g.is<ops::call>(n) &&
            !g.is<ops::if_else>(n) && n != g.results_node();
 }
 
 // The operands as they count for equality.
-GSUB_INLINE small_vector<value_id, 6> compared_operands(any_graph const& g, node_id n, bool reordered_sums) {
+GSUB_LAZY small_vector<value_id, 6> compared_operands(any_graph const& g, node_id n, bool reordered_sums) {
     auto operands = g.operands(n);
     if (g.op(n).commutative && (reordered_sums || operands.size() == 2)) std::sort(operands.begin(), operands.end());
     return operands;
 }
 
-GSUB_INLINE bool equal_nodes(any_graph const& g, node_id a, node_id b, bool reordered_sums = true) {
+GSUB_LAZY bool equal_nodes(any_graph const& g, node_id a, node_id b, bool reordered_sums = true) {
     if (g.row(a) != g.row(b) || !(g.attributes(a) == g.attributes(b)) || g.result_count(a) != g.result_count(b))
         return false;
     if (g.is<ops::constant>(a))
@@ -238,7 +238,7 @@ GSUB_INLINE bool equal_nodes(any_graph const& g, node_id a, node_id b, bool reor
     return same_from(0) || (commutative && count == 2 && same_from(1));
 }
 
-GSUB_INLINE void share(any_graph& g, node_id kept, node_id dropped) {
+GSUB_LAZY void share(any_graph& g, node_id kept, node_id dropped) {
     std::array const both{kept, dropped};
     g.inherit_sources(kept, both);
     for (std::uint32_t port = 0; port < g.result_count(kept); ++port)
@@ -246,6 +246,7 @@ GSUB_INLINE void share(any_graph& g, node_id kept, node_id dropped) {
 }
 
 /// Works through nodes that may simplify, and what their simplification touches.
+template <class = void>
 class normalizer {
 public:
     explicit normalizer(any_graph& g) : g_(g) {}
@@ -384,17 +385,17 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE std::span<cleanup const> cleanups() noexcept {
+GSUB_LAZY_BODY std::span<cleanup const> cleanups() noexcept {
     return detail::cleanup_table();
 }
 
-GSUB_INLINE cleanup const* find_cleanup(std::string_view name) noexcept {
+GSUB_LAZY_BODY cleanup const* find_cleanup(std::string_view name) noexcept {
     for (auto const& c : detail::cleanup_table())
         if (c.name == name) return &c;
     return nullptr;
 }
 
-GSUB_INLINE std::size_t share_equal_nodes(any_graph& g, share_options const& options) {
+GSUB_LAZY_BODY std::size_t share_equal_nodes(any_graph& g, share_options const& options) {
     std::size_t shared = 0;
     std::unordered_map<hash128, std::uint32_t> seen; // to the index of a node
     auto const order = std::vector<node_id>(g.order().begin(), g.order().end());
@@ -416,13 +417,13 @@ GSUB_INLINE std::size_t share_equal_nodes(any_graph& g, share_options const& opt
     return shared;
 }
 
-GSUB_INLINE cleanup_count normalize(any_graph& g) {
+GSUB_LAZY_BODY cleanup_count normalize(any_graph& g) {
     g.erase_dead();
-    return detail::normalizer{g}.whole();
+    return detail::normalizer<>{g}.whole();
 }
 
-GSUB_INLINE cleanup_count normalize_changes(any_graph& g) {
-    return detail::normalizer{g}.changes();
+GSUB_LAZY_BODY cleanup_count normalize_changes(any_graph& g) {
+    return detail::normalizer<>{g}.changes();
 }
 
 } // namespace gsub
