@@ -8,7 +8,7 @@
 namespace gsub {
 
 /// The elements of a vector. Equal to a conversion to `std::span`, for which a compiler must prove that the vector's
-/// iterators are contiguous: as much work for each element type as a map of it.
+/// iterators are contiguous: more work, for each element type, than for a map of it.
 template <class Vector>
 [[nodiscard]] constexpr std::span<typename Vector::value_type const> as_span(Vector const& elements) noexcept {
     return {elements.data(), elements.size()};
