@@ -249,7 +249,10 @@ TEST_CASE("a log of another search is refused, and what differs is named") {
         CHECK(tells(refused(g, model, other_rules), "other rules"));
         auto other_bound = options;
         other_bound.admit = search::admission::parent;
-        CHECK(tells(refused(g, model, other_bound), "cost of the best"));
+        CHECK(tells(refused(g, model, other_bound), "in one order"));
+        auto short_queue = options;
+        short_queue.queue = 10;
+        CHECK(tells(refused(g, model, short_queue), "in one order"));
         cost::flop_cost const flops;
         CHECK(tells(refused(g, cost::erase(flops), options), "counts costs in \"s\""));
         // Here splits cost nothing, for there are none.

@@ -201,7 +201,7 @@ TEST_CASE("what is no trace is refused, and why") {
     std::string const header =
         R"({"event":"header","version":1,"graph":"00000000000000000000000000000001",)"
         R"("rules":"00000000000000000000000000000002","prices":"0000000000000000000000000000000a",)"
-        R"("unit":"s","cost":1,"admission":"best"})"
+        R"("unit":"s","cost":1,"orders":"one"})"
         "\n";
     std::string const way = R"(,"key":"00000000000000000000000000000001","way":"00000000000000000000000000000001")";
     auto const begin = R"({"event":"begin","step":0,"cost":1)" + way + "}\n";

@@ -7,9 +7,11 @@
 #include <gsub/driver/search_log.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/rewrite/matcher.hpp>
+#include <gsub/search/concepts.hpp>
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -61,7 +63,8 @@ public:
     /// `ordered`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
     /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
     /// the other order have been seen. That holds for searches which expand the cheapest state first, of equal ones
-    /// that found first, and which admit by the best cost; the search finds the same, and generates less.
+    /// that found first, which admit by the best cost, and which drop none; the search finds the same, and generates
+    /// less.
     ///
     /// `known`: successors found there are taken from there; it must outlive the problem and its states. Beyond them
     /// all moves are tried, in every order.
@@ -146,6 +149,12 @@ private:
     std::vector<worker> workers_;
     std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
 };
+
+/// Whether a search may leave out moves that have been made in another order, see `substitution_problem`: it admits by
+/// the best cost, and forgets no state that waits.
+[[nodiscard]] inline bool tries_one_order(search::admission admit, std::size_t queue) noexcept {
+    return admit == search::admission::best && queue == std::numeric_limits<std::size_t>::max();
+}
 
 } // namespace gsub
 

@@ -259,8 +259,8 @@ GSUB_LAZY void check_identity(search_log const& log, search_identity const& here
         differs("the trace is of a search with other rules, or by another version of gsub", "the rules it was given");
     if (there->ordered != here.ordered)
         differs(
-            message({"the trace is of a search that admits by the cost of the ", there->ordered ? "best" : "parent"}),
-            {});
+            message({"the trace is of a search that tries moves in ", there->ordered ? "one order" : "every order"}),
+            "the same --admit, and --queue or none");
     if (there->unit != here.unit)
         differs(
             message({"the trace counts costs in ", in_quotes(there->unit), ", this search in ", in_quotes(here.unit)}),
@@ -313,7 +313,8 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
         std::optional<search_replay> replay;
         if (options.trace || options.resume || options.replay) {
             auto const here =
-                substitution_problem{start, model, rules, nullptr, options.admit == search::admission::best}.identity();
+                substitution_problem{start, model, rules, nullptr, tries_one_order(options.admit, options.queue)}
+                    .identity();
             if (auto const* log = options.replay ? options.replay : options.resume) detail::check_identity(*log, here);
             if (options.replay && !options.replay->end().told)
                 throw error{

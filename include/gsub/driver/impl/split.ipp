@@ -565,7 +565,7 @@ GSUB_LAZY_BODY searched search_part(any_graph const& start, cost::any_cost const
                                  model,
                                  rules,
                                  told.threads,
-                                 options.admit == search::admission::best,
+                                 tries_one_order(options.admit, options.queue),
                                  told.replay ? &told.replay->log() : told.known};
     auto const first = problem.start();
     auto found =
