@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 namespace optimize_test {
@@ -550,6 +551,54 @@ TEST_CASE("a model that throws is heard") {
         seconds operator()(any_graph const&) const { throw std::runtime_error("no clock"); }
     };
     CHECK_THROWS_WITH(optimize(models::fire_module(1), angry{}), "no clock");
+}
+
+// Rules with code that throws: at once, where it builds, and where the graph has been rewritten.
+[[noreturn]] inline void fail() {
+    throw std::runtime_error{"no such luck"};
+}
+inline constexpr auto condition_throws = rule<"condition_throws">(
+    pattern::relu(pattern::var<"x">), pattern::var<"x">,
+    pattern::where(pattern::condition("none", [](match const&) -> bool { fail(); })), provenance{"a rule that throws"});
+inline constexpr auto build_throws =
+    rule<"build_throws">(pattern::relu(pattern::var<"x">), pattern::computed([](rewrite&) -> value_id { fail(); }),
+                         provenance{"a rule that throws"});
+inline constexpr auto late_throws =
+    rule<"late_throws">(pattern::add(pattern::var<"x">, pattern::var<"y">), pattern::var<"x">,
+                        pattern::where(pattern::condition("twelve activations stand by themselves",
+                                                          [](match const& m) {
+                                                              auto const& g = m.graph();
+                                                              int count = 0;
+                                                              for (auto n : g.order()) count += g.is<ops::relu>(n);
+                                                              if (count < 12) fail();
+                                                              return false;
+                                                          })),
+                        provenance{"a rule that throws"});
+
+TEST_CASE("a rule that throws ends the search with the best graph so far, and is named") {
+    auto const good = choose_rules(standard_rules(), "fuse_conv_relu").value();
+    auto const g = models::residual_chain(1, 8, 7, 4);
+    fork_join_executor three{3};
+    for (auto const& bad : {condition_throws.program(), build_throws.program()})
+        for (std::size_t const split : {0u, 5u})
+            for (executor* threads : {static_cast<executor*>(nullptr), static_cast<executor*>(&three)}) {
+                std::vector<rule_program> rules{good[0], bad};
+                optimize_options const options{.split = split, .rules = rules, .verify = true, .threads = threads};
+                auto const done = optimize(g, cost::roofline{}, options).value();
+                auto const& r = done.report;
+                CAPTURE(bad.name, split, r.search.failure);
+                CHECK(r.search.why == search::stop_reason::failed);
+                CHECK(r.search.failure.find(bad.name) != std::string::npos);
+                CHECK(r.search.failure.find("no such luck") != std::string::npos);
+                CHECK(r.verification.equal);
+                CHECK(r.cost_after <= r.cost_before);
+            }
+    // What was found until then counts: relus are fused before a graph without any is met.
+    std::vector<rule_program> late{good[0], late_throws.program()};
+    auto const done = optimize(g, cost::roofline{}, {.split = 0, .rules = late}).value();
+    CHECK(done.report.search.why == search::stop_reason::failed);
+    CHECK(done.report.cost_after < done.report.cost_before);
+    CHECK(done.report.applied.size() > 0);
 }
 
 TEST_CASE("folded weights beyond their limit are an error that says what to do") {

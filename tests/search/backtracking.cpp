@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/executor.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/search/backtracking.hpp>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -587,3 +589,27 @@ TEST_CASE("a queue that is full keeps its cheaper half") {
 }
 
 } // namespace backtracking_test
+
+TEST_CASE("a move that fails ends the search with the best so far, other exceptions go through") {
+    struct failing {
+        using state = int;
+        bool in_move = true;
+        double cost(int s) const { return s; }
+        int key(int s) const { return s; }
+        std::string label(int s) const { return std::to_string(s); }
+        void expand(int s, gsub::function_ref<bool(int)> emit) const {
+            if (s <= 5 && in_move) throw gsub::search::failed_move{"no way on from 5"};
+            if (s <= 5) throw std::runtime_error{"not a move"};
+            emit(s - 1);
+        }
+    };
+    failing p;
+    auto const r = gsub::search::backtracking(p, 9, gsub::search::options{});
+    CHECK(r.best == 5);
+    CHECK(r.stats.why == gsub::search::stop_reason::failed);
+    CHECK(r.stats.failure == "no way on from 5");
+    CHECK(r.stats.expanded == 4);
+    CHECK(r.stats.path.size() == 4);
+    p.in_move = false;
+    CHECK_THROWS_WITH(gsub::search::backtracking(p, 9, gsub::search::options{}), "not a move");
+}

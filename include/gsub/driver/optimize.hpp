@@ -92,7 +92,8 @@ struct optimize_report {
     std::size_t nodes_before = 0, nodes_after = 0; ///< kernels alone: no constants, weight arithmetic, inputs
     cleanup_count cleaned;
     std::vector<applied_rule> applied;
-    search::statistics search; ///< of all searches together
+    search::statistics
+        search; ///< of all searches together; `failed` where the code of a rule threw, named in `failure`
     split_report split;
     std::uint64_t inapplicable = 0; ///< matches whose rewrite was ill-typed, shared or cyclic
     std::uint64_t remembered = 0;   ///< of the graphs expanded, those whose successors `resume` knew
@@ -103,7 +104,8 @@ struct optimize_report {
 /// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, clean-ups included, the
 /// graph as given comes back. *Errors* `usage` for alpha < 1, and for a log of another search, naming what differs;
 /// `invalid_input` for a log that is not true of the graph; `unsupported` where folding exceeds its limit; `internal`
-/// where a cost is negative or NaN, naming node and model.
+/// where a cost is negative or NaN, naming node and model. Where the code of a rule throws, the best graph so far comes
+/// back, and the report says what was thrown.
 GSUB_LAZY [[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g,
                                                                                cost::any_cost const& model,
                                                                                std::span<eval_row const> meaning,

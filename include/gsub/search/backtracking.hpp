@@ -174,14 +174,19 @@ template <problem P, class Observer = silent_observer>
             // search stopped by the number of steps told is the same.
             std::vector<state> successors;
             auto interrupted = std::optional<stop_reason>{};
-            p.expand(current.what, [&](state next) {
-                successors.push_back(std::move(next));
-                if (o.stop.stop_requested())
-                    interrupted = stop_reason::cancelled;
-                else if (timed && clock::now() - begin >= o.budget.time)
-                    interrupted = stop_reason::time;
-                return !interrupted;
-            });
+            try {
+                p.expand(current.what, [&](state next) {
+                    successors.push_back(std::move(next));
+                    if (o.stop.stop_requested())
+                        interrupted = stop_reason::cancelled;
+                    else if (timed && clock::now() - begin >= o.budget.time)
+                        interrupted = stop_reason::time;
+                    return !interrupted;
+                });
+            } catch (failed_move const& f) {
+                stats.failure = f.what();
+                return stop_reason::failed;
+            }
             if (interrupted) return *interrupted;
             ++stats.expanded;
             auto improved = false;

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -20,12 +21,19 @@ enum class stop_reason {
     memory,    ///< the budget of memory was spent
     target,    ///< a cost was found that is good enough
     cancelled, ///< the caller asked it to stop
+    failed,    ///< a move threw, see `failed_move`
 };
 
 [[nodiscard]] constexpr std::string_view to_string(stop_reason r) noexcept {
-    constexpr std::string_view names[] = {"exhausted", "steps", "time", "memory", "target", "cancelled"};
+    constexpr std::string_view names[] = {"exhausted", "steps", "time", "memory", "target", "cancelled", "failed"};
     return names[static_cast<std::size_t>(r)];
 }
+
+/// Thrown by a problem's `expand` where a move itself fails: the search ends with the best state so far. Other
+/// exceptions go through to the caller.
+class failed_move : public std::runtime_error {
+    using runtime_error::runtime_error;
+};
 
 /// What a search may spend. A search stopped by steps is the same in every run; one stopped by time or memory tells its
 /// number of steps, with which it can be repeated exactly.
@@ -90,6 +98,7 @@ struct statistics {
     std::uint64_t dropped = 0;  ///< states that no longer fitted in the queue; with any, the search was not exhaustive
     std::uint64_t distinct = 0; ///< different states seen
     stop_reason why = stop_reason::exhausted;
+    std::string failure; ///< of `failed`: what the move threw
     double seconds = 0;
     std::vector<step> path;           ///< moves from the start to the best state
     std::vector<improvement> history; ///< the best cost over time

@@ -348,8 +348,24 @@ public:
         auto& stats = out_.stats;
         stats.start_cost = cost_ = model_.of_graph(g);
         stats.history.push_back({0, cost_});
-        auto const bound = out_.split.bound;
+        try {
+            in_parts(meter);
+            as_whole(meter);
+        } catch (search::failed_move const& f) {
+            stats.why = search::stop_reason::failed;
+            stats.failure = f.what();
+            stats.best_cost = cost_;
+            g.order_canonically();
+            g.compact();
+        }
+        stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        return std::move(out_);
+    }
 
+private:
+    void in_parts(budget_meter<>& meter) {
+        auto& g = out_.best;
+        auto const bound = out_.split.bound;
         auto const parts = split_graph(g, rules_, bound);
         out_.split.cuts = parts.cuts;
         out_.split.parts = parts.parts.size();
@@ -361,20 +377,22 @@ public:
         }
         g.order_canonically();
         g.compact();
-        auto last = search_in(g, meter.share(1));
+    }
+
+    void as_whole(budget_meter<> const& meter) {
+        auto& stats = out_.stats;
+        auto last = search_in(out_.best, meter.share(1));
         auto const before = stats.expanded - last.stats.expanded;
         for (auto& s : last.stats.path) stats.path.push_back(std::move(s));
         for (auto const& h : last.stats.history)
             if (h.steps > 0) stats.history.push_back({before + h.steps, h.cost});
         for (auto& r : last.rewrites) out_.rewrites.push_back(std::move(r));
         stats.why = last.stats.why;
+        stats.failure = std::move(last.stats.failure);
         stats.best_cost = last.stats.best_cost;
-        g = std::move(last.best);
-        stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        return std::move(out_);
+        out_.best = std::move(last.best);
     }
 
-private:
     /// What is searched in place of all parts that are equal to it.
     struct form {
         any_graph start;
@@ -419,6 +437,7 @@ private:
             replace(nodes, part, *made, until);
             piece_.resize(g.capacity(), static_cast<std::uint32_t>(i + 1));
         }
+        if (!failure_.empty()) throw search::failed_move{failure_};
         return forms.size();
     }
 
@@ -502,6 +521,7 @@ private:
     void count(searched const& found) {
         auto& sum = out_.stats;
         auto const& s = found.stats;
+        if (failure_.empty()) failure_ = s.failure;
         sum.expanded += s.expanded, sum.generated += s.generated;
         sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct, sum.dropped += s.dropped;
         out_.inapplicable += found.inapplicable, out_.remembered += found.remembered;
@@ -513,6 +533,7 @@ private:
     search::options const& options_;
     search_audience told_;
     double cost_ = 0;
+    std::string failure_;              // of the first search that ended by one
     std::vector<std::uint32_t> piece_; // by node id: number of the part that the node came from, from 1 on
 };
 
@@ -553,6 +574,7 @@ GSUB_LAZY searched search_divided(any_graph start, cost::any_cost const& model, 
     sum.distinct += other.stats.distinct, sum.dropped += other.stats.dropped;
     sum.seconds += other.stats.seconds;
     sum.why = whole.stats.why;
+    sum.failure = whole.stats.failure;
     kept.inapplicable += other.inapplicable, kept.remembered += other.remembered;
     return std::move(kept);
 }
@@ -645,10 +667,15 @@ GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rul
             tie(weight);
         }
     }
-    find_matches(g, rules, [&](match const& m) {
-        joined.assign(m.covered().begin(), m.covered().end());
-        tie(1);
-    });
+    for (auto n : g.order()) {
+        if (n == g.results_node() || g.constant(n)) continue;
+        for (auto const* rule : rules.anchored_at(g.op(n)))
+            find_pattern_at(g, *rule, n, [&](match const& m) {
+                if (!detail::fires(m)) return;
+                joined.assign(m.covered().begin(), m.covered().end());
+                tie(1);
+            });
+    }
     graph_parts out;
     for (std::size_t i = 0; i < levels.size(); ++i) {
         auto const found = search::split(problems[i], {.bound = bound});

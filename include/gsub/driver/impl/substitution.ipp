@@ -25,6 +25,20 @@ GSUB_LAZY double checked_price(double price, any_graph const& g, node_id n, std:
                         {}}};
 }
 
+// What a rule's own code does at a match; where that throws, the move fails and is named.
+template <class F>
+bool by_rule(match const& m, F const& code) {
+    try {
+        return code();
+    } catch (std::exception const& e) {
+        throw search::failed_move{
+            message({"rule ", m.rule().name, " at ", in_quotes(m.graph().display_name(m.site())), ": ", e.what()})};
+    }
+}
+GSUB_LAZY bool fires(match const& m) {
+    return by_rule(m, [&] { return !first_failure(m); });
+}
+
 // The graph with the rewrite made, in normal form; false where the rewrite does not apply.
 GSUB_LAZY bool apply_match(any_graph& g, match const& m) {
     auto const patch = prepare(m);
@@ -202,7 +216,7 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
                                                     found_move& out) const {
     auto const& from = *here.graph;
     scratch = from.graph;
-    if (!detail::apply_match(scratch, m)) return false;
+    if (!detail::by_rule(m, [&] { return detail::apply_match(scratch, m); })) return false;
     scratch.rehash();
     auto const known = from.node_cost.size();
     auto& next = out.next;
@@ -243,7 +257,8 @@ GSUB_LAZY_BODY substitution_problem::known_move const* substitution_problem::mad
 GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w) const {
     auto const& g = here.graph->graph;
     for (auto const* rule : rules_->anchored_at(g.op(anchor)))
-        find_matches_at(g, *rule, anchor, [&](match const& m) {
+        find_pattern_at(g, *rule, anchor, [&](match const& m) {
+            if (!detail::fires(m)) return;
             found_move found{{.id = move_id(m), .reads = {}, .changes = {}}, {}};
             if (auto const* other = made_before(here, found.what.id)) {
                 found.what = *other;

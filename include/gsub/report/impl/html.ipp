@@ -38,6 +38,8 @@ GSUB_LAZY std::string_view in_words(search::stop_reason why) {
         return "the target was reached";
     case search::stop_reason::cancelled:
         return "it was cancelled";
+    case search::stop_reason::failed:
+        return "a rule failed";
     }
     return "";
 }
@@ -251,7 +253,8 @@ GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
     fact("Cost at the start of the search",
          message({human(r.cost_start, r.unit), ", after clean-ups: ", r.cleaned.simplified, " simplified, ",
                   r.cleaned.shared, " shared, ", r.cleaned.erased, " erased"}));
-    fact("Stopped because", std::string{in_words(r.search.why)});
+    auto const& failure = r.search.failure;
+    fact("Stopped because", message({in_words(r.search.why), failure.empty() ? "" : ": ", failure}));
     fact("Graphs", message({r.search.expanded, " expanded, ", r.search.generated, " made, ", r.search.duplicates,
                             " seen before, ", r.search.refused, " beyond the bound; ", r.inapplicable,
                             " matches could not be applied"}));

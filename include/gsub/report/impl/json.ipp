@@ -43,6 +43,7 @@ GSUB_INLINE io::json to_json(optimize_report const& r) {
         {"matches_not_applicable", r.inapplicable},
         {"seconds", r.search.seconds},
         {"stop_reason", search::to_string(r.search.why)},
+        {"failure", r.search.failure},
         {"cleaned", {{"simplified", r.cleaned.simplified}, {"shared", r.cleaned.shared}, {"erased", r.cleaned.erased}}},
         {"split",
          {{"whole_because", r.split.why_whole},

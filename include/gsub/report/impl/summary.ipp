@@ -78,6 +78,7 @@ GSUB_INLINE std::string to_text(optimize_report const& r) {
     out += message({r.replayed ? "replay   " : "search   ", r.search.expanded, " graphs expanded",
                     r.remembered > 0 ? message({" (", r.remembered, " known before)"}) : "", ", ", r.search.distinct,
                     " distinct, ", fixed(r.search.seconds, 2), " s, stopped: ", search::to_string(r.search.why), "\n"});
+    if (!r.search.failure.empty()) out += message({"failed   ", r.search.failure, "\n"});
     if (r.split.parts > 0)
         out += message({"split    ", r.split.parts, " parts (", r.split.distinct_parts, " distinct), ", r.split.windows,
                         " windows (", r.split.distinct_windows, " distinct)",

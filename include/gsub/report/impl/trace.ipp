@@ -134,7 +134,7 @@ GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& 
         e.key = line.hash("key");
     if (e.what == kind::begin || e.what == kind::expand) e.key = line.hash("key"), e.way = line.hash("way");
     if (e.what == kind::expanded) e.failed = line.count("failed");
-    if (e.what == kind::stop) e.why = named(line.text("reason"), search::stop_reason::cancelled, "reason");
+    if (e.what == kind::stop) e.why = named(line.text("reason"), search::stop_reason::failed, "reason");
     log.add(e);
 }
 
