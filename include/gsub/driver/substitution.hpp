@@ -150,6 +150,14 @@ private:
     std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
 };
 
+namespace detail {
+
+/// Whether the match's conditions hold. Throws `search::failed_move`, which names rule and place, where the rule's code
+/// throws.
+GSUB_LAZY bool fires(match const& m);
+
+} // namespace detail
+
 /// Whether a search may leave out moves that have been made in another order, see `substitution_problem`: it admits by
 /// the best cost, and forgets no state that waits.
 [[nodiscard]] inline bool tries_one_order(search::admission admit, std::size_t queue) noexcept {

@@ -35,7 +35,7 @@ bool by_rule(match const& m, F const& code) {
             message({"rule ", m.rule().name, " at ", in_quotes(m.graph().display_name(m.site())), ": ", e.what()})};
     }
 }
-GSUB_LAZY bool fires(match const& m) {
+GSUB_LAZY_BODY bool fires(match const& m) {
     return by_rule(m, [&] { return !first_failure(m); });
 }
 
