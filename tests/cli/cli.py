@@ -461,7 +461,7 @@ class Cli(unittest.TestCase):
         self.file("m.onnx", model(("Neg", "n", ["x"], ["a"]), ("Relu", "r", ["a"], ["y"])))
         self.file("x.npy", npy(1, -2, 3, -0.5))
         self.gsub("compile", "m.onnx", "-o", "out", "--name", "net")
-        for step in (["cmake", "-S", "out", "-B", "build"], ["cmake", "--build", "build"],
+        for step in (["cmake", "-G", "Ninja", "-S", "out", "-B", "build"], ["cmake", "--build", "build"],
                      ["build/net_demo", "out/weights.bin", "x.npy", "--threads", "2", "--save", "y"]):
             done = subprocess.run(step, capture_output=True, text=True, cwd=self.at, timeout=300)
             self.assertEqual(done.returncode, 0, f"{step}\n{done.stdout}\n{done.stderr}")

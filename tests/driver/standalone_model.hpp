@@ -80,7 +80,7 @@ struct c_api {
 inline c_api loaded(std::string const& folder, std::string const& name) {
     auto const with = runtime::find_compiler().value();
     auto const build = folder + "/build";
-    auto const command = "( cmake -S '" + folder + "' -B '" + build +
+    auto const command = "( cmake -G Ninja -S '" + folder + "' -B '" + build +
                          "' -DBUILD_SHARED_LIBS=ON '-DCMAKE_CXX_COMPILER=" + with.path + "' && cmake --build '" +
                          build + "' -j2 ) > '" + folder + "/log' 2>&1";
     auto const failed = std::system(command.c_str());
