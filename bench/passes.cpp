@@ -3,7 +3,8 @@
 //
 //     bench_passes [--threads N] [--warmup N] [--runs N] [--rounds N] [--lists a,b,...] MODEL...
 //
-// MODEL is a name of `gsub models` or an ONNX file. All lists of a model are timed in turns.
+// MODEL is a name of `gsub models` or an ONNX file. All lists of a model are timed in turns. `ungrouped` is no pass at
+// all: `none`, built with a kernel for each operator, where `build` would group them.
 #include "measurement.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/passes.hpp>
@@ -24,10 +25,13 @@ namespace {
 
 using namespace gsub;
 
+constexpr std::string_view ungrouped = "ungrouped";
+
 struct settings {
     unsigned threads = 2;
     int warmup = 20, runs = 200, rounds = 5;
-    std::vector<std::string> lists{"none", "tvm_o3", "BL", "AS-0", "AS-1", "PO-0", "PO-1", "PO-2", "PO-3", "auto"};
+    std::vector<std::string> lists{"ungrouped", "none", "tvm_o3", "BL",   "AS-0", "AS-1",
+                                   "PO-0",      "PO-1", "PO-2",   "PO-3", "auto"};
     std::vector<std::string> models;
 };
 
@@ -100,7 +104,8 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
             how.run.order = order_policy::note;
             how.run.supervise.check = false;
             result<pass_run> done = pass_run{};
-            v.compile.values.push_back(bench::seconds_of([&] { done = run_passes(m, known, v.list, cx, how); }));
+            v.compile.values.push_back(bench::seconds_of(
+                [&] { done = run_passes(m, known, v.list == ungrouped ? "none" : v.list, cx, how); }));
             if (!done) {
                 v.failure = done.error().message();
                 continue;
@@ -126,6 +131,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
         report.add(message({"passes without effect, ", count}), on, {{idle}}, "s");
         build_options o;
         o.threads = &pool;
+        o.group = v.list != ungrouped;
         auto built = build(v.made.inlined().value(), table_of<eval_row, standard_ops>(), host(), o);
         if (!built) {
             v.failure = built.error().message();

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -97,6 +98,34 @@ TEST_CASE("activation, bias and residual are part of a convolution's kernel") {
     }
     CHECK(convolutions == 5);
     CHECK(elementwise == 0);
+}
+
+TEST_CASE("where operators are not to be grouped, each is a step of its own, to the same effect") {
+    using namespace build_test;
+    build_options alone;
+    alone.jit.use_cache = false;
+    alone.group = false;
+    graph attending;
+    {
+        network_builder net{attending, weight_source{2}};
+        auto const q = net.input(dtype::f32, {1, 2, 40, 16}, "q"), k = net.input(dtype::f32, {1, 2, 16, 40}, "k"),
+                   v = net.input(dtype::f32, {1, 2, 40, 16}, "v");
+        auto const p = net.add<ops::softmax>({.axis = -1}, {net.add<ops::mat_mul>({}, {q, k})});
+        net.output(net.add<ops::mat_mul>({}, {p, v}), "y");
+    }
+    auto const steps = [](graph const& g, build_options const& options) {
+        std::map<std::string, int> found;
+        auto const made = plan(g, meaning, codegen::baseline, options).value();
+        for (auto const& s : made.steps) ++found[s.kind];
+        return found;
+    };
+    CHECK(steps(attending, {})["attention"] == 1);
+    CHECK(steps(attending, alone)["attention"] == 0);
+    CHECK(steps(attending, alone)["matmul"] == 2);
+    CHECK(steps(small_net(), alone)["separable conv2d"] == 0);
+    CHECK(steps(small_net(), alone)["elementwise"] == 5); // four activations and a sum
+    for (auto const& g : {small_net(), attending})
+        CHECK(error_of(g, build(g, meaning, host(), alone).value(), random_inputs(g, 1)) < 1e-5);
 }
 
 TEST_CASE("operators without a generator run on the reference runtime, and say so") {

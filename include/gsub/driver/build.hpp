@@ -21,6 +21,7 @@ struct build_options {
     std::string compiler{};                                  ///< as `runtime::find_compiler` takes it
     runtime::jit_options jit{};                              ///< threads and observer are those below where it has none
     bool generate = true;                                    ///< false: every operator runs on the reference runtime
+    bool group = true;                                       ///< false: a step for each operator
     codegen::isa const* set = nullptr;                       ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     /// Which convolutions may be computed in tiles, and what that is decided from: `build` takes all but the accuracy
@@ -32,13 +33,13 @@ struct build_options {
     observer* watch = nullptr;
 };
 
-/// The program of a graph: operators are grouped (`passes::fuse_groups`), each group becomes a generated kernel where
-/// there is a generator for it, else its operators are steps of the reference runtime; the `kind` of each step says
-/// which. Nodes with a kernel of the application are steps `extern Op`. Convolutions and poolings work on blocks of
-/// channels, and blocks are made and dissolved where they meet anything else. Weights
-/// that a kernel has packed are freed one by one where no copy of the graph shares them: a graph that is moved here
-/// does not keep them in memory twice. *Errors* `unsupported` naming every operator that nothing computes, dynamic
-/// shapes, or weights beyond the limit; those of `runtime::bind_kernels`.
+/// The program of a graph: operators are grouped (`passes::fuse_groups`) unless told otherwise, each group becomes a
+/// generated kernel where there is a generator for it, else its operators are steps of the reference runtime; the
+/// `kind` of each step says which. Nodes with a kernel of the application are steps `extern Op`. Convolutions and
+/// poolings work on blocks of channels, and blocks are made and dissolved where they meet anything else. Weights that a
+/// kernel has packed are freed one by one where no copy of the graph shares them: a graph that is moved here does not
+/// keep them in memory twice. *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or
+/// weights beyond the limit; those of `runtime::bind_kernels`.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning,
                                                       codegen::isa const& set, build_options const& options = {});
 

@@ -18,9 +18,9 @@ public:
     using move_planner<>::move_planner;
 
 protected:
-    // The only reader of a value, if it is an operator that nothing computes as yet.
+    // The only reader of a value, if it may share a kernel: an operator that nothing computes as yet.
     std::optional<node_id> only_reader(value_id v) const {
-        if (g_.use_count(v) != 1) return std::nullopt;
+        if (!options_.group || g_.use_count(v) != 1) return std::nullopt;
         auto reader = g_.results_node();
         g_.for_each_use(v, [&](use u) { reader = u.user; });
         if (reader == g_.results_node() || planned_[reader.index] || g_.result_count(reader) != 1) return std::nullopt;
@@ -70,8 +70,8 @@ protected:
     // Whether all operands of a node are there by the time of the kernel.
     bool can_join(chain_writer<> const& w, node_id n) const {
         auto const operands = g_.operands(n);
-        return std::all_of(operands.begin(), operands.end(),
-                           [&](value_id v) { return !v.valid() || w.knows(v) || exists(v); });
+        return options_.group && std::all_of(operands.begin(), operands.end(),
+                                             [&](value_id v) { return !v.valid() || w.knows(v) || exists(v); });
     }
     void mark_planned(std::vector<node_id> const& nodes) {
         for (auto n : nodes) planned_[n.index] = 1;

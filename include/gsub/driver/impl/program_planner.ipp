@@ -76,7 +76,7 @@ private:
 
     // Groups of operators, and alone the nodes with a kernel of the user's, each after what it reads.
     std::vector<std::vector<node_id>> groups() const {
-        auto found = passes::fuse_groups(g_);
+        auto found = passes::fuse_groups(g_, {.max_ops = options_.group ? passes::fuse_ops{}.max_ops : 1});
         if (!bound_ || bound_->steps.empty()) return found;
         for (auto const& own : bound_->steps)
             if (g_.live(own.first)) found.push_back({own.first});
