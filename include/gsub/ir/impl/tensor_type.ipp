@@ -64,23 +64,40 @@ GSUB_INLINE bool tensor_type::is_static() const noexcept {
     return element != dtype::undefined && ranked && all_of(dims, [](dim d) { return d.fixed(); });
 }
 
-GSUB_INLINE std::optional<std::int64_t> checked_product(std::span<std::int64_t const> sizes) noexcept {
-    std::int64_t product = 1;
-    bool zero = false;
-    for (auto s : sizes) {
-        if (s < 0) return std::nullopt;
-        if (s == 0)
-            zero = true;
-        else if (product > (std::int64_t{1} << 62) / s)
-            return std::nullopt;
-        else
-            product *= s;
+namespace detail {
+
+// What `checked_product` gives for sizes that come one by one.
+class bounded_product {
+public:
+    void add(std::int64_t size) noexcept {
+        zero_ |= size == 0;
+        auto const next = static_cast<uint128>(product_) * static_cast<std::uint64_t>(size ? size : 1);
+        valid_ &= size >= 0 && next <= limit;
+        product_ = static_cast<std::uint64_t>(next);
     }
-    return zero ? 0 : product;
+    [[nodiscard]] std::optional<std::int64_t> value() const noexcept {
+        return valid_ ? std::optional{zero_ ? 0 : static_cast<std::int64_t>(product_)} : std::nullopt;
+    }
+
+private:
+    static constexpr std::uint64_t limit = std::uint64_t{1} << 62;
+    std::uint64_t product_ = 1; // of the sizes that are not 0
+    bool zero_ = false, valid_ = true;
+};
+
+} // namespace detail
+
+GSUB_INLINE std::optional<std::int64_t> checked_product(std::span<std::int64_t const> sizes) noexcept {
+    detail::bounded_product product;
+    for (auto s : sizes) product.add(s);
+    return product.value();
 }
 
 GSUB_INLINE std::optional<std::int64_t> tensor_type::elements() const noexcept {
-    return is_static() ? checked_product(sizes()) : std::nullopt;
+    if (!is_static()) return std::nullopt;
+    detail::bounded_product product;
+    for (auto d : dims) product.add(d.size());
+    return product.value();
 }
 
 GSUB_INLINE ints tensor_type::sizes() const {
