@@ -150,6 +150,42 @@ TEST_CASE("several threads find the successors that one finds, in the same order
     }
 }
 
+TEST_CASE("what threads made ahead are the successors that one finds when it is asked") {
+    static_assert(search::foresighted_problem<substitution_problem>);
+    auto const chosen = rules();
+    rule_index const index{chosen};
+    cost::roofline const machine;
+    auto const model = cost::erase(machine);
+    fork_join_executor threads{3};
+    std::size_t compared = 0;
+    for (auto const& g : graphs())
+        for (auto const ordered : {false, true}) {
+            substitution_problem alone{g, model, index, nullptr, ordered}, together{g, model, index, &threads, ordered};
+            CHECK(alone.foresight() == 0);
+            CHECK(together.foresight() == 2);
+            // Breadth first, so that what is expected comes.
+            std::vector<state> expected{alone.start()}, found{together.start()};
+            for (std::size_t i = 0; i < std::min<std::size_t>(expected.size(), 8); ++i) {
+                std::vector<state const*> next;
+                for (std::size_t k = i + 1; k < std::min(i + 3, found.size()); ++k) next.push_back(&found[k]);
+                together.expect(found[i], next);
+                auto const here = expected[i], there = found[i];
+                for (auto& s : successors(alone, here)) expected.push_back(std::move(s));
+                for (auto& s : successors(together, there)) found.push_back(std::move(s));
+                REQUIRE(found.size() == expected.size());
+            }
+            for (std::size_t i = 1; i < found.size(); ++i, ++compared) {
+                CHECK(found[i].key == expected[i].key);
+                CHECK(found[i].cost == expected[i].cost);
+                CHECK(found[i].way == expected[i].way);
+                CHECK(together.label(found[i]) == alone.label(expected[i]));
+            }
+            CHECK(alone.inapplicable() == together.inapplicable());
+            CHECK(alone.reordered() == together.reordered());
+        }
+    CHECK(compared > 1000);
+}
+
 // The same search with moves in every order, and in one order where that does not matter.
 template <class Cost>
 void check_orders(Cost const& machine, std::vector<rule_program> const& chosen) {
@@ -219,6 +255,31 @@ TEST_CASE("successors are the graphs that applying each match gives") {
         CHECK(found == expected);
         CHECK(p.inapplicable() == refused);
     }
+}
+
+TEST_CASE("what is passed over because nothing near it has changed has no match") {
+    auto const chosen = rules();
+    rule_index const index{chosen};
+    cost::roofline const machine;
+    auto const model = cost::erase(machine);
+    std::size_t seen = 0;
+    for (auto const& g : graphs())
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+            substitution_problem p{g, model, index};
+            walk(p, seed, 6, [&](state const& s) {
+                // The same graph, with nothing known of it.
+                auto fresh = s;
+                fresh.parent_findings = nullptr;
+                auto const expected = successors(p, fresh), found = successors(p, s);
+                REQUIRE(found.size() == expected.size());
+                for (std::size_t i = 0; i < found.size(); ++i, ++seen) {
+                    CHECK(found[i].move_id == expected[i].move_id);
+                    CHECK(found[i].key == expected[i].key);
+                    CHECK(found[i].cost == expected[i].cost);
+                }
+            });
+        }
+    CHECK(seen > 1000);
 }
 
 TEST_CASE("a model that is not additive prices whole graphs, to the same effect") {

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <map>
 #include <memory>
@@ -31,12 +32,6 @@ public:
         std::vector<double> node_cost; ///< by node id, in ticks; empty where the model is not additive
         double total = 0;              ///< in ticks
     };
-    /// A set of nodes as a few bits: what is in it is found in it, and now and then what is not.
-    struct node_bits {
-        std::array<std::uint64_t, 4> words{};
-        void add(node_id n) noexcept { words[n.index / 64 % 4] |= std::uint64_t{1} << n.index % 64; }
-        GSUB_LAZY [[nodiscard]] bool meets(node_bits const& other) const noexcept;
-    };
     /// A move that a graph has: which it is, where it leads, what it reads and what it changes.
     struct known_move {
         std::uint64_t id = 0;    ///< hash of rule and match
@@ -44,21 +39,31 @@ public:
         std::uint32_t place = 0; ///< among the moves of the graph; `elsewhere`: it was not made from here
         node_bits reads, changes;
     };
+    /// A node at which no pattern matches, and the nodes that decide so.
+    struct quiet_place {
+        node_id anchor;
+        node_bits by;
+    };
+    /// What is known of a graph when it has been expanded, for the graphs made from it.
+    struct findings {
+        std::vector<known_move> moves;  ///< by id
+        std::vector<quiet_place> quiet; ///< by anchor
+    };
     struct state {
         std::shared_ptr<priced_graph const> parent; ///< the state's own graph where there is no move
         std::shared_ptr<match const> move;
         std::shared_ptr<state const> before; ///< the state in which the move was made, null for the start
         double cost = 0;                     ///< in ticks
         hash128 key;
-        std::uint64_t move_id = 0;                               ///< of `move`
-        std::shared_ptr<std::vector<known_move> const> siblings; ///< all moves of the parent, by id
-        hash128 way;                                             ///< see `way_after`
-        search_log::successor const* noted = nullptr; ///< known from a log alone: no parent and no move, see `made`
+        std::uint64_t move_id = 0;                       ///< of `move`
+        std::shared_ptr<findings const> parent_findings; ///< null: nothing is known
+        hash128 way;                                     ///< see `way_after`
+        search_log::successor const* noted = nullptr;    ///< known from a log alone: no parent and no move, see `made`
     };
 
     /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, and a
-    /// model that may be asked by several at once, successors of a state are made by all of them; they are the same, in
-    /// the same order.
+    /// model that may be asked by several at once, successors are made by all of them, of several states where they can
+    /// be foreseen; they are the same, in the same order.
     ///
     /// `ordered`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
     /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
@@ -87,6 +92,12 @@ public:
         for_each_successor(s, [&](state&& next) { return static_cast<bool>(emit(std::move(next))); });
     }
 
+    /// How many states ahead may be expected: one less than there are threads.
+    [[nodiscard]] std::size_t foresight() const noexcept { return threads_ ? threads_->concurrency() - 1 : 0; }
+    /// Where what was expected has mostly come, successors of all these states are made side by side, and kept until
+    /// they are asked for.
+    GSUB_LAZY void expect(state const& s, std::span<state const* const> next);
+
     /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.
     GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
     /// The successor that a log notes of a state.
@@ -114,24 +125,38 @@ private:
     /// What one of several threads needs for itself.
     struct worker {
         any_graph scratch;
-        std::vector<found_move> found;
+        std::vector<found_move> found{};
+        std::vector<quiet_place> quiet{};
         std::uint64_t inapplicable = 0;
+        std::exception_ptr failure{}; ///< what ended its work
     };
     /// The state that is expanded.
     struct expansion {
         state const& what;
         std::shared_ptr<priced_graph const> graph;
-        known_move const* by; ///< the move that led to it, null where there is none or where order does not matter
-        double by_cost;       ///< of the graph in which that was made
+        known_move const* by = nullptr;    ///< the move that led to it, null where it is not known
+        double by_cost = 0;                ///< of the graph in which that was made
+        std::vector<node_id> anchors = {}; ///< nodes at which rules may match
+    };
+    /// The successors of a state that may be expanded soon.
+    struct made_ahead {
+        std::vector<found_move> found;
+        std::vector<quiet_place> quiet;
+        std::uint64_t inapplicable = 0;
+        std::exception_ptr failure;
     };
     GSUB_LAZY void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
     GSUB_LAZY void make_successors(state const& s, function_ref<bool(state&&)> emit);
     GSUB_LAZY [[nodiscard]] std::shared_ptr<match const> find_move(any_graph const& g, state const& wanted) const;
     GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
+    GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s) const;
+    /// What matches at some of the anchors goes to the worker, in their order.
+    GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w) const;
     GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w) const;
     GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, any_graph& scratch,
                                            found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
+    GSUB_LAZY [[nodiscard]] node_bits const* still_quiet(expansion const& here, node_id anchor) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
     GSUB_LAZY void price(priced_graph& p) const;
@@ -147,6 +172,9 @@ private:
     search_identity identity_;
     std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
     std::vector<worker> workers_;
+    std::map<hash128, made_ahead> ahead_; // by way
+    hash128 guess_;                       // the way of what was expected next
+    double trust_ = 1;                    // about the share of guesses that came true of late
     std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
 };
 

@@ -6,6 +6,8 @@
 #include <gsub/rewrite/match.hpp>
 #include <gsub/rewrite/program.hpp>
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -32,6 +34,18 @@ private:
     std::map<op_id, std::vector<rule_program const*>> by_op_; // includes those by category
 };
 
+/// A set of nodes as a few bits: what is in it is found in it, and now and then what is not.
+struct node_bits {
+    std::array<std::uint64_t, 4> words{};
+    void add(node_id n) noexcept { words[n.index / 64 % 4] |= std::uint64_t{1} << n.index % 64; }
+    void add_all() noexcept { words.fill(~std::uint64_t{0}); }
+    [[nodiscard]] bool meets(node_bits const& other) const noexcept {
+        std::uint64_t both = 0;
+        for (std::size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];
+        return both != 0;
+    }
+};
+
 /// Calls `found(match)` for each match of a rule that is anchored at a node and meets all its conditions, each once.
 /// Operands of commutative operators are tried in both orders. Constant nodes are no match for an operator in a
 /// pattern.
@@ -43,9 +57,10 @@ GSUB_LAZY void find_matches(any_graph const& g, rule_index const& rules, functio
 
 /// The first condition of a rule that fails for a match of its pattern alone, or null: why a rule did not fire.
 GSUB_LAZY [[nodiscard]] rule_condition const* first_failure(match const& m);
-/// As `find_matches_at`, with the conditions left unchecked.
+/// As `find_matches_at`, with the conditions left unchecked. To `looked_at` go all nodes that decided what was found:
+/// as long as their operands and their readers are the same, so are the matches.
 GSUB_LAZY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                               function_ref<void(match const&)> found);
+                               function_ref<void(match const&)> found, node_bits* looked_at = nullptr);
 
 /// Where a pattern and a graph part.
 struct mismatch {

@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <iterator>
 #include <limits>
+#include <optional>
 
 namespace gsub {
 
@@ -88,7 +91,7 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
     start_ = std::move(first);
     // Several pieces of work for each thread, so that none waits long for the others.
     auto const pieces = threads_ ? 8 * threads_->concurrency() : 1;
-    for (std::size_t i = 0; i < pieces; ++i) workers_.push_back({any_graph{start_->graph.operators()}, {}, 0});
+    for (std::size_t i = 0; i < pieces; ++i) workers_.push_back({any_graph{start_->graph.operators()}});
 }
 
 GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n) const {
@@ -169,8 +172,8 @@ substitution_problem::open(state const& s) const {
 namespace detail {
 
 // All nodes that a match stands on.
-GSUB_LAZY substitution_problem::node_bits nodes_of(match const& m) {
-    substitution_problem::node_bits out;
+GSUB_LAZY node_bits nodes_of(match const& m) {
+    node_bits out;
     for (auto v : m.roots()) out.add(v.node);
     for (auto n : m.covered()) out.add(n);
     m.for_each_binding([&](binding const& b) {
@@ -179,21 +182,25 @@ GSUB_LAZY substitution_problem::node_bits nodes_of(match const& m) {
     return out;
 }
 
-// The nodes that a rewrite has changed in a graph which had so many ids before: those gone, with other operands, or
-// with other readers. Readers of constants do not matter to rules.
-GSUB_LAZY substitution_problem::node_bits nodes_changed(any_graph const& g, std::size_t known) {
-    substitution_problem::node_bits out;
-    auto const& changes = g.changes();
+// The nodes of `before` that a rewrite has changed: those gone, with other operands, or with other readers. Readers of
+// constants do not matter to rules.
+GSUB_LAZY node_bits nodes_changed(any_graph const& before, any_graph const& after) {
+    node_bits out;
+    auto const known = before.capacity();
     auto const add = [&](node_id n) {
-        if (n.index < known && !(g.live(n) && g.is<ops::constant>(n))) out.add(n);
+        if (n.index < known && !(after.live(n) && after.is<ops::constant>(n))) out.add(n);
     };
-    for (auto n : changes.erased) add(n);
-    for (auto n : changes.rewired) add(n);
-    for (auto n : changes.released) add(n);
-    for (auto n : changes.added)
-        if (g.live(n))
-            for (std::size_t i = 0; i < g.operand_count(n); ++i)
-                if (auto const v = g.operand(n, i); v.valid()) add(v.node);
+    auto const add_operands = [&](any_graph const& g, node_id n) {
+        for (auto v : g.operands(n))
+            if (v.valid()) add(v.node);
+    };
+    auto const& changes = after.changes();
+    for (auto const* list : {&changes.erased, &changes.rewired, &changes.added})
+        for (auto n : *list) {
+            add(n);
+            if (n.index < known && before.live(n)) add_operands(before, n);
+            if (after.live(n)) add_operands(after, n);
+        }
     return out;
 }
 
@@ -204,12 +211,6 @@ GSUB_LAZY_BODY std::uint64_t substitution_problem::move_id(match const& m) const
     for (auto v : m.roots()) h.add(v.node.index).add(v.port);
     m.for_each_binding([&](binding const& b) { h.add(b.name).add(b.value.node.index).add(b.value.port).add(b.index); });
     return h.finish().low;
-}
-
-GSUB_LAZY_BODY bool substitution_problem::node_bits::meets(node_bits const& other) const noexcept {
-    std::uint64_t both = 0;
-    for (std::size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];
-    return both != 0;
 }
 
 GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match const& m, any_graph& scratch,
@@ -231,33 +232,60 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
         for (auto n : repriced_nodes(scratch)) next.cost += ticks(scratch, n) - before(n);
     }
     out.what.cost = next.cost;
-    if (ordered_) {
-        out.what.reads = detail::nodes_of(m);
-        out.what.changes = detail::nodes_changed(scratch, from.graph.capacity());
-    }
+    if (ordered_) out.what.reads = detail::nodes_of(m);
+    out.what.changes = detail::nodes_changed(from.graph, scratch);
     return true;
 }
+
+namespace detail {
+
+// The move of that id, if there is just one.
+GSUB_LAZY substitution_problem::known_move const* find_move(std::span<substitution_problem::known_move const> moves,
+                                                            std::uint64_t id) {
+    auto const found =
+        std::lower_bound(moves.begin(), moves.end(), id,
+                         [](substitution_problem::known_move const& m, std::uint64_t wanted) { return m.id < wanted; });
+    if (found == moves.end() || found->id != id || (found + 1 != moves.end() && found[1].id == id)) return nullptr;
+    return &*found;
+}
+
+} // namespace detail
 
 // The move of the parent by which the same rewrites have been made in the other order, if there is one.
 GSUB_LAZY_BODY substitution_problem::known_move const* substitution_problem::made_before(expansion const& here,
                                                                                          std::uint64_t id) const {
     auto const* by = here.by;
-    if (!by || by->id == id) return nullptr;
-    auto const& all = *here.what.siblings;
-    auto const found = std::lower_bound(all.begin(), all.end(), id,
-                                        [](known_move const& m, std::uint64_t wanted) { return m.id < wanted; });
-    if (found == all.end() || found->id != id || (found + 1 != all.end() && found[1].id == id)) return nullptr;
+    if (!ordered_ || !by || by->id == id) return nullptr;
+    auto const* found = detail::find_move(here.what.parent_findings->moves, id);
+    if (!found) return nullptr;
     auto const earlier =
         found->cost < by->cost || (found->cost == by->cost && found->place != elsewhere && found->place < by->place);
     auto const apart =
         !found->reads.meets(by->changes) && !by->reads.meets(found->changes) && !found->changes.meets(by->changes);
-    return earlier && apart ? &*found : nullptr;
+    return earlier && apart ? found : nullptr;
+}
+
+// What decided that nothing matches at a node, where that is known from before the last move, which left it alone.
+GSUB_LAZY_BODY node_bits const* substitution_problem::still_quiet(expansion const& here, node_id anchor) const {
+    if (!here.by) return nullptr;
+    auto const& places = here.what.parent_findings->quiet;
+    auto const found = std::lower_bound(places.begin(), places.end(), anchor,
+                                        [](quiet_place const& p, node_id n) { return p.anchor < n; });
+    return found != places.end() && found->anchor == anchor && !found->by.meets(here.by->changes) ? &found->by
+                                                                                                  : nullptr;
 }
 
 GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w) const {
+    if (auto const* by = still_quiet(here, anchor)) {
+        w.quiet.push_back({anchor, *by});
+        return;
+    }
     auto const& g = here.graph->graph;
-    for (auto const* rule : rules_->anchored_at(g.op(anchor)))
-        find_pattern_at(g, *rule, anchor, [&](match const& m) {
+    node_bits looked_at;
+    auto quiet = true;
+    for (auto const* rule : rules_->anchored_at(g.op(anchor))) {
+        auto const found_match = [&](match const& m) {
+            quiet = false;
             if (!detail::fires(m)) return;
             found_move found{{.id = move_id(m), .reads = {}, .changes = {}}, {}};
             if (auto const* other = made_before(here, found.what.id)) {
@@ -271,7 +299,10 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
             } else {
                 ++w.inapplicable;
             }
-        });
+        };
+        find_pattern_at(g, *rule, anchor, found_match, &looked_at);
+    }
+    if (quiet) w.quiet.push_back({anchor, looked_at});
 }
 
 GSUB_LAZY_BODY substitution_problem::state substitution_problem::noted(std::shared_ptr<state const> before,
@@ -320,7 +351,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
         auto const opened = open(*here);
         auto const move = find_move(opened->graph, wanted);
         if (!move) refuse("does not match");
-        expansion const from{*here, opened, nullptr, 0};
+        expansion const from{*here, opened};
         found_move found{{.id = wanted.move_id, .reads = {}, .changes = {}}, {}};
         if (!successor(from, *move, scratch, found)) refuse("cannot be applied");
         auto& next = found.next;
@@ -338,64 +369,133 @@ GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, fun
     auto const* known = known_ ? known_->find(s.way) : nullptr;
     if (!known) return s.noted ? make_successors(made(s), emit) : make_successors(s, emit);
     auto before = std::make_shared<state>(s);
-    before->siblings = nullptr;
+    before->parent_findings = nullptr;
     for (auto const& next : known_->successors(*known))
         if (!emit(noted(before, next))) return;
     inapplicable_ += known->failed;
     ++remembered_;
 }
 
-GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
-    expansion here{s, open(s), nullptr, 0};
-    if (ordered_ && s.siblings) {
-        auto const& all = *s.siblings;
-        auto const found = std::lower_bound(all.begin(), all.end(), s.move_id,
-                                            [](known_move const& m, std::uint64_t id) { return m.id < id; });
-        if (found != all.end() && found->id == s.move_id) here.by = &*found;
+GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expansion(state const& s) const {
+    expansion here{s, open(s)};
+    if (s.parent_findings) {
+        here.by = detail::find_move(s.parent_findings->moves, s.move_id);
         here.by_cost = s.parent->total;
     }
     auto const& g = here.graph->graph;
-    auto before = std::make_shared<state>(s);
-    before->siblings = nullptr; // of use to this expansion alone
-    auto const moves = std::make_shared<std::vector<known_move>>();
-    std::vector<node_id> anchors;
     for (auto n : g.order())
-        if (n != g.results_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) anchors.push_back(n);
-    // A few anchors at a time, so that a search which is to stop does soon.
-    constexpr std::size_t most = 64;
-    auto const pieces = workers_.size();
-    auto const each = threads_ ? std::clamp<std::size_t>((anchors.size() + pieces - 1) / pieces, 1, most) : 1;
-    std::uint32_t place = 0;
-    for (std::size_t first = 0; first < anchors.size(); first += pieces * each) {
-        auto const work = [&](std::size_t piece) {
-            auto& w = workers_[piece];
-            w.found.clear(), w.inapplicable = 0;
-            auto const begin = first + piece * each;
-            for (auto i = begin; i < std::min(begin + each, anchors.size()); ++i) find_successors(here, anchors[i], w);
-        };
-        if (threads_)
-            threads_->parallel_for(pieces, work);
-        else
-            work(0);
-        for (auto& w : workers_) {
-            inapplicable_ += w.inapplicable;
-            for (auto& found : w.found) {
-                auto& what = found.what;
-                if (what.place == elsewhere) {
-                    ++reordered_;
-                    // A kernel's price need not be the sum of what two moves make of it.
-                    if (model_->of_node && !model_->bearer) moves->push_back(what);
-                    continue;
-                }
-                what.place = place++;
-                if (ordered_) moves->push_back(what);
-                found.next.before = before;
-                if (ordered_) found.next.siblings = moves;
-                if (!emit(std::move(found.next))) return;
-            }
+        if (n != g.results_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) here.anchors.push_back(n);
+    return here;
+}
+
+GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, std::span<node_id const> anchors,
+                                                          worker& w) const {
+    w.found.clear();
+    w.quiet.clear();
+    w.inapplicable = 0;
+    w.failure = nullptr;
+    try {
+        for (auto n : anchors) find_successors(here, n, w);
+    } catch (...) { w.failure = std::current_exception(); }
+}
+
+GSUB_LAZY_BODY void substitution_problem::expect(state const& s, std::span<state const* const> next) {
+    constexpr std::size_t most_states = 64; // made ahead, and not yet asked for
+    auto const known = [&](state const& x) {
+        return x.noted || (known_ && known_->find(x.way)) || ahead_.contains(x.way);
+    };
+    trust_ += ((guess_ == s.way || ahead_.contains(s.way)) - trust_) / 8;
+    guess_ = next.empty() ? hash128{} : next.front()->way;
+    if (next.empty() || trust_ < 0.5 || known(s)) return;
+    std::vector<state const*> wanted{&s};
+    std::copy_if(next.begin(), next.end(), std::back_inserter(wanted), [&](state const* x) { return !known(*x); });
+    if (wanted.size() == 1) return;
+    if (ahead_.size() > most_states) ahead_.clear();
+
+    std::vector<std::optional<expansion>> here(wanted.size());
+    std::vector<std::exception_ptr> failures(wanted.size());
+    threads_->parallel_for(wanted.size(), [&](std::size_t i) {
+        try {
+            here[i].emplace(begin_expansion(*wanted[i]));
+        } catch (...) { failures[i] = std::current_exception(); }
+    });
+    auto const pieces = workers_.size() / wanted.size();
+    threads_->parallel_for(pieces * wanted.size(), [&](std::size_t piece) {
+        if (failures[piece / pieces]) return;
+        auto const& from = *here[piece / pieces];
+        auto const k = piece % pieces, count = from.anchors.size();
+        auto const first = count * k / pieces, last = count * (k + 1) / pieces;
+        find_successors(from, std::span{from.anchors}.subspan(first, last - first), workers_[piece]);
+    });
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        auto& made = ahead_[wanted[i]->way];
+        made.failure = failures[i];
+        if (failures[i]) continue;
+        for (auto& w : std::span{workers_}.subspan(i * pieces, pieces)) {
+            std::move(w.found.begin(), w.found.end(), std::back_inserter(made.found));
+            w.found.clear();
+            append(made.quiet, w.quiet);
+            made.inapplicable += w.inapplicable;
+            if (!made.failure) made.failure = w.failure;
         }
     }
-    std::sort(moves->begin(), moves->end(), [](known_move const& a, known_move const& b) { return a.id < b.id; });
+}
+
+GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
+    auto before = std::make_shared<state>(s);
+    before->parent_findings = nullptr; // of use to this expansion alone
+    auto const findings_here = std::make_shared<findings>();
+    std::uint32_t place = 0;
+    auto const pass_on = [&](auto& w) {
+        inapplicable_ += w.inapplicable;
+        if (w.failure) std::rethrow_exception(w.failure);
+        append(findings_here->quiet, w.quiet);
+        for (auto& found : w.found) {
+            auto& what = found.what;
+            if (what.place == elsewhere) {
+                ++reordered_;
+                // A kernel's price need not be the sum of what two moves make of it.
+                if (model_->of_node && !model_->bearer) findings_here->moves.push_back(what);
+                continue;
+            }
+            what.place = place++;
+            findings_here->moves.push_back(what);
+            found.next.before = before;
+            found.next.parent_findings = findings_here;
+            if (!emit(std::move(found.next))) return false;
+        }
+        return true;
+    };
+    auto const make_all = [&] {
+        if (auto ahead = ahead_.extract(s.way)) {
+            pass_on(ahead.mapped());
+            return;
+        }
+        auto const here = begin_expansion(s);
+        std::span const anchors{here.anchors};
+        // A few anchors at a time, so that a search which is to stop does soon.
+        constexpr std::size_t most = 64;
+        auto const pieces = workers_.size();
+        auto const each = threads_ ? std::clamp<std::size_t>((anchors.size() + pieces - 1) / pieces, 1, most) : 1;
+        for (std::size_t first = 0; first < anchors.size(); first += pieces * each) {
+            auto const work = [&](std::size_t piece) {
+                auto const begin = std::min(first + piece * each, anchors.size());
+                find_successors(here, anchors.subspan(begin, std::min(each, anchors.size() - begin)), workers_[piece]);
+            };
+            if (threads_)
+                threads_->parallel_for(pieces, work);
+            else
+                work(0);
+            for (auto& w : workers_)
+                if (!pass_on(w)) return;
+        }
+    };
+    make_all();
+    auto& moves = findings_here->moves;
+    auto& quiet = findings_here->quiet;
+    std::sort(moves.begin(), moves.end(), [](known_move const& a, known_move const& b) { return a.id < b.id; });
+    std::sort(quiet.begin(), quiet.end(),
+              [](quiet_place const& a, quiet_place const& b) { return a.anchor < b.anchor; });
 }
 
 } // namespace gsub

@@ -30,16 +30,20 @@ struct deepest_miss {
 
 // Whether operators stand where a term has them, whatever its variables and labels are bound to. Most places are passed
 // over by this alone.
-GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::uint16_t number, value_id v) {
+GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::uint16_t number, value_id v,
+                             node_bits* looked_at) {
     auto const& n = rule.match_nodes[number];
     if (n.kind != node_kind::operation && n.kind != node_kind::category) return true;
-    if (!v.valid() || g.constant(v.node)) return false;
+    if (!v.valid()) return false;
+    if (looked_at) looked_at->add(v.node);
+    if (g.constant(v.node)) return false;
     auto const& op = g.op(v.node);
     if (n.kind == node_kind::operation ? op.id != n.op : !op.is_plain(n.category, n.links)) return false;
     auto const count = g.operand_count(v.node);
     auto const fits = [&](std::size_t swap) {
         for (std::size_t i = 0; i < std::min<std::size_t>(n.links, count); ++i)
-            if (!operators_fit(g, rule, rule.match_links[n.first_link + i], g.operand(v.node, i ^ swap))) return false;
+            if (!operators_fit(g, rule, rule.match_links[n.first_link + i], g.operand(v.node, i ^ swap), looked_at))
+                return false;
         return true;
     };
     return fits(0) || (n.commutative && count == 2 && fits(1));
@@ -49,8 +53,9 @@ GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::
 template <class Misses = no_misses>
 class matcher {
 public:
-    matcher(any_graph const& g, rule_program const& rule, function_ref<void(match const&)> found, Misses misses = {})
-        : g_(g), rule_(rule), found_(found), misses_(misses), m_(g, rule) {
+    matcher(any_graph const& g, rule_program const& rule, function_ref<void(match const&)> found,
+            node_bits* looked_at = nullptr, Misses misses = {})
+        : g_(g), rule_(rule), found_(found), looked_at_(looked_at), misses_(misses), m_(g, rule) {
         for (auto const& n : rule.match_nodes) commutative_ += n.commutative;
     }
 
@@ -66,6 +71,16 @@ private:
     static constexpr bool tells = !std::is_same_v<Misses, no_misses>;
     pattern::node const& at(std::uint16_t number) const { return rule_.match_nodes[number]; }
     std::uint16_t kid(pattern::node const& n, std::size_t i) const { return rule_.match_links[n.first_link + i]; }
+
+    // A node whose operands or readers decide what matches.
+    void note(node_id n) {
+        if (looked_at_) looked_at_->add(n);
+    }
+    void note_readers_of(node_id n) {
+        if (!looked_at_) return;
+        // Who reads weights is noted nowhere.
+        g_.constant(n) ? looked_at_->add_all() : looked_at_->add(n);
+    }
 
     // Whose operand is matched next.
     void look_at(node_id user, std::uint32_t operand) {
@@ -109,9 +124,11 @@ private:
             if (child.kind != node_kind::variable) continue;
             auto const bound = m_.value(child.name);
             if (!bound.valid()) continue;
+            note_readers_of(bound.node);
             small_vector<node_id, 8> readers;
             g_.for_each_use(bound, [&](use u) {
-                if ((n.commutative || u.operand == i) && (tells || operators_fit(g_, rule_, number, {u.user, 0})))
+                if ((n.commutative || u.operand == i) &&
+                    (tells || operators_fit(g_, rule_, number, {u.user, 0}, looked_at_)))
                     readers.push_back(u.user);
             });
             std::sort(readers.begin(), readers.end());
@@ -127,17 +144,19 @@ private:
             if (!is_taken(v.node)) match_root(root, v.node);
     }
     // Where a term may match that has something bound in it, in order; nowhere, for one that has not.
-    std::vector<value_id> places(std::uint16_t number) const {
+    std::vector<value_id> places(std::uint16_t number) {
         auto const& n = at(number);
         if (auto const bound = n.name ? m_.value(n.name) : value_id{}; bound.valid())
             return {value_id{bound.node, bound.port + n.port}};
         std::vector<node_id> readers;
         for (std::size_t i = 0; readers.empty() && i < n.links; ++i)
-            for (auto const v : places(kid(n, i)))
+            for (auto const v : places(kid(n, i))) {
+                note_readers_of(v.node);
                 g_.for_each_use(v, [&](use u) {
                     if ((n.commutative || u.operand == i) && n.port < g_.result_count(u.user))
                         readers.push_back(u.user);
                 });
+            }
         std::sort(readers.begin(), readers.end());
         readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
         std::vector<value_id> out;
@@ -194,10 +213,12 @@ private:
             return v == part_ || miss(mismatch::kind::rebound, number, v, part_);
         case node_kind::operation:
             if (!v.valid()) return miss(mismatch::kind::absent, number, v);
+            note(v.node);
             if (g_.op(v.node).id != n.op) return miss(mismatch::kind::operation, number, v);
             return match_node(number, n, v, index);
         case node_kind::category: {
             if (!v.valid()) return miss(mismatch::kind::absent, number, v);
+            note(v.node);
             auto const& op = g_.op(v.node);
             if (g_.operand_count(v.node) != n.links || !op.is_plain(n.category, n.links))
                 return miss(mismatch::kind::operation, number, v);
@@ -273,6 +294,7 @@ private:
     any_graph const& g_;
     rule_program const& rule_;
     function_ref<void(match const&)> found_;
+    node_bits* looked_at_; // or null
     [[no_unique_address]] Misses misses_;
     match m_;
     unsigned commutative_ = 0, swaps_ = 0, flips_ = 0;
@@ -343,9 +365,11 @@ GSUB_LAZY_BODY std::span<rule_program const* const> rule_index::anchored_at(op_i
 }
 
 GSUB_LAZY_BODY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                                    function_ref<void(match const&)> found) {
-    if (!g.constant(anchor) && g.result_count(anchor) > 0 && detail::operators_fit(g, rule, rule.roots[0], {anchor, 0}))
-        detail::matcher<>{g, rule, found}.run(anchor);
+                                    function_ref<void(match const&)> found, node_bits* looked_at) {
+    if (looked_at) looked_at->add(anchor);
+    if (!g.constant(anchor) && g.result_count(anchor) > 0 &&
+        detail::operators_fit(g, rule, rule.roots[0], {anchor, 0}, looked_at))
+        detail::matcher<>{g, rule, found, looked_at}.run(anchor);
 }
 
 GSUB_LAZY_BODY std::optional<mismatch> nearest_miss(any_graph const& g, rule_program const& rule, node_id anchor) {
@@ -355,7 +379,7 @@ GSUB_LAZY_BODY std::optional<mismatch> nearest_miss(any_graph const& g, rule_pro
         return mismatch{mismatch::kind::constant, root, {anchor, 0}, {}, {}, 0, 0};
     auto matched = false;
     auto const found = [&](match const&) { matched = true; };
-    detail::matcher<detail::deepest_miss>{g, rule, found, {&deepest}}.run(anchor);
+    detail::matcher<detail::deepest_miss>{g, rule, found, nullptr, {&deepest}}.run(anchor);
     if (matched) return std::nullopt;
     return deepest;
 }
