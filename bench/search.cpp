@@ -123,13 +123,24 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
         parts.push_back(std::move(part));
     }
     search::options const options{.alpha = 1.1, .budget = {300}};
-    auto const rate = [&](cost::any_cost const& model) {
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](any_graph const& a, any_graph const& b) { return a.size() > b.size(); });
+    // As `optimize` does: one part after the other, or side by side, the largest first.
+    auto const rate = [&](cost::any_cost const& model, executor* with) {
         double distinct = 0, seconds = 0;
-        while (seconds < 0.2)
-            for (auto const& p : parts) {
-                auto const found = search_part(p, model, index, options).stats;
-                distinct += static_cast<double>(found.distinct), seconds += found.seconds;
-            }
+        while (seconds < 0.2) {
+            std::vector<double> found(parts.size());
+            auto const search = [&](std::size_t i) {
+                found[i] = static_cast<double>(search_part(parts[i], model, index, options).stats.distinct);
+            };
+            seconds += bench::seconds_of([&] {
+                if (with)
+                    with->parallel_for(parts.size(), search);
+                else
+                    for (std::size_t i = 0; i < parts.size(); ++i) search(i);
+            });
+            for (auto count : found) distinct += count;
+        }
         return distinct / seconds;
     };
     cost::roofline const machine;
@@ -139,18 +150,25 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
         auto const budget = search::budget{300};
         return searched(g, by_node, {.alpha = 1.1, .budget = budget, .rules = chosen, .threads = with}).search.seconds;
     };
-    bench::sample alone, grouped, gain;
+    bench::sample alone, grouped, beside, grouped_beside, gain;
     for (int i = 0; i < rounds; ++i) {
-        alone.values.push_back(rate(by_node));
-        grouped.values.push_back(rate(by_kernel));
+        alone.values.push_back(rate(by_node, nullptr));
+        grouped.values.push_back(rate(by_kernel, nullptr));
+        beside.values.push_back(rate(by_node, threads) / alone.values.back());
+        grouped_beside.values.push_back(rate(by_kernel, threads) / grouped.values.back());
         gain.values.push_back(seconds_of(nullptr) / seconds_of(threads));
     }
     auto const on = message({name, ", ", parts.size(), " parts of ", largest, " nodes"});
     out.add("distinct graphs, one thread", on, alone, "graphs/s", 50e3, bench::budget_kind::at_least);
     out.add("the same, kernels priced", on, grouped, "graphs/s", 10e3, bench::budget_kind::at_least);
-    if (threads->concurrency() > 1)
-        out.add(message({"gain by ", threads->concurrency(), " threads"}), std::string{name}, gain, "x", 1.7,
+    if (threads->concurrency() == 1) return;
+    auto const by = message({"gain by ", threads->concurrency(), " threads"});
+    if (parts.size() > 1) {
+        out.add(message({by, ", parts side by side"}), on, beside, "x", 1.7, bench::budget_kind::at_least);
+        out.add(message({by, ", the same, kernels priced"}), on, grouped_beside, "x", 1.7,
                 bench::budget_kind::at_least);
+    }
+    out.add(message({by, ", a whole search"}), std::string{name}, gain, "x", 1.7, bench::budget_kind::at_least);
 }
 
 // A graph that was found, built to be run.

@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,8 +63,8 @@ public:
     };
 
     /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, and a
-    /// model that may be asked by several at once, successors are made by all of them, of several states where they can
-    /// be foreseen; they are the same, in the same order.
+    /// model that may be asked by several at once, successors of a state are made by all of them; they are the same, in
+    /// the same order.
     ///
     /// `ordered`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
     /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
@@ -92,10 +93,8 @@ public:
         for_each_successor(s, [&](state&& next) { return static_cast<bool>(emit(std::move(next))); });
     }
 
-    /// How many states ahead may be expected: one less than there are threads.
-    [[nodiscard]] std::size_t foresight() const noexcept { return threads_ ? threads_->concurrency() - 1 : 0; }
-    /// Where what was expected has mostly come, successors of all these states are made side by side, and kept until
-    /// they are asked for.
+    /// How many states ahead may be expected: with threads one, whose graph is made beside the successors of another.
+    [[nodiscard]] std::size_t foresight() const noexcept { return threads_ ? 1 : 0; }
     GSUB_LAZY void expect(state const& s, std::span<state const* const> next);
 
     /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.
@@ -138,17 +137,11 @@ private:
         double by_cost = 0;                ///< of the graph in which that was made
         std::vector<node_id> anchors = {}; ///< nodes at which rules may match
     };
-    /// The successors of a state that may be expanded soon.
-    struct made_ahead {
-        std::vector<found_move> found;
-        std::vector<quiet_place> quiet;
-        std::uint64_t inapplicable = 0;
-        std::exception_ptr failure;
-    };
     GSUB_LAZY void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
     GSUB_LAZY void make_successors(state const& s, function_ref<bool(state&&)> emit);
     GSUB_LAZY [[nodiscard]] std::shared_ptr<match const> find_move(any_graph const& g, state const& wanted) const;
     GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
+    GSUB_LAZY void open_wanted() noexcept;
     GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s) const;
     /// What matches at some of the anchors goes to the worker, in their order.
     GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w) const;
@@ -172,9 +165,9 @@ private:
     search_identity identity_;
     std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
     std::vector<worker> workers_;
-    std::map<hash128, made_ahead> ahead_; // by way
-    hash128 guess_;                       // the way of what was expected next
-    double trust_ = 1;                    // about the share of guesses that came true of late
+    std::optional<state> wanted_; // expected next, to be opened beside other work
+    std::shared_ptr<priced_graph const> opened_;
+    hash128 opened_way_; // of whose state `opened_` is the graph
     std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
 };
 

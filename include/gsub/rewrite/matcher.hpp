@@ -38,7 +38,6 @@ private:
 struct node_bits {
     std::array<std::uint64_t, 4> words{};
     void add(node_id n) noexcept { words[n.index / 64 % 4] |= std::uint64_t{1} << n.index % 64; }
-    void add_all() noexcept { words.fill(~std::uint64_t{0}); }
     [[nodiscard]] bool meets(node_bits const& other) const noexcept {
         std::uint64_t both = 0;
         for (std::size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];

@@ -171,24 +171,24 @@ substitution_problem::open(state const& s) const {
 
 namespace detail {
 
-// All nodes that a match stands on.
+// All nodes that a match stands on but for constants: who reads these does not matter to rewrites.
 GSUB_LAZY node_bits nodes_of(match const& m) {
     node_bits out;
+    auto const& g = m.graph();
     for (auto v : m.roots()) out.add(v.node);
     for (auto n : m.covered()) out.add(n);
     m.for_each_binding([&](binding const& b) {
-        if (b.value.valid()) out.add(b.value.node);
+        if (b.value.valid() && !g.is<ops::constant>(b.value.node)) out.add(b.value.node);
     });
     return out;
 }
 
-// The nodes of `before` that a rewrite has changed: those gone, with other operands, or with other readers. Readers of
-// constants do not matter to rules.
+// The nodes of `before` that a rewrite has changed: those gone, with other operands, or with other readers.
 GSUB_LAZY node_bits nodes_changed(any_graph const& before, any_graph const& after) {
     node_bits out;
     auto const known = before.capacity();
     auto const add = [&](node_id n) {
-        if (n.index < known && !(after.live(n) && after.is<ops::constant>(n))) out.add(n);
+        if (n.index < known) out.add(n);
     };
     auto const add_operands = [&](any_graph const& g, node_id n) {
         for (auto v : g.operands(n))
@@ -377,7 +377,7 @@ GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, fun
 }
 
 GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expansion(state const& s) const {
-    expansion here{s, open(s)};
+    expansion here{s, s.way == opened_way_ ? opened_ : open(s)};
     if (s.parent_findings) {
         here.by = detail::find_move(s.parent_findings->moves, s.move_id);
         here.by_cost = s.parent->total;
@@ -399,46 +399,17 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
     } catch (...) { w.failure = std::current_exception(); }
 }
 
-GSUB_LAZY_BODY void substitution_problem::expect(state const& s, std::span<state const* const> next) {
-    constexpr std::size_t most_states = 64; // made ahead, and not yet asked for
-    auto const known = [&](state const& x) {
-        return x.noted || (known_ && known_->find(x.way)) || ahead_.contains(x.way);
-    };
-    trust_ += ((guess_ == s.way || ahead_.contains(s.way)) - trust_) / 8;
-    guess_ = next.empty() ? hash128{} : next.front()->way;
-    if (next.empty() || trust_ < 0.5 || known(s)) return;
-    std::vector<state const*> wanted{&s};
-    std::copy_if(next.begin(), next.end(), std::back_inserter(wanted), [&](state const* x) { return !known(*x); });
-    if (wanted.size() == 1) return;
-    if (ahead_.size() > most_states) ahead_.clear();
+GSUB_LAZY_BODY void substitution_problem::expect(state const&, std::span<state const* const> next) {
+    wanted_.reset();
+    if (!next.empty() && !next.front()->noted && next.front()->way != opened_way_) wanted_ = *next.front();
+}
 
-    std::vector<std::optional<expansion>> here(wanted.size());
-    std::vector<std::exception_ptr> failures(wanted.size());
-    threads_->parallel_for(wanted.size(), [&](std::size_t i) {
-        try {
-            here[i].emplace(begin_expansion(*wanted[i]));
-        } catch (...) { failures[i] = std::current_exception(); }
-    });
-    auto const pieces = workers_.size() / wanted.size();
-    threads_->parallel_for(pieces * wanted.size(), [&](std::size_t piece) {
-        if (failures[piece / pieces]) return;
-        auto const& from = *here[piece / pieces];
-        auto const k = piece % pieces, count = from.anchors.size();
-        auto const first = count * k / pieces, last = count * (k + 1) / pieces;
-        find_successors(from, std::span{from.anchors}.subspan(first, last - first), workers_[piece]);
-    });
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        auto& made = ahead_[wanted[i]->way];
-        made.failure = failures[i];
-        if (failures[i]) continue;
-        for (auto& w : std::span{workers_}.subspan(i * pieces, pieces)) {
-            std::move(w.found.begin(), w.found.end(), std::back_inserter(made.found));
-            w.found.clear();
-            append(made.quiet, w.quiet);
-            made.inapplicable += w.inapplicable;
-            if (!made.failure) made.failure = w.failure;
-        }
-    }
+GSUB_LAZY_BODY void substitution_problem::open_wanted() noexcept {
+    try {
+        opened_ = open(*wanted_);
+        opened_way_ = wanted_->way;
+    } catch (...) { opened_way_ = {}; } // what is wrong shows when it is asked for
+    wanted_.reset();
 }
 
 GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
@@ -467,10 +438,6 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
         return true;
     };
     auto const make_all = [&] {
-        if (auto ahead = ahead_.extract(s.way)) {
-            pass_on(ahead.mapped());
-            return;
-        }
         auto const here = begin_expansion(s);
         std::span const anchors{here.anchors};
         // A few anchors at a time, so that a search which is to stop does soon.
@@ -482,10 +449,12 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
                 auto const begin = std::min(first + piece * each, anchors.size());
                 find_successors(here, anchors.subspan(begin, std::min(each, anchors.size() - begin)), workers_[piece]);
             };
-            if (threads_)
-                threads_->parallel_for(pieces, work);
-            else
+            if (!threads_)
                 work(0);
+            else if (wanted_)
+                threads_->parallel_for(pieces + 1, [&](std::size_t i) { i ? work(i - 1) : open_wanted(); });
+            else
+                threads_->parallel_for(pieces, work);
             for (auto& w : workers_)
                 if (!pass_on(w)) return;
         }

@@ -76,11 +76,6 @@ private:
     void note(node_id n) {
         if (looked_at_) looked_at_->add(n);
     }
-    void note_readers_of(node_id n) {
-        if (!looked_at_) return;
-        // Who reads weights is noted nowhere.
-        g_.constant(n) ? looked_at_->add_all() : looked_at_->add(n);
-    }
 
     // Whose operand is matched next.
     void look_at(node_id user, std::uint32_t operand) {
@@ -124,7 +119,7 @@ private:
             if (child.kind != node_kind::variable) continue;
             auto const bound = m_.value(child.name);
             if (!bound.valid()) continue;
-            note_readers_of(bound.node);
+            note(bound.node);
             small_vector<node_id, 8> readers;
             g_.for_each_use(bound, [&](use u) {
                 if ((n.commutative || u.operand == i) &&
@@ -151,7 +146,7 @@ private:
         std::vector<node_id> readers;
         for (std::size_t i = 0; readers.empty() && i < n.links; ++i)
             for (auto const v : places(kid(n, i))) {
-                note_readers_of(v.node);
+                note(v.node);
                 g_.for_each_use(v, [&](use u) {
                     if ((n.commutative || u.operand == i) && n.port < g_.result_count(u.user))
                         readers.push_back(u.user);
