@@ -1,4 +1,4 @@
-# cmake -DGSUB=<gsub> -DWORK=<folder> -DCXX_COMPILER=<c++> -P test.cmake
+# cmake -DGSUB=<gsub> -DWORK=<folder> -DGENERATOR=<generator> -DCXX_COMPILER=<c++> -P test.cmake
 # Compiles the digits model ahead of time, builds the program beside this file with it, and compares with the reference.
 cmake_minimum_required(VERSION 3.13)
 get_filename_component(here "${CMAKE_CURRENT_LIST_FILE}" DIRECTORY)
@@ -17,7 +17,7 @@ function(run)
 endfunction()
 
 run("${GSUB}" --quiet compile "${digits}/digits.onnx" --optimize -o "${WORK}/model")
-run("${CMAKE_COMMAND}" -S "${here}" -B "${WORK}/build" "-DMODEL=${WORK}/model" -DCMAKE_BUILD_TYPE=Release
+run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${here}" -B "${WORK}/build" "-DMODEL=${WORK}/model" -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}")
 file(READ "${WORK}/build/compile_commands.json" commands)
 get_filename_component(include "${here}/../../include" ABSOLUTE)
