@@ -124,6 +124,9 @@ private:
     /// What one of several threads needs for itself.
     struct worker {
         any_graph scratch;
+        any_graph cheapest; ///< of what it has made of a state; likely to be expanded next
+        double cost_of_cheapest = 0;
+        hash128 way_of_cheapest{}; ///< none: there is no such graph
         std::vector<found_move> found{};
         std::vector<quiet_place> quiet{};
         std::uint64_t inapplicable = 0;
@@ -142,12 +145,13 @@ private:
     GSUB_LAZY [[nodiscard]] std::shared_ptr<match const> find_move(any_graph const& g, state const& wanted) const;
     GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
     GSUB_LAZY void open_wanted() noexcept;
-    GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> priced(state const& s, any_graph g) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> opened(state const& s);
+    GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s);
     /// What matches at some of the anchors goes to the worker, in their order.
     GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w) const;
     GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w) const;
-    GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, any_graph& scratch,
-                                           found_move& out) const;
+    GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, worker& w, found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
     GSUB_LAZY [[nodiscard]] node_bits const* still_quiet(expansion const& here, node_id anchor) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n) const;

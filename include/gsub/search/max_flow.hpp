@@ -31,6 +31,25 @@ public:
 
     /// Whether each node can be reached from `from` by edges with capacity left. *Complexity* O(n + m).
     [[nodiscard]] std::vector<bool> reachable_from(node from) const;
+    /// Adds to a set that no edge with capacity left leaves what can be reached from `from`, if `admit(node)` says so
+    /// of each node that is new; gives whether it did. *Complexity* O(n + m) of what is new.
+    template <class Admit>
+    bool extend(std::vector<bool>& closed, node from, Admit&& admit) const {
+        std::vector<node> found;
+        auto const add = [&](node n) {
+            if (closed[n]) return true;
+            closed[n] = true;
+            found.push_back(n);
+            return static_cast<bool>(admit(n));
+        };
+        auto all = add(from);
+        for (std::size_t i = 0; all && i < found.size(); ++i)
+            for (auto e = first_[found[i]]; all && e != none; e = edges_[e].next)
+                if (edges_[e].left > 0) all = add(edges_[e].to);
+        if (!all)
+            for (auto n : found) closed[n] = false;
+        return all;
+    }
     /// Whether `to` can be reached from each node by edges with capacity left. *Complexity* O(n + m).
     [[nodiscard]] std::vector<bool> reaching(node to) const;
 

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace gsub {
 
@@ -91,7 +92,8 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
     start_ = std::move(first);
     // Several pieces of work for each thread, so that none waits long for the others.
     auto const pieces = threads_ ? 8 * threads_->concurrency() : 1;
-    for (std::size_t i = 0; i < pieces; ++i) workers_.push_back({any_graph{start_->graph.operators()}});
+    for (std::size_t i = 0; i < pieces; ++i)
+        workers_.push_back({any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}});
 }
 
 GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n) const {
@@ -151,22 +153,36 @@ GSUB_LAZY_BODY std::vector<node_id> substitution_problem::repriced_nodes(any_gra
     return out;
 }
 
+// A graph that a state's move has made of its parent's, its changes in its journal.
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
-substitution_problem::open(state const& s) const {
-    if (!s.move) return s.parent;
-    auto made = std::make_shared<priced_graph>(priced_graph{s.parent->graph, {}, 0});
-    GSUB_ASSERT(detail::apply_match(made->graph, *s.move), "a rewrite that applied once applies again");
-    made->graph.rehash();
-    if (!model_->of_node) {
-        made->total = s.cost;
-        return made;
-    }
+substitution_problem::priced(state const& s, any_graph g) const {
+    auto made = std::make_shared<priced_graph>(priced_graph{std::move(g), {}, s.cost});
+    if (!model_->of_node) return made;
     made->node_cost = s.parent->node_cost;
     made->node_cost.resize(made->graph.capacity(), 0);
     for (auto n : made->graph.changes().erased) made->node_cost[n.index] = 0;
     for (auto n : repriced_nodes(made->graph)) made->node_cost[n.index] = ticks(made->graph, n);
-    made->total = s.cost;
     return made;
+}
+
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
+substitution_problem::open(state const& s) const {
+    if (!s.move) return s.parent;
+    auto g = s.parent->graph;
+    GSUB_ASSERT(detail::apply_match(g, *s.move), "a rewrite that applied once applies again");
+    g.rehash();
+    return priced(s, std::move(g));
+}
+
+// The same, where it has been made already.
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const> substitution_problem::opened(state const& s) {
+    if (s.way == opened_way_) return opened_;
+    for (auto& w : workers_)
+        if (s.move && w.way_of_cheapest == s.way) {
+            w.way_of_cheapest = {};
+            return priced(s, std::exchange(w.cheapest, any_graph{start_->graph.operators()}));
+        }
+    return open(s);
 }
 
 namespace detail {
@@ -213,9 +229,10 @@ GSUB_LAZY_BODY std::uint64_t substitution_problem::move_id(match const& m) const
     return h.finish().low;
 }
 
-GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match const& m, any_graph& scratch,
+GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match const& m, worker& w,
                                                     found_move& out) const {
     auto const& from = *here.graph;
+    auto& scratch = w.scratch;
     scratch = from.graph;
     if (!detail::by_rule(m, [&] { return detail::apply_match(scratch, m); })) return false;
     scratch.rehash();
@@ -234,6 +251,11 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
     out.what.cost = next.cost;
     if (ordered_) out.what.reads = detail::nodes_of(m);
     out.what.changes = detail::nodes_changed(from.graph, scratch);
+    if (w.way_of_cheapest == hash128{} || next.cost < w.cost_of_cheapest) {
+        std::swap(scratch, w.cheapest);
+        w.cost_of_cheapest = next.cost;
+        w.way_of_cheapest = next.way;
+    }
     return true;
 }
 
@@ -294,7 +316,7 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
                 // What one move changes the price by, it does beside the other.
                 found.what.cost += here.what.cost - here.by_cost;
                 w.found.push_back(std::move(found));
-            } else if (successor(here, m, w.scratch, found)) {
+            } else if (successor(here, m, w, found)) {
                 w.found.push_back(std::move(found));
             } else {
                 ++w.inapplicable;
@@ -339,7 +361,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
     }
     std::size_t step = 0;
     for (auto const* x = here.get(); x; x = x->before.get()) ++step;
-    any_graph scratch{start_->graph.operators()};
+    worker here_alone{any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}};
     for (; !moves.empty(); moves.pop_back(), ++step) {
         auto const& wanted = *moves.back();
         auto const refuse = [&](std::string_view why) {
@@ -353,7 +375,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
         if (!move) refuse("does not match");
         expansion const from{*here, opened};
         found_move found{{.id = wanted.move_id, .reads = {}, .changes = {}}, {}};
-        if (!successor(from, *move, scratch, found)) refuse("cannot be applied");
+        if (!successor(from, *move, here_alone, found)) refuse("cannot be applied");
         auto& next = found.next;
         if (next.key != wanted.key) refuse("leads to another graph");
         if (next.cost != wanted.cost)
@@ -376,8 +398,9 @@ GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, fun
     ++remembered_;
 }
 
-GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expansion(state const& s) const {
-    expansion here{s, s.way == opened_way_ ? opened_ : open(s)};
+GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expansion(state const& s) {
+    expansion here{s, opened(s)};
+    for (auto& w : workers_) w.way_of_cheapest = {};
     if (s.parent_findings) {
         here.by = detail::find_move(s.parent_findings->moves, s.move_id);
         here.by_cost = s.parent->total;

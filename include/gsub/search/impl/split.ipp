@@ -83,14 +83,21 @@ GSUB_INLINE bisection bisect(split_problem const& p, std::vector<std::uint32_t> 
             if (side[i]) sum += p.sizes[nodes[i]];
         return sum;
     };
-    auto const off_middle = [&](std::uint64_t size) { return 2 * size > total ? 2 * size - total : total - 2 * size; };
+    // What would take the first side further beyond the middle than it is before it is too large for all that lead to
+    // it, and stays so.
     auto size = size_of(first);
+    std::vector<bool> too_large(first.size(), false);
     for (std::uint32_t i = 0; i < count && 2 * size < total; ++i) {
         if (first[i] || bound_to_sink[i]) continue;
-        auto grown = net.reachable_from(i);
-        for (std::size_t n = 0; n < grown.size(); ++n) grown[n] = grown[n] || first[n];
-        auto const larger = size_of(grown);
-        if (off_middle(larger) <= off_middle(size)) first = std::move(grown), size = larger;
+        auto larger = size;
+        auto const grown = net.extend(first, i, [&](std::uint32_t n) {
+            if (n < count) larger += p.sizes[nodes[n]];
+            return !too_large[n] && larger <= total - size;
+        });
+        if (grown)
+            size = larger;
+        else
+            too_large[i] = true;
     }
     for (std::uint32_t i = 0; i < count; ++i) (first[i] ? out.first : out.second).push_back(nodes[i]);
     return out;
