@@ -68,6 +68,42 @@ TEST_CASE("the largest flow is the cheapest of all cuts, and the sides reached a
     }
 }
 
+TEST_CASE("a closed set is extended by all that can be reached, or left as it was") {
+    using namespace max_flow_test;
+    std::size_t refused = 0, extended = 0;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        CAPTURE(seed);
+        random_stream r{seed};
+        auto const nodes = static_cast<std::uint32_t>(3 + r.below(8));
+        std::vector<channel> channels;
+        for (auto n = r.below(3 * nodes); n-- > 0;) {
+            auto const from = static_cast<std::uint32_t>(r.below(nodes)),
+                       to = static_cast<std::uint32_t>(r.below(nodes));
+            channels.push_back({from, to, r.below(3)});
+        }
+        auto const net = network(nodes, channels);
+        auto closed = net.reachable_from(0);
+        for (std::uint32_t from = 0; from < nodes; ++from) {
+            auto const before = closed;
+            auto expected = net.reachable_from(from);
+            for (std::size_t n = 0; n < nodes; ++n) expected[n] = expected[n] || before[n];
+            auto const most = r.below(nodes);
+            std::size_t added = 0;
+            auto const all = net.extend(closed, from, [&](std::uint32_t n) {
+                CHECK_FALSE(before[n]);
+                return ++added <= most;
+            });
+            auto const wanted =
+                std::count(expected.begin(), expected.end(), true) - std::count(before.begin(), before.end(), true);
+            CHECK(all == (wanted <= static_cast<std::ptrdiff_t>(most)));
+            CHECK(bits(closed) == bits(all ? expected : before));
+            (all ? extended : refused) += 1;
+        }
+    }
+    CHECK(extended > 300);
+    CHECK(refused > 100);
+}
+
 TEST_CASE("a flow through a ladder of many steps needs no stack") {
     using namespace max_flow_test;
     constexpr std::uint32_t steps = 100'000;
