@@ -94,7 +94,7 @@ public:
     }
 
     /// How many states ahead may be expected: with threads one, whose graph is made beside the successors of another.
-    [[nodiscard]] std::size_t foresight() const noexcept { return threads_ ? 1 : 0; }
+    [[nodiscard]] std::size_t foresight() const noexcept { return threads_ && threads_->concurrency() > 1 ? 1 : 0; }
     GSUB_LAZY void expect(state const& s, std::span<state const* const> next);
 
     /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.

@@ -457,6 +457,8 @@ private:
                            forms.size() >= threads->concurrency() &&
                            whole.bytes == std::numeric_limits<std::uint64_t>::max();
         auto const at_once = apart ? std::min(threads->concurrency(), forms.size()) : 1;
+        inline_executor alone;
+        sharing_executor together{apart ? *threads : static_cast<executor&>(alone)};
         std::vector<std::size_t> order; // the largest first, so that none is waited for long
         for (std::size_t i = 0; i < forms.size(); ++i) order.push_back(i);
         if (apart)
@@ -475,14 +477,14 @@ private:
             options.budget = meter.share(part(f.kernels, kernels));
             options.budget.time = meter.share(part(f.kernels * at_once, kernels_left.fetch_sub(f.kernels))).time;
             auto told = told_;
-            if (apart) told.threads = nullptr;
+            if (apart) told.threads = &together;
             if (std::this_thread::get_id() != caller) told.watch = nullptr;
             try {
                 f.found = search_part(f.start, model_, rules_, options, told);
             } catch (...) { failures[order[k]] = std::current_exception(); }
         };
         if (apart)
-            threads->parallel_for(forms.size(), search);
+            together.run(forms.size(), search);
         else
             for (std::size_t k = 0; k < forms.size(); ++k) search(k);
         for (std::size_t i = 0; i < forms.size(); ++i) {

@@ -72,11 +72,7 @@ GSUB_LAZY hash128 hash_with_ids(any_graph const& g) {
 GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
                                                           rule_index const& rules, executor* threads, bool ordered,
                                                           search_log const* known)
-    : model_(&model),
-      rules_(&rules),
-      threads_(threads && threads->concurrency() > 1 && model.concurrent ? threads : nullptr),
-      known_(known),
-      ordered_(ordered) {
+    : model_(&model), rules_(&rules), threads_(model.concurrent ? threads : nullptr), known_(known), ordered_(ordered) {
     auto const cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
     // A power of two, so that scaling is exact: about 2^40 ticks for the start.
     ticks_per_unit_ = cost > 0 ? std::ldexp(1.0, 40 - std::ilogb(cost)) : 1;
@@ -90,10 +86,6 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
     identity_ = {
         detail::hash_with_ids(first->graph), rules.hash(), prices.finish(), std::string{model.unit}, cost, ordered};
     start_ = std::move(first);
-    // Several pieces of work for each thread, so that none waits long for the others.
-    auto const pieces = threads_ ? 8 * threads_->concurrency() : 1;
-    for (std::size_t i = 0; i < pieces; ++i)
-        workers_.push_back({any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}});
 }
 
 GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n) const {
@@ -465,21 +457,25 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
         std::span const anchors{here.anchors};
         // A few anchors at a time, so that a search which is to stop does soon.
         constexpr std::size_t most = 64;
-        auto const pieces = workers_.size();
-        auto const each = threads_ ? std::clamp<std::size_t>((anchors.size() + pieces - 1) / pieces, 1, most) : 1;
+        // Several pieces of work for each thread, so that none waits long for the others.
+        auto const threads = threads_ ? threads_->concurrency() : 1;
+        auto const pieces = threads > 1 ? 8 * threads : 1;
+        while (workers_.size() < pieces)
+            workers_.push_back({any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}});
+        auto const each = threads > 1 ? std::clamp<std::size_t>((anchors.size() + pieces - 1) / pieces, 1, most) : 1;
         for (std::size_t first = 0; first < anchors.size(); first += pieces * each) {
             auto const work = [&](std::size_t piece) {
                 auto const begin = std::min(first + piece * each, anchors.size());
                 find_successors(here, anchors.subspan(begin, std::min(each, anchors.size() - begin)), workers_[piece]);
             };
-            if (!threads_)
+            if (threads == 1)
                 work(0);
             else if (wanted_)
                 threads_->parallel_for(pieces + 1, [&](std::size_t i) { i ? work(i - 1) : open_wanted(); });
             else
                 threads_->parallel_for(pieces, work);
-            for (auto& w : workers_)
-                if (!pass_on(w)) return;
+            for (std::size_t i = 0; i < pieces; ++i)
+                if (!pass_on(workers_[i])) return;
         }
     };
     make_all();
