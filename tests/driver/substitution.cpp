@@ -282,6 +282,36 @@ TEST_CASE("what is passed over because nothing near it has changed has no match"
     CHECK(seen > 1000);
 }
 
+TEST_CASE("the memory that states share is counted as long as one of them is there") {
+    static_assert(search::sharing_problem<substitution_problem>);
+    auto const chosen = rules();
+    rule_index const index{chosen};
+    cost::roofline const machine;
+    auto const model = cost::erase(machine);
+    for (auto const& g : graphs()) {
+        substitution_problem p{g, model, index};
+        CHECK(p.shared_bytes() == 0);
+        auto first = successors(p, p.start());
+        if (first.empty()) continue;
+        auto const of_moves = p.shared_bytes();
+        CHECK(of_moves >= first.size() * sizeof(substitution_problem::known_move));
+        auto second = successors(p, first.front());
+        if (!second.empty()) CHECK(p.shared_bytes() > of_moves + g.order().size() * sizeof(node_id));
+        auto const both = p.shared_bytes();
+        second.clear();
+        CHECK(p.shared_bytes() <= both);
+        first.clear();
+        CHECK(p.shared_bytes() == 0);
+    }
+    // A search is held to it: what waits is about what is asked for.
+    auto const g = in_normal_form(random_graph::make(3, 60));
+    substitution_problem p{g, model, index};
+    search::options options{.alpha = 2, .budget = {100'000}};
+    options.budget.bytes = 3'000'000;
+    auto const found = search::backtracking(p, p.start(), options);
+    CHECK((found.stats.why == search::stop_reason::memory || found.stats.why == search::stop_reason::exhausted));
+}
+
 TEST_CASE("a model that is not additive prices whole graphs, to the same effect") {
     auto const chosen = rules();
     rule_index const index{chosen};

@@ -417,6 +417,31 @@ TEST_CASE("waiting states are counted in bytes, and too many of them stop the se
     CHECK(plain.stats.expanded > 1);
 }
 
+// States share more and more.
+struct sharing_landscape : landscape {
+    using landscape::landscape;
+    std::uint64_t shared = 0;
+    std::uint64_t bytes(int) const { return 1; }
+    std::uint64_t shared_bytes() const { return shared; }
+    template <class Emit>
+    void expand(int s, Emit&& emit) {
+        shared += 1000;
+        landscape::expand(s, std::forward<Emit>(emit));
+    }
+};
+static_assert(search::sharing_problem<sharing_landscape> && !search::sharing_problem<landscape>);
+
+TEST_CASE("what states share counts too") {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        sharing_landscape p{seed, 60};
+        auto const all = backtracking(p, 0, {.alpha = 1000, .budget = endless}).stats.expanded;
+        p.shared = 0;
+        auto const some = backtracking(p, 0, {.alpha = 1000, .budget = {endless, std::chrono::hours{1}, 5500}}).stats;
+        CHECK(some.expanded == std::min<std::uint64_t>(all, 6));
+        CHECK(some.why == (all > 6 ? stop_reason::memory : stop_reason::exhausted));
+    }
+}
+
 TEST_CASE("a target stops the search as soon as it is met, also by the last state that there is") {
     well p;
     auto const found = backtracking(p, 0, {.target = 1e9 - 10});

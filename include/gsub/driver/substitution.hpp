@@ -10,6 +10,7 @@
 #include <gsub/search/concepts.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -18,9 +19,35 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gsub {
+
+namespace detail {
+
+/// Bytes that are part of a sum as long as this lives.
+class counted_bytes {
+public:
+    using sum = std::shared_ptr<std::atomic<std::uint64_t>>;
+    counted_bytes() = default;
+    counted_bytes(sum all, std::uint64_t bytes) : all_(std::move(all)), bytes_(bytes) { *all_ += bytes_; }
+    counted_bytes(counted_bytes&& other) noexcept : all_(std::move(other.all_)), bytes_(other.bytes_) {}
+    counted_bytes& operator=(counted_bytes&& other) noexcept {
+        std::swap(all_, other.all_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~counted_bytes() {
+        if (all_) *all_ -= bytes_;
+    }
+
+private:
+    sum all_;
+    std::uint64_t bytes_ = 0;
+};
+
+} // namespace detail
 
 /// The search problem over rewrites of a graph. A waiting state is its parent's graph, shared, and a match in it; its
 /// graph is made again when it is expanded. Costs are rounded to 2^-40 of the start's cost, so that sums do not depend
@@ -30,8 +57,9 @@ public:
     /// A graph in normal form with the price of each node.
     struct priced_graph {
         any_graph graph;
-        std::vector<double> node_cost; ///< by node id, in ticks; empty where the model is not additive
-        double total = 0;              ///< in ticks
+        std::vector<double> node_cost;   ///< by node id, in ticks; empty where the model is not additive
+        double total = 0;                ///< in ticks
+        detail::counted_bytes counted{}; ///< in `shared_bytes`
     };
     /// A move that a graph has: which it is, where it leads, what it reads and what it changes.
     struct known_move {
@@ -49,6 +77,7 @@ public:
     struct findings {
         std::vector<known_move> moves;  ///< by id
         std::vector<quiet_place> quiet; ///< by anchor
+        detail::counted_bytes counted;  ///< in `shared_bytes`
     };
     struct state {
         std::shared_ptr<priced_graph const> parent; ///< the state's own graph where there is no move
@@ -87,6 +116,9 @@ public:
     /// `rule(site)`
     GSUB_LAZY [[nodiscard]] std::string label(state const& s) const;
     [[nodiscard]] std::uint64_t bytes(state const&) const noexcept { return sizeof(state) + sizeof(match); }
+
+    /// Of the graphs from which states wait, and of what is known of them.
+    [[nodiscard]] std::uint64_t shared_bytes() const noexcept { return *held_; }
 
     template <class Emit>
     void expand(state const& s, Emit&& emit) {
@@ -169,6 +201,7 @@ private:
     search_identity identity_;
     std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
     std::vector<worker> workers_;
+    detail::counted_bytes::sum held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
     std::optional<state> wanted_; // expected next, to be opened beside other work
     std::shared_ptr<priced_graph const> opened_;
     hash128 opened_way_; // of whose state `opened_` is the graph

@@ -87,6 +87,8 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
     /// Ids run from 0 to `capacity() - 1`; those of erased nodes are not live.
     [[nodiscard]] std::size_t capacity() const noexcept { return nodes_.size(); }
+    /// Bytes that this copy takes: without what it shares with others, and without elements of constants.
+    [[nodiscard]] std::uint64_t own_bytes() const noexcept;
     [[nodiscard]] bool live(node_id n) const noexcept { return n.index < nodes_.size() && !(record(n).flags & erased); }
     [[nodiscard]] std::uint16_t row(node_id n) const noexcept { return record(n).row; }
     [[nodiscard]] op_info const& op(node_id n) const noexcept { return operators().ops[record(n).row]; }

@@ -85,6 +85,13 @@ template <problem P, class Observer = silent_observer>
             return sizeof(entry);
     };
 
+    auto const shared_bytes = [&]() -> std::uint64_t {
+        if constexpr (sharing_problem<P>)
+            return p.shared_bytes();
+        else
+            return 0;
+    };
+
     auto const begin = clock::now();
     auto const timed = o.budget.time != std::chrono::nanoseconds::max();
     outcome<state> out{start, {}};
@@ -171,7 +178,7 @@ template <problem P, class Observer = silent_observer>
             if (o.stop.stop_requested()) return stop_reason::cancelled;
             if (stats.expanded >= o.budget.steps) return stop_reason::steps;
             if (clock::now() - begin >= o.budget.time) return stop_reason::time;
-            if (waiting_bytes > o.budget.bytes) return stop_reason::memory;
+            if (waiting_bytes + shared_bytes() > o.budget.bytes) return stop_reason::memory;
             std::pop_heap(waiting.begin(), waiting.end(), later);
             auto current = std::move(waiting.back());
             waiting.pop_back();

@@ -125,6 +125,12 @@ concept sized_problem = problem<P> && requires(P& p, typename P::state const& s)
     { p.bytes(s) } -> std::convertible_to<std::uint64_t>;
 };
 
+/// A problem whose states share memory: `shared_bytes()` tells how much that is by now, beside `bytes(s)` of each.
+template <class P>
+concept sharing_problem = sized_problem<P> && requires(P& p) {
+    { p.shared_bytes() } -> std::convertible_to<std::uint64_t>;
+};
+
 /// A problem that works ahead. Before `expand(s)` it is told by `expect(s, next)` which states come after `s` unless
 /// something cheaper is found, the first first, as many as `foresight()` asks for. What it makes of that must not show.
 template <class P>

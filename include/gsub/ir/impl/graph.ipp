@@ -536,6 +536,16 @@ GSUB_INLINE hash128 any_graph::compute_hash(node_id id, std::span<hash128 const>
     return h.finish();
 }
 
+GSUB_INLINE std::uint64_t any_graph::own_bytes() const noexcept {
+    auto const of = [](auto const& v) { return v.capacity() * sizeof(v[0]); };
+    auto sum = sizeof *this + of(nodes_) + of(slots_) + of(results_) + of(order_) + of(places_) + of(origins_) +
+               of(inputs_) + of(hashes_) + of(journal_.added) + of(journal_.erased) + of(journal_.rewired) +
+               of(journal_.released);
+    if (constants_ && constants_.use_count() == 1) sum += of(*constants_);
+    if (names_ && names_.use_count() == 1) sum += of(*names_);
+    return sum;
+}
+
 GSUB_INLINE hash128 any_graph::combine_hashes(std::span<hash128 const> hashes) const {
     // The results' hash sees what the graph computes; the sum over nodes sees how often it computes it.
     std::uint64_t high = 0, low = 0;
