@@ -130,14 +130,13 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
         double distinct = 0, seconds = 0;
         while (seconds < 0.2) {
             std::vector<double> found(parts.size());
-            auto const search = [&](std::size_t i) {
-                found[i] = static_cast<double>(search_part(parts[i], model, index, options).stats.distinct);
-            };
+            inline_executor alone;
+            sharing_executor together{with ? *with : alone};
             seconds += bench::seconds_of([&] {
-                if (with)
-                    with->parallel_for(parts.size(), search);
-                else
-                    for (std::size_t i = 0; i < parts.size(); ++i) search(i);
+                together.run(parts.size(), [&](std::size_t i) {
+                    auto const stats = search_part(parts[i], model, index, options, {.threads = &together}).stats;
+                    found[i] = static_cast<double>(stats.distinct);
+                });
             });
             for (auto count : found) distinct += count;
         }
