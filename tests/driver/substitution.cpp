@@ -5,6 +5,7 @@
 #include <gsub/cost/fused.hpp>
 #include <gsub/cost/relative.hpp>
 #include <gsub/driver/substitution.hpp>
+#include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rewrite.hpp>
@@ -167,7 +168,7 @@ TEST_CASE("what is opened ahead has the successors that one thread finds when it
             std::vector<state> expected{alone.start()}, found{together.start()};
             for (std::size_t i = 0; i < std::min<std::size_t>(expected.size(), 8); ++i) {
                 std::vector<state const*> next;
-                for (std::size_t k = i + 1; k < std::min(i + 2, found.size()); ++k) next.push_back(&found[k]);
+                if (i + 1 < found.size()) next.push_back(&found[i + 1]);
                 together.expect(found[i], next);
                 auto const here = expected[i], there = found[i];
                 for (auto& s : successors(alone, here)) expected.push_back(std::move(s));
@@ -303,13 +304,32 @@ TEST_CASE("the memory that states share is counted as long as one of them is the
         first.clear();
         CHECK(p.shared_bytes() == 0);
     }
-    // A search is held to it: what waits is about what is asked for.
-    auto const g = in_normal_form(random_graph::make(3, 60));
-    substitution_problem p{g, model, index};
-    search::options options{.alpha = 2, .budget = {100'000}};
-    options.budget.bytes = 3'000'000;
-    auto const found = search::backtracking(p, p.start(), options);
-    CHECK((found.stats.why == search::stop_reason::memory || found.stats.why == search::stop_reason::exhausted));
+}
+
+// How much memory a search held, before each expansion.
+struct memory_watch : search::silent_observer {
+    substitution_problem const& problem;
+    std::uint64_t most = 0;
+    explicit memory_watch(substitution_problem const& p) : problem(p) {}
+    void on_expand(std::uint64_t, double) { most = std::max(most, problem.shared_bytes()); }
+};
+
+TEST_CASE("a search is held to the memory that its states share") {
+    auto const chosen = rules();
+    rule_index const index{chosen};
+    cost::roofline const machine;
+    auto const model = cost::erase(machine);
+    auto const g = in_normal_form(models::find_model("squeezenet1_1")->build(1));
+    search::options options{.alpha = 1.05, .budget = {100}};
+    substitution_problem free{g, model, index}, held{g, model, index};
+    memory_watch all{free}, some{held};
+    auto const expected = search::backtracking(free, free.start(), options, all).stats;
+    options.budget.bytes = all.most / 2;
+    auto const found = search::backtracking(held, held.start(), options, some).stats;
+    CHECK(found.why == search::stop_reason::memory);
+    CHECK(found.expanded < expected.expanded);
+    CHECK(some.most <= options.budget.bytes);
+    CHECK(some.most > options.budget.bytes / 4); // and makes use of it; the states themselves count too
 }
 
 TEST_CASE("a model that is not additive prices whole graphs, to the same effect") {

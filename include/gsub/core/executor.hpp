@@ -72,6 +72,29 @@ public:
     }
 };
 
+namespace detail {
+
+/// Pieces that threads claim one after the other. The first exception is kept, and what is not yet claimed left out.
+struct claimed_loop {
+    function_ref<void(std::size_t)> body;
+    std::size_t count;
+    std::atomic<std::size_t> next{0};
+    std::mutex failure_mutex{};
+    std::exception_ptr failure{};
+
+    void work() {
+        try {
+            for (auto i = next++; i < count; i = next++) body(i);
+        } catch (...) {
+            std::lock_guard const lock{failure_mutex};
+            if (!failure) failure = std::current_exception();
+            next = count;
+        }
+    }
+};
+
+} // namespace detail
+
 /// Starts threads for each call and joins them: for work of a millisecond and more. Keeps none in between.
 class fork_join_executor final : public executor {
 public:
@@ -80,24 +103,13 @@ public:
 
     [[nodiscard]] std::size_t concurrency() const noexcept override { return threads_; }
     void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) override {
-        std::atomic<std::size_t> next{0};
-        std::exception_ptr failure;
-        std::mutex failure_mutex;
-        auto const work = [&] {
-            try {
-                for (auto i = next++; i < count; i = next++) body(i);
-            } catch (...) {
-                std::lock_guard const lock{failure_mutex};
-                if (!failure) failure = std::current_exception();
-                next = count;
-            }
-        };
+        detail::claimed_loop loop{body, count};
         {
             std::vector<std::jthread> helpers;
-            for (std::size_t i = 1; i < std::min(threads_, count); ++i) helpers.emplace_back(work);
-            work();
+            for (std::size_t i = 1; i < std::min(threads_, count); ++i) helpers.emplace_back([&] { loop.work(); });
+            loop.work();
         }
-        if (failure) std::rethrow_exception(failure);
+        if (loop.failure) std::rethrow_exception(loop.failure);
     }
 
 private:
@@ -125,8 +137,8 @@ public:
     [[nodiscard]] std::size_t concurrency() const noexcept override { return 1 + helpers_.load(); }
     /// *Requires* that a task calls it. One loop at a time is helped, others run on their own thread.
     void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) override {
-        loop own{body, count};
-        loop* none = nullptr;
+        detail::claimed_loop own{body, count};
+        detail::claimed_loop* none = nullptr;
         if (count <= 1 || helpers_.load() == 0 || !loop_.compare_exchange_strong(none, &own)) {
             for (std::size_t i = 0; i < count; ++i) body(i);
             return;
@@ -139,24 +151,6 @@ public:
     }
 
 private:
-    struct loop {
-        function_ref<void(std::size_t)> body;
-        std::size_t count;
-        std::atomic<std::size_t> next{0};
-        std::mutex failure_mutex{};
-        std::exception_ptr failure{};
-
-        void work() {
-            try {
-                for (auto i = next++; i < count; i = next++) body(i);
-            } catch (...) {
-                std::lock_guard const lock{failure_mutex};
-                if (!failure) failure = std::current_exception();
-                next = count;
-            }
-        }
-    };
-
     void work_on_tasks(std::size_t count, function_ref<void(std::size_t)> task) {
         for (;;) {
             ++busy_; // before a task is claimed, so that nobody leaves while one may begin
@@ -208,7 +202,7 @@ private:
 
     executor& threads_;
     std::atomic<std::size_t> next_task_{0}, busy_{0}, helpers_{0}, inside_{0}, sleepers_{0};
-    std::atomic<loop*> loop_{nullptr};
+    std::atomic<detail::claimed_loop*> loop_{nullptr};
     std::mutex sleep_mutex_;
     std::condition_variable wakened_;
 };

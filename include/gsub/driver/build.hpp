@@ -21,7 +21,7 @@ struct build_options {
     std::string compiler{};                                  ///< as `runtime::find_compiler` takes it
     runtime::jit_options jit{};                              ///< threads and observer are those below where it has none
     bool generate = true;                                    ///< false: every operator runs on the reference runtime
-    bool group = true;                                       ///< false: a step for each operator
+    bool group = true;                                       ///< false: no two operators share a kernel
     codegen::isa const* set = nullptr;                       ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     /// Which convolutions may be computed in tiles, and what that is decided from: `build` takes all but the accuracy

@@ -41,7 +41,7 @@ class failed_move : public std::runtime_error {
 struct budget {
     std::uint64_t steps = 1000;                                      ///< states expanded
     std::chrono::nanoseconds time = std::chrono::nanoseconds::max(); ///< wall clock
-    std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max(); ///< of states that wait
+    std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max(); ///< of states that wait, and what they share
 
     constexpr budget() = default;
     constexpr budget(std::uint64_t max_steps, std::chrono::nanoseconds max_time = std::chrono::nanoseconds::max(),

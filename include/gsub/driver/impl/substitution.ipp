@@ -149,7 +149,7 @@ GSUB_LAZY_BODY std::vector<node_id> substitution_problem::repriced_nodes(any_gra
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
 substitution_problem::priced(state const& s, any_graph g) const {
     auto made = std::make_shared<priced_graph>(priced_graph{std::move(g), {}, s.cost});
-    made->counted = {held_, made->graph.own_bytes() + 8 * s.parent->node_cost.size()};
+    made->counted = {held_, made->graph.own_bytes() + s.parent->node_cost.size() * sizeof(double)};
     if (!model_->of_node) return made;
     made->node_cost = s.parent->node_cost;
     made->node_cost.resize(made->graph.capacity(), 0);
@@ -483,9 +483,9 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
     auto& moves = findings_here->moves;
     auto& quiet = findings_here->quiet;
     std::sort(moves.begin(), moves.end(), [](known_move const& a, known_move const& b) { return a.id < b.id; });
-    findings_here->counted = {held_, moves.capacity() * sizeof(known_move) + quiet.capacity() * sizeof(quiet_place)};
     std::sort(quiet.begin(), quiet.end(),
               [](quiet_place const& a, quiet_place const& b) { return a.anchor < b.anchor; });
+    findings_here->counted = {held_, moves.capacity() * sizeof(known_move) + quiet.capacity() * sizeof(quiet_place)};
 }
 
 } // namespace gsub
