@@ -286,6 +286,24 @@ TEST_CASE("rows of every width are right with the configuration that is chosen f
             }
 }
 
+TEST_CASE("weights are read for many pixels, also where the tiles of an image are a prime number") {
+    for (auto const* set : {&codegen::baseline, &codegen::avx2, &codegen::avx512})
+        for (std::int64_t width = 200; width <= 320; ++width) {
+            CAPTURE(set->name, width);
+            conv2d_shape s;
+            s.in_channels = 2 * set->lanes(), s.out_channels = 17, s.in = {1, width};
+            auto const c = codegen::default_config(s, *set);
+            if ((width + c.tile_ow - 1) / c.tile_ow > 16) CHECK(c.chunk >= 4);
+            if (width % 40 != 1) continue;
+            problem const p{s, 1};
+            auto const k = lower(codegen::conv2d_nest(s, c, *set), "conv").value();
+            auto data = p.buffers(*set);
+            interpreted_kernel::machine m{k, data};
+            REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+            CHECK(p.fault(data, *set) == "");
+        }
+}
+
 // A depthwise kernel with a bias.
 conv2d_shape depthwise_layer(std::int64_t channels, std::int64_t in, std::int64_t kernel, std::int64_t stride) {
     conv2d_shape s;

@@ -79,6 +79,8 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& se
         // The most tiles a position, up to 16, that divide evenly: so no position has a tail of its own.
         for (std::int32_t chunk = 1; chunk <= 16; ++chunk)
             if (tiles % chunk == 0) best.chunk = chunk;
+        // Where that is few, weights would be read again for each few pixels.
+        if (best.chunk < 4 && tiles > 16) best.chunk = 8;
         // What is read again and again should be the smaller.
         best.oc_inner = row > s.out_channels; // pixels against filters, of as many channels each
     }
