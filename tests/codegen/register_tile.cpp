@@ -38,7 +38,7 @@ TEST_CASE("the best tile fits what is computed and the registers") {
                 for (std::int32_t widest : {1, 4, 8, -4}) {
                     auto const stay = widest < 0;
                     widest = std::abs(widest);
-                    auto const t = best_tile(positions, vectors, *set, widest, stay);
+                    auto const t = best_tile(positions, vectors, *set, {.max_vectors = widest, .scalars_stay = stay});
                     auto const fits = t.pixels >= 1 && t.pixels <= positions && t.vectors >= 1 &&
                                       t.vectors <= std::min<std::int64_t>(widest, vectors) &&
                                       t.pixels * t.vectors + t.vectors + (stay ? t.pixels : 1) <= set->registers;

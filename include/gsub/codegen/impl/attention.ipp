@@ -27,8 +27,8 @@ GSUB_LAZY_BODY attention_config default_config(attention_shape const& shape, isa
     attention_config c;
     c.rows = std::min(shape.m, std::max<std::int64_t>(std::min(fit, few), 16));
     auto const vectors = [&](std::int64_t columns) { return (columns + set.lanes() - 1) / set.lanes(); };
-    c.scores = best_tile(c.rows, vectors(shape.s), set, 8);
-    c.values = best_tile(c.rows, vectors(shape.n), set, 8);
+    c.scores = best_tile(c.rows, vectors(shape.s), set, {.max_vectors = 8, .steps = shape.k});
+    c.values = best_tile(c.rows, vectors(shape.n), set, {.max_vectors = 8, .steps = shape.s});
     return c;
 }
 

@@ -70,7 +70,12 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& se
     conv2d_config best;
     // Pixels of an image in NCHW that several taps of a row use: compilers read them once for all of these taps.
     auto const scalars_stay = !s.blocked_input && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
-    auto const tile = best_tile(row, out_blocks, set, 4, scalars_stay);
+    auto const results = s.batch * detail::blocks(s.out_channels, set) * s.out(0) * s.out(1) * set.vector_bytes;
+    auto const tile = best_tile(row, out_blocks, set,
+                                {.max_vectors = flat ? 6 : 4,
+                                 .scalars_stay = scalars_stay,
+                                 .steps = s.in_channels / s.groups * s.kernel[0] * s.kernel[1],
+                                 .far = results > 1 << 20 ? 1 + s.residual : 0});
     best.tile_ow = tile.pixels;
     best.tile_oc = tile.vectors;
     best.unroll_ic = s.kernel[0] * s.kernel[1] == 1 ? std::min(4, set.lanes()) : 1;

@@ -23,7 +23,7 @@ GSUB_LAZY_BODY double matmul_shape::operations() const noexcept {
 
 GSUB_LAZY_BODY matmul_config default_config(matmul_shape const& s, isa const& set) {
     auto const blocks = (s.n + set.lanes() - 1) / set.lanes();
-    auto const best = best_tile(s.m, blocks, set, 8);
+    auto const best = best_tile(s.m, blocks, set, {.max_vectors = 8, .steps = s.k});
     matmul_config c{best.pixels, best.vectors, 1};
     for (auto u : {2, 4})
         if (s.k % u == 0) c.unroll_k = u;

@@ -14,19 +14,27 @@ GSUB_LAZY_BODY double step_cycles(register_tile t, isa const& set) {
 }
 
 GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
-                                       std::int32_t max_vectors, bool scalars_stay) {
+                                       tile_options const& o) {
     register_tile best;
     auto least = std::numeric_limits<double>::infinity();
-    // Cycles over all positions at a width.
+    // What a tile costs a step: its cycles, a part of those of each load, which multiplications do not hide altogether,
+    // what entering and leaving it takes of a step, so that fewer tiles win a tie, and results that are waited for:
+    // prefetchers are some lines ahead of where a tile's results are stored.
+    auto const tile = [&](std::int32_t pixels, std::int32_t width) {
+        auto const stay = o.steps * width * set.vector_bytes <= 32 << 10;
+        auto const loads = o.scalars_stay ? 0.0 : o.load * (pixels + (stay ? 1 : 4) * width);
+        auto const late = 10.0 * o.far * std::max(0, pixels - 6) * width / static_cast<double>(o.steps);
+        return step_cycles({pixels, width}, set) + loads + late + 0.02;
+    };
+    // Over all positions at a width.
     auto const along = [&](std::int32_t pixels, std::int32_t width) {
         auto const whole = positions / pixels, rest = positions % pixels;
-        // The constant is what entering and leaving a tile costs of a step, so that fewer tiles win a tie.
-        return static_cast<double>(whole) * (step_cycles({pixels, width}, set) + 0.02) +
-               (rest ? step_cycles({static_cast<std::int32_t>(rest), width}, set) + 0.02 : 0.0);
+        return static_cast<double>(whole) * tile(pixels, width) +
+               (rest ? tile(static_cast<std::int32_t>(rest), width) : 0.0);
     };
-    for (std::int32_t width = 1; width <= std::min<std::int64_t>(max_vectors, vectors); ++width)
+    for (std::int32_t width = 1; width <= std::min<std::int64_t>(o.max_vectors, vectors); ++width)
         for (std::int32_t pixels = 1; pixels <= std::min<std::int64_t>(positions, 28); ++pixels) {
-            if (pixels * width + width + (scalars_stay ? pixels : 1) > set.registers) continue;
+            if (pixels * width + width + (o.scalars_stay ? pixels : 1) > set.registers) continue;
             auto const rest = static_cast<std::int32_t>(vectors % width);
             auto const cycles =
                 static_cast<double>(vectors / width) * along(pixels, width) + (rest ? along(pixels, rest) : 0.0);

@@ -462,7 +462,7 @@ GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const
     auto const consider = [&](std::int64_t rows, std::int64_t columns) {
         winograd_config c;
         c.m = m, c.rows = static_cast<std::int32_t>(rows), c.columns = static_cast<std::int32_t>(columns);
-        auto const t = best_tile(rows * columns, out_blocks, set);
+        auto const t = best_tile(rows * columns, out_blocks, set, {.load = 0}); // scalars follow each other
         c.tile = t.pixels, c.vectors = t.vectors;
         c.unroll_ic = std::min(4, set.lanes());
         auto const groups = (out_blocks + c.vectors - 1) / c.vectors;
