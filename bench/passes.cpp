@@ -4,7 +4,8 @@
 //     bench_passes [--threads N] [--warmup N] [--runs N] [--rounds N] [--lists a,b,...] MODEL...
 //
 // MODEL is a name of `gsub models` or an ONNX file. All lists of a model are timed in turns. `ungrouped` is no pass at
-// all: `none`, built with a kernel for each operator, where `build` would group them.
+// all: `none`, built with a kernel for each operator, where `build` would group them. `whole` is every pass of the
+// library; what it leaves is not run.
 #include "measurement.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/passes.hpp>
@@ -25,20 +26,33 @@ namespace {
 
 using namespace gsub;
 
-constexpr std::string_view ungrouped = "ungrouped";
+constexpr std::string_view ungrouped = "ungrouped", whole = "whole";
+constexpr std::string_view every_pass =
+    "remove-unused-functions, to-graph-normal-form, simplify-inference, dynamic-to-static, eliminate-common-subexpr, "
+    "fold-constant, simplify-expr, fake-quantization-to-integer, fold-explicit-padding, backward-fold-scale-axis, "
+    "forward-fold-scale-axis, combine-parallel-conv2d, combine-parallel-dense, combine-parallel-batch-matmul, "
+    "batching-ops, simplify-fc-transpose, fold-constant, merge-composite, canonicalize-cast, canonicalize-ops, "
+    "convert-layout, alter-op-layout, fast-math, to-mixed-precision, dead-code-elimination, annotate-target, "
+    "merge-compiler-regions, partition-graph, annotate-spans, to-a-normal-form, to-graph-normal-form, "
+    "first-order-gradient, fuse-ops, defuse-ops, remove-unused-functions";
 
 struct settings {
     unsigned threads = 2;
     int warmup = 20, runs = 200, rounds = 5;
-    std::vector<std::string> lists{"ungrouped", "none", "tvm_o3", "BL",   "AS-0", "AS-1",
-                                   "PO-0",      "PO-1", "PO-2",   "PO-3", "auto"};
+    std::vector<std::string> lists{"ungrouped", "none", "tvm_o3", "BL",   "AS-0",  "AS-1",
+                                   "PO-0",      "PO-1", "PO-2",   "PO-3", "whole", "auto"};
     std::vector<std::string> models;
 };
+
+std::string_view text_of(std::string_view list) {
+    return list == ungrouped ? "none" : list == whole ? every_pass : list;
+}
 
 // A list of passes on one model.
 struct variant {
     std::string list;
     bench::sample compile, latency; // seconds; latency: the mean of a round without outliers
+    bench::sample structure;        // of compile, without `fold-constant`, which computes weights
     std::optional<pass_run> done;
     std::string failure;
     module made;
@@ -67,6 +81,13 @@ std::pair<double, int> idle_passes(pass_run const& run) {
             ++out.second;
         }
     return out;
+}
+
+// Of a run, what its passes take but `fold-constant`.
+double structure_of(pass_run const& run, double whole_run) {
+    for (auto const& r : run.records)
+        if (r.pass == "fold-constant") whole_run -= r.time_s;
+    return whole_run;
 }
 
 // Seconds of a run, without what lies further than three standard deviations from the mean.
@@ -104,13 +125,14 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
             how.run.order = order_policy::note;
             how.run.supervise.check = false;
             result<pass_run> done = pass_run{};
-            v.compile.values.push_back(bench::seconds_of(
-                [&] { done = run_passes(m, known, v.list == ungrouped ? "none" : v.list, cx, how); }));
+            v.compile.values.push_back(
+                bench::seconds_of([&] { done = run_passes(m, known, text_of(v.list), cx, how); }));
             if (!done) {
                 v.failure = done.error().message();
                 continue;
             }
             v.done = std::move(done).value();
+            v.structure.values.push_back(structure_of(*v.done, v.compile.values.back()));
             v.made = std::move(m);
         }
     for (auto& v : variants) {
@@ -127,8 +149,11 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
                              report::fixed((r.time_s + r.supervision_s) * 1e3, 3)});
         auto const on = message({model, ", ", v.list});
         report.add("passes", on, v.compile, "s");
+        report.add("passes without folding", on, v.structure, "s");
         auto const [idle, count] = idle_passes(*v.done);
         report.add(message({"passes without effect, ", count}), on, {{idle}}, "s");
+        report.add("nodes", on, {{static_cast<double>(node_count(v.made))}}, "");
+        if (v.list == whole) continue;
         build_options o;
         o.threads = &pool;
         o.group = v.list != ungrouped;
@@ -139,7 +164,6 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
             continue;
         }
         v.built = std::move(built).value();
-        report.add("nodes", on, {{static_cast<double>(node_count(v.made))}}, "");
         report.add("memory of arena and weights", on,
                    {{static_cast<double>(v.built->arena_bytes() + v.built->constant_bytes())}}, "B");
         v.context = v.built->make_context();

@@ -30,13 +30,14 @@ def table(lines):
             if count:
                 cells[model, variant]["count"] = count
     out = [f"Measured on {datetime.date.today()} on {machine}. Time over lists in ms, medians; MiB of arena and weights.", "",
-           "| model | list | passes | without effect | nodes | latency | to `auto` | spread | MiB |", "|---|---|--:|--:|--:|--:|--:|--:|--:|"]
+           "| model | list | passes | but folding | without effect | nodes | latency | to `auto` | spread | MiB |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for model, variant in order:
         c = cells[model, variant]
         idle = c["passes without effect"]
         over = c.get("latency over that of auto")
         out.append("| " + " | ".join([
             pathlib.Path(model).stem, f"`{variant}`", f"{c['passes']['median'] * 1e3:.2f}",
+            f"{c['passes without folding']['median'] * 1e3:.2f}",
             f"{c['count']}: {idle['median'] * 1e3:.2f}", f"{c['nodes']['median']:.0f}" if "nodes" in c else "",
             f"{c['latency']['median'] * 1e3:.2f}" if "latency" in c else "", f"{over['median']:.3f}" if over else "",
             f"{over['least']:.2f}–{over['most']:.2f}" if over else "",

@@ -170,6 +170,36 @@ TEST_CASE("FakeQuantizationToInteger: sums, differences, products and means of q
     CHECK(floating(within(n, outputs, 1, 6)) == 0);
 }
 
+TEST_CASE("FakeQuantizationToInteger: means over windows of one size are sums of integers") {
+    auto const pooled = [](net& n, attributes_of<ops::average_pool> a) {
+        a.kernel_shape = {3, 2}, a.strides = {2, 1};
+        if (a.dilations.empty()) a.dilations = {1, 1};
+        return q(n, n.b.add<ops::average_pool>(a, {dq(n, bytes(n, {2, 5, 9, 8}), {0.5}, 77)}), 0.25, 20);
+    };
+    for (auto const& a : {attributes_of<ops::average_pool>{{{}, {0, 0, 0, 0}, {}}, {}, false, false},
+                          attributes_of<ops::average_pool>{{{}, {1, 1, 1, 0}, {}}, {}, false, true},
+                          attributes_of<ops::average_pool>{{{}, {0, 0, 0, 0}, {2, 3}}, {}, false, false}}) {
+        net n;
+        auto const g = within(n, {pooled(n, a)}, 1, 1);
+        CHECK(count<ops::conv_integer>(g) == 1);
+        CHECK(count<ops::average_pool>(g) == 0);
+    }
+    net n; // those at the border have fewer elements
+    auto const g = within(n, {pooled(n, {{{}, {1, 1, 1, 0}, {}}, {}, false, false})}, 0, 0);
+    CHECK(count<ops::average_pool>(g) == 1);
+    CHECK(n.outcome.skipped.front().reason == "windows of several sizes");
+}
+
+TEST_CASE("FakeQuantizationToInteger: parts of quantized numbers are parts of integers") {
+    net n;
+    auto const cut = n.b.add<ops::split>({.axis = 1, .sizes = {2, 3, 1}}, {dq(n, bytes(n, {2, 6}), {0.5}, 77)}, 3).node;
+    auto const middle = n.op<ops::relu>(value_id{cut, 1});
+    auto const g = within(n, {q(n, {cut, 0}, 0.5, 77), q(n, middle, 0.5, 77), q(n, {cut, 2}, 0.125, 30)}, 1, 3);
+    CHECK(count<ops::split>(g) == 1);
+    CHECK(g.type(g.output(0)).element == dtype::u8);
+    CHECK(count<ops::quantize, ops::dequantize>(g) == 2); // the last one changes its unit
+}
+
 TEST_CASE("FakeQuantizationToInteger N1: one operator without a rule keeps the whole region") {
     net n;
     auto x = dq(n, bytes(n, {2, 3}), {0.5}, 77);

@@ -71,7 +71,7 @@ class integer_rewriter {
 public:
     explicit integer_rewriter(any_graph& g) : g_(g), facts_(g.capacity()) {
         for (auto n : g.order())
-            if (n != g.results_node() && g.result_count(n) == 1) facts_[n.index] = judge(n);
+            if (n != g.results_node() && (g.result_count(n) == 1 || g.is<ops::split>(n))) facts_[n.index] = judge(n);
     }
 
     /// Rewrites the region of a `quantize` and gives true, or says why not; no reason where there is nothing to do.
@@ -168,6 +168,8 @@ private:
         if ((g_.is<ops::slice>(n) || g_.is<ops::clip>(n) || g_.is<ops::pad>(n) || g_.is<ops::max_pool>(n)) &&
             g_.operand_count(n) == 1)
             return operand(x || joined);
+        // Its results are built one by one, so parts that each would bring to its own unit are left.
+        if (g_.is<ops::split>(n) && g_.operand_count(n) == 1) return operand(x);
         if (g_.is<ops::concat>(n)) {
             bool same = true;
             for (std::size_t i = 0; i < g_.operand_count(n); ++i) {
@@ -188,6 +190,7 @@ private:
             for (std::size_t d = 2; d < t.rank(); ++d) area *= t.dims[d].size();
             return area > 0 && area < (1 << 22) && t.rank() > 2 ? sum() : refused("sums beyond 32 bits");
         }
+        if (g_.is<ops::average_pool>(n)) return x ? windows(n) : refused(above(n));
         if (g_.is<ops::conv>(n)) return x ? convolution(n) : refused(above(n));
         if (g_.is<ops::mat_mul>(n)) return x && carries(n, 1, carried::bytes) ? sum() : refused(above(n));
         if (g_.is<ops::gemm>(n)) {
@@ -206,6 +209,22 @@ private:
         for (std::size_t i = 0; i < g_.operand_count(n); ++i)
             if (g_.operand(n, i).valid() && of(n, i).carries == carried::nothing) return of(n, i).reason;
         return "sums that are not quantized again";
+    }
+
+    // Means over windows that all have as many elements.
+    fact windows(node_id n) const {
+        auto const& a = g_.attributes<ops::average_pool>(n);
+        auto const& t = g_.type(g_.operand(n, 0));
+        if (t.rank() < 3 || !t.dims[1].fixed()) return refused("unknown dimensions");
+        auto const padded = std::any_of(a.pads.begin(), a.pads.end(), [](auto p) { return p != 0; });
+        if ((padded && !a.count_include_pad) || a.ceil_mode) return refused("windows of several sizes");
+        return area_of(a.kernel_shape) < (1 << 22) ? fact{carried::sums, {}, {}, 0, false}
+                                                   : refused("sums beyond 32 bits");
+    }
+    static std::int64_t area_of(ints const& sizes) {
+        std::int64_t area = 1;
+        for (auto s : sizes) area *= s;
+        return area;
     }
 
     fact convolution(node_id n) const {
@@ -273,14 +292,19 @@ private:
         // Parts that are brought to the unit of the result are not shared with other results.
         auto const shared = !depends_on_target(n);
         if (auto const found = built_.find(v); shared && found != built_.end()) return found->second;
-        auto const made = make(n, target);
-        if (shared) built_.emplace(v, made);
-        return made;
+        auto made = make(n, target);
+        if (!g_.is<ops::split>(n)) {
+            if (shared) built_.emplace(v, made);
+            return made;
+        }
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+            made.v.port = port, built_.emplace(value_id{n, port}, made);
+        return built_.at(v);
     }
     [[nodiscard]] bool depends_on_target(node_id n) const { return facts_[n.index].carries == carried::joined; }
 
     form again(node_id n, form f, attributes_id attributes) {
-        f.v = g_.emit(g_.row(n), attributes, std::vector{f.v});
+        f.v = g_.emit(g_.row(n), attributes, std::vector{f.v}, g_.result_count(n));
         return f;
     }
 
@@ -320,7 +344,23 @@ private:
             auto const total = g_.template add<ops::reduce_sum>(over, {centred(a)});
             return {total, {static_cast<float>(static_cast<double>(a.scales[0]) / area)}, 0, dtype::i32};
         }
-        if (moves(n) || g_.is<ops::slice>(n) || g_.is<ops::max_pool>(n)) return again(n, a, g_.attributes(n));
+        if (g_.is<ops::average_pool>(n)) { // a convolution of each channel by ones
+            auto const& windows = g_.attributes<ops::average_pool>(n);
+            auto const channels = g_.type(g_.operand(n, 0)).dims[1].size();
+            integer_window w;
+            w.strides = windows.strides, w.pads = windows.pads, w.dilations = windows.dilations, w.group = channels;
+            ints sizes{channels, 1};
+            for (auto size : windows.kernel_shape) sizes.push_back(size);
+            auto ones = tensor::zeros(dtype::u8, sizes);
+            for (auto& one : ones.template mutable_data<std::uint8_t>()) one = 1;
+            auto const total = g_.template add<ops::conv_integer>(w, {a.v, g_.add_constant(std::move(ones)),
+                                                                      numbers(a.element, static_cast<double>(a.zero)),
+                                                                      numbers(dtype::u8, 0)});
+            auto const area = static_cast<double>(area_of(windows.kernel_shape));
+            return {total, {static_cast<float>(static_cast<double>(a.scales[0]) / area)}, 0, dtype::i32};
+        }
+        if (moves(n) || g_.is<ops::slice>(n) || g_.is<ops::max_pool>(n) || g_.is<ops::split>(n))
+            return again(n, a, g_.attributes(n));
         auto const b = build(g_.operand(n, 1), target);
         if (g_.is<ops::mul>(n))
             return {g_.template add<ops::mul>(centred(a), centred(b)), {a.scales[0] * b.scales[0]}, 0, dtype::i32};
