@@ -87,6 +87,21 @@ TEST_CASE("a copy is independent of the original and shares its constants") {
     CHECK_FALSE(copy == g);
 }
 
+TEST_CASE("a constant of another graph is the same entry of a pool, so that its hash is computed once") {
+    graph from, to;
+    graph_builder a{from}, b{to};
+    auto const w = a.constant(tensor::from<float>({2}, {1, 2}), "w");
+    auto const x = a.input(dtype::f32, {2}, "x");
+    auto const taken = to.add_constant(from.blob(w.node), "taken");
+    CHECK(to.blob(taken.node) == from.blob(w.node));
+    CHECK(to.hash(taken.node) == from.hash(w.node));
+    CHECK(to.name(taken) == "taken");
+    auto const copy = to.append_node(from.row(w.node), from.attributes(w.node), to.payload_of_copy(from, w.node), {},
+                                     std::vector{from.type_of(w)});
+    CHECK(to.blob(copy) == from.blob(w.node));
+    CHECK(to.payload_of_copy(from, x.node) == 0);
+}
+
 TEST_CASE("use lists say who reads a value, also after rewiring") {
     diamond d;
     CHECK(users(d.g, d.x) == std::vector{d.left.node, d.right.node});

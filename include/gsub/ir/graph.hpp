@@ -65,6 +65,8 @@ public:
     // ---- construction ------------------------------------------------------------------------------------------
     value_id add_input(type_id type, std::string_view name);
     value_id add_constant(tensor value, std::string_view name = {});
+    /// One that another graph holds: `add_constant(from.blob(n))`. Its hash is not computed again.
+    value_id add_constant(std::shared_ptr<constant_blob const> shared, std::string_view name = {});
     /// An operator that gsub does not know. `blob` holds the node as it was in the file.
     node_id add_opaque(attributes_of<ops::opaque> const& attributes, tensor blob, std::span<value_id const> operands,
                        std::span<type_id const> results);
@@ -204,6 +206,10 @@ public:
     [[nodiscard]] std::uint32_t add_blob(tensor t);
     /// The same for a tensor that another graph holds, whose hash need not be computed again.
     [[nodiscard]] std::uint32_t add_blob(std::shared_ptr<constant_blob const> shared);
+    /// The payload that a copy of a node of another graph has.
+    [[nodiscard]] std::uint32_t payload_of_copy(any_graph const& from, node_id n) {
+        return from.is<ops::constant>(n) || from.is<ops::opaque>(n) ? add_blob(from.blob(n)) : 0;
+    }
     [[nodiscard]] std::uint32_t payload(node_id n) const noexcept { return record(n).payload; }
     [[nodiscard]] std::shared_ptr<constant_blob const> const& blob(node_id n) const {
         return (*constants_)[record(n).payload];

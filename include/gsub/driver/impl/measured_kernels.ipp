@@ -88,7 +88,7 @@ private:
                 made_.signature += message({"=", h.high, ".", h.low});
             }
             made_.signature += 'c';
-            here = made_.graph.add_constant(g_.constant_data(v.node));
+            here = made_.graph.add_constant(g_.blob(v.node));
         } else if (g_.constant(v)) { // weight arithmetic, done before the kernel runs
             auto t = tensor::uninitialized(type.element, type.sizes());
             fill_random(t, random_stream{1}.split(moved_.size()));

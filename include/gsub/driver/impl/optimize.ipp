@@ -48,7 +48,7 @@ GSUB_LAZY std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_
             if (g.is<ops::input>(n))
                 made = out.add_input(inputs[g.input_position(n)], g.name({n, 0}));
             else if (g.is<ops::constant>(n))
-                made = out.add_constant(g.constant_data(n));
+                made = out.add_constant(g.blob(n));
             else if (g.op(n).category == op_category::opaque || g.op(n).category == op_category::structural)
                 return std::nullopt;
             else

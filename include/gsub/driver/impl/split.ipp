@@ -192,7 +192,7 @@ GSUB_LAZY cut_part cut_out(any_graph const& g, std::span<node_id const> nodes) {
         for (auto v : g.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
         small_vector<type_id, 4> types;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) types.push_back(g.type_of({n, port}));
-        auto const blob = g.is<ops::constant>(n) ? part.graph.add_blob(g.blob(n)) : 0;
+        auto const blob = part.graph.payload_of_copy(g, n);
         auto const to = part.graph.append_node(g.row(n), g.attributes(n), blob, operands, types);
         part.origin.resize(part.graph.capacity());
         part.origin[to.index] = n;
@@ -275,7 +275,7 @@ GSUB_LAZY bool put_back(any_graph& g, cut_part const& part, std::span<node_id co
             small_vector<type_id, 4> types;
             for (std::uint32_t port = 0; port < better.result_count(n); ++port)
                 types.push_back(better.type_of({n, port}));
-            auto const blob = better.is<ops::constant>(n) ? g.add_blob(better.blob(n)) : 0;
+            auto const blob = g.payload_of_copy(better, n);
             copy = g.append_node(better.row(n), better.attributes(n), blob, operands, types);
             g.set_sources(copy, better.sources(n));
             for (std::uint32_t port = 0; port < types.size(); ++port) g.set_name({copy, port}, better.name({n, port}));

@@ -137,8 +137,12 @@ GSUB_INLINE value_id any_graph::add_input(type_id type, std::string_view name) {
 }
 
 GSUB_INLINE value_id any_graph::add_constant(tensor value, std::string_view name) {
-    type_id const type{value.type()};
-    value_id const v{append_node(1, {}, add_blob(std::move(value)), {}, {&type, 1}), 0};
+    return add_constant(std::make_shared<constant_blob const>(std::move(value)), name);
+}
+
+GSUB_INLINE value_id any_graph::add_constant(std::shared_ptr<constant_blob const> shared, std::string_view name) {
+    type_id const type{shared->data().type()};
+    value_id const v{append_node(1, {}, add_blob(std::move(shared)), {}, {&type, 1}), 0};
     set_name(v, name);
     return v;
 }

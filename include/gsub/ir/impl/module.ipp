@@ -155,8 +155,7 @@ GSUB_LAZY std::vector<value_id> splice(any_graph& to, any_graph const& body, std
         } else {
             small_vector<type_id, 4> types;
             for (std::uint32_t port = 0; port < body.result_count(n); ++port) types.push_back(body.type_of({n, port}));
-            auto const payload =
-                body.is<ops::constant>(n) || body.is<ops::opaque>(n) ? to.add_blob(body.constant_data(n)) : 0;
+            auto const payload = to.payload_of_copy(body, n);
             auto attributes = body.attributes(n);
             if (body.is<ops::if_else>(n) && !renamed.empty()) {
                 auto named_anew = body.attributes<ops::if_else>(n);

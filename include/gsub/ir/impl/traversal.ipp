@@ -35,7 +35,7 @@ GSUB_INLINE region extract(any_graph const& g, std::span<node_id const> nodes) {
         if (!v.valid()) return v;
         auto const found = moved.find(v);
         if (found != moved.end()) return found->second;
-        if (g.is<ops::constant>(v.node)) return moved[v] = part.graph.add_constant(g.constant_data(v.node), g.name(v));
+        if (g.is<ops::constant>(v.node)) return moved[v] = part.graph.add_constant(g.blob(v.node), g.name(v));
         part.boundary.push_back(v);
         return moved[v] = part.graph.add_input(g.type_of(v), g.name(v));
     };
@@ -46,8 +46,7 @@ GSUB_INLINE region extract(any_graph const& g, std::span<node_id const> nodes) {
         for (auto v : g.operands(n)) operands.push_back(bring(v));
         small_vector<type_id, 4> types;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) types.push_back(g.type_of({n, port}));
-        auto const payload =
-            g.is<ops::constant>(n) || g.is<ops::opaque>(n) ? part.graph.add_blob(g.constant_data(n)) : 0;
+        auto const payload = part.graph.payload_of_copy(g, n);
         auto const copy = part.graph.append_node(g.row(n), g.attributes(n), payload, operands, types);
         part.graph.set_source(copy, g.display_name(n));
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {

@@ -104,8 +104,7 @@ GSUB_INLINE node_id copy_node(any_graph& to, any_graph const& from, node_id n, s
     for (std::uint32_t port = 0; types.empty() && port < from.result_count(n); ++port)
         same.push_back(from.type_of({n, port}));
     if (types.empty()) types = same;
-    auto const payload = from.is<ops::constant>(n) || from.is<ops::opaque>(n) ? to.add_blob(from.constant_data(n)) : 0;
-    auto const copy = to.append_node(from.row(n), from.attributes(n), payload, operands, types);
+    auto const copy = to.append_node(from.row(n), from.attributes(n), to.payload_of_copy(from, n), operands, types);
     to.set_sources(copy, from.sources(n));
     for (std::uint32_t port = 0; named && port < types.size(); ++port)
         if (auto const name = from.name({n, port}); !name.empty()) to.set_name({copy, port}, name);

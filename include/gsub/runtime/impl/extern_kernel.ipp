@@ -315,7 +315,7 @@ private:
                 }
             }
         }
-        auto const payload = g_.is<ops::opaque>(n) ? made_.graph.add_blob(g_.constant_data(n)) : 0;
+        auto const payload = made_.graph.payload_of_copy(g_, n);
         return made_.graph.append_node(g_.row(n), g_.attributes(n), payload, operands, types);
     }
     small_vector<type_id, 4> types_of(node_id n) const {
