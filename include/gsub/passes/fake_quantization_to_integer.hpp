@@ -14,13 +14,13 @@ namespace gsub::passes {
 /// `qlinear_conv`. All other sums are in i32 and leave it by dequantizing and quantizing; where the type and scale are
 /// right already, the `quantize` vanishes. Values that others read too keep their floating form for those.
 ///
-/// Rules: operators that move elements, `split` and `max_pool` pass through, `pad` and `clip` with their numbers quantized,
-/// `relu`; `conv`, `gemm`, `mat_mul` (weights with a scale each, or one a channel of a convolution; biases in the scale
-/// of the sum); `concat`, each part brought to the scale of the result where they differ; `add`, `sub` (both sides in
-/// 2^-20 of the larger scale), `mul`; `global_average_pool`; `average_pool`, of windows of one size. Scales and zero points must be constants; those of
-/// activations are one number each. Results differ by a step where a sum lies next to the middle of two.
-/// Outcome: `matches` counts `quantize`s rewritten, `skipped` those left, by reason. *Complexity* O(n + e).
-/// *Source* TVM's FakeQuantizationToInteger.
+/// Rules: operators that move elements, `split` and `max_pool` pass through, `pad` and `clip` with their numbers
+/// quantized, `relu`; `conv`, `gemm`, `mat_mul` (weights with a scale each, or one a channel of a convolution; biases
+/// in the scale of the sum); `concat`, each part brought to the scale of the result where they differ; `add`, `sub`
+/// (both sides in 2^-20 of the larger scale), `mul`; `global_average_pool`; `average_pool`, of windows of one size.
+/// Scales and zero points must be constants; those of activations are one number each. Results differ by a step where a
+/// sum lies next to the middle of two. Outcome: `matches` counts `quantize`s rewritten, `skipped` those left, by
+/// reason. *Complexity* O(n + e). *Source* TVM's FakeQuantizationToInteger.
 struct fake_quantization_to_integer {
     static constexpr std::string_view name = "fake-quantization-to-integer";
     static constexpr std::array<std::string_view, 1> aliases{"FQ2I"};
