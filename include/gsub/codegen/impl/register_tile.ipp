@@ -23,7 +23,8 @@ GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vect
     auto const tile = [&](std::int32_t pixels, std::int32_t width) {
         auto const stay = o.steps * width * set.vector_bytes <= 32 << 10;
         auto const loads = o.scalars_stay ? 0.0 : o.load * (pixels + (stay ? 1 : 4) * width);
-        auto const late = 10.0 * o.far * std::max(0, pixels - 6) * width / static_cast<double>(o.steps);
+        auto const late =
+            10.0 * o.far * std::max(0, pixels - 6) * width / static_cast<double>(std::max<std::int64_t>(o.steps, 1));
         return step_cycles({pixels, width}, set) + loads + late + 0.02;
     };
     // Over all positions at a width.

@@ -218,12 +218,15 @@ private:
         if (t.rank() < 3 || !t.dims[1].fixed()) return refused("unknown dimensions");
         auto const padded = std::any_of(a.pads.begin(), a.pads.end(), [](auto p) { return p != 0; });
         if ((padded && !a.count_include_pad) || a.ceil_mode) return refused("windows of several sizes");
-        return area_of(a.kernel_shape) < (1 << 22) ? fact{carried::sums, {}, {}, 0, false}
-                                                   : refused("sums beyond 32 bits");
+        if (!(area_of(a.kernel_shape) < 1 << 22)) return refused("sums beyond 32 bits");
+        // The ones are as many for each channel.
+        if (area_of(a.kernel_shape) * static_cast<double>(t.dims[1].size()) > 1 << 24)
+            return refused("windows too large");
+        return {carried::sums, {}, {}, 0, false};
     }
-    static std::int64_t area_of(ints const& sizes) {
-        std::int64_t area = 1;
-        for (auto s : sizes) area *= s;
+    static double area_of(ints const& sizes) { // of any numbers that a file may hold
+        double area = 1;
+        for (auto s : sizes) area *= static_cast<double>(s);
         return area;
     }
 
@@ -356,7 +359,7 @@ private:
             auto const total = g_.template add<ops::conv_integer>(w, {a.v, g_.add_constant(std::move(ones)),
                                                                       numbers(a.element, static_cast<double>(a.zero)),
                                                                       numbers(dtype::u8, 0)});
-            auto const area = static_cast<double>(area_of(windows.kernel_shape));
+            auto const area = area_of(windows.kernel_shape);
             return {total, {static_cast<float>(static_cast<double>(a.scales[0]) / area)}, 0, dtype::i32};
         }
         if (moves(n) || g_.is<ops::slice>(n) || g_.is<ops::max_pool>(n) || g_.is<ops::split>(n))
