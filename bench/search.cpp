@@ -2,6 +2,7 @@
 // parts and macro rules, in what time; how many graphs a second, under operators' prices and kernels'; what threads
 // add. `latency`: what the graphs found take with generated kernels, beside those found without relaxation.
 #include "measurement.hpp"
+#include <gsub/core/heap.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
@@ -256,6 +257,7 @@ int main(int argc, char** argv) {
             std::fprintf(stderr, "there is no network %s\n", std::string{name}.c_str());
             return 2;
         }
+    keep_freed_memory(); // as `gsub optimize` does
     if (timed) return latencies(wanted, static_cast<int>(first), second);
 
     bench::reporter out{"search"};

@@ -5,6 +5,7 @@
 #include <gsub/core/config.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/hash.hpp>
+#include <gsub/core/heap.hpp>
 #include <gsub/core/intern.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/core/meta.hpp>

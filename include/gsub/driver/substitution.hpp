@@ -154,7 +154,7 @@ private:
         state next;
     };
     /// What one of several threads needs for itself.
-    struct worker {
+    struct alignas(128) worker { // no two of them share a line of a cache
         any_graph scratch;
         any_graph cheapest; ///< of what it has made of a state; likely to be expanded next
         double cost_of_cheapest = 0;
