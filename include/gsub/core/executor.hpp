@@ -182,13 +182,14 @@ private:
         --helpers_;
     }
     [[nodiscard]] bool changed() const { return loop_.load() || busy_.load() == 0; }
-    // Until there is a loop, or no task any more: looks out for 20 us, then sleeps.
+    // Until there is a loop, or no task any more. Loops follow each other closely while a task runs, and to be woken
+    // takes longer than what lies between them: looks out for 200 us, then sleeps.
     void await_loop() {
         auto const begin = std::chrono::steady_clock::now();
         do {
             std::this_thread::yield();
             if (changed()) return;
-        } while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds{20});
+        } while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds{200});
         std::unique_lock lock{sleep_mutex_};
         ++sleepers_;
         wakened_.wait(lock, [&] { return changed(); });
