@@ -2,7 +2,6 @@
 // parts and macro rules, in what time; how many graphs a second, under operators' prices and kernels'; what threads
 // add. `latency`: what the graphs found take with generated kernels, beside those found without relaxation.
 #include "measurement.hpp"
-#include <gsub/core/heap.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
@@ -17,6 +16,7 @@
 #include <gsub/runtime/thread_pool.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -105,6 +105,22 @@ void costs_of(report::table& out, std::string_view name, graph const& g, std::ui
              microseconds(r.cost_after), "", ""});
 }
 
+// Seconds that a line of a cache takes from one of two threads to the other: what they gain together depends on it, and
+// where cores are lent by a host it may change from one moment to the next.
+double seconds_of_line(executor& threads) {
+    constexpr int exchanges = 10'000;
+    std::atomic<int> turn{0};
+    return bench::seconds_of([&] {
+               threads.parallel_for(2, [&](std::size_t who) {
+                   for (int i = static_cast<int>(who); i < exchanges; i += 2) {
+                       while (turn.load() != i) {}
+                       turn = i + 1;
+                   }
+               });
+           }) /
+           exchanges;
+}
+
 // Distinct graphs a second on one thread under both models, over the different parts of a network; and what all threads
 // add to a search.
 void rates_of(bench::reporter& out, std::string_view name, graph const& g, executor* threads, int rounds) {
@@ -150,10 +166,11 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
         auto const budget = search::budget{300};
         return searched(g, by_node, {.alpha = 1.1, .budget = budget, .rules = chosen, .threads = with}).search.seconds;
     };
-    bench::sample alone, grouped, beside, grouped_beside, gain;
+    bench::sample alone, grouped, beside, grouped_beside, gain, line;
     for (int i = 0; i < rounds; ++i) {
         alone.values.push_back(rate(by_node, nullptr));
         grouped.values.push_back(rate(by_kernel, nullptr));
+        if (threads->concurrency() > 1) line.values.push_back(seconds_of_line(*threads));
         beside.values.push_back(rate(by_node, threads) / alone.values.back());
         grouped_beside.values.push_back(rate(by_kernel, threads) / grouped.values.back());
         gain.values.push_back(seconds_of(nullptr) / seconds_of(threads));
@@ -162,6 +179,7 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     out.add("distinct graphs, one thread", on, alone, "graphs/s", 50e3, bench::budget_kind::at_least);
     out.add("the same, kernels priced", on, grouped, "graphs/s", 10e3, bench::budget_kind::at_least);
     if (threads->concurrency() == 1) return;
+    out.add("a line of a cache between two threads", on, line, "s");
     auto const by = message({"gain by ", threads->concurrency(), " threads"});
     if (parts.size() > 1) {
         out.add(message({by, ", parts side by side"}), on, beside, "x", 1.7, bench::budget_kind::at_least);
@@ -257,7 +275,6 @@ int main(int argc, char** argv) {
             std::fprintf(stderr, "there is no network %s\n", std::string{name}.c_str());
             return 2;
         }
-    keep_freed_memory(); // as `gsub optimize` does
     if (timed) return latencies(wanted, static_cast<int>(first), second);
 
     bench::reporter out{"search"};

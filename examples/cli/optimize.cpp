@@ -2,7 +2,6 @@
 #include "commands.hpp"
 #include "cost_choice.hpp"
 #include "rule_files.hpp"
-#include <gsub/core/heap.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>
@@ -74,7 +73,6 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
 
 answer optimize(optimize_request const& r, session const& s) {
     if (!r.passes.empty()) return run_passes(r, s);
-    gsub::keep_freed_memory();
     auto const by_clock = r.cost == "measured" || r.cost.starts_with(table_prefix);
     auto chosen = gsub::choose_rules(gsub::standard_rules(), r.rules, by_clock).value();
     rule_files const files{r.taso, r.rules_file};

@@ -5,13 +5,13 @@
 #include <gsub/core/config.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/hash.hpp>
-#include <gsub/core/heap.hpp>
 #include <gsub/core/intern.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/core/observer.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/core/sharing_executor.hpp>
 #include <gsub/core/small_vector.hpp>
 #include <gsub/core/strong.hpp>
 #include <gsub/core/target.hpp>

@@ -134,64 +134,6 @@ TEST_CASE("a body may start parallel work of its own") {
     CHECK(std::all_of(calls.begin(), calls.end(), [](auto const& c) { return c == 1; }));
 }
 
-TEST_CASE("tasks are run side by side, once each, and those without one help the others") {
-    fork_join_executor threads{4};
-    for (int round = 0; round < 30; ++round)
-        for (std::size_t const tasks : {0u, 1u, 2u, 3u, 7u, 20u}) {
-            CAPTURE(tasks);
-            sharing_executor together{threads};
-            std::vector<std::atomic<int>> calls(tasks), inner(tasks * 100);
-            together.run(tasks, [&](std::size_t task) {
-                ++calls[task];
-                for (int loop = 0; loop < 3; ++loop)
-                    together.parallel_for(100, [&](std::size_t i) { ++inner[task * 100 + i]; });
-            });
-            for (auto const& c : calls) CHECK(c == 1);
-            for (auto const& c : inner) CHECK(c == 3);
-            CHECK(together.concurrency() == 1);
-        }
-    // One task alone: the others have nothing but its loop to do.
-    sharing_executor together{threads};
-    std::set<std::thread::id> seen;
-    std::mutex seen_mutex;
-    together.run(1, [&](std::size_t) {
-        while (together.concurrency() < 4) std::this_thread::yield();
-        std::atomic<int> begun = 0;
-        together.parallel_for(4, [&](std::size_t) {
-            ++begun;
-            while (begun < 4) std::this_thread::yield(); // until all four are at it
-            std::lock_guard const lock{seen_mutex};
-            seen.insert(std::this_thread::get_id());
-        });
-    });
-    CHECK(seen.size() == 4);
-    inline_executor alone;
-    sharing_executor by_itself{alone};
-    std::vector<std::size_t> order;
-    by_itself.run(3, [&](std::size_t i) { order.push_back(i); });
-    CHECK(order == std::vector<std::size_t>{0, 1, 2});
-}
-
-TEST_CASE("an exception of a task, or of an inner loop of one, comes out, and no task begins after it") {
-    fork_join_executor threads{3};
-    for (int round = 0; round < 30; ++round) {
-        sharing_executor together{threads};
-        std::atomic<int> begun = 0;
-        CHECK_THROWS_AS(together.run(100,
-                                     [&](std::size_t task) {
-                                         ++begun;
-                                         together.parallel_for(10, [&](std::size_t i) {
-                                             if (task == 5 && i == 7) throw std::runtime_error{"seven"};
-                                         });
-                                     }),
-                        std::runtime_error);
-        CHECK(begun >= 1);
-        begun = 0;
-        together.run(5, [&](std::size_t) { ++begun; }); // and goes on
-        CHECK(begun == 5);
-    }
-}
-
 TEST_CASE("a reference to a callable calls the callable itself, not a copy") {
     int calls = 0;
     auto count = [&, own = 0](int x) mutable { return calls += x, ++own; };

@@ -65,6 +65,13 @@ TEST_CASE("the stored entry is built once, for a value that is new") {
     CHECK(built == 2);
 }
 
+TEST_CASE("an interner may begin with an entry, which has id 0") {
+    interner<std::string, text_hash> store{std::string{"nothing"}};
+    CHECK(store[0] == "nothing");
+    CHECK(store.intern("something") == 1);
+    CHECK(store.intern("nothing") == 0);
+}
+
 TEST_CASE("threads that intern the same values at the same time agree on their ids") {
     constexpr std::size_t threads = 6, values = 4000;
     interner<std::string, text_hash> store;

@@ -23,7 +23,7 @@ struct checked_problem : substitution_problem {
 
     template <class Emit>
     void expand(state const& s, Emit&& emit) {
-        if (s.move) {
+        if (s.rule) {
             auto const& original = open(start())->graph;
             auto const compared = compare_in_field(original, open(s)->graph, table_of<eval_row, standard_ops>(), 7);
             if (compared) {
@@ -32,7 +32,7 @@ struct checked_problem : substitution_problem {
                 CHECK(compared->equal);
             }
             ++rewritten;
-            rules.emplace(s.move->rule().name);
+            rules.emplace(s.rule->name);
         }
         substitution_problem::expand(s, emit);
     }

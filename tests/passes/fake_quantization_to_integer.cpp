@@ -189,16 +189,21 @@ TEST_CASE("FakeQuantizationToInteger: means over windows of one size are sums of
     CHECK(count<ops::average_pool>(g) == 1);
     CHECK(n.outcome.skipped.front().reason == "windows of several sizes");
 
-    net large; // whatever a file says
-    auto const images = large.b.input(dtype::u8, {1, 2, dim{}, dim{}}, "x");
-    attributes_of<ops::average_pool> a;
-    a.kernel_shape = {std::int64_t{1} << 30, std::int64_t{1} << 30}, a.strides = a.dilations = {1, 1},
-    a.pads = ints(4, 0);
-    auto const after =
-        large.after(fake_quantization_to_integer{},
-                    {q(large, large.b.add<ops::average_pool>(a, {dq(large, images, {0.5}, 77)}), 0.25, 20)});
-    CHECK(count<ops::average_pool>(after) == 1);
-    CHECK(large.outcome.skipped.front().reason == "sums beyond 32 bits");
+    struct {
+        std::int64_t side, channels;
+        std::string_view reason;
+    } const beyond[] = {{std::int64_t{1} << 30, 2, "sums beyond 32 bits"}, {2000, 8, "windows too large"}};
+    for (auto const& [side, channels, reason] : beyond) { // whatever a file says
+        net large;
+        auto const images = large.b.input(dtype::u8, {1, channels, dim{}, dim{}}, "x");
+        attributes_of<ops::average_pool> a;
+        a.kernel_shape = {side, side}, a.strides = a.dilations = {1, 1}, a.pads = ints(4, 0);
+        auto const after =
+            large.after(fake_quantization_to_integer{},
+                        {q(large, large.b.add<ops::average_pool>(a, {dq(large, images, {0.5}, 77)}), 0.25, 20)});
+        CHECK(count<ops::average_pool>(after) == 1);
+        CHECK(large.outcome.skipped.front().reason == reason);
+    }
 }
 
 TEST_CASE("FakeQuantizationToInteger: parts of quantized numbers are parts of integers") {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -598,70 +597,6 @@ TEST_CASE("a schedule ends where its last alpha does, goes downhill first, and e
                       risen.stats.duplicates + risen.stats.refused +
                           (risen.stats.distinct - 1 - (admit == search::admission::best ? risen.stats.refused : 0)));
             }
-}
-
-// Asks what comes next, and holds it against what came.
-struct foresighted : landscape {
-    using landscape::landscape;
-    std::size_t ahead = 3;
-    std::vector<int> expanded{}, expected{};
-    double least = std::numeric_limits<double>::infinity(); // of the costs seen
-    double made = least;                                    // the least by the last expansion
-    double bound = least;                                   // alpha: what lies above so many times the best is dropped
-    std::size_t came_true = 0, asked = 0;
-
-    std::size_t foresight() const { return ahead; }
-    void expect(int s, std::span<int const* const> next) {
-        auto const all_made = std::exchange(made, std::numeric_limits<double>::infinity());
-        if (!expected.empty() && all_made >= cost(expected.front()) && cost(expected.front()) <= bound * least) {
-            CHECK(s == expected.front());
-            ++came_true;
-        }
-        CHECK(next.size() <= ahead);
-        expected.clear();
-        for (auto const* n : next) expected.push_back(*n);
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-            CHECK(cost(i ? expected[i - 1] : s) <= cost(expected[i]));
-            CHECK(std::find(expanded.begin(), expanded.end(), expected[i]) == expanded.end());
-        }
-        expanded.push_back(s);
-        asked += next.size();
-        least = std::min(least, cost(s));
-    }
-    template <class Emit>
-    void expand(int s, Emit&& emit) {
-        CHECK(s == expanded.back());
-        for (int next : moves[static_cast<std::size_t>(s)]) {
-            made = std::min(made, cost(next)), least = std::min(least, cost(next));
-            if (!emit(next)) return;
-        }
-    }
-};
-static_assert(search::foresighted_problem<foresighted> && !search::foresighted_problem<landscape>);
-
-TEST_CASE("a problem that works ahead is told what comes next, unless something cheaper is found") {
-    std::size_t came_true = 0, asked = 0;
-    for (std::uint64_t seed = 0; seed < 200; ++seed) {
-        CAPTURE(seed);
-        auto options = some_options(seed);
-        if (seed % 3 == 0) options.budget = 10;
-        landscape p{seed, 60};
-        foresighted q{seed, 60};
-        if (options.admit == admission::best) q.bound = options.alpha;
-        scribe heard, also_heard;
-        auto const expected = backtracking(p, 0, options, heard);
-        auto const found = backtracking(q, 0, options, also_heard);
-        CHECK(found.best == expected.best);
-        CHECK(also_heard.events == heard.events);
-        CHECK(q.expanded.size() == found.stats.expanded);
-        came_true += q.came_true, asked += q.asked;
-        q.ahead = 0; // asks for nothing, and is told nothing
-        q.expanded = {0};
-        CHECK(backtracking(q, 0, {.budget = 1}).stats.expanded == 1);
-        CHECK(q.expanded.size() == 1);
-    }
-    CHECK(came_true > 100);
-    CHECK(asked > came_true);
 }
 
 TEST_CASE("a queue that is full keeps its cheaper half") {

@@ -1,8 +1,8 @@
 // Searching a large graph part by part: cut where few rewrites are lost, equal parts searched once.
 #pragma once
 
-#include <gsub/core/executor.hpp>
 #include <gsub/core/observer.hpp>
+#include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/driver/search_log.hpp>
 #include <gsub/rewrite/matcher.hpp>
@@ -20,9 +20,9 @@ namespace gsub {
 struct search_audience {
     observer* watch = nullptr;
     search_listener* trace = nullptr;
-    executor* threads = nullptr;
-    search_log const* known = nullptr; ///< expansions found there are not made again; the search is the same
-    search_replay* replay = nullptr;   ///< in place of searching: the results are found there, rewritten and checked
+    sharing_executor* threads = nullptr; ///< the search is a task of it; threads without one help
+    search_log const* known = nullptr;   ///< expansions found there are not made again; the search is the same
+    search_replay* replay = nullptr;     ///< in place of searching: the results are found there, rewritten and checked
 };
 
 /// How a search was divided. See `search_graph`.

@@ -1,16 +1,16 @@
 // Graph substitution as a search problem: states are graphs, moves are matches of rules.
 #pragma once
 
-#include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/driver/search_log.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/rewrite/matcher.hpp>
 #include <gsub/search/concepts.hpp>
 
-#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -49,9 +49,9 @@ private:
 
 } // namespace detail
 
-/// The search problem over rewrites of a graph. A waiting state is its parent's graph, shared, and a match in it; its
-/// graph is made again when it is expanded. Costs are rounded to 2^-40 of the start's cost, so that sums do not depend
-/// on the order in which they were added up, and equal costs are equal.
+/// The search problem over rewrites of a graph. A waiting state is its parent's graph, shared, and where a rule matches
+/// in it; the match is found and its graph made again when it is expanded. Costs are rounded to 2^-40 of the start's
+/// cost, so that sums do not depend on the order in which they were added up, and equal costs are equal.
 class substitution_problem {
 public:
     /// A graph in normal form with the price of each node.
@@ -81,19 +81,20 @@ public:
     };
     struct state {
         std::shared_ptr<priced_graph const> parent; ///< the state's own graph where there is no move
-        std::shared_ptr<match const> move;
-        std::shared_ptr<state const> before; ///< the state in which the move was made, null for the start
-        double cost = 0;                     ///< in ticks
-        hash128 key;
-        std::uint64_t move_id = 0;                       ///< of `move`
-        std::shared_ptr<findings const> parent_findings; ///< null: nothing is known
-        hash128 way;                                     ///< see `way_after`
-        search_log::successor const* noted = nullptr;    ///< known from a log alone: no parent and no move, see `made`
+        rule_program const* rule = nullptr;         ///< the move's; null: there is none
+        node_id anchor{}, site{};                   ///< where the rule matches, and what the move is called after
+        std::shared_ptr<state const> before{};      ///< the state in which the move was made, null for the start
+        double cost = 0;                            ///< in ticks
+        hash128 key{};
+        std::uint64_t move_id = 0;                         ///< tells it from other moves of the rule at that place
+        std::shared_ptr<findings const> parent_findings{}; ///< null: nothing is known
+        hash128 way{};                                     ///< see `way_after`
+        search_log::successor const* noted = nullptr; ///< known from a log alone: no parent and no move, see `made`
     };
 
-    /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, and a
-    /// model that may be asked by several at once, successors of a state are made by all of them; they are the same, in
-    /// the same order.
+    /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, of which
+    /// a task runs the search, and a model that may be asked by several at once, those without a task help to make the
+    /// successors of a state as long as that is faster; successors are the same, in the same order.
     ///
     /// `ordered`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
     /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
@@ -104,18 +105,18 @@ public:
     /// `known`: successors found there are taken from there; it must outlive the problem and its states. Beyond them
     /// all moves are tried, in every order.
     GSUB_LAZY substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                   executor* threads = nullptr, bool ordered = false,
+                                   sharing_executor* threads = nullptr, bool ordered = false,
                                    search_log const* known = nullptr);
 
     [[nodiscard]] state start() const {
-        return {start_, nullptr, nullptr, start_->total, start_->graph.hash(), 0, nullptr, identity_.hash(), nullptr};
+        return {.parent = start_, .cost = start_->total, .key = start_->graph.hash(), .way = identity_.hash()};
     }
     [[nodiscard]] search_identity const& identity() const noexcept { return identity_; }
     [[nodiscard]] double cost(state const& s) const noexcept { return s.cost; }
     [[nodiscard]] hash128 key(state const& s) const noexcept { return s.key; }
     /// `rule(site)`
     GSUB_LAZY [[nodiscard]] std::string label(state const& s) const;
-    [[nodiscard]] std::uint64_t bytes(state const&) const noexcept { return sizeof(state) + sizeof(match); }
+    [[nodiscard]] std::uint64_t bytes(state const&) const noexcept { return sizeof(state); }
 
     /// Of the graphs from which states wait, and of what is known of them.
     [[nodiscard]] std::uint64_t shared_bytes() const noexcept { return *held_; }
@@ -125,10 +126,8 @@ public:
         for_each_successor(s, [&](state&& next) { return static_cast<bool>(emit(std::move(next))); });
     }
 
-    /// How many states ahead may be expected: with threads one, whose graph is made beside the successors of another.
-    [[nodiscard]] std::size_t foresight() const noexcept { return threads_ && threads_->concurrency() > 1 ? 1 : 0; }
-    GSUB_LAZY void expect(state const& s, std::span<state const* const> next);
-
+    /// The move that leads to a state. *Requires* a state with a rule.
+    GSUB_LAZY [[nodiscard]] match move(state const& s) const;
     /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.
     GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
     /// The successor that a log notes of a state.
@@ -154,15 +153,18 @@ private:
         state next;
     };
     /// What one of several threads needs for itself.
-    struct alignas(128) worker { // no two of them share a line of a cache
+    struct worker {
         any_graph scratch;
         any_graph cheapest; ///< of what it has made of a state; likely to be expanded next
         double cost_of_cheapest = 0;
         hash128 way_of_cheapest{}; ///< none: there is no such graph
+    };
+    /// What matches at some of a graph's nodes.
+    struct piece {
         std::vector<found_move> found{};
         std::vector<quiet_place> quiet{};
         std::uint64_t inapplicable = 0;
-        std::exception_ptr failure{}; ///< what ended its work
+        std::exception_ptr failure{}; ///< what ended the work on it
     };
     /// The state that is expanded.
     struct expansion {
@@ -174,16 +176,20 @@ private:
     };
     GSUB_LAZY void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
     GSUB_LAZY void make_successors(state const& s, function_ref<bool(state&&)> emit);
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<match const> find_move(any_graph const& g, state const& wanted) const;
+    /// The move of that number at a node, to `out`.
+    GSUB_LAZY void find_move(any_graph const& g, rule_program const& rule, node_id anchor, std::uint64_t id,
+                             std::optional<match>& out) const;
     GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
-    GSUB_LAZY void open_wanted() noexcept;
     GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> priced(state const& s, any_graph g) const;
     GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> opened(state const& s);
     GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s);
-    /// What matches at some of the anchors goes to the worker, in their order.
-    GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w) const;
-    GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w) const;
-    GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, worker& w, found_move& out) const;
+    /// What matches at some of the anchors, in their order.
+    GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w,
+                                   piece& out) const;
+    GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w, piece& out) const;
+    GSUB_LAZY [[nodiscard]] bool wants_help() const;
+    GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, node_id anchor, worker& w,
+                                           found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
     GSUB_LAZY [[nodiscard]] node_bits const* still_quiet(expansion const& here, node_id anchor) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
@@ -193,18 +199,17 @@ private:
 
     cost::any_cost const* model_;
     rule_index const* rules_;
-    executor* threads_; // null: the caller's alone
+    sharing_executor* threads_; // null: the caller's alone
     search_log const* known_;
     bool ordered_;
     double ticks_per_unit_ = 1;
     std::shared_ptr<priced_graph const> start_;
     search_identity identity_;
     std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
-    std::vector<worker> workers_;
+    std::vector<std::unique_ptr<worker>> workers_;         // the caller's first
+    std::chrono::duration<double, std::nano> distance_{0}; // how long what another thread wrote takes to come
+    std::uint64_t expanded_ = 0;
     detail::counted_bytes::sum held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-    std::optional<state> wanted_; // expected next, to be opened beside other work
-    std::shared_ptr<priced_graph const> opened_;
-    hash128 opened_way_; // of whose state `opened_` is the graph
     std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
 };
 

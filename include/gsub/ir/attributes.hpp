@@ -210,6 +210,8 @@ public:
     constexpr attributes_id() = default;
     /// Interns values of the kinds that `op` declares, in the declared order.
     attributes_id(op_id op, std::vector<attribute_value> values, std::shared_ptr<void const> typed);
+    /// Interns a struct of that layout.
+    attributes_id(op_id op, attribute_layout const& of, void const* attributes);
 
     /// Generic form, in the order of the operator's declaration.
     [[nodiscard]] std::span<attribute_value const> values() const noexcept;
@@ -222,11 +224,6 @@ public:
 private:
     std::uint32_t id_ = 0;
 };
-
-namespace detail {
-// Interns a struct of a layout.
-[[nodiscard]] attributes_id intern(op_id op, attribute_layout const& of, void const* attributes);
-} // namespace detail
 
 } // namespace gsub
 

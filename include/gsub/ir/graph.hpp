@@ -258,7 +258,8 @@ private:
     void unlink(std::uint32_t slot);
     void refresh_constness(node_id n);
     void set_order(std::vector<node_id> order);
-    void drop_erased();
+    void drop_erased(std::size_t first);
+    void note_places(std::size_t first);
     void mark_rewired(node_id n);
     hash128 compute_hash(node_id n, std::span<hash128 const> hashes) const;
     hash128 combine_hashes(std::span<hash128 const> hashes) const;

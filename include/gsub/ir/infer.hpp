@@ -55,6 +55,7 @@ public:
     /// Marks an optional operand as left out.
     void set_absent(std::size_t operand) { absent_[operand] = true; }
     void set_known(std::size_t operand, tensor_knowledge k) {
+        known_.resize(has_known_.size());
         known_[operand] = std::move(k), has_known_[operand] = true;
     }
 
@@ -76,7 +77,7 @@ private:
     attributes_id attributes_;
     small_vector<type_id, 6> types_;
     small_vector<bool, 6> absent_;
-    std::vector<tensor_knowledge> known_;
+    std::vector<tensor_knowledge> known_; // empty where nothing is known
     small_vector<bool, 6> has_known_;
     std::vector<tensor_type> result_types_;
     std::optional<tensor_knowledge> result_known_;

@@ -113,7 +113,7 @@ inline constexpr op_id id_of = make_op_id(domain_of<Op>(), op_traits<Op>::name);
 /// Interned form of an operator's attributes.
 template <operation Op>
 [[nodiscard]] attributes_id intern(attributes_of<Op> const& a) {
-    return detail::intern(id_of<Op>, layout_of<attributes_of<Op>>, &a);
+    return {id_of<Op>, layout_of<attributes_of<Op>>, &a};
 }
 
 /// The facts of an operator as data: one row of the table that engines read.

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <gsub/core/result.hpp>
+#include <gsub/core/small_vector.hpp>
 #include <gsub/ir/graph.hpp>
 
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace gsub {
@@ -30,7 +30,7 @@ public:
           base_(static_cast<std::uint32_t>(g.capacity())) {}
 
     /// Every use of `from` becomes one of `to`, except in the patch's own nodes. Both have one type.
-    void replace(value_id from, value_id to) { replacements_.emplace_back(from, to); }
+    void replace(value_id from, value_id to) { replacements_.push_back({from, to}); }
     /// A node that the rewrite matched: the new nodes stand for it too, and it should have no users afterwards.
     void covers(node_id n) { covered_.push_back(n); }
     /// Marks the patch as impossible.
@@ -69,8 +69,11 @@ private:
     node_id site_;
     std::uint32_t base_;
     std::vector<new_node> nodes_;
-    std::vector<std::pair<value_id, value_id>> replacements_;
-    std::vector<node_id> covered_;
+    struct replacement {
+        value_id from, to;
+    };
+    small_vector<replacement, 4> replacements_;
+    small_vector<node_id, 8> covered_;
     std::string reason_;
 };
 

@@ -146,23 +146,6 @@ template <problem P, class Observer = silent_observer>
         }
         return !waiting.empty();
     };
-    // The first of those that wait, in order. Under an entry of the heap stand two which come after it.
-    auto const first_waiting = [&](std::size_t count) {
-        std::vector<state const*> first;
-        std::vector<std::size_t> candidates;
-        if (!waiting.empty()) candidates.push_back(0);
-        while (first.size() < count && !candidates.empty()) {
-            auto const next = std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
-                return later(waiting[b], waiting[a]);
-            });
-            auto const i = *next;
-            candidates.erase(next);
-            first.push_back(&waiting[i].what);
-            for (auto const under : {2 * i + 1, 2 * i + 2})
-                if (under < waiting.size()) candidates.push_back(under);
-        }
-        return first;
-    };
     // The cheaper half of what may wait stays.
     auto const shrink = [&] {
         std::sort(waiting.begin(), waiting.end(), [&](entry const& a, entry const& b) { return later(b, a); });
@@ -199,10 +182,6 @@ template <problem P, class Observer = silent_observer>
             // search stopped by the number of steps told is the same.
             std::vector<state> successors;
             auto interrupted = std::optional<stop_reason>{};
-            if constexpr (foresighted_problem<P>)
-                if (std::size_t const count = p.foresight())
-                    p.expect(current.what,
-                             first_waiting(std::min<std::uint64_t>(count, o.budget.steps - stats.expanded - 1)));
             try {
                 p.expand(current.what, [&](state next) {
                     successors.push_back(std::move(next));

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -129,15 +128,6 @@ concept sized_problem = problem<P> && requires(P& p, typename P::state const& s)
 template <class P>
 concept sharing_problem = sized_problem<P> && requires(P& p) {
     { p.shared_bytes() } -> std::convertible_to<std::uint64_t>;
-};
-
-/// A problem that works ahead. Before `expand(s)` it is told by `expect(s, next)` which states come after `s` unless
-/// something cheaper is found, the first first, as many as `foresight()` asks for. What it makes of that must not show.
-template <class P>
-concept foresighted_problem = problem<P> &&
-    requires(P& p, typename P::state const& s, std::span<typename P::state const* const> next) {
-    { p.foresight() } -> std::convertible_to<std::size_t>;
-    p.expect(s, next);
 };
 
 /// Hears of a search's events; derive and override by name. All do nothing here, and cost nothing.

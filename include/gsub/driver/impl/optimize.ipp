@@ -323,17 +323,26 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
             if (options.trace)
                 options.trace->on_event({.what = search_event::kind::header, .cost = here.cost, .of = &here});
         }
-        auto found =
-            search_graph(std::move(start), model, rules,
-                         {.alpha = options.alpha,
-                          .schedule = options.schedule,
-                          .admit = options.admit,
-                          .plateau = options.plateau,
-                          .budget = options.budget,
-                          .queue = options.queue,
-                          .stop = options.stop},
-                         options.split,
-                         {options.watch, options.trace, options.threads, options.resume, replay ? &*replay : nullptr});
+        auto const search = [&](sharing_executor* threads) {
+            return search_graph(std::move(start), model, rules,
+                                {.alpha = options.alpha,
+                                 .schedule = options.schedule,
+                                 .admit = options.admit,
+                                 .plateau = options.plateau,
+                                 .budget = options.budget,
+                                 .queue = options.queue,
+                                 .stop = options.stop},
+                                options.split,
+                                {options.watch, options.trace, threads, options.resume, replay ? &*replay : nullptr});
+        };
+        auto found = [&] {
+            // Where prices come one at a time, the threads may be needed to find them.
+            if (!options.threads || options.threads->concurrency() == 1 || !model.concurrent) return search(nullptr);
+            std::optional<searched> by_all;
+            sharing_executor together{*options.threads};
+            together.run_here([&] { by_all = search(&together); });
+            return std::move(*by_all);
+        }();
         if (replay) detail::check_end(*replay, found.stats);
         report.cost_start = found.stats.start_cost;
         report.search = std::move(found.stats);

@@ -454,11 +454,8 @@ private:
         // What listens hears of one search after the other; and a limit of memory is that of one.
         auto* const threads = told_.threads;
         auto const apart = threads && model_.concurrent && !told_.trace && !told_.replay &&
-                           forms.size() >= threads->concurrency() &&
                            whole.bytes == std::numeric_limits<std::uint64_t>::max();
-        auto const at_once = apart ? std::min(threads->concurrency(), forms.size()) : 1;
-        inline_executor alone;
-        sharing_executor together{apart ? *threads : static_cast<executor&>(alone)};
+        auto const at_once = apart ? std::min(threads->threads(), forms.size()) : 1;
         std::vector<std::size_t> order; // the largest first, so that none is waited for long
         for (std::size_t i = 0; i < forms.size(); ++i) order.push_back(i);
         if (apart)
@@ -477,14 +474,13 @@ private:
             options.budget = meter.share(part(f.kernels, kernels));
             options.budget.time = meter.share(part(f.kernels * at_once, kernels_left.fetch_sub(f.kernels))).time;
             auto told = told_;
-            if (apart) told.threads = &together;
             if (std::this_thread::get_id() != caller) told.watch = nullptr;
             try {
                 f.found = search_part(f.start, model_, rules_, options, told);
             } catch (...) { failures[order[k]] = std::current_exception(); }
         };
         if (apart)
-            together.run(forms.size(), search);
+            threads->parallel_for(forms.size(), search);
         else
             for (std::size_t k = 0; k < forms.size(); ++k) search(k);
         for (std::size_t i = 0; i < forms.size(); ++i) {
@@ -604,8 +600,9 @@ GSUB_LAZY_BODY searched search_part(any_graph const& start, cost::any_cost const
     for (auto& h : out.stats.history) h.cost = problem.in_units(h.cost);
     out.stats.start_cost = problem.in_units(out.stats.start_cost);
     out.stats.best_cost = problem.in_units(out.stats.best_cost);
-    for (auto const* s = &best; s->move; s = s->before.get()) {
-        out.rewrites.push_back({std::shared_ptr<any_graph const>{s->parent, &s->parent->graph}, s->move});
+    for (auto const* s = &best; s->rule; s = s->before.get()) {
+        out.rewrites.push_back({std::shared_ptr<any_graph const>{s->parent, &s->parent->graph},
+                                std::make_shared<match const>(problem.move(*s))});
         out.stats.path[out.stats.path.size() - out.rewrites.size()].label = problem.label(*s); // not as a file says
     }
     std::reverse(out.rewrites.begin(), out.rewrites.end());

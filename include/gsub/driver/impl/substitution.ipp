@@ -13,6 +13,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace gsub {
@@ -70,8 +71,8 @@ GSUB_LAZY hash128 hash_with_ids(any_graph const& g) {
 } // namespace detail
 
 GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
-                                                          rule_index const& rules, executor* threads, bool ordered,
-                                                          search_log const* known)
+                                                          rule_index const& rules, sharing_executor* threads,
+                                                          bool ordered, search_log const* known)
     : model_(&model), rules_(&rules), threads_(model.concurrent ? threads : nullptr), known_(known), ordered_(ordered) {
     auto const cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
     // A power of two, so that scaling is exact: about 2^40 ticks for the start.
@@ -86,6 +87,10 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
     identity_ = {
         detail::hash_with_ids(first->graph), rules.hash(), prices.finish(), std::string{model.unit}, cost, ordered};
     start_ = std::move(first);
+    // One for each thread, and the caller's first.
+    for (std::size_t i = 0; i <= (threads_ ? threads_->threads() : 0); ++i)
+        workers_.push_back(std::make_unique<worker>(
+            worker{any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}}));
 }
 
 GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n) const {
@@ -107,14 +112,14 @@ GSUB_LAZY_BODY void substitution_problem::price(priced_graph& p) const {
 
 GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
     if (s.noted) return message({known_->rule(*s.noted), "(", known_->site(*s.noted), ")"});
-    return s.move ? message({s.move->rule().name, "(", s.move->graph().display_name(s.move->site()), ")"})
-                  : std::string{};
+    return s.rule ? message({s.rule->name, "(", s.parent->graph.display_name(s.site), ")"}) : std::string{};
 }
 
 // Nodes whose price may differ from what it was before the changes in the graph's journal, each once.
 GSUB_LAZY_BODY std::vector<node_id> substitution_problem::repriced_nodes(any_graph const& g) const {
     auto const& changes = g.changes();
     std::vector<node_id> out;
+    out.reserve(64);
     auto const once = [&] {
         std::sort(out.begin(), out.end());
         out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -160,20 +165,19 @@ substitution_problem::priced(state const& s, any_graph g) const {
 
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
 substitution_problem::open(state const& s) const {
-    if (!s.move) return s.parent;
+    if (!s.rule) return s.parent;
     auto g = s.parent->graph;
-    GSUB_ASSERT(detail::apply_match(g, *s.move), "a rewrite that applied once applies again");
+    GSUB_ASSERT(detail::apply_match(g, move(s)), "a rewrite that applied once applies again");
     g.rehash();
     return priced(s, std::move(g));
 }
 
 // The same, where it has been made already.
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const> substitution_problem::opened(state const& s) {
-    if (s.way == opened_way_) return opened_;
     for (auto& w : workers_)
-        if (s.move && w.way_of_cheapest == s.way) {
-            w.way_of_cheapest = {};
-            return priced(s, std::exchange(w.cheapest, any_graph{start_->graph.operators()}));
+        if (s.rule && w->way_of_cheapest == s.way) {
+            w->way_of_cheapest = {};
+            return priced(s, std::exchange(w->cheapest, any_graph{start_->graph.operators()}));
         }
     return open(s);
 }
@@ -222,7 +226,7 @@ GSUB_LAZY_BODY std::uint64_t substitution_problem::move_id(match const& m) const
     return h.finish().low;
 }
 
-GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match const& m, worker& w,
+GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match const& m, node_id anchor, worker& w,
                                                     found_move& out) const {
     auto const& from = *here.graph;
     auto& scratch = w.scratch;
@@ -231,8 +235,14 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
     scratch.rehash();
     auto const known = from.node_cost.size();
     auto& next = out.next;
-    next = {here.graph, std::make_shared<match const>(m),      nullptr, from.total, scratch.hash(), out.what.id,
-            nullptr,    way_after(here.what.way, out.what.id), nullptr};
+    next = {.parent = here.graph,
+            .rule = &m.rule(),
+            .anchor = anchor,
+            .site = m.site(),
+            .cost = from.total,
+            .key = scratch.hash(),
+            .move_id = out.what.id,
+            .way = way_after(here.what.way, out.what.id)};
     if (!model_->of_node) {
         next.cost = ticks(scratch);
     } else {
@@ -290,9 +300,10 @@ GSUB_LAZY_BODY node_bits const* substitution_problem::still_quiet(expansion cons
                                                                                                   : nullptr;
 }
 
-GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w) const {
+GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w,
+                                                          piece& out) const {
     if (auto const* by = still_quiet(here, anchor)) {
-        w.quiet.push_back({anchor, *by});
+        out.quiet.push_back({anchor, *by});
         return;
     }
     auto const& g = here.graph->graph;
@@ -308,36 +319,42 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
                 found.what.place = elsewhere;
                 // What one move changes the price by, it does beside the other.
                 found.what.cost += here.what.cost - here.by_cost;
-                w.found.push_back(std::move(found));
-            } else if (successor(here, m, w, found)) {
-                w.found.push_back(std::move(found));
+                out.found.push_back(std::move(found));
+            } else if (successor(here, m, anchor, w, found)) {
+                out.found.push_back(std::move(found));
             } else {
-                ++w.inapplicable;
+                ++out.inapplicable;
             }
         };
         find_pattern_at(g, *rule, anchor, found_match, &looked_at);
     }
-    if (quiet) w.quiet.push_back({anchor, looked_at});
+    if (quiet) out.quiet.push_back({anchor, looked_at});
 }
 
 GSUB_LAZY_BODY substitution_problem::state substitution_problem::noted(std::shared_ptr<state const> before,
                                                                        search_log::successor const& next) const {
     auto const way = way_after(before->way, next.move);
-    return {nullptr, nullptr, std::move(before), in_ticks(next.cost), next.key, next.move, nullptr, way, &next};
+    return {.parent = nullptr,
+            .before = std::move(before),
+            .cost = in_ticks(next.cost),
+            .key = next.key,
+            .move_id = next.move,
+            .way = way,
+            .noted = &next};
 }
 
-GSUB_LAZY_BODY std::shared_ptr<match const> substitution_problem::find_move(any_graph const& g,
-                                                                            state const& wanted) const {
-    std::shared_ptr<match const> out;
-    for (auto n : g.order()) {
-        if (n == g.results_node() || g.constant(n)) continue;
-        for (auto const* rule : rules_->anchored_at(g.op(n)))
-            if (!out && rule->name == known_->rule(*wanted.noted))
-                find_matches_at(g, *rule, n, [&](match const& m) {
-                    if (!out && move_id(m) == wanted.move_id) out = std::make_shared<match const>(m);
-                });
-    }
-    return out;
+GSUB_LAZY_BODY void substitution_problem::find_move(any_graph const& g, rule_program const& rule, node_id anchor,
+                                                    std::uint64_t id, std::optional<match>& out) const {
+    find_matches_at(g, rule, anchor, [&](match const& m) {
+        if (!out && move_id(m) == id) out = m;
+    });
+}
+
+GSUB_LAZY_BODY match substitution_problem::move(state const& s) const {
+    std::optional<match> out;
+    find_move(s.parent->graph, *s.rule, s.anchor, s.move_id, out);
+    GSUB_ASSERT(out, "a rule that matched once matches again");
+    return *out;
 }
 
 GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state const& s) {
@@ -354,7 +371,6 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
     }
     std::size_t step = 0;
     for (auto const* x = here.get(); x; x = x->before.get()) ++step;
-    worker here_alone{any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}};
     for (; !moves.empty(); moves.pop_back(), ++step) {
         auto const& wanted = *moves.back();
         auto const refuse = [&](std::string_view why) {
@@ -364,11 +380,19 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
                                 "a search without it"}};
         };
         auto const opened = open(*here);
-        auto const move = find_move(opened->graph, wanted);
+        auto const& g = opened->graph;
+        std::optional<match> move;
+        node_id anchor;
+        for (auto n : g.order()) {
+            if (n == g.results_node() || g.constant(n)) continue;
+            for (auto const* rule : rules_->anchored_at(g.op(n)))
+                if (!move && rule->name == known_->rule(*wanted.noted))
+                    find_move(g, *rule, anchor = n, wanted.move_id, move);
+        }
         if (!move) refuse("does not match");
         expansion const from{*here, opened};
         found_move found{{.id = wanted.move_id, .reads = {}, .changes = {}}, {}};
-        if (!successor(from, *move, here_alone, found)) refuse("cannot be applied");
+        if (!successor(from, *move, anchor, *workers_[0], found)) refuse("cannot be applied");
         auto& next = found.next;
         if (next.key != wanted.key) refuse("leads to another graph");
         if (next.cost != wanted.cost)
@@ -393,7 +417,7 @@ GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, fun
 
 GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expansion(state const& s) {
     expansion here{s, opened(s)};
-    for (auto& w : workers_) w.way_of_cheapest = {};
+    for (auto& w : workers_) w->way_of_cheapest = {};
     if (s.parent_findings) {
         here.by = detail::find_move(s.parent_findings->moves, s.move_id);
         here.by_cost = s.parent->total;
@@ -405,27 +429,22 @@ GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expan
 }
 
 GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, std::span<node_id const> anchors,
-                                                          worker& w) const {
-    w.found.clear();
-    w.quiet.clear();
-    w.inapplicable = 0;
-    w.failure = nullptr;
+                                                          worker& w, piece& out) const {
+    piece found; // here, so that no other thread's cache holds what is written often
     try {
-        for (auto n : anchors) find_successors(here, n, w);
-    } catch (...) { w.failure = std::current_exception(); }
+        for (auto n : anchors) find_successors(here, n, w, found);
+    } catch (...) { found.failure = std::current_exception(); }
+    out = std::move(found);
 }
 
-GSUB_LAZY_BODY void substitution_problem::expect(state const&, std::span<state const* const> next) {
-    wanted_.reset();
-    if (!next.empty() && !next.front()->noted && next.front()->way != opened_way_) wanted_ = *next.front();
-}
-
-GSUB_LAZY_BODY void substitution_problem::open_wanted() noexcept {
-    try {
-        opened_ = open(*wanted_);
-        opened_way_ = wanted_->way;
-    } catch (...) { opened_way_ = {}; } // what is wrong shows when it is asked for
-    wanted_.reset();
+// Whether to share the next expansion. Threads read the same graph, which one of them has just made. Between cores of
+// one last-level cache its lines take 40 to 100 ns each, and two threads make successors 1.2 to 1.6 times as fast as
+// one; between cores that share none 170 to 260, and they would be slower than one (two vCPUs of a Zen 5, which the
+// host moves from time to time). So the distance is measured, now and then again.
+GSUB_LAZY_BODY bool substitution_problem::wants_help() const {
+    constexpr std::chrono::nanoseconds near{130};
+    constexpr std::uint64_t now_and_then = 32;
+    return threads_ && threads_->concurrency() > 1 && (distance_ < near || expanded_ % now_and_then == 0);
 }
 
 GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
@@ -433,11 +452,11 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
     before->parent_findings = nullptr; // of use to this expansion alone
     auto const findings_here = std::make_shared<findings>();
     std::uint32_t place = 0;
-    auto const pass_on = [&](auto& w) {
-        inapplicable_ += w.inapplicable;
-        if (w.failure) std::rethrow_exception(w.failure);
-        append(findings_here->quiet, w.quiet);
-        for (auto& found : w.found) {
+    auto const pass_on = [&](piece& p) {
+        inapplicable_ += p.inapplicable;
+        if (p.failure) std::rethrow_exception(p.failure);
+        append(findings_here->quiet, p.quiet);
+        for (auto& found : p.found) {
             auto& what = found.what;
             if (what.place == elsewhere) {
                 ++reordered_;
@@ -456,28 +475,45 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
     auto const make_all = [&] {
         auto const here = begin_expansion(s);
         std::span const anchors{here.anchors};
-        // A few anchors at a time, so that a search which is to stop does soon.
-        constexpr std::size_t most = 64;
-        // Several pieces of work for each thread, so that none waits long for the others.
-        auto const threads = threads_ ? threads_->concurrency() : 1;
-        auto const pieces = threads > 1 ? 8 * threads : 1;
-        while (workers_.size() < pieces)
-            workers_.push_back({any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}});
-        auto const each = threads > 1 ? std::clamp<std::size_t>((anchors.size() + pieces - 1) / pieces, 1, most) : 1;
-        for (std::size_t first = 0; first < anchors.size(); first += pieces * each) {
-            auto const work = [&](std::size_t piece) {
-                auto const begin = std::min(first + piece * each, anchors.size());
-                find_successors(here, anchors.subspan(begin, std::min(each, anchors.size() - begin)), workers_[piece]);
+        // Several pieces of work for each thread, so that none waits long for the others, and a few anchors in each, so
+        // that a search which is to stop does soon.
+        auto const shared = wants_help();
+        auto const threads = shared ? threads_->threads() : 1;
+        auto const each = shared ? std::clamp<std::size_t>(anchors.size() / (8 * threads), 1, 64) : 1;
+        std::vector<piece> pieces(shared ? 8 * threads : 1);
+        auto const caller = std::this_thread::get_id();
+        constexpr auto unknown = std::chrono::steady_clock::duration::max();
+        auto nearest = unknown;
+        for (std::size_t first = 0; first < anchors.size(); first += pieces.size() * each) {
+            auto const work = [&](std::size_t k, worker& w) {
+                auto const from = std::min(first + k * each, anchors.size());
+                find_successors(here, anchors.subspan(from, std::min(each, anchors.size() - from)), w, pieces[k]);
             };
-            if (threads == 1)
-                work(0);
-            else if (wanted_)
-                threads_->parallel_for(pieces + 1, [&](std::size_t i) { i ? work(i - 1) : open_wanted(); });
-            else
-                threads_->parallel_for(pieces, work);
-            for (std::size_t i = 0; i < pieces; ++i)
-                if (!pass_on(workers_[i])) return;
+            if (shared) {
+                std::atomic<std::size_t> next{0};
+                threads_->parallel_for(threads, [&](std::size_t i) {
+                    if (std::this_thread::get_id() != caller) {
+                        for (auto k = next++; k < pieces.size(); k = next++) work(k, *workers_[i + 1]);
+                        return;
+                    }
+                    for (std::size_t expected = 0;; ++expected) {
+                        auto const begin = std::chrono::steady_clock::now();
+                        auto const k = next++;
+                        // Where another thread was there in between, its cache had the counter.
+                        if (k != expected) nearest = std::min(nearest, std::chrono::steady_clock::now() - begin);
+                        if (k >= pieces.size()) return;
+                        expected = k;
+                        work(k, *workers_[0]);
+                    }
+                });
+            } else {
+                work(0, *workers_[0]);
+            }
+            for (auto& p : pieces)
+                if (!pass_on(p)) return;
         }
+        ++expanded_;
+        if (nearest != unknown) distance_ = distance_.count() > 0 ? (distance_ + nearest) / 2 : nearest;
     };
     make_all();
     auto& moves = findings_here->moves;

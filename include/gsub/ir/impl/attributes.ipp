@@ -86,9 +86,7 @@ GSUB_INLINE bool assign_field(field_type type, void* at, attribute_value const& 
 }
 
 GSUB_INLINE attribute_interner& attribute_sets() {
-    static attribute_interner instance;
-    static bool const nothing_is_zero = instance.intern({op_id{}, {}, nullptr, hash_of(op_id{}, {})}) == 0;
-    static_cast<void>(nothing_is_zero);
+    static attribute_interner instance{{op_id{}, {}, nullptr, hash_of(op_id{}, {})}}; // nothing is 0
     return instance;
 }
 
@@ -174,16 +172,27 @@ GSUB_INLINE std::shared_ptr<void const> attribute_layout::decode(std::span<attri
     return attributes;
 }
 
+namespace detail {
+
+// `typed` gives the struct; it is asked where the values are new.
+template <class Typed>
+std::uint32_t intern_set(op_id op, std::vector<attribute_value> values, Typed const& typed) {
+    if (values.empty()) return 0;
+    auto const hash = hash_of(op, as_span(values));
+    attribute_entry entry{op, std::move(values), nullptr, hash};
+    return attribute_sets().intern(hash, entry, [&] {
+        entry.typed = typed();
+        return std::move(entry);
+    });
+}
+
+} // namespace detail
+
 GSUB_INLINE attributes_id::attributes_id(op_id op, std::vector<attribute_value> values,
-                                         std::shared_ptr<void const> typed) {
-    if (values.empty()) return;
-    auto const hash = detail::hash_of(op, as_span(values));
-    detail::attribute_entry const entry{op, std::move(values), std::move(typed), hash};
-    id_ = detail::attribute_sets().intern(entry);
-}
-GSUB_INLINE attributes_id detail::intern(op_id op, attribute_layout const& of, void const* attributes) {
-    return {op, of.encode(attributes), of.owned(attributes)};
-}
+                                         std::shared_ptr<void const> typed)
+    : id_(detail::intern_set(op, std::move(values), [&] { return typed; })) {}
+GSUB_INLINE attributes_id::attributes_id(op_id op, attribute_layout const& of, void const* attributes)
+    : id_(detail::intern_set(op, of.encode(attributes), [&] { return of.owned(attributes); })) {}
 GSUB_INLINE std::span<attribute_value const> attributes_id::values() const noexcept {
     return as_span(detail::attribute_sets()[id_].values);
 }

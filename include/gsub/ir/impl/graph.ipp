@@ -219,7 +219,10 @@ GSUB_INLINE std::vector<std::string> any_graph::sources(node_id n) const {
 }
 
 GSUB_INLINE std::string any_graph::display_name(node_id n) const {
-    if (auto names = sources(n); !names.empty()) return names.front();
+    if (auto o = record(n).origin; o != none) { // the first of its sources
+        while (origins_[o].right != none) o = origins_[o].left;
+        return (*names_)[origins_[o].left];
+    }
     if (record(n).results > 0)
         if (auto const first = name({n, 0}); !first.empty()) return std::string{first};
     return message({op(n).name, "_", n.index});
@@ -283,7 +286,7 @@ GSUB_INLINE void any_graph::set_operand(node_id n, std::size_t i, value_id to) {
 
 GSUB_INLINE void any_graph::replace_uses(value_id from, value_id to, std::uint32_t first_exempt) {
     GSUB_ASSERT(!(from == to), "replace_uses() of a value by itself");
-    std::vector<use> uses;
+    small_vector<use, 8> uses;
     for_each_use(from, [&](use u) {
         if (u.user.index < first_exempt) uses.push_back(u);
     });
@@ -295,7 +298,7 @@ GSUB_INLINE void any_graph::replace_uses(value_id from, value_id to, std::uint32
 }
 
 GSUB_INLINE void any_graph::refresh_constness(node_id first) {
-    std::vector<node_id> open{first};
+    small_vector<node_id, 16> open{first};
     while (!open.empty()) {
         auto const id = open.back();
         open.pop_back();
@@ -316,8 +319,8 @@ GSUB_INLINE void any_graph::refresh_constness(node_id first) {
 }
 
 GSUB_INLINE void any_graph::erase_unused(node_id first) {
-    std::vector<node_id> open{first};
-    bool any = false;
+    small_vector<node_id, 16> open{first};
+    auto earliest = none; // place of what goes
     while (!open.empty()) {
         auto const id = open.back();
         open.pop_back();
@@ -331,11 +334,11 @@ GSUB_INLINE void any_graph::erase_unused(node_id first) {
             if (journalling_) journal_.released.push_back(source);
         }
         n.flags |= erased;
-        any = true;
+        earliest = std::min(earliest, places_[id.index]);
         if (journalling_) journal_.erased.push_back(id);
     }
-    if (!any) return;
-    drop_erased();
+    if (earliest == none) return;
+    drop_erased(earliest);
     hashed_ = false;
 }
 
@@ -353,17 +356,22 @@ GSUB_INLINE void any_graph::erase_dead() {
         hashed_ = false;
         if (journalling_) journal_.erased.push_back(id);
     }
-    drop_erased();
+    drop_erased(0);
+}
+
+GSUB_INLINE void any_graph::note_places(std::size_t first) {
+    for (auto i = static_cast<std::uint32_t>(first); i < order_.size(); ++i) places_[order_[i].index] = i;
 }
 
 GSUB_INLINE void any_graph::set_order(std::vector<node_id> order) {
     order_ = std::move(order);
-    for (std::uint32_t i = 0; i < order_.size(); ++i) places_[order_[i].index] = i;
+    note_places(0);
 }
 
-GSUB_INLINE void any_graph::drop_erased() {
-    std::erase_if(order_, [&](node_id n) { return !live(n); });
-    for (std::uint32_t i = 0; i < order_.size(); ++i) places_[order_[i].index] = i;
+GSUB_INLINE void any_graph::drop_erased(std::size_t first) {
+    auto const from = order_.begin() + static_cast<std::ptrdiff_t>(first);
+    order_.erase(std::remove_if(from, order_.end(), [&](node_id n) { return !live(n); }), order_.end());
+    note_places(first);
 }
 
 GSUB_INLINE void any_graph::order_canonically() {
@@ -405,49 +413,48 @@ GSUB_INLINE bool any_graph::restore_order(std::uint32_t first_new) {
     // New nodes stand at the end of the order, before the results node. They belong behind the last of their operands
     // and before the first of their users. Where these overlap, the window between them is split: what depends on new
     // nodes goes behind them. An operand of theirs among what depends on them is a cycle.
-    std::vector<std::uint32_t> place(nodes_.size(), none);
-    std::vector<node_id> old;
-    old.reserve(order_.size());
-    std::vector<node_id> fresh;
-    for (auto n : order_)
-        if (n.index >= first_new)
-            fresh.push_back(n);
-        else
-            place[n.index] = static_cast<std::uint32_t>(old.size()), old.push_back(n);
-    std::uint32_t after = 0, before = static_cast<std::uint32_t>(old.size() - 1);
-    for (auto n : fresh) {
+    auto const end = order_.size() - 1;
+    auto begin = end;
+    while (begin > 0 && order_[begin - 1].index >= first_new) --begin;
+    auto const old = [&](node_id n) { return n.index < first_new; };
+    auto const at = [&](std::size_t place) { return order_.begin() + static_cast<std::ptrdiff_t>(place); };
+    std::size_t after = 0, before = begin;
+    for (auto i = begin; i < end; ++i) {
+        auto const n = order_[i];
         for (auto v : operands(n))
-            if (v.valid() && v.node.index < first_new) after = std::max(after, place[v.node.index] + 1);
+            if (v.valid() && old(v.node)) after = std::max<std::size_t>(after, places_[v.node.index] + 1);
         for (std::uint32_t port = 0; port < record(n).results; ++port)
             for_each_use({n, port}, [&](use u) {
-                if (u.user.index < first_new) before = std::min(before, place[u.user.index]);
+                if (old(u.user)) before = std::min<std::size_t>(before, places_[u.user.index]);
             });
     }
-    std::vector<node_id> ordered;
-    ordered.reserve(order_.size());
     if (after <= before) {
-        for (std::uint32_t i = 0; i < after; ++i) ordered.push_back(old[i]);
-        gsub::append(ordered, fresh);
-        for (auto i = after; i < old.size(); ++i) ordered.push_back(old[i]);
-    } else {
-        std::vector<bool> depends(nodes_.size(), false);
-        for (auto n : fresh) depends[n.index] = true;
-        std::vector<node_id> behind;
-        for (std::uint32_t i = 0; i < before; ++i) ordered.push_back(old[i]);
-        for (auto i = before; i < after; ++i) {
-            auto const n = old[i];
-            for (auto v : operands(n))
-                if (v.valid() && depends[v.node.index]) depends[n.index] = true;
-            (depends[n.index] ? behind : ordered).push_back(n);
-        }
-        for (auto n : fresh)
-            for (auto v : operands(n))
-                if (v.valid() && v.node.index < first_new && depends[v.node.index]) return false;
-        gsub::append(ordered, fresh);
-        gsub::append(ordered, behind);
-        for (auto i = after; i < old.size(); ++i) ordered.push_back(old[i]);
+        std::rotate(at(after), at(begin), at(end));
+        note_places(after);
+        return true;
     }
-    set_order(std::move(ordered));
+    std::vector<bool> depends(nodes_.size(), false);
+    for (auto i = begin; i < end; ++i) depends[order_[i].index] = true;
+    std::vector<node_id> window;
+    window.reserve(end - before);
+    small_vector<node_id, 32> behind;
+    for (auto i = before; i < after; ++i) {
+        auto const n = order_[i];
+        for (auto v : operands(n))
+            if (v.valid() && depends[v.node.index]) depends[n.index] = true;
+        if (depends[n.index])
+            behind.push_back(n);
+        else
+            window.push_back(n);
+    }
+    for (auto i = begin; i < end; ++i)
+        for (auto v : operands(order_[i]))
+            if (v.valid() && old(v.node) && depends[v.node.index]) return false;
+    window.insert(window.end(), at(begin), at(end));
+    gsub::append(window, behind);
+    window.insert(window.end(), at(after), at(begin));
+    std::copy(window.begin(), window.end(), at(before));
+    note_places(before);
     return true;
 }
 

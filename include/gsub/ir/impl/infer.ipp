@@ -12,7 +12,6 @@ GSUB_INLINE infer_context::infer_context(op_info const& op, attributes_id attrib
       attributes_(attributes),
       types_(operands.begin(), operands.end()),
       absent_(operands.size(), false),
-      known_(operands.size()),
       has_known_(operands.size(), false),
       result_types_(results) {}
 

@@ -13,6 +13,7 @@ GSUB_INLINE type_id graph_patch::type_of(value_id v) const {
 GSUB_INLINE value_id graph_patch::append(std::uint16_t row, attributes_id attributes,
                                          std::span<value_id const> operands, std::span<type_id const> results) {
     if (failed()) return {};
+    if (nodes_.empty()) nodes_.reserve(8);
     nodes_.push_back({row, attributes, small_vector<value_id, 4>(operands), small_vector<type_id, 2>(results)});
     return {{base_ + static_cast<std::uint32_t>(nodes_.size() - 1)}, 0};
 }
@@ -40,8 +41,8 @@ GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior pol
     for (auto const& n : nodes_) g.append_node(n.row, n.attributes, 0, n.operands, n.results);
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.inherit_sources({base_ + i}, as_span(covered_));
     auto misplaced = false; // an existing value behind one of its new users
-    for (auto const& replacement : replacements_) {
-        auto const from = replacement.first, to = replacement.second;
+    for (auto const& r : replacements_) {
+        auto const from = r.from, to = r.to;
         if (from == to) continue;
         g.replace_uses(from, to, base_);
         if (to.node.index < base_)

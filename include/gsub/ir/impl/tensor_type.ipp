@@ -17,9 +17,7 @@ struct symbol_hash {
 using symbol_interner = interner<std::string, symbol_hash>;
 
 GSUB_INLINE symbol_interner& symbols() {
-    static symbol_interner instance;
-    static bool const empty_is_zero = instance.intern(std::string{}) == 0;
-    static_cast<void>(empty_is_zero);
+    static symbol_interner instance{std::string{}}; // the empty one is 0
     return instance;
 }
 
@@ -46,9 +44,7 @@ struct type_entry_hash {
 using type_interner = interner<type_entry, type_entry_hash>;
 
 GSUB_INLINE type_interner& types() {
-    static type_interner instance;
-    static bool const nothing_is_zero = instance.intern({tensor_type{}, hash_of(tensor_type{})}) == 0;
-    static_cast<void>(nothing_is_zero);
+    static type_interner instance{{tensor_type{}, hash_of(tensor_type{})}}; // nothing is 0
     return instance;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
+#include <gsub/core/small_vector.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 
@@ -113,7 +114,7 @@ GSUB_LAZY bool flatten_concat(any_graph& g, node_id n) {
     if (!g.is<ops::concat>(n)) return false;
     auto const axis = axis_in(g, {n, 0}, g.attributes<ops::concat>(n).axis);
     if (!axis) return false;
-    std::vector<value_id> flat;
+    small_vector<value_id, 12> flat;
     bool changed = false;
     auto const operands = g.operands(n);
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -268,7 +269,8 @@ public:
 
     cleanup_count changes() {
         incremental_ = true;
-        auto const journal = g_.changes();
+        open_.reserve(64);
+        auto const& journal = g_.changes(); // what follows changes no node
         auto const interesting = [&](node_id n) {
             if (!g_.live(n)) return;
             open_.push_back(n);
@@ -282,6 +284,8 @@ public:
     }
 
 private:
+    using node_list = small_vector<node_id, 16>;
+
     void drain() {
         while (!open_.empty()) {
             auto const n = open_.back();
@@ -294,7 +298,7 @@ private:
                 continue;
             }
             auto const first_new = static_cast<std::uint32_t>(g_.capacity());
-            auto const readers = incremental_ ? readers_of(n) : std::vector<node_id>{};
+            auto const readers = incremental_ ? readers_of(n) : node_list{};
             if (simplify(n)) {
                 ++count_.simplified;
                 append(open_, readers);
@@ -323,8 +327,8 @@ private:
             if (v.valid()) reopen_users(v.node);
         for (auto i = static_cast<std::uint32_t>(first_new); i < g_.capacity(); ++i) reopen_users({i});
     }
-    [[nodiscard]] std::vector<node_id> readers_of(node_id n) const {
-        std::vector<node_id> out;
+    [[nodiscard]] node_list readers_of(node_id n) const {
+        node_list out;
         for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
             g_.for_each_use({n, port}, [&](use u) { out.push_back(u.user); });
         return out;

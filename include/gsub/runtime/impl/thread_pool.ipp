@@ -121,14 +121,6 @@ private:
     sigset_t before_;
 };
 
-GSUB_INLINE void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 } // namespace detail
 
 GSUB_INLINE std::size_t available_cpus() {
@@ -204,7 +196,7 @@ bool thread_pool::state::look_out(Done&& done) const noexcept {
     do {
         for (int i = 0; i < 8; ++i) {
             if (done()) return true;
-            detail::relax();
+            gsub::detail::relax();
         }
     } while (std::chrono::steady_clock::now() < end);
     return done();
