@@ -423,6 +423,7 @@ GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expan
         here.by_cost = s.parent->total;
     }
     auto const& g = here.graph->graph;
+    here.anchors.reserve(g.size());
     for (auto n : g.order())
         if (n != g.results_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) here.anchors.push_back(n);
     return here;
