@@ -187,7 +187,7 @@ private:
     GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w,
                                    piece& out) const;
     GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w, piece& out) const;
-    GSUB_LAZY [[nodiscard]] bool wants_help() const;
+    GSUB_LAZY [[nodiscard]] bool wants_help(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, node_id anchor, worker& w,
                                            found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
@@ -208,6 +208,7 @@ private:
     std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
     std::vector<std::unique_ptr<worker>> workers_;         // the caller's first
     std::chrono::duration<double, std::nano> distance_{0}; // how long what another thread wrote takes to come
+    std::chrono::duration<double, std::nano> usual_{0};    // how long expansions take
     std::uint64_t expanded_ = 0;
     detail::counted_bytes::sum held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
     std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;

@@ -438,14 +438,18 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
     out = std::move(found);
 }
 
-// Whether to share the next expansion. Threads read the same graph, which one of them has just made. Between cores of
-// one last-level cache its lines take 40 to 100 ns each, and two threads make successors 1.2 to 1.6 times as fast as
-// one; between cores that share none 170 to 260, and they would be slower than one (two vCPUs of a Zen 5, which the
-// host moves from time to time). So the distance is measured, now and then again.
-GSUB_LAZY_BODY bool substitution_problem::wants_help() const {
+// Whether to share an expansion. Threads read the same graph, which one of them has just made, some three lines of a
+// cache for a node. Between cores of one last-level cache a line takes 40 to 100 ns, and two threads make
+// successors 1.2 to 1.6 times as fast as one; between cores that share none 170 to 260, and they would be slower than
+// one unless there is much to do at each node (two vCPUs of a Zen 5, which the host moves from time to time). So the
+// distance is measured, now and then again.
+GSUB_LAZY_BODY bool substitution_problem::wants_help(any_graph const& g) const {
     constexpr std::chrono::nanoseconds near{130};
+    constexpr double lines = 6; // a node: there and back
     constexpr std::uint64_t now_and_then = 32;
-    return threads_ && threads_->concurrency() > 1 && (distance_ < near || expanded_ % now_and_then == 0);
+    if (!threads_ || threads_->concurrency() == 1) return false;
+    return distance_ < near || usual_ > lines * static_cast<double>(g.size()) * distance_ ||
+           expanded_ % now_and_then == 0;
 }
 
 GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
@@ -476,13 +480,15 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
     auto const make_all = [&] {
         auto const here = begin_expansion(s);
         std::span const anchors{here.anchors};
-        // Several pieces of work for each thread, so that none waits long for the others, and a few anchors in each, so
-        // that a search which is to stop does soon.
-        auto const shared = wants_help();
+        // Many pieces of work for each thread, as most of the work is often at a few anchors, and not too many anchors
+        // in each, so that a search which is to stop does soon.
+        auto const shared = wants_help(here.graph->graph);
         auto const threads = shared ? threads_->threads() : 1;
-        auto const each = shared ? std::clamp<std::size_t>(anchors.size() / (8 * threads), 1, 64) : 1;
-        std::vector<piece> pieces(shared ? 8 * threads : 1);
+        auto const parts = [](std::size_t of, std::size_t size) { return (of + size - 1) / size; };
+        auto const each = shared ? std::clamp<std::size_t>(parts(anchors.size(), 32 * threads), 1, 64) : 1;
+        std::vector<piece> pieces(shared ? std::min(parts(anchors.size(), each), 32 * threads) : 1);
         auto const caller = std::this_thread::get_id();
+        auto const beginning = threads_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
         constexpr auto unknown = std::chrono::steady_clock::duration::max();
         auto nearest = unknown;
         for (std::size_t first = 0; first < anchors.size(); first += pieces.size() * each) {
@@ -514,6 +520,7 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
                 if (!pass_on(p)) return;
         }
         ++expanded_;
+        if (threads_) usual_ = (3 * usual_ + (std::chrono::steady_clock::now() - beginning)) / 4;
         if (nearest != unknown) distance_ = distance_.count() > 0 ? (distance_ + nearest) / 2 : nearest;
     };
     make_all();
