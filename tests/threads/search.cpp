@@ -1,5 +1,6 @@
 // Searches alone of what src/driver.cpp has, with parts searched side by side and successors made by several threads.
 #include "catch.hpp"
+#include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
 #include <gsub/driver/impl/split.ipp>
@@ -8,6 +9,8 @@
 #include <gsub/models/inception.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rules.hpp>
+
+#include <optional>
 
 namespace threads_search {
 
@@ -26,10 +29,12 @@ void check(Cost const& machine) {
     fork_join_executor four{4};
     for (std::size_t const bound : {0u, 20u}) {
         auto const alone = search_graph(g, model, rules, options, bound);
-        auto const together = search_graph(g, model, rules, options, bound, {.threads = &four});
-        CHECK(together.best.hash() == alone.best.hash());
-        CHECK(together.stats.path == alone.stats.path);
-        CHECK(together.stats.history == alone.stats.history);
+        sharing_executor all{four};
+        std::optional<searched> together;
+        all.run_here([&] { together = search_graph(g, model, rules, options, bound, {.threads = &all}); });
+        CHECK(together->best.hash() == alone.best.hash());
+        CHECK(together->stats.path == alone.stats.path);
+        CHECK(together->stats.history == alone.stats.history);
     }
 }
 
