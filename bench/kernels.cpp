@@ -7,8 +7,8 @@
 #endif
 #include <gsub/cost/analytic.hpp>
 #include <gsub/driver/build.hpp>
-#include <gsub/driver/optimize.hpp>
 #include <gsub/models/catalogue.hpp>
+#include <gsub/optimize/optimize.hpp>
 
 #include <algorithm>
 #include <set>
@@ -19,7 +19,7 @@ using namespace gsub;
 using kernel_call = void (*)(void* const*, std::int64_t, std::int64_t);
 
 // Independent chains of multiply-adds on registers; returns so that nothing is left out.
-std::string peak_text(codegen::isa const& set) {
+std::string peak_text(isa const& set) {
     std::string chains, first, last;
     for (int i = 0; i < 12; ++i) {
         first += message({"  vf a", i, " = x + ", i, ".0f;\n"});
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
 #endif
     if (names.empty()) names = {"resnet50", "mobilenet_v2", "inception_v3", "squeezenet1_1"};
     auto const machine = host();
-    auto const& set = codegen::isa_of(machine);
+    auto const& set = isa_of(machine);
     bench::reporter report{"kernels"};
     if (winograd) {
         bench::compare_winograd(names, {.cold = cold}, report);

@@ -1,14 +1,14 @@
 // The convolutions and matrix products of models, each distinct one once, and gsub's kernels for them.
 #pragma once
 
-#include <gsub/codegen/conv2d.hpp>
 #include <gsub/codegen/emit_cpp.hpp>
 #include <gsub/codegen/lower.hpp>
-#include <gsub/codegen/matmul.hpp>
 #include <gsub/cost/analytic.hpp>
-#include <gsub/driver/optimize.hpp>
 #include <gsub/ir/ops.hpp>
+#include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/matmul.hpp>
 #include <gsub/models/catalogue.hpp>
+#include <gsub/optimize/optimize.hpp>
 #include <gsub/runtime/jit.hpp>
 
 #include <cstdint>
@@ -27,8 +27,8 @@ enum class layer_kind { convolution, depthwise, product };
 struct layer {
     std::string model, name; ///< the name has the sizes
     layer_kind kind = layer_kind::convolution;
-    gsub::codegen::conv2d_shape conv{};
-    gsub::codegen::matmul_shape product{};
+    gsub::kernels::conv2d_shape conv{};
+    gsub::kernels::matmul_shape product{};
 
     [[nodiscard]] double operations() const {
         return kind == layer_kind::product ? product.operations() : conv.operations();
@@ -51,13 +51,13 @@ struct layer {
 };
 
 /// A convolution over images in a graph of batch one, with bias and ReLU; nothing where it has other dimensions.
-[[nodiscard]] inline std::optional<gsub::codegen::conv2d_shape> conv2d_of(gsub::any_graph const& g, gsub::node_id n,
+[[nodiscard]] inline std::optional<gsub::kernels::conv2d_shape> conv2d_of(gsub::any_graph const& g, gsub::node_id n,
                                                                           std::int32_t lanes) {
     using namespace gsub;
     auto const &in = g.type(g.operand(n, 0)), &out = g.type({n, 0}), &w = g.type(g.operand(n, 1));
     if (in.rank() != 4) return std::nullopt;
     auto const& a = g.attributes<ops::conv>(n);
-    codegen::conv2d_shape s;
+    kernels::conv2d_shape s;
     s.in_channels = in.dims[1].size(), s.out_channels = out.dims[1].size(), s.groups = a.group;
     for (std::size_t i = 0; i < 2; ++i) {
         s.in[i] = in.dims[i + 2].size(), s.kernel[i] = w.dims[i + 2].size();
@@ -70,12 +70,12 @@ struct layer {
 }
 
 /// A product in a graph, its operands stored row-major, with bias and ReLU.
-[[nodiscard]] inline gsub::codegen::matmul_shape matmul_of(gsub::any_graph const& g, gsub::node_id n) {
+[[nodiscard]] inline gsub::kernels::matmul_shape matmul_of(gsub::any_graph const& g, gsub::node_id n) {
     using namespace gsub;
     auto const y = g.operand(n, 1);
     auto const left = g.type(g.operand(n, 0)).sizes(), out = g.type({n, 0}).sizes();
     auto const rank = out.size();
-    codegen::matmul_shape s;
+    kernels::matmul_shape s;
     s.m = out[rank - 2], s.n = out[rank - 1];
     s.k = g.is<ops::gemm>(n) && g.attributes<ops::gemm>(n).transpose_a ? left[left.size() - 2] : left.back();
     s.constant = g.type(y).rank() == 2;
@@ -92,8 +92,7 @@ struct layer {
 
 /// The layers of 1 MFLOP and more of the optimized models, and all depthwise ones. *Errors* throws `error` for a model
 /// that is not there.
-[[nodiscard]] inline std::vector<layer> layers_of(std::vector<std::string> const& models,
-                                                  gsub::codegen::isa const& set) {
+[[nodiscard]] inline std::vector<layer> layers_of(std::vector<std::string> const& models, gsub::isa const& set) {
     using namespace gsub;
     std::vector<layer> found;
     std::set<std::string> seen;
@@ -147,13 +146,13 @@ struct layer_operands {
 /// gsub's direct kernel of a layer with the knobs that counting chooses, and memory for it.
 class generated_layer {
 public:
-    generated_layer(layer const& of, gsub::codegen::isa const& set) : of_(of), lanes_(set.lanes()) {
+    generated_layer(layer const& of, gsub::isa const& set) : of_(of), lanes_(set.lanes()) {
         using namespace gsub;
         kernel_ = of.kind == layer_kind::product
-                      ? codegen::lower(codegen::matmul_nest(of.product, codegen::default_config(of.product, set), set),
+                      ? codegen::lower(kernels::matmul_nest(of.product, kernels::default_config(of.product, set), set),
                                        "product")
                             .value()
-                      : codegen::lower(codegen::conv2d_nest(of.conv, codegen::default_config(of.conv, set), set),
+                      : codegen::lower(kernels::conv2d_nest(of.conv, kernels::default_config(of.conv, set), set),
                                        "convolution")
                             .value();
         flags_ = set.flags;
@@ -161,7 +160,7 @@ public:
     }
     [[nodiscard]] gsub::runtime::kernel_source source() const { return {text_, "layer", flags_}; }
 
-    void prepare(gsub::runtime::loaded_kernel loaded, layer_operands const& from, gsub::codegen::isa const& set) {
+    void prepare(gsub::runtime::loaded_kernel loaded, layer_operands const& from, gsub::isa const& set) {
         using namespace gsub;
         loaded_ = std::move(loaded);
         call_ = reinterpret_cast<codegen::kernel_function>(loaded_.function());
@@ -172,8 +171,8 @@ public:
         memory_.push_back(product || !of_.conv.blocked_input
                               ? from.input
                               : filled(blocked(x, of_.conv.in_channels, of_.conv.in[0] * of_.conv.in[1])));
-        memory_.push_back(!product               ? filled(codegen::pack_conv2d_weights(of_.conv, w, set))
-                          : of_.product.constant ? filled(codegen::pack_matmul_weights(of_.product, w, false, set))
+        memory_.push_back(!product               ? filled(kernels::pack_conv2d_weights(of_.conv, w, set))
+                          : of_.product.constant ? filled(kernels::pack_matmul_weights(of_.product, w, false, set))
                                                  : from.weights);
         memory_.push_back(filled(bias));
         memory_.push_back(tensor::zeros(

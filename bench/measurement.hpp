@@ -2,10 +2,10 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/io/json.hpp>
 #include <gsub/report/table.hpp>
 #include <gsub/report/units.hpp>
+#include <gsub/target/target.hpp>
 
 #include <algorithm>
 #include <chrono>

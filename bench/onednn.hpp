@@ -89,7 +89,7 @@ private:
         implementation_ = d.impl_info_str();
     }
 
-    void make_convolution(gsub::codegen::conv2d_shape const& s, layer_operands const& from, tag before, tag behind) {
+    void make_convolution(gsub::kernels::conv2d_shape const& s, layer_operands const& from, tag before, tag behind) {
         dims const x{1, s.in_channels, s.in[0], s.in[1]}, y{1, s.out_channels, s.out(0), s.out(1)}, b{s.out_channels};
         dims w{s.out_channels, s.in_channels, s.kernel[0], s.kernel[1]};
         if (s.groups > 1) w = {s.groups, s.out_channels / s.groups, s.in_channels / s.groups, s.kernel[0], s.kernel[1]};
@@ -103,7 +103,7 @@ private:
         finish(d, from, desc(x, tag::abcd), desc(w, s.groups > 1 ? tag::abcde : tag::abcd), desc(b, tag::a),
                desc(y, tag::abcd));
     }
-    void make_product(gsub::codegen::matmul_shape const& s, layer_operands const& from) {
+    void make_product(gsub::kernels::matmul_shape const& s, layer_operands const& from) {
         auto const stack = s.constant ? std::int64_t{1} : s.batches();
         dims const x{stack, s.m, s.k}, w{stack, s.k, s.n}, b{1, 1, s.n}, y{stack, s.m, s.n};
         // An operand that is known only at run time comes as it is.

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "measurement.hpp"
-#include <gsub/codegen/elementwise.hpp>
 #include <gsub/codegen/emit_cpp.hpp>
 #include <gsub/codegen/lower.hpp>
+#include <gsub/kernels/elementwise.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
@@ -17,8 +17,7 @@ namespace detail {
 constexpr std::size_t chain_length = 100;
 
 // Every step computes the same function of the one before it: one kernel for all.
-inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::codegen::isa const& set,
-                                       std::int64_t elements) {
+inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::isa const& set, std::int64_t elements) {
     using namespace gsub;
     runtime::program p;
     auto const size = static_cast<std::size_t>(elements) * sizeof(float);
@@ -52,12 +51,12 @@ inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::cod
 /// counts as overhead.
 inline void measure_overhead(reporter& report, int rounds = 41) {
     using namespace gsub;
-    auto const& set = codegen::isa_of(host());
+    auto const& set = isa_of(host());
     auto const with = runtime::find_compiler().value();
     for (std::int64_t elements : {4096, 16384, 65536}) {
-        std::array<codegen::elementwise_op, 2> const chain{
+        std::array<kernels::elementwise_op, 2> const chain{
             {{loop::scalar_op::multiply, 0, -1, 0.5}, {loop::scalar_op::add, 1, -1, 0.25}}};
-        auto const k = codegen::lower(codegen::elementwise_nest(elements, 1, chain, set), "step").value();
+        auto const k = codegen::lower(kernels::elementwise_nest(elements, 1, chain, set), "step").value();
         auto const p = detail::chain_of(k, set, elements);
         auto const loaded = runtime::load_kernels(p.kernels, with).value();
         auto const call = reinterpret_cast<codegen::kernel_function>(loaded[0].function());

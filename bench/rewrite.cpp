@@ -1,9 +1,9 @@
 // One successor of a search: copy of the graph, one rewrite, normal form, hash, incremental cost. Then whole searches.
 #include "measurement.hpp"
 #include <gsub/cost/analytic.hpp>
-#include <gsub/driver/optimize.hpp>
-#include <gsub/driver/substitution.hpp>
 #include <gsub/models/catalogue.hpp>
+#include <gsub/optimize/optimize.hpp>
+#include <gsub/optimize/substitution.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rewrite.hpp>
 

@@ -7,10 +7,10 @@
 #include <gsub/cost/fused.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/calibrate.hpp>
-#include <gsub/driver/optimize.hpp>
-#include <gsub/driver/split.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
+#include <gsub/optimize/optimize.hpp>
+#include <gsub/optimize/split.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rules.hpp>
 #include <gsub/runtime/thread_pool.hpp>

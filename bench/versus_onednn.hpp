@@ -48,7 +48,7 @@ inline double error_of(std::vector<float> const& a, std::vector<float> const& b)
 inline void compare_onednn(std::vector<std::string> const& models, onednn_comparison const& how,
                            std::function<double()> const& peak_rate, reporter& report) {
     using namespace gsub;
-    auto const& set = codegen::isa_of(host());
+    auto const& set = isa_of(host());
     std::vector<detail::contender> all;
     std::vector<runtime::kernel_source> sources;
     for (auto& of : layers_of(models, set)) {

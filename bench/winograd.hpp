@@ -3,7 +3,7 @@
 
 #include "layers.hpp"
 #include "measurement.hpp"
-#include <gsub/codegen/winograd.hpp>
+#include <gsub/kernels/winograd.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
 #include <memory>
@@ -29,9 +29,9 @@ struct conv_variant {
 };
 
 // Names of shapes, `64 -> 128, 28 x 28`, each once.
-inline std::vector<std::pair<std::string, codegen::conv2d_shape>> convolutions_of(std::vector<std::string> const& names,
+inline std::vector<std::pair<std::string, kernels::conv2d_shape>> convolutions_of(std::vector<std::string> const& names,
                                                                                   std::int32_t lanes) {
-    std::vector<std::pair<std::string, codegen::conv2d_shape>> found;
+    std::vector<std::pair<std::string, kernels::conv2d_shape>> found;
     std::set<std::string> seen;
     for (auto const& name : names) {
         auto const* const entry = models::find_model(name);
@@ -43,7 +43,7 @@ inline std::vector<std::pair<std::string, codegen::conv2d_shape>> convolutions_o
         for (auto const n : g.order()) {
             if (!g.is<ops::conv>(n)) continue;
             auto const shape = conv2d_of(g, n, lanes);
-            if (!shape || !shape->blocked_input || !codegen::winograd_applies(*shape)) continue;
+            if (!shape || !shape->blocked_input || !kernels::winograd_applies(*shape)) continue;
             auto const& s = *shape;
             auto text = message({s.in_channels, " -> ", s.out_channels, ", ", s.out(0), " x ", s.out(1),
                                  s.pads == std::array<std::int64_t, 4>{} ? ", no pads" : ""});
@@ -77,15 +77,15 @@ inline void run(conv_variant& v, std::vector<void*> const& buffers, executor& th
 inline void compare_winograd(std::vector<std::string> const& names, winograd_comparison const& how, reporter& report) {
     using namespace gsub;
     auto const machine = host();
-    auto const& set = codegen::isa_of(machine);
+    auto const& set = isa_of(machine);
     auto const with = runtime::find_compiler().value();
     auto const layers = detail::convolutions_of(names, set.lanes());
     for (std::uint32_t count = 1; count <= std::min<std::size_t>(2, runtime::available_cpus()); ++count) {
         runtime::thread_pool threads{{.threads = count}};
-        auto options = codegen::winograd_options_of(machine);
+        auto options = kernels::winograd_options_of(machine);
         options.threads = count;
         for (auto const& [name, s] : layers) {
-            auto const chosen = codegen::choose_winograd(s, set, options);
+            auto const chosen = kernels::choose_winograd(s, set, options);
             auto const weights = random_tensor(s.out_channels * s.in_channels * 9, 1);
             std::vector<detail::conv_variant> variants(3);
             std::vector<runtime::kernel_source> sources;
@@ -93,13 +93,13 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
                 auto& v = variants[i];
                 std::vector<float> packed;
                 if (i == 0) {
-                    packed = codegen::pack_conv2d_weights(s, weights.data<float>(), set);
+                    packed = kernels::pack_conv2d_weights(s, weights.data<float>(), set);
                     v.k =
-                        codegen::lower(codegen::conv2d_nest(s, codegen::default_config(s, set), set), "direct").value();
+                        codegen::lower(kernels::conv2d_nest(s, kernels::default_config(s, set), set), "direct").value();
                 } else {
-                    auto const c = codegen::default_winograd(s, set, i == 1 ? 2 : 4, options);
-                    packed = codegen::pack_winograd_weights(s, c, weights.data<float>(), set);
-                    v.k = codegen::lower(codegen::winograd_nest(s, c, set), "winograd").value();
+                    auto const c = kernels::default_winograd(s, set, i == 1 ? 2 : 4, options);
+                    packed = kernels::pack_winograd_weights(s, c, weights.data<float>(), set);
+                    v.k = codegen::lower(kernels::winograd_nest(s, c, set), "winograd").value();
                 }
                 auto const symbol = message({"variant_", i});
                 sources.push_back({codegen::emit_cpp(v.k, set, symbol), symbol, std::string{set.flags}});

@@ -1,14 +1,5 @@
 #include <gsub/codegen.hpp>
-#include <gsub/codegen/impl/attention.ipp>
-#include <gsub/codegen/impl/conv2d.ipp>
-#include <gsub/codegen/impl/elementwise.ipp>
 #include <gsub/codegen/impl/emit_cpp.ipp>
 #include <gsub/codegen/impl/kernel_ir.ipp>
 #include <gsub/codegen/impl/lower.ipp>
-#include <gsub/codegen/impl/matmul.ipp>
-#include <gsub/codegen/impl/pool2d.ipp>
-#include <gsub/codegen/impl/register_tile.ipp>
-#include <gsub/codegen/impl/row_kernel.ipp>
-#include <gsub/codegen/impl/separable.ipp>
 #include <gsub/codegen/impl/vector_math.ipp>
-#include <gsub/codegen/impl/winograd.ipp>

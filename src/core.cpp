@@ -1,2 +1,1 @@
 #include <gsub/core.hpp>
-#include <gsub/core/impl/target.ipp>

@@ -1,5 +1,4 @@
 #include <gsub/eval/impl/reference_kernel.ipp>
-#include <gsub/eval/reference_kernel.hpp>
 
 namespace gsub {
 template void reference_kernel<ops::conv>::run(kernel<float>&);

@@ -10,4 +10,3 @@
 #include <gsub/report/impl/table.ipp>
 #include <gsub/report/impl/trace.ipp>
 #include <gsub/report/impl/units.ipp>
-#include <gsub/report/json.hpp>

@@ -16,8 +16,5 @@
 #include <gsub/rewrite/impl/sample.ipp>
 #include <gsub/rewrite/impl/taso.ipp>
 #include <gsub/rewrite/impl/verifier.ipp>
-#include <gsub/rewrite/loaded_rule.hpp>
-#include <gsub/rewrite/rule_text.hpp>
-#include <gsub/rewrite/taso.hpp>
 
 template struct gsub::detail::table_storage<gsub::sample_row, gsub::standard_ops>;

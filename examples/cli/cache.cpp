@@ -1,11 +1,11 @@
 // gsub cache and gsub doctor: the kernels on disk, and what this machine has for making and running them.
 #include "commands.hpp"
-#include <gsub/codegen/isa.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/report/table.hpp>
 #include <gsub/report/units.hpp>
 #include <gsub/runtime/jit.hpp>
 #include <gsub/runtime/thread_pool.hpp>
+#include <gsub/target/isa.hpp>
+#include <gsub/target/target.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -71,9 +71,9 @@ answer doctor(session const& s) {
     };
     auto const machine = gsub::host();
     line("processor", machine.name.empty() ? "unknown" : machine.name, "");
-    auto const& set = gsub::codegen::isa_of(machine);
+    auto const& set = gsub::isa_of(machine);
     line("instruction set", std::string{set.name},
-         &set == &gsub::codegen::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
+         &set == &gsub::isa::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
     line(
         "caches",
         message({bytes_text(machine.l1_bytes), ", ", bytes_text(machine.l2_bytes), ", ", bytes_text(machine.l3_bytes)}),

@@ -2,13 +2,13 @@
 // the answer is yes. Errors are thrown as `gsub::error`, whose code is the exit code.
 #pragma once
 
-#include <gsub/codegen/isa.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/io/json.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/runtime/executable.hpp>
+#include <gsub/target/isa.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -110,7 +110,7 @@ answer run(run_request const& r, session const& s);
 /// Builds generated kernels; says which operators have none.
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s);
 /// The instruction set of a name, or the widest of this machine.
-gsub::codegen::isa const& set_of(std::string const& name);
+gsub::isa const& set_of(std::string const& name);
 
 struct bench_request {
     std::string model;

@@ -1,9 +1,10 @@
 // gsub compile: a model as sources, weights and a C API.
 #include "commands.hpp"
+#include <gsub/aot/export.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/driver.hpp>
-#include <gsub/driver/compile.hpp>
 #include <gsub/io.hpp>
+#include <gsub/optimize.hpp>
 #include <gsub/report/units.hpp>
 
 #include <filesystem>
@@ -16,8 +17,8 @@ answer compile(compile_request const& r, session const& s) {
     s.watch->on_progress({"load", 0, 0, r.model});
     auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     if (r.optimize) g = gsub::optimize(g, gsub::cost::roofline{}, {.threads = s.threads, .watch = s.watch}).value();
-    gsub::standalone_options options;
-    options.name = r.name.empty() ? gsub::standalone_name(std::filesystem::path{r.model}.stem().string()) : r.name;
+    gsub::aot::standalone_options options;
+    options.name = r.name.empty() ? gsub::aot::standalone_name(std::filesystem::path{r.model}.stem().string()) : r.name;
     options.threads = r.own_threads;
     auto const& set = set_of(r.isa);
 
@@ -27,7 +28,7 @@ answer compile(compile_request const& r, session const& s) {
     planning.watch = s.watch;
     auto const program = gsub::plan(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>(), set, planning).value();
     s.watch->on_progress({"write", 0, 0, r.output});
-    auto const written = gsub::write_standalone(program, r.output, options).value();
+    auto const written = gsub::aot::write_standalone(program, r.output, options).value();
 
     answer a;
     auto const size = [](std::size_t n) { return gsub::report::human(static_cast<double>(n), "B"); };

@@ -65,7 +65,7 @@ inline chosen_rates rates_of(cost_choice const& r, session const& s) {
         auto const machine = gsub::host();
         auto const threads = s.threads->concurrency();
         auto const profile = open_profile(r, s);
-        auto const key = gsub::calibration_key(machine, threads, gsub::codegen::isa_of(machine));
+        auto const key = gsub::calibration_key(machine, threads, gsub::isa_of(machine));
         auto const found = profile.rates().find(key);
         if (found == profile.rates().end()) {
             std::string others;

@@ -1,8 +1,8 @@
 // gsub explain: where a rule applies, and why not elsewhere.
 #include "commands.hpp"
 #include "cost_choice.hpp"
-#include <gsub/driver/explain.hpp>
 #include <gsub/io.hpp>
+#include <gsub/optimize/explain.hpp>
 #include <gsub/report.hpp>
 #include <gsub/rewrite.hpp>
 

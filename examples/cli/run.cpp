@@ -77,15 +77,15 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 
 } // namespace
 
-gsub::codegen::isa const& set_of(std::string const& name) {
-    for (auto const* set : {&gsub::codegen::avx512, &gsub::codegen::avx2, &gsub::codegen::baseline})
+gsub::isa const& set_of(std::string const& name) {
+    for (auto const* set : {&gsub::isa::avx512, &gsub::isa::avx2, &gsub::isa::baseline})
         if (set->name == name) return *set;
-    return gsub::codegen::isa_of(gsub::host());
+    return gsub::isa_of(gsub::host());
 }
 
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s) {
     auto const& set = set_of(how.isa);
-    if (set.vector_bytes > gsub::codegen::isa_of(gsub::host()).vector_bytes)
+    if (set.vector_bytes > gsub::isa_of(gsub::host()).vector_bytes)
         throw error{error_code::environment,
                     message({"this processor has no ", set.name, "; what it has is told by `gsub doctor`"})};
     s.watch->on_progress({"build", 0, 0, {}});
@@ -93,7 +93,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     options.threads = s.threads;
     options.watch = s.watch;
     options.set = &set;
-    using gsub::codegen::winograd_accuracy;
+    using gsub::kernels::winograd_accuracy;
     options.winograd.accuracy = how.winograd == "off"  ? winograd_accuracy::off
                                 : how.winograd == "f2" ? winograd_accuracy::f2
                                                        : winograd_accuracy::f4;

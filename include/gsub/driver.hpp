@@ -2,7 +2,3 @@
 #pragma once
 
 #include <gsub/driver/build.hpp>
-#include <gsub/driver/optimize.hpp>
-#include <gsub/driver/search_log.hpp>
-#include <gsub/driver/split.hpp>
-#include <gsub/driver/substitution.hpp>

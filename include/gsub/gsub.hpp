@@ -3,6 +3,7 @@
 // gsub/driver/bisect.hpp) and JSON (gsub/io/json.hpp, gsub/report/json.hpp).
 #pragma once
 
+#include <gsub/aot.hpp>
 #include <gsub/codegen.hpp>
 #include <gsub/core.hpp>
 #include <gsub/cost.hpp>
@@ -10,9 +11,12 @@
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir.hpp>
+#include <gsub/kernels.hpp>
 #include <gsub/loop.hpp>
 #include <gsub/models.hpp>
+#include <gsub/optimize.hpp>
 #include <gsub/report.hpp>
 #include <gsub/rewrite.hpp>
 #include <gsub/runtime.hpp>
 #include <gsub/search.hpp>
+#include <gsub/target.hpp>

@@ -3,8 +3,8 @@
 
 #include "loop/interpret.hpp"
 #include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/runtime/jit.hpp>
+#include <gsub/target/target.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,14 +20,14 @@
 namespace compiled_kernel {
 
 using namespace gsub;
-using codegen::isa;
+using gsub::isa;
 
 /// The instruction sets that run here.
 inline std::vector<isa const*> sets() {
     auto const machine = host();
-    std::vector<isa const*> out{&codegen::baseline};
-    if (machine.avx2) out.push_back(&codegen::avx2);
-    if (machine.avx512) out.push_back(&codegen::avx512);
+    std::vector<isa const*> out{&isa::baseline};
+    if (machine.avx2) out.push_back(&isa::avx2);
+    if (machine.avx512) out.push_back(&isa::avx512);
     return out;
 }
 

@@ -15,8 +15,8 @@
 namespace emit_cpp_test {
 
 using namespace gsub;
-using codegen::isa;
 using codegen::lower;
+using gsub::isa;
 using loop::affine;
 
 constexpr auto infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -73,7 +73,7 @@ codegen::kernel product(isa const& set, std::string const& prefix) {
 }
 
 TEST_CASE("equal computations have equal texts, whatever they are called") {
-    for (auto const* set : {&codegen::baseline, &codegen::avx2, &codegen::avx512, &codegen::neon}) {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon}) {
         auto const text = codegen::emit_cpp(product(*set, "zebra\"*/_"), *set, "product");
         CHECK(text == codegen::emit_cpp(product(*set, "b"), *set, "product"));
         CHECK(text.find("zebra") == std::string::npos);
@@ -82,7 +82,7 @@ TEST_CASE("equal computations have equal texts, whatever they are called") {
 }
 
 TEST_CASE("the text includes nothing and defines one function with C linkage") {
-    auto const text = codegen::emit_cpp(product(codegen::avx2, ""), codegen::avx2, "product_7");
+    auto const text = codegen::emit_cpp(product(isa::avx2, ""), isa::avx2, "product_7");
     CHECK(text.find('#') == std::string::npos);
     CHECK(text.find("extern \"C\"") == text.rfind("extern \"C\""));
     CHECK(text.find(" product_7(void* const* b, long begin, long end) {") != std::string::npos);
@@ -148,7 +148,7 @@ TEST_CASE("a clip keeps NaN, and cuts infinities") {
 }
 
 TEST_CASE("a maximum that begins with a constant passes NaN over") {
-    auto const out = mapped(codegen::baseline, {nan, -1, 2}, [](auto& e, auto v) { return max(e.constant(0), v); });
+    auto const out = mapped(isa::baseline, {nan, -1, 2}, [](auto& e, auto v) { return max(e.constant(0), v); });
     CHECK(out == std::vector<double>{0, 0, 2});
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("constants are exact") {
     double const constants[] = {0.0,   -0.0,     0.1,       -1.5,   1e-40,   0x1p-149, 3.4028234663852886e38,
                                 1e10,  16777216, 0x1p62,    0x1p64, 0x1p66,  -0x1p70,  1e30,
                                 1e300, infinity, -infinity, nan,    1.0 / 3, -7,       123456789};
-    compiled_kernel::batch kernels{codegen::baseline};
+    compiled_kernel::batch kernels{isa::baseline};
     for (auto c : constants) {
         loop::expression_builder e{"constant"};
         auto const x = e.spatial("x", 4);
@@ -175,7 +175,7 @@ TEST_CASE("constants are exact") {
 }
 
 TEST_CASE("zeros of both signs are two constants") {
-    auto const out = mapped(codegen::baseline, {1, 2, 3, 4}, [](auto& e, auto v) {
+    auto const out = mapped(isa::baseline, {1, 2, 3, 4}, [](auto& e, auto v) {
         return v / e.constant(0.0) + v / e.constant(-0.0); // infinity less infinity
     });
     for (auto v : out) CHECK(v != v);

@@ -4,14 +4,14 @@
 
 #include "codegen/interpreted_kernel.hpp"
 #include "io/scratch_folder.hpp"
-#include <gsub/codegen/conv2d.hpp>
-#include <gsub/codegen/elementwise.hpp>
 #include <gsub/codegen/emit_cpp.hpp>
 #include <gsub/codegen/lower.hpp>
-#include <gsub/codegen/matmul.hpp>
-#include <gsub/codegen/pool2d.hpp>
-#include <gsub/codegen/row_kernel.hpp>
-#include <gsub/codegen/winograd.hpp>
+#include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/matmul.hpp>
+#include <gsub/kernels/pool2d.hpp>
+#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/winograd.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +27,8 @@
 namespace kernel_program {
 
 using namespace gsub;
-using codegen::isa;
 using codegen::kernel;
+using gsub::isa;
 
 /// Kernels of every kind, for sizes around the lanes: tails of every length.
 inline std::vector<kernel> grid(isa const& set) {
@@ -47,50 +47,50 @@ inline std::vector<kernel> grid(isa const& set) {
                                        scalar_op::erf,       scalar_op::sigmoid,     scalar_op::square_root};
         auto const one = kinds[static_cast<std::size_t>(n) % std::size(kinds)],
                    two = kinds[static_cast<std::size_t>(n + l) % std::size(kinds)];
-        std::vector<codegen::elementwise_op> const chain{{one, 0, loop::is_unary(one) ? -1 : 1, 0}, {two, 2, -1, 0.75}};
-        add(codegen::elementwise_nest(n, 2, chain, set), "elementwise " + std::to_string(n));
+        std::vector<kernels::elementwise_op> const chain{{one, 0, loop::is_unary(one) ? -1 : 1, 0}, {two, 2, -1, 0.75}};
+        add(kernels::elementwise_nest(n, 2, chain, set), "elementwise " + std::to_string(n));
     }
     for (auto const n : {std::int64_t{1}, l - 1, l, l + 1, 3 * l + 2}) {
         // Rows of a matrix that is stored transposed, from its third element on: softmax, and the means.
-        codegen::row_program p;
+        kernels::row_program p;
         p.dims = {3, n};
         p.arrays = {{3 * n + 2, 2, {1, 3}}};
-        auto const reduced = codegen::row_step::sum, greatest = codegen::row_step::maximum;
+        auto const reduced = kernels::row_step::sum, greatest = kernels::row_step::maximum;
         p.ops = {{greatest, {scalar_op::add, 0, -1, 0}},
-                 {codegen::row_step::elementwise, {scalar_op::subtract, 0, 1, 0}},
-                 {codegen::row_step::elementwise, {scalar_op::exponential, 2, -1, 0}},
+                 {kernels::row_step::elementwise, {scalar_op::subtract, 0, 1, 0}},
+                 {kernels::row_step::elementwise, {scalar_op::exponential, 2, -1, 0}},
                  {reduced, {scalar_op::add, 3, -1, 0}},
-                 {codegen::row_step::elementwise, {scalar_op::divide, 3, 4, 0}}};
+                 {kernels::row_step::elementwise, {scalar_op::divide, 3, 4, 0}}};
         p.results = {{5, true}, {4, false}};
-        add(codegen::row_nest(p, set), "softmax " + std::to_string(n));
-        p.arrays = {codegen::array_view::contiguous(p.dims)}; // layer normalisation
+        add(kernels::row_nest(p, set), "softmax " + std::to_string(n));
+        p.arrays = {kernels::array_view::contiguous(p.dims)}; // layer normalisation
         auto const count = static_cast<double>(n);
         p.ops = {{reduced, {scalar_op::add, 0, -1, 0}},
-                 {codegen::row_step::elementwise, {scalar_op::divide, 1, -1, count}},
-                 {codegen::row_step::elementwise, {scalar_op::subtract, 0, 2, 0}},
-                 {codegen::row_step::elementwise, {scalar_op::multiply, 3, 3, 0}},
+                 {kernels::row_step::elementwise, {scalar_op::divide, 1, -1, count}},
+                 {kernels::row_step::elementwise, {scalar_op::subtract, 0, 2, 0}},
+                 {kernels::row_step::elementwise, {scalar_op::multiply, 3, 3, 0}},
                  {reduced, {scalar_op::add, 4, -1, 0}},
-                 {codegen::row_step::elementwise, {scalar_op::add, 5, -1, 1e-3}},
-                 {codegen::row_step::elementwise, {scalar_op::square_root, 6, -1, 0}},
-                 {codegen::row_step::elementwise, {scalar_op::divide, 3, 7, 0}}};
+                 {kernels::row_step::elementwise, {scalar_op::add, 5, -1, 1e-3}},
+                 {kernels::row_step::elementwise, {scalar_op::square_root, 6, -1, 0}},
+                 {kernels::row_step::elementwise, {scalar_op::divide, 3, 7, 0}}};
         p.results = {{8, true}};
-        add(codegen::row_nest(p, set), "layer norm " + std::to_string(n));
+        add(kernels::row_nest(p, set), "layer norm " + std::to_string(n));
     }
     for (auto const n : {std::int64_t{1}, l - 1, l + 1, 2 * l + 3})
         for (auto const constant : {true, false}) {
-            codegen::matmul_shape s;
+            kernels::matmul_shape s;
             s.m = n == 1 ? 1 : 7, s.n = n, s.k = 5, s.constant = constant, s.bias = constant;
             if (!constant) s.batch = {2}, s.b = {2 * 5 * n, 0, {5 * n, 1, 5}}; // stored transposed
             s.chain = {{scalar_op::maximum, 0, -1, 0}};
-            add(codegen::matmul_nest(s, codegen::default_config(s, set), set),
+            add(kernels::matmul_nest(s, kernels::default_config(s, set), set),
                 std::string{constant ? "matmul " : "matmul of variables "} + std::to_string(n));
         }
     for (auto const width : {std::int64_t{1}, std::int64_t{5}, 2 * l + 3}) {
-        codegen::conv2d_shape s;
+        kernels::conv2d_shape s;
         s.in_channels = 3, s.out_channels = l + 1, s.in = {3, width}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
         s.bias = s.residual = true, s.low = 0;
         auto const conv = [&](std::string const& name) {
-            add(codegen::conv2d_nest(s, codegen::default_config(s, set), set), name + " " + std::to_string(width));
+            add(kernels::conv2d_nest(s, kernels::default_config(s, set), set), name + " " + std::to_string(width));
         };
         conv("conv2d");
         s.blocked_input = false, s.stride = {2, 2}, s.residual = false;
@@ -98,15 +98,15 @@ inline std::vector<kernel> grid(isa const& set) {
         s.blocked_input = true, s.in_channels = s.groups = s.out_channels;
         conv("depthwise");
         for (auto const average : {false, true}) {
-            codegen::pool2d_shape p;
+            kernels::pool2d_shape p;
             p.channels = l + 1, p.in = {3, width}, p.kernel = {3, 3}, p.stride = {2, 2}, p.pads = p.pads_end = {1, 1};
             p.out = {2, (width - 1) / 2 + 1}, p.average = average;
-            add(codegen::pool2d_nest(p, set), "pool2d " + std::to_string(width));
+            add(kernels::pool2d_nest(p, set), "pool2d " + std::to_string(width));
         }
         s.groups = 1, s.in_channels = l, s.out_channels = l, s.stride = {1, 1};
         if (width > 1)
             for (std::int32_t const m : {2, 4})
-                add(codegen::winograd_nest(s, codegen::default_winograd(s, set, m), set),
+                add(kernels::winograd_nest(s, kernels::default_winograd(s, set, m), set),
                     "winograd " + std::to_string(m) + " " + std::to_string(width));
     }
     return out;

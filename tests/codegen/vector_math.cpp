@@ -1,8 +1,8 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
-#include <gsub/codegen/elementwise.hpp>
 #include <gsub/codegen/lower.hpp>
 #include <gsub/codegen/vector_math.hpp>
+#include <gsub/kernels/elementwise.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -15,9 +15,9 @@
 namespace vector_math_test {
 
 using namespace gsub;
-using codegen::elementwise_op;
-using codegen::isa;
 using codegen::opcode;
+using gsub::isa;
+using kernels::elementwise_op;
 using loop::scalar_op;
 
 struct function {
@@ -45,7 +45,7 @@ compiled_kernel::batch kernels_of(isa const& set, std::int64_t n, runtime::compi
     compiled_kernel::batch kernels{set};
     for (auto const& f : functions) {
         elementwise_op const chain[] = {{f.op, 0}};
-        kernels.add(codegen::lower(codegen::elementwise_nest(n, 1, chain, set), "function").value());
+        kernels.add(codegen::lower(kernels::elementwise_nest(n, 1, chain, set), "function").value());
     }
     kernels.compile({}, with);
     return kernels;

@@ -25,14 +25,14 @@ struct listener : observer {
     void on_note(std::string_view text) override { notes.emplace_back(text); }
 };
 
-std::vector<codegen::isa const*> sets() {
-    std::vector<codegen::isa const*> found{&codegen::baseline};
-    if (host().avx2) found.push_back(&codegen::avx2);
-    if (host().avx512) found.push_back(&codegen::avx512);
+std::vector<isa const*> sets() {
+    std::vector<isa const*> found{&isa::baseline};
+    if (host().avx2) found.push_back(&isa::avx2);
+    if (host().avx512) found.push_back(&isa::avx512);
     return found;
 }
 
-runtime::executable built(any_graph const& g, codegen::isa const* set = nullptr) {
+runtime::executable built(any_graph const& g, isa const* set = nullptr) {
     build_options options;
     options.jit.use_cache = false;
     options.set = set;
@@ -91,7 +91,7 @@ TEST_CASE("what is built computes what the graph does, on every instruction set"
 TEST_CASE("activation, bias and residual are part of a convolution's kernel") {
     using namespace build_test;
     std::size_t convolutions = 0, elementwise = 0;
-    auto const planned = plan(small_net(), meaning, codegen::baseline).value();
+    auto const planned = plan(small_net(), meaning, isa::baseline).value();
     for (auto const& s : planned.steps) {
         convolutions += s.kind.ends_with("conv2d") || s.kind.starts_with("winograd");
         elementwise += s.kind == "elementwise";
@@ -115,7 +115,7 @@ TEST_CASE("where operators are not to be grouped, each is a step of its own, to 
     }
     auto const steps = [](graph const& g, build_options const& options) {
         std::map<std::string, int> found;
-        auto const made = plan(g, meaning, codegen::baseline, options).value();
+        auto const made = plan(g, meaning, isa::baseline, options).value();
         for (auto const& s : made.steps) ++found[s.kind];
         return found;
     };
@@ -219,7 +219,7 @@ TEST_CASE("equal kernels are compiled once") {
     for (auto const* name : {"a", "b", "c"})
         x = net.relu(name, net.conv(name, x, {32, {3, 3}, {1, 1}, {1, 1}, 1, true}));
     net.output(x, "y");
-    CHECK(plan(g, meaning, codegen::baseline).value().kernels.size() == 1);
+    CHECK(plan(g, meaning, isa::baseline).value().kernels.size() == 1);
 }
 
 TEST_CASE("NaN and infinities come out as the evaluator has them") {
@@ -258,14 +258,14 @@ TEST_CASE("Winograd kernels have NaN and infinities where the evaluator has them
     auto machine = host();
     machine.name.clear(), machine.threads = 1, machine.l2_bytes = std::uint64_t{2} << 20;
     for (auto const* set : sets())
-        for (auto const accuracy : {codegen::winograd_accuracy::f2, codegen::winograd_accuracy::f4}) {
+        for (auto const accuracy : {kernels::winograd_accuracy::f2, kernels::winograd_accuracy::f4}) {
             build_options options;
             options.jit.use_cache = false;
             options.set = set;
             options.winograd.accuracy = accuracy;
             auto const e = build(g, meaning, machine, options).value();
             CAPTURE(set->name, static_cast<int>(accuracy));
-            CHECK(kinds(e).contains(accuracy == codegen::winograd_accuracy::f2 ? "winograd F2" : "winograd F4"));
+            CHECK(kinds(e).contains(accuracy == kernels::winograd_accuracy::f2 ? "winograd F2" : "winograd F4"));
             for (std::uint64_t seed = 1; seed < 9; ++seed) {
                 CAPTURE(seed);
                 random_stream r{seed};
@@ -353,7 +353,7 @@ TEST_CASE("a graph without static shapes is refused by name") {
     network_builder net{g, weight_source{1}};
     auto const x = net.input(dtype::f32, {dim{symbol{"batch"}}, 3}, "x");
     net.output(net.relu("r", x), "y");
-    auto const r = plan(g, meaning, codegen::baseline);
+    auto const r = plan(g, meaning, isa::baseline);
     REQUIRE_FALSE(r);
     CHECK(r.error().code() == error_code::unsupported);
     CHECK(r.error().message().find("batch") != std::string::npos);

@@ -37,7 +37,7 @@ TEST_CASE("a calibration gives rates that are rates, each of a probe that it nam
         CHECK(found.rates.launch < 0.1);
         CHECK(found.rates.flop_per_second > 1e6);
         CHECK(found.rates.bytes_per_second > 1e6);
-        CHECK(found.machine == calibration_key(host(), threads ? 2 : 1, codegen::isa_of(host())));
+        CHECK(found.machine == calibration_key(host(), threads ? 2 : 1, isa_of(host())));
         std::set<std::string_view> units;
         for (auto const& p : found.probes) {
             CHECK(p.seconds > 0);
@@ -54,12 +54,12 @@ TEST_CASE("a calibration gives rates that are rates, each of a probe that it nam
 TEST_CASE("rates of other threads and instruction sets stand under keys of their own") {
     using namespace calibrate_test;
     target machine = host();
-    std::set<std::string> keys{calibration_key(machine, 1, codegen::avx2), calibration_key(machine, 2, codegen::avx2),
-                               calibration_key(machine, 1, codegen::baseline)};
+    std::set<std::string> keys{calibration_key(machine, 1, isa::avx2), calibration_key(machine, 2, isa::avx2),
+                               calibration_key(machine, 1, isa::baseline)};
     machine.l2_bytes += 1;
-    keys.insert(calibration_key(machine, 1, codegen::avx2));
+    keys.insert(calibration_key(machine, 1, isa::avx2));
     CHECK(keys.size() == 4);
-    CHECK(calibration_key(machine, 1, codegen::avx2) == calibration_key(machine, 1, codegen::avx2));
+    CHECK(calibration_key(machine, 1, isa::avx2) == calibration_key(machine, 1, isa::avx2));
 }
 
 TEST_CASE("what cannot be timed as a kernel is priced by the rates of the profile, where it has those of this target") {
@@ -73,7 +73,7 @@ TEST_CASE("what cannot be timed as a kernel is priced by the rates of the profil
         known.add_rates(key, {.launch = 1, .flop_per_second = 1, .bytes_per_second = 1});
         return measured_kernels::over<standard_ops>(std::move(known), {}, without_cache()).value()(g).amount;
     };
-    auto const& set = codegen::isa_of(host());
+    auto const& set = isa_of(host());
     CHECK(price(calibration_key(host(), 1, set)) ==
           cost::roofline{.launch = 1, .flop_per_second = 1, .bytes_per_second = 1}(g).amount);
     CHECK(price(calibration_key(host(), 2, set)) == cost::roofline{}(g).amount);

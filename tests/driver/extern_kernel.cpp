@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "io/model_checks.hpp"
+#include <gsub/aot/export.hpp>
 #include <gsub/driver/build.hpp>
-#include <gsub/driver/compile.hpp>
 #include <gsub/models/network_builder.hpp>
 
 #include <array>
@@ -196,9 +196,9 @@ TEST_CASE("what a kernel is not registered for is refused by plan, and a program
     CHECK(refused.error().message().find("operand 0 has elements of type i64") != std::string::npos);
     own[0].elements.clear();
     auto const meaning = table_of<eval_row, own_ops>();
-    auto const made = plan(g, meaning, codegen::baseline, with(own)).value();
+    auto const made = plan(g, meaning, isa::baseline, with(own)).value();
     auto const folder = std::filesystem::temp_directory_path() / "gsub_extern_standalone_test";
-    auto const written = write_standalone(made, folder.string());
+    auto const written = aot::write_standalone(made, folder.string());
     REQUIRE_FALSE(written);
     CHECK(written.error().code() == error_code::unsupported);
     CHECK(written.error().message().find("extern test.Twice") != std::string::npos);

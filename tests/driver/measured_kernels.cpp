@@ -2,8 +2,8 @@
 #include "ir/random_graph.hpp"
 #include <gsub/cost/measured.hpp>
 #include <gsub/driver/measured_kernels.hpp>
-#include <gsub/driver/optimize.hpp>
 #include <gsub/models/network_builder.hpp>
+#include <gsub/optimize/optimize.hpp>
 
 #include <filesystem>
 #include <string>
@@ -24,7 +24,7 @@ struct scratch_file {
     ~scratch_file() { std::filesystem::remove(path); }
 };
 
-measured_kernels timer(cost::profile p = {}, cost::measure_options measuring = {}, codegen::isa const* set = nullptr) {
+measured_kernels timer(cost::profile p = {}, cost::measure_options measuring = {}, isa const* set = nullptr) {
     build_options building;
     building.jit.use_cache = false;
     building.set = set;
@@ -94,7 +94,7 @@ TEST_CASE("times are read from a profile, and those of other backends, sets and 
     CHECK(open().size() == 3);
     CHECK(timer(open(), quick)(g).amount == price);
     if (host().avx2) {
-        auto const narrow = timer(open(), quick, &codegen::baseline);
+        auto const narrow = timer(open(), quick, &isa::baseline);
         CHECK(narrow(g).amount > 0);
         CHECK(narrow.runs() == 1);
     }

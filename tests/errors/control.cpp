@@ -1,7 +1,7 @@
 // expect: success
 // The right forms of what the other files of this folder do wrong.
-#include <gsub/driver/optimize.hpp>
 #include <gsub/io/onnx_traits.hpp>
+#include <gsub/optimize/optimize.hpp>
 #include <gsub/rewrite/rule.hpp>
 #include <gsub/search/backtracking.hpp>
 

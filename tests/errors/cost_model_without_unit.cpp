@@ -1,5 +1,5 @@
 // expect: a cost model has a member type `unit` and operator()(graph) that returns it
-#include <gsub/driver/optimize.hpp>
+#include <gsub/optimize/optimize.hpp>
 
 struct no_unit {
     double operator()(gsub::any_graph const&) const { return 1; }

@@ -1,5 +1,5 @@
 // Calls the engines marked GSUB_LAZY. Elsewhere tests link gsub::compiled, where they are ordinary functions.
-#include <gsub/driver/compile.hpp>
+#include <gsub/aot/export.hpp>
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/driver/passes.hpp>
 #include <gsub/gsub.hpp>
@@ -44,10 +44,9 @@ int main() {
     check(near(evaluate_graph(graph{m.inlined().value()}, inputs).value()), "passes by class, computed");
 
     auto const folder = std::filesystem::temp_directory_path() / "gsub_header_only";
-    check(
-        write_standalone(plan(g, table_of<eval_row, standard_ops>(), codegen::isa_of(host())).value(), folder.string())
-            .has_value(),
-        "written ahead of time");
+    check(write_standalone(plan(g, table_of<eval_row, standard_ops>(), isa_of(host())).value(), folder.string())
+              .has_value(),
+          "written ahead of time");
     std::filesystem::remove_all(folder);
     return failures == 0 ? 0 : 1;
 }

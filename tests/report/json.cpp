@@ -1,8 +1,8 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include <gsub/cost/analytic.hpp>
-#include <gsub/driver/optimize.hpp>
 #include <gsub/models/test_graphs.hpp>
+#include <gsub/optimize/optimize.hpp>
 #include <gsub/report/json.hpp>
 
 #include <set>

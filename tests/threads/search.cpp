@@ -3,10 +3,10 @@
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
-#include <gsub/driver/impl/split.ipp>
-#include <gsub/driver/impl/substitution.ipp>
-#include <gsub/driver/split.hpp>
 #include <gsub/models/inception.hpp>
+#include <gsub/optimize/impl/split.ipp>
+#include <gsub/optimize/impl/substitution.ipp>
+#include <gsub/optimize/split.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rules.hpp>
 

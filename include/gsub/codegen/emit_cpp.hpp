@@ -2,8 +2,8 @@
 // to read; the same text compiles for every instruction set.
 #pragma once
 
-#include <gsub/codegen/isa.hpp>
 #include <gsub/codegen/kernel_ir.hpp>
+#include <gsub/target/isa.hpp>
 
 #include <cstdint>
 #include <string>

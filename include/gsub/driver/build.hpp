@@ -1,13 +1,13 @@
 // From a graph to something that runs at speed: kernels chosen by counting, generated, compiled, loaded.
 #pragma once
 
-#include <gsub/codegen/isa.hpp>
-#include <gsub/codegen/winograd.hpp>
 #include <gsub/core/observer.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/eval/evaluate.hpp>
+#include <gsub/kernels/winograd.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
+#include <gsub/target/isa.hpp>
+#include <gsub/target/target.hpp>
 
 #include <cstdint>
 #include <span>
@@ -22,11 +22,11 @@ struct build_options {
     runtime::jit_options jit{};                              ///< threads and observer are those below where it has none
     bool generate = true;                                    ///< false: every operator runs on the reference runtime
     bool group = true;                                       ///< false: no two operators share a kernel
-    codegen::isa const* set = nullptr;                       ///< null: the widest that the target has
+    isa const* set = nullptr;                                ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     /// Which convolutions may be computed in tiles, and what that is decided from: `build` takes all but the accuracy
     /// from its target. F4 errs about twice as much as a direct sum.
-    codegen::winograd_options winograd{};
+    kernels::winograd_options winograd{};
     /// Functions of the application: each computes the nodes of its operator, before anything of gsub would.
     std::span<runtime::user_kernel const> kernels{};
     executor* threads = nullptr; ///< for folding and compiling; null: one thread
@@ -40,8 +40,8 @@ struct build_options {
 /// kernel has packed are freed one by one where no copy of the graph shares them: a graph that is moved here does not
 /// keep them in memory twice. *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or
 /// weights beyond the limit; those of `runtime::bind_kernels`.
-GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning,
-                                                      codegen::isa const& set, build_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
+                                                      build_options const& options = {});
 
 /// Plans, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
 /// gets a note. *Errors* as `plan`; `environment` where the compiler fails.

@@ -1,12 +1,12 @@
 // The rates of this machine, measured with generated kernels: what the roofline needs to know.
 #pragma once
 
-#include <gsub/codegen/isa.hpp>
 #include <gsub/core/result.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/target/isa.hpp>
+#include <gsub/target/target.hpp>
 
 #include <cstddef>
 #include <span>
@@ -33,7 +33,7 @@ struct calibration {
 
 /// What rates depend on, as text: machine, threads, instruction set and version of gsub. Rates stand under it in a
 /// `cost::profile`.
-[[nodiscard]] std::string calibration_key(target const& machine, std::size_t threads, codegen::isa const& set);
+[[nodiscard]] std::string calibration_key(target const& machine, std::size_t threads, isa const& set);
 
 /// Measures the roofline of this machine with generated kernels on the threads of `measuring`:
 ///   - FLOP/s: the middle one of a product and two convolutions, of sizes that stay in caches, none in Winograd's

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <gsub/core/result.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/target/target.hpp>
 
 #include <cstddef>
 #include <map>

@@ -5,8 +5,8 @@
 #include <gsub/core/meta.hpp>
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/ir/module.hpp>
+#include <gsub/target/target.hpp>
 
 #include <concepts>
 #include <cstdint>

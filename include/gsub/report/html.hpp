@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gsub/cost/concepts.hpp>
-#include <gsub/driver/optimize.hpp>
 #include <gsub/ir/graph.hpp>
+#include <gsub/optimize/optimize.hpp>
 
 #include <span>
 #include <string>

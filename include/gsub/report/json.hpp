@@ -1,8 +1,8 @@
 // What a graph is and what an optimization did, as JSON. Includes the JSON library; not part of the umbrella.
 #pragma once
 
-#include <gsub/driver/optimize.hpp>
 #include <gsub/io/json.hpp>
+#include <gsub/optimize/optimize.hpp>
 #include <gsub/report/summary.hpp>
 
 namespace gsub::report {

@@ -1,8 +1,8 @@
 // What a graph is and what an optimization did, for people and for programs.
 #pragma once
 
-#include <gsub/driver/optimize.hpp>
 #include <gsub/ir/graph.hpp>
+#include <gsub/optimize/optimize.hpp>
 
 #include <map>
 #include <string>

@@ -1,8 +1,8 @@
 // A search as lines of JSON, one an event, written while it runs; and read again, to go on with it or to repeat it.
 #pragma once
 
-#include <gsub/driver/optimize.hpp>
 #include <gsub/io/file.hpp>
+#include <gsub/optimize/optimize.hpp>
 
 #include <cstdint>
 #include <string>

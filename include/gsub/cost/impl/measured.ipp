@@ -1,10 +1,10 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
-#include <gsub/core/target.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/io/file.hpp>
 #include <gsub/io/json.hpp>
+#include <gsub/target/target.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@
 
 namespace gsub {
 
-GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
+GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                              build_options const& options) {
     try {
         return detail::program_planner{std::move(g), meaning, set, options}.run();
@@ -29,9 +29,9 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
                 message({"no kernels are generated, the reference runtime computes: ", with.error().message()}));
         chosen.generate = false;
     }
-    chosen.winograd = codegen::winograd_options_of(machine);
+    chosen.winograd = kernels::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
-    auto made = plan(std::move(g), meaning, options.set ? *options.set : codegen::isa_of(machine), chosen);
+    auto made = plan(std::move(g), meaning, options.set ? *options.set : isa_of(machine), chosen);
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;
     if (!made->kernels.empty()) {

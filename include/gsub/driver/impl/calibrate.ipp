@@ -77,7 +77,7 @@ double median_seconds(std::size_t runs, std::size_t inner, Call const& call) {
 
 } // namespace detail
 
-GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, codegen::isa const& set) {
+GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, isa const& set) {
     return message({machine.key(), " threads=", threads, " backend=simd isa=", set.name, " gsub=", version});
 }
 
@@ -88,10 +88,9 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, std::span<ev
         inline_executor one;
         auto& threads = measuring.threads ? *measuring.threads : one;
         measuring.threads = &threads;
-        building.winograd.accuracy = codegen::winograd_accuracy::off; // what is counted is what is computed
+        building.winograd.accuracy = kernels::winograd_accuracy::off; // what is counted is what is computed
         calibration done;
-        done.machine =
-            calibration_key(machine, threads.concurrency(), building.set ? *building.set : codegen::isa_of(machine));
+        done.machine = calibration_key(machine, threads.concurrency(), building.set ? *building.set : isa_of(machine));
         auto const note = [&](std::string_view name, double taken, double amount, std::string_view unit) {
             auto const rate = amount / taken;
             if (!(taken > 0) || !(rate > 0) || !std::isfinite(rate))

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <gsub/codegen/elementwise.hpp>
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/move_planner.ipp>
+#include <gsub/kernels/elementwise.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -76,7 +76,7 @@ protected:
     void mark_planned(std::vector<node_id> const& nodes) {
         for (auto n : nodes) planned_[n.index] = 1;
     }
-    static double operations_of(std::vector<codegen::row_op> const& ops, std::int64_t elements) {
+    static double operations_of(std::vector<kernels::row_op> const& ops, std::int64_t elements) {
         double each = 0;
         for (auto const& o : ops) each += o.what.op >= loop::scalar_op::exponential ? 10 : 1;
         return each * static_cast<double>(elements);
@@ -90,7 +90,7 @@ protected:
         auto const operands = g_.operands(n);
         if (std::none_of(operands.begin(), operands.end(), [&](auto v) { return blocked_.contains(v); })) return 0;
         auto const view = [&](value_id v) {
-            return g_.type(v) == type ? view_of(v) : std::optional<codegen::array_view>{};
+            return g_.type(v) == type ? view_of(v) : std::optional<kernels::array_view>{};
         };
         chain_writer w{g_, type.sizes(), false, view};
         if (!w.add(n)) return 0;
@@ -106,7 +106,7 @@ protected:
         auto const elements = blocked_elements(type);
         mark_planned(w.nodes());
         add_kernel("elementwise", w.nodes(),
-                   codegen::elementwise_nest(elements, static_cast<std::int32_t>(w.arrays().size()), chain, set_),
+                   kernels::elementwise_nest(elements, static_cast<std::int32_t>(w.arrays().size()), chain, set_),
                    std::move(values), operations_of(w.ops(), elements));
         return 1;
     }
@@ -120,7 +120,7 @@ protected:
         chain_writer w{g_, type.sizes(), true, view};
         if (!w.add(n)) return 0;
         grow(w, {}, false);
-        codegen::row_program p;
+        kernels::row_program p;
         p.dims = w.dims();
         p.arrays = w.views();
         p.ops = w.ops();
@@ -134,7 +134,7 @@ protected:
         if (p.results.empty()) return 0; // nothing reads it
         mark_planned(w.nodes());
         auto const operations = operations_of(p.ops, *type.elements());
-        add_kernel(w.reduces() ? "rows" : "elementwise", w.nodes(), codegen::row_nest(std::move(p), set_),
+        add_kernel(w.reduces() ? "rows" : "elementwise", w.nodes(), kernels::row_nest(std::move(p), set_),
                    std::move(values), operations);
         return 1;
     }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <gsub/codegen/row_kernel.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops.hpp>
+#include <gsub/kernels/row_kernel.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -19,7 +19,7 @@ namespace gsub::detail {
 template <class = void>
 class chain_writer {
 public:
-    using storage_view = function_ref<std::optional<codegen::array_view>(value_id)>;
+    using storage_view = function_ref<std::optional<kernels::array_view>(value_id)>;
 
     /// `view` says how a value is stored that exists before the kernel; nothing: it does not exist, or not as floats.
     chain_writer(any_graph const& g, ints frame, bool may_reduce, storage_view view)
@@ -66,12 +66,12 @@ public:
         return out;
     }
     /// How the arrays are read, over `dims`.
-    [[nodiscard]] std::vector<codegen::array_view> views() const {
-        std::vector<codegen::array_view> out;
+    [[nodiscard]] std::vector<kernels::array_view> views() const {
+        std::vector<kernels::array_view> out;
         for (auto const& v : views_) out.push_back(*merged(v, row_from_));
         return out;
     }
-    [[nodiscard]] std::vector<codegen::row_op> ops() const {
+    [[nodiscard]] std::vector<kernels::row_op> ops() const {
         auto out = ops_;
         for (auto& o : out) {
             if (o.what.left >= 0) o.what.left = final_number(o.what.left);
@@ -79,8 +79,8 @@ public:
         }
         return out;
     }
-    [[nodiscard]] std::vector<codegen::elementwise_op> chain() const {
-        std::vector<codegen::elementwise_op> out;
+    [[nodiscard]] std::vector<kernels::elementwise_op> chain() const {
+        std::vector<kernels::elementwise_op> out;
         for (auto const& o : ops()) out.push_back(o.what);
         return out;
     }
@@ -127,7 +127,7 @@ private:
         return term{static_cast<number_id>(arrays_.size()) - 1, 0};
     }
     // The view of an array over the frame.
-    [[nodiscard]] std::optional<codegen::array_view> broadcast(codegen::array_view const& own, ints const& dims) const {
+    [[nodiscard]] std::optional<kernels::array_view> broadcast(kernels::array_view const& own, ints const& dims) const {
         if (dims.size() > frame_.size()) return std::nullopt;
         auto out = own;
         out.strides.resize(0);
@@ -140,7 +140,7 @@ private:
         return out;
     }
     // The same with the dimensions of a row as one, which are then stored one after another or repeat altogether.
-    [[nodiscard]] std::optional<codegen::array_view> merged(codegen::array_view const& v, std::size_t from) const {
+    [[nodiscard]] std::optional<kernels::array_view> merged(kernels::array_view const& v, std::size_t from) const {
         auto out = v;
         if (frame_.empty()) out.strides.push_back(0);
         if (from >= frame_.size()) return out;
@@ -169,18 +169,18 @@ private:
 
     // ---- operators
 
-    std::optional<number_id> emit(codegen::row_step step, loop::scalar_op op, number_id left, number_id right = -1,
+    std::optional<number_id> emit(kernels::row_step step, loop::scalar_op op, number_id left, number_id right = -1,
                                   double number = 0) {
         ops_.push_back({step, {op, left, right, number}});
         return op_mark + static_cast<number_id>(ops_.size()) - 1;
     }
     std::optional<number_id> one(loop::scalar_op op, term x) {
         if (x.value < 0) return std::nullopt;
-        return emit(codegen::row_step::elementwise, op, x.value);
+        return emit(kernels::row_step::elementwise, op, x.value);
     }
     std::optional<number_id> two(loop::scalar_op op, term x, term y) {
         if (x.value < 0 && y.value < 0) return std::nullopt;
-        return emit(codegen::row_step::elementwise, op, x.value, y.value, x.value < 0 ? x.number : y.number);
+        return emit(kernels::row_step::elementwise, op, x.value, y.value, x.value < 0 ? x.number : y.number);
     }
     std::optional<number_id> bounds(term x, double low, double high) {
         if (x.value < 0) return std::nullopt;
@@ -201,7 +201,7 @@ private:
         return true;
     }
     std::optional<number_id> softmax(number_id x) {
-        using codegen::row_step;
+        using kernels::row_step;
         using loop::scalar_op;
         auto const most = emit(row_step::maximum, scalar_op::add, x);
         auto const centred = emit(row_step::elementwise, scalar_op::subtract, x, *most);
@@ -256,7 +256,7 @@ private:
             if (!from || !set_row(*from)) return std::nullopt;
             auto const maximum = g.is<ops::reduce_max>(n);
             auto const v =
-                emit(maximum ? codegen::row_step::maximum : codegen::row_step::sum, scalar_op::add, x->value);
+                emit(maximum ? kernels::row_step::maximum : kernels::row_step::sum, scalar_op::add, x->value);
             if (!g.is<ops::reduce_mean>(n)) return v;
             auto const count = product(std::span{frame_}.subspan(*from));
             return two(scalar_op::divide, {*v, 0}, {-1, static_cast<double>(count)});
@@ -343,8 +343,8 @@ private:
     std::vector<node_id> nodes_;
     std::map<value_id, number_id> known_;
     std::vector<value_id> arrays_;
-    std::vector<codegen::array_view> views_; // over the frame
-    std::vector<codegen::row_op> ops_;
+    std::vector<kernels::array_view> views_; // over the frame
+    std::vector<kernels::row_op> ops_;
 };
 
 } // namespace gsub::detail

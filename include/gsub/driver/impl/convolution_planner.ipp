@@ -1,10 +1,10 @@
 #pragma once
 
-#include <gsub/codegen/conv2d.hpp>
-#include <gsub/codegen/pool2d.hpp>
-#include <gsub/codegen/separable.hpp>
-#include <gsub/codegen/winograd.hpp>
 #include <gsub/driver/impl/chain_planner.ipp>
+#include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/pool2d.hpp>
+#include <gsub/kernels/separable.hpp>
+#include <gsub/kernels/winograd.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -120,7 +120,7 @@ protected:
 
     // A convolution of the first operand of its first node, with what its kernel takes over behind it.
     struct planned_conv {
-        codegen::conv2d_shape s;
+        kernels::conv2d_shape s;
         std::vector<node_id> nodes;
         tensor weights;
         std::vector<float> scale, bias; // of output channels, or empty
@@ -132,7 +132,7 @@ protected:
         auto const& type = g_.type(g_.operand(n, 0));
         if (!computes_f32(type) || type.rank() != 4 || *type.elements() == 0 || g_.result_count(n) != 1) return 0;
         auto const lines = lines_of(n);
-        codegen::conv2d_shape s;
+        kernels::conv2d_shape s;
         s.batch = type.dims[0].size();
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
         s.in = {1, type.dims[2].size() * type.dims[3].size()};
@@ -213,7 +213,7 @@ protected:
         for (auto const x : of) most = std::max(most, std::abs(x));
         return most;
     }
-    static bool is_depthwise(codegen::conv2d_shape const& s) {
+    static bool is_depthwise(kernels::conv2d_shape const& s) {
         return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
     }
     // Takes over what follows.
@@ -227,7 +227,7 @@ protected:
     static bool transforms(planned_conv const& c) {
         auto const weights = c.weights.template data<float>();
         float const scaled[] = {c.scale.empty() ? 0 : greatest(weights) * greatest(c.scale)};
-        return codegen::winograd_holds(weights) && codegen::winograd_holds(c.scale) && codegen::winograd_holds(scaled);
+        return kernels::winograd_holds(weights) && kernels::winograd_holds(c.scale) && kernels::winograd_holds(scaled);
     }
     std::size_t add_conv(planned_conv c) {
         settle(c);
@@ -235,7 +235,7 @@ protected:
         auto& s = c.s;
         s.blocked_input = s.groups > 1 || s.in_channels >= set_.lanes() / 2 || blocked_.contains(x);
         if (add_separable(c)) return 1;
-        auto tiles = codegen::choose_winograd(s, set_, options_.winograd);
+        auto tiles = kernels::choose_winograd(s, set_, options_.winograd);
         if (tiles && !transforms(c)) tiles.reset();
         std::vector<std::int32_t> values{s.blocked_input ? blocked(x) : plain(x)};
         add_operands(c, tiles, values);
@@ -245,8 +245,8 @@ protected:
                           : is_depthwise(s) ? std::string{"depthwise conv2d"}
                                             : std::string{"conv2d"};
         add_kernel(kind, c.nodes,
-                   tiles ? codegen::winograd_nest(s, *tiles, set_)
-                         : codegen::conv2d_nest(s, codegen::default_config(s, set_), set_),
+                   tiles ? kernels::winograd_nest(s, *tiles, set_)
+                         : kernels::conv2d_nest(s, kernels::default_config(s, set_), set_),
                    std::move(values), s.operations());
         return 1;
     }
@@ -258,8 +258,8 @@ protected:
         auto second = g_.operand(*next, 0) == hidden ? read_conv(*next) : std::nullopt;
         if (!second) return false;
         settle(*second);
-        codegen::separable_shape const both{c.s, second->s};
-        auto const config = codegen::choose_separable(both, set_);
+        kernels::separable_shape const both{c.s, second->s};
+        auto const config = kernels::choose_separable(both, set_);
         if (!config) return false;
         release(g_.operand(*next, 1));
         std::vector<std::int32_t> values{blocked(g_.operand(c.nodes.front(), 0))};
@@ -268,12 +268,12 @@ protected:
         values.push_back(add_blocked({second->nodes.back(), 0}));
         c.nodes.insert(c.nodes.end(), second->nodes.begin(), second->nodes.end());
         mark_planned(c.nodes);
-        add_kernel("separable conv2d", c.nodes, codegen::separable_nest(both, *config, set_), std::move(values),
+        add_kernel("separable conv2d", c.nodes, kernels::separable_nest(both, *config, set_), std::move(values),
                    both.depthwise.operations() + both.pointwise.operations());
         return true;
     }
     // Weights, and what is added to results.
-    void add_operands(planned_conv& c, std::optional<codegen::winograd_config> const& tiles,
+    void add_operands(planned_conv& c, std::optional<kernels::winograd_config> const& tiles,
                       std::vector<std::int32_t>& values) {
         auto const& s = c.s;
         auto const elements = c.weights.elements();
@@ -294,8 +294,8 @@ protected:
                     scaled[i] *= scale[static_cast<std::size_t>(begin) + i / static_cast<std::size_t>(per_channel)];
                 from = scaled;
             }
-            auto packed = tiles ? codegen::pack_winograd_weights(part, *tiles, from, set)
-                                : codegen::pack_conv2d_weights(part, from, set);
+            auto packed = tiles ? kernels::pack_winograd_weights(part, *tiles, from, set)
+                                : kernels::pack_conv2d_weights(part, from, set);
             weights.discard(begin * per_channel, part.out_channels * per_channel);
             return packed;
         };
@@ -311,7 +311,7 @@ protected:
         if (!computes_f32(in) || in.rank() != 4 || *in.elements() == 0 || *out.elements() == 0) return 0;
         for (std::size_t i = 1; i < g_.result_count(n); ++i)
             if (g_.used(value_id{n, static_cast<std::uint32_t>(i)})) return 0;
-        codegen::pool2d_shape s;
+        kernels::pool2d_shape s;
         s.batch = in.dims[0].size();
         s.channels = in.dims[1].size();
         for (std::size_t i = 0; i < 2; ++i) {
@@ -333,9 +333,9 @@ protected:
             s.count_pads = g_.attributes<ops::average_pool>(n).count_include_pad;
         }
         std::vector<std::int32_t> values{blocked(x)};
-        if (s.average) values.push_back(add_constant(codegen::pool2d_factors(s)));
+        if (s.average) values.push_back(add_constant(kernels::pool2d_factors(s)));
         values.push_back(add_blocked({n, 0}));
-        add_kernel(s.average ? "average pool" : "max pool", {&n, 1}, codegen::pool2d_nest(s, set_), std::move(values),
+        add_kernel(s.average ? "average pool" : "max pool", {&n, 1}, kernels::pool2d_nest(s, set_), std::move(values),
                    static_cast<double>(*out.elements() * s.kernel[0] * s.kernel[1]));
         return 1;
     }

@@ -129,7 +129,7 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(std::span<eval_row c
     if (!building.threads) building.threads = measuring.threads;
     if (!building.watch) building.watch = measuring.watch;
     measured_kernels made{meaning, measuring, std::move(building), machine};
-    auto const& set = made.building_.set ? *made.building_.set : codegen::isa_of(machine);
+    auto const& set = made.building_.set ? *made.building_.set : isa_of(machine);
     auto const workers = measuring.threads ? measuring.threads->concurrency() : 1;
     if (auto const found = p.rates().find(calibration_key(machine, workers, set)); found != p.rates().end())
         made.roof_ = found->second;

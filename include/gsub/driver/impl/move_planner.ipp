@@ -125,7 +125,7 @@ protected:
         return 1;
     }
     // The same elements over other dimensions, where no copy is needed for that.
-    static std::optional<codegen::array_view> reshape(codegen::array_view const& v, ints const& from, ints const& to) {
+    static std::optional<kernels::array_view> reshape(kernels::array_view const& v, ints const& from, ints const& to) {
         auto out = v;
         out.strides.resize(0);
         out.strides.resize(to.size(), 0);

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <gsub/codegen/attention.hpp>
-#include <gsub/codegen/matmul.hpp>
 #include <gsub/driver/impl/convolution_planner.ipp>
+#include <gsub/kernels/attention.hpp>
+#include <gsub/kernels/matmul.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -26,7 +26,7 @@ protected:
             return 0;
         auto const dims = out.sizes(), left_dims = left.sizes();
         auto const rank = dims.size();
-        codegen::matmul_shape s;
+        kernels::matmul_shape s;
         double alpha = 1, beta = 1;
         auto a = view_of(x), b = view_of(y);
         if (!a || !b) return 0;
@@ -79,12 +79,12 @@ protected:
         values.push_back(new_product_result(last, s, taken));
         if (s.constant) join_rows(s);
         mark_planned(taken);
-        add_kernel("matmul", taken, codegen::matmul_nest(s, codegen::default_config(s, set_), set_), std::move(values),
+        add_kernel("matmul", taken, kernels::matmul_nest(s, kernels::default_config(s, set_), set_), std::move(values),
                    s.operations());
         return 1;
     }
     // A softmax of the rows of a product and a product with values that are there already are one kernel with it.
-    bool plan_attention(node_id n, codegen::matmul_shape const& scores, chain_writer<> const& w, value_id last) {
+    bool plan_attention(node_id n, kernels::matmul_shape const& scores, chain_writer<> const& w, value_id last) {
         auto const softmax = only_reader(last);
         auto const fast = softmax && g_.is<ops::fast_softmax>(*softmax);
         if (!fast && (!softmax || !g_.is<ops::softmax>(*softmax))) return false;
@@ -104,7 +104,7 @@ protected:
         auto const view = view_of(v);
         if (!view || out_dims.back() == 0) return false;
 
-        codegen::attention_shape s;
+        kernels::attention_shape s;
         s.m = scores.m, s.k = scores.k, s.s = scores.n, s.n = out_dims.back();
         s.batch = scores.batch;
         s.q = scores.a, s.keys = scores.b;
@@ -116,22 +116,22 @@ protected:
         taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
         taken.push_back(*softmax);
         taken.push_back(*second);
-        codegen::matmul_shape stored;
+        kernels::matmul_shape stored;
         stored.m = s.m, stored.n = s.n;
         values.push_back(new_product_result({*second, 0}, stored, taken));
         s.y = stored.y;
         mark_planned(taken);
-        add_kernel("attention", taken, codegen::attention_nest(s, default_config(s, set_), set_), std::move(values),
+        add_kernel("attention", taken, kernels::attention_nest(s, default_config(s, set_), set_), std::move(values),
                    s.operations());
         return true;
     }
     // The right operand of a product, `[k, n]` or transposed, in vectors of columns.
-    std::int32_t packed_matrix(codegen::matmul_shape const& s, double alpha, bool transposed, tensor weights) {
+    std::int32_t packed_matrix(kernels::matmul_shape const& s, double alpha, bool transposed, tensor weights) {
         auto const l = std::int64_t{set_.lanes()};
         auto const elements = weights.elements();
         auto pack = [n = s.n, k = s.k, l, alpha, transposed, set = set_,
                      weights = std::move(weights)](std::int64_t first, std::int64_t count) mutable {
-            codegen::matmul_shape of;
+            kernels::matmul_shape of;
             of.n = std::min(count * l, n - first * l), of.k = k;
             auto from = weights.template data<float>();
             std::vector<float> columns;
@@ -146,7 +146,7 @@ protected:
                 }
                 from = columns;
             }
-            auto packed = codegen::pack_matmul_weights(of, from, transposed, set);
+            auto packed = kernels::pack_matmul_weights(of, from, transposed, set);
             if (alpha != 1)
                 for (auto& v : packed) v *= static_cast<float>(alpha);
             if (transposed) weights.discard(first * l * k, of.n * k);
@@ -155,7 +155,7 @@ protected:
         return add_packed(elements, (s.n + l - 1) / l, std::move(pack));
     }
     // The view of an operand over the batches of the product and the two dimensions of its matrices.
-    static codegen::array_view over_batches(codegen::array_view own, ints const& dims, std::size_t rank) {
+    static kernels::array_view over_batches(kernels::array_view own, ints const& dims, std::size_t rank) {
         small_vector<std::int64_t, 6> strides(rank - dims.size(), 0);
         for (std::size_t d = 0; d < dims.size(); ++d)
             strides.push_back(d + 2 < dims.size() && dims[d] == 1 ? 0 : own.strides[d]);
@@ -164,20 +164,20 @@ protected:
     }
     // Rows a multiple of 4 KiB apart would all fall on the same few lines of a cache: then they have gaps, if their
     // readers can do with that.
-    std::int32_t new_rows(value_id v, codegen::matmul_shape& s) {
+    std::int32_t new_rows(value_id v, kernels::matmul_shape& s) {
         constexpr std::int64_t apart = 4096 / sizeof(float);
         bool gaps = s.n % apart == 0 && s.m >= 8;
         g_.for_each_use(v, [&](use u) { gaps = gaps && (g_.is<ops::mat_mul>(u.user) || g_.is<ops::gemm>(u.user)); });
         if (!gaps) return new_plain(v);
         auto dims = g_.type(v).sizes();
         dims.back() += 16;
-        s.y = codegen::array_view::contiguous(dims);
+        s.y = kernels::array_view::contiguous(dims);
         auto const to = add_temporary(static_cast<std::size_t>(s.y.elements) * sizeof(float));
         add_view(v, to, s.y);
         return to;
     }
     // Where the only reader of a product permutes its dimensions, but not the last one, the product is stored so.
-    std::int32_t new_product_result(value_id v, codegen::matmul_shape& s, std::vector<node_id>& taken) {
+    std::int32_t new_product_result(value_id v, kernels::matmul_shape& s, std::vector<node_id>& taken) {
         auto reader = v.node;
         g_.for_each_use(v, [&](use u) { reader = u.user; });
         if (g_.use_count(v) != 1 || reader == g_.results_node() || !g_.is<ops::transpose>(reader))
@@ -185,21 +185,21 @@ protected:
         auto const& perm = g_.attributes<ops::transpose>(reader).perm;
         if (perm.empty() || perm.back() != static_cast<std::int64_t>(perm.size()) - 1) return new_plain(v);
         value_id const turned{reader, 0};
-        auto const whole = codegen::array_view::contiguous(g_.type(turned).sizes());
+        auto const whole = kernels::array_view::contiguous(g_.type(turned).sizes());
         s.y = whole;
         for (std::size_t d = 0; d < perm.size(); ++d) s.y.strides[static_cast<std::size_t>(perm[d])] = whole.strides[d];
         taken.push_back(reader);
         return new_plain(turned);
     }
     // Batches of rows that meet one matrix are rows, where every array has them one after another.
-    static void join_rows(codegen::matmul_shape& s) {
+    static void join_rows(kernels::matmul_shape& s) {
         while (!s.batch.empty()) {
             auto const at = s.batch.size() - 1; // the dimension before the rows
-            auto const joins = [&](codegen::array_view const& v) {
+            auto const joins = [&](kernels::array_view const& v) {
                 return v.strides.empty() || v.strides[at] == v.strides[at + 1] * s.m || s.batch[at] == 1;
             };
             if (!joins(s.a) || !joins(s.y) || !std::all_of(s.arrays.begin(), s.arrays.end(), joins)) return;
-            auto const drop = [&](codegen::array_view& v) {
+            auto const drop = [&](kernels::array_view& v) {
                 if (v.strides.empty()) return;
                 small_vector<std::int64_t, 6> rest;
                 for (std::size_t d = 0; d < v.strides.size(); ++d)

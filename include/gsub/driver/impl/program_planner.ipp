@@ -16,8 +16,7 @@ namespace gsub::detail {
 template <class = void>
 class program_planner : product_planner<> {
 public:
-    program_planner(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
-                    build_options const& options)
+    program_planner(any_graph g, std::span<eval_row const> meaning, isa const& set, build_options const& options)
         : product_planner<>(std::move(g), meaning, set, options) {}
 
     runtime::program run() {

@@ -2,7 +2,6 @@
 
 #include <gsub/codegen/emit_cpp.hpp>
 #include <gsub/codegen/lower.hpp>
-#include <gsub/codegen/row_kernel.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/message.hpp>
 #include <gsub/driver/build.hpp>
@@ -10,6 +9,7 @@
 #include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/ir/traversal.hpp>
+#include <gsub/kernels/row_kernel.hpp>
 #include <gsub/runtime/program.hpp>
 
 #include <algorithm>
@@ -25,8 +25,7 @@ namespace gsub::detail {
 template <class = void>
 class storage_planner {
 public:
-    storage_planner(any_graph g, std::span<eval_row const> meaning, codegen::isa const& set,
-                    build_options const& options)
+    storage_planner(any_graph g, std::span<eval_row const> meaning, isa const& set, build_options const& options)
         : g_(std::move(g)), meaning_(meaning), set_(set), options_(options) {}
 
 protected:
@@ -120,18 +119,18 @@ protected:
         return plain_.contains(v) || blocked_.contains(v) || views_.contains(v) || g_.constant(v);
     }
     // How a value is read at `storage_of`, over its own dimensions; nothing where there is none yet.
-    std::optional<codegen::array_view> view_of(value_id v) const {
+    std::optional<kernels::array_view> view_of(value_id v) const {
         if (!exists(v)) return std::nullopt;
         if (auto const view = views_.find(v); view != views_.end() && !plain_.contains(v)) return view->second.how;
-        return codegen::array_view::contiguous(g_.type(v).sizes());
+        return kernels::array_view::contiguous(g_.type(v).sizes());
     }
     std::int32_t storage_of(value_id v) {
         if (auto const view = views_.find(v); view != views_.end() && !plain_.contains(v)) return view->second.value;
         return plain(v);
     }
     // Makes a value a view of a stored one.
-    void add_view(value_id v, std::int32_t value, codegen::array_view how) {
-        auto const whole = codegen::array_view::contiguous(g_.type(v).sizes());
+    void add_view(value_id v, std::int32_t value, kernels::array_view how) {
+        auto const whole = kernels::array_view::contiguous(g_.type(v).sizes());
         if (how.offset == 0 && how.elements == whole.elements && std::ranges::equal(how.strides, whole.strides))
             plain_[v] = value;
         else
@@ -193,17 +192,17 @@ protected:
 
     struct stored_view {
         std::int32_t value;
-        codegen::array_view how;
+        kernels::array_view how;
     };
     // What a view shows, row-major.
     std::int32_t copied(value_id v, stored_view const& from) {
-        codegen::row_program p;
+        kernels::row_program p;
         auto const dims = g_.type(v).sizes();
         p.dims.assign(dims.begin(), dims.end());
         p.arrays.push_back(from.how);
         p.results.push_back({0, true});
         auto const to = add_temporary(bytes_of(g_.type(v)));
-        add_kernel("copy", {&v.node, 1}, codegen::row_nest(std::move(p), set_), {from.value, to}, 0);
+        add_kernel("copy", {&v.node, 1}, kernels::row_nest(std::move(p), set_), {from.value, to}, 0);
         return to;
     }
 
@@ -226,7 +225,7 @@ protected:
 
     any_graph g_;
     std::span<eval_row const> meaning_;
-    codegen::isa const& set_;
+    isa const& set_;
     build_options const& options_;
     runtime::program made_;
     std::map<value_id, std::int32_t> plain_, blocked_;

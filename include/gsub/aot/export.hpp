@@ -1,0 +1,65 @@
+// Ahead of time: a program as a folder of sources that builds and runs without gsub.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/runtime/program.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::aot {
+
+/// How a folder is written.
+struct standalone_options {
+    /// What the model is called in the API, in names of files and of the CMake target. *Requires* nothing: a name that
+    /// `standalone_name` would change is an error.
+    std::string name = "model";
+    bool threads = true; ///< with a pool of threads of its own; false: one thread, or the embedder's executor
+};
+
+/// What was written.
+struct standalone_report {
+    std::vector<std::string> files{}; ///< below the folder, in the order of writing
+    std::size_t kernels = 0;          ///< distinct ones
+    std::size_t steps = 0;            ///< of a run
+    std::size_t weight_bytes = 0;     ///< size of the file of weights
+    std::size_t arena_bytes = 0;      ///< memory of a run
+};
+
+/// A name that is safe in C, CMake and as that of a header, near to any text: `[a-z][a-z0-9_]*`, at most 64 long, not
+/// the name of a C or POSIX header, a system library or a target that CMake reserves.
+GSUB_LAZY [[nodiscard]] std::string standalone_name(std::string_view text);
+
+/// Writes a program into a folder: `CMakeLists.txt` (a library), `<name>.h` (its C API), `<name>.cpp` (steps and what
+/// runs them), a file for each kernel, `weights.bin`, `main.c` (a program that runs the model) and `README.txt`. They
+/// need a C++17 compiler with GNU vectors (GCC, Clang) and nothing of gsub. Where things lie in memory and what is
+/// computed is what `runtime::executable` does, bit for bit with the same compiler.
+///
+/// Each file is replaced as a whole. A folder that exists is empty or was written by this function; its sources of
+/// kernels are replaced.
+///
+/// Steps that move or convert elements are small functions there; an index that is out of range ends a run with the
+/// status `BAD_INPUT`.
+///
+/// Texts from the model (names of inputs and outputs) occur as escaped literals alone.
+/// *Errors* `unsupported` naming every step that has no text of its own, and an instruction set option whose presence
+/// generated code could not ask the processor for; `usage` for a bad name, or a folder with other things in it;
+/// `environment` where a file cannot be written.
+/// *Example* `examples/standalone`
+GSUB_LAZY [[nodiscard]] result<standalone_report> write_standalone(runtime::program const& p, std::string const& folder,
+                                                                   standalone_options const& options = {});
+
+} // namespace gsub::aot
+
+#ifndef GSUB_COMPILED
+#include <gsub/aot/impl/export.ipp>
+#include <gsub/aot/impl/kernels.ipp>
+#include <gsub/aot/impl/name.ipp>
+#include <gsub/aot/impl/source.ipp>
+#include <gsub/aot/impl/text_api.ipp>
+#include <gsub/aot/impl/text_project.ipp>
+#include <gsub/aot/impl/text_runner.ipp>
+#include <gsub/aot/impl/weights.ipp>
+#endif

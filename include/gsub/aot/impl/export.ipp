@@ -1,0 +1,93 @@
+#pragma once
+
+#include <gsub/aot/export.hpp>
+#include <gsub/aot/impl/name.ipp>
+#include <gsub/aot/impl/source.ipp>
+
+#include <filesystem>
+#include <utility>
+
+namespace gsub::aot {
+
+namespace detail {
+
+// The folder of a standalone model.
+template <class = void>
+class standalone_folder {
+public:
+    standalone_folder(runtime::program const& p, std::string const& folder, standalone_options const& options)
+        : p_(p), folder_(folder), options_(options) {}
+
+    standalone_report run() {
+        if (options_.name != standalone_name(options_.name))
+            throw error{problem{error_code::usage,
+                                {},
+                                {},
+                                message({in_quotes(options_.name), " is no name for a model in C and CMake"}),
+                                standalone_name(options_.name)}};
+        standalone_kernels<> const kernels{p_};
+        standalone_weights<> const weights{p_, kernels};
+        standalone_source<> const source{p_, options_, kernels, weights};
+        prepare_folder();
+        weights.write(at("weights.bin"));
+        report_.files.emplace_back("weights.bin");
+        report_.kernels = kernels.sources().size();
+        for (std::size_t i = 0; i < report_.kernels; ++i) write(message({"kernel-", i, ".cpp"}), source.kernel(i));
+        write(options_.name + ".h", source.text(standalone_header));
+        write(options_.name + ".cpp", source.source());
+        write("main.c", source.text(standalone_demo));
+        write("README.txt", source.readme());
+        write("CMakeLists.txt", source.cmake());
+        remove_kernels_from(report_.kernels);
+        report_.steps = p_.steps.size();
+        report_.weight_bytes = weights.size();
+        report_.arena_bytes = source.arena_size();
+        return std::move(report_);
+    }
+
+private:
+    std::string at(std::string_view file) const { return (std::filesystem::path{folder_} / file).string(); }
+    void write(std::string file, std::string_view contents) {
+        io::write_file(at(file), contents).value();
+        report_.files.push_back(std::move(file));
+    }
+
+    void prepare_folder() {
+        std::error_code failed;
+        auto const refuse = [&](std::string const& why) {
+            throw error{error_code::environment, message({folder_, ": ", why})};
+        };
+        std::filesystem::create_directories(folder_, failed);
+        if (failed) refuse(failed.message());
+        auto const empty = std::filesystem::is_empty(folder_, failed);
+        if (failed) refuse(failed.message());
+        if (empty) return;
+        auto const before = io::read_file((std::filesystem::path{folder_} / "CMakeLists.txt").string(), 1 << 24);
+        if (!before || !before.value().starts_with(standalone_mark))
+            throw error{
+                problem{error_code::usage, {}, {}, message({folder_, " has other things in it"}), "a new folder"}};
+    }
+    // Those of a larger model that was here before.
+    void remove_kernels_from(std::size_t i) const {
+        std::error_code ignored;
+        for (;; ++i)
+            if (!std::filesystem::remove(std::filesystem::path{folder_} / message({"kernel-", i, ".cpp"}), ignored))
+                break;
+    }
+
+    runtime::program const& p_;
+    std::string const& folder_;
+    standalone_options const& options_;
+    standalone_report report_;
+};
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<standalone_report> write_standalone(runtime::program const& p, std::string const& folder,
+                                                          standalone_options const& options) {
+    try {
+        return detail::standalone_folder<>{p, folder, options}.run();
+    } catch (error const& e) { return e; }
+}
+
+} // namespace gsub::aot

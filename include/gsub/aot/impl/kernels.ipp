@@ -1,0 +1,131 @@
+// The kernels of a standalone model, and how its steps call them.
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/runtime/program.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::aot::detail {
+
+// Options whose presence a processor can be asked for, by the compiler's word for it; those of an empty word need no
+// asking.
+struct asked_feature {
+    std::string_view option, word;
+};
+inline constexpr asked_feature asked_features[] = {
+    {"-mavx", "avx"},
+    {"-mavx2", "avx2"},
+    {"-mfma", "fma"},
+    {"-mavx512f", "avx512f"},
+    {"-mavx512bw", "avx512bw"},
+    {"-mavx512dq", "avx512dq"},
+    {"-mavx512vl", "avx512vl"},
+    {"-mavx512cd", "avx512cd"},
+    {"-mavx512vnni", "avx512vnni"},
+    {"-msse4.1", "sse4.1"},
+    {"-msse4.2", "sse4.2"},
+    {"-mprefer-vector-width=256", ""},
+    {"-mprefer-vector-width=512", ""},
+};
+
+// `-m` options of a kernel.
+GSUB_LAZY std::vector<std::string> options_of(runtime::kernel_source const& k) {
+    std::vector<std::string> out{std::string{}};
+    for (char c : k.isa_flags)
+        if (c != ' ')
+            out.back() += c;
+        else if (!out.back().empty())
+            out.emplace_back();
+    if (out.back().empty()) out.pop_back();
+    return out;
+}
+
+// Bytes that a step without generated kernel moves before other threads are woken for it.
+inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
+
+// *Errors* throws `unsupported` naming all steps without a text, and options whose presence cannot be asked for.
+template <class = void>
+class standalone_kernels {
+public:
+    struct call {
+        std::size_t kernel = 0;
+        std::int64_t positions = 1;
+        bool parallel = false;
+        bool checks = false; // tells of invalid inputs
+    };
+
+    explicit standalone_kernels(runtime::program const& p) {
+        for (auto const& s : p.steps) calls_.push_back(call_of(p, s));
+        if (!open_.empty()) throw error{std::move(open_)};
+    }
+
+    [[nodiscard]] std::vector<runtime::kernel_source> const& sources() const noexcept { return sources_; }
+    [[nodiscard]] std::vector<call> const& calls() const noexcept { return calls_; } // of each step
+    [[nodiscard]] std::vector<std::string_view> const& words() const noexcept { return words_; }
+
+private:
+    call call_of(runtime::program const& p, runtime::program_step const& s) {
+        call c;
+        c.positions = s.positions;
+        if (s.kernel >= 0) {
+            c.kernel = number_of(p.kernels[static_cast<std::size_t>(s.kernel)]);
+            c.parallel = runtime::worth_threads(s);
+        } else if (auto const own = s.host->source()) {
+            c.kernel = number_of(own->code);
+            c.positions = own->positions;
+            c.checks = own->checks;
+            std::size_t moved = 0;
+            for (auto v : s.values) moved += p.values[static_cast<std::size_t>(v)].size;
+            c.parallel = moved >= bytes_worth_threads;
+        } else {
+            auto const reference = s.kind.starts_with("reference ");
+            open_.push_back({error_code::unsupported, s.name, reference ? s.kind.substr(10) : s.kind,
+                             "there is no kernel for it, and what computes it is part of gsub",
+                             "optimize the model first, which may remove it"});
+        }
+        return c;
+    }
+
+    std::size_t number_of(runtime::kernel_source const& k) {
+        auto const [found, is_new] =
+            known_.emplace(message({k.symbol, " ", k.isa_flags, "\n", k.text}), sources_.size());
+        if (is_new) {
+            check_options(k);
+            sources_.push_back(k);
+        }
+        return found->second;
+    }
+
+    // Collects the words to ask the processor for.
+    void check_options(runtime::kernel_source const& k) {
+        GSUB_ASSERT(!k.symbol.empty() && (k.symbol[0] < '0' || k.symbol[0] > '9') &&
+                        k.symbol.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos,
+                    "a kernel's symbol is of [a-z0-9_] and begins with no digit");
+        for (auto const& option : options_of(k)) {
+            auto const* const found = std::find_if(std::begin(asked_features), std::end(asked_features),
+                                                   [&](auto const& f) { return f.option == option; });
+            if (found == std::end(asked_features))
+                open_.push_back(
+                    {error_code::unsupported,
+                     k.symbol,
+                     {},
+                     message({"option ", in_quotes(option), ": what it needs cannot be asked of a processor"}),
+                     "another instruction set"});
+            else if (!found->word.empty() && std::find(words_.begin(), words_.end(), found->word) == words_.end())
+                words_.push_back(found->word);
+        }
+    }
+
+    std::vector<runtime::kernel_source> sources_;
+    std::map<std::string, std::size_t> known_;
+    std::vector<call> calls_;
+    std::vector<std::string_view> words_; // what the kernels need of a processor, as the compiler calls it
+    std::vector<problem> open_;
+};
+
+} // namespace gsub::aot::detail

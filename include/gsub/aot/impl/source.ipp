@@ -1,0 +1,265 @@
+// The sources of a standalone model.
+#pragma once
+
+#include <gsub/aot/export.hpp>
+#include <gsub/aot/impl/text_api.ipp>
+#include <gsub/aot/impl/text_project.ipp>
+#include <gsub/aot/impl/text_runner.ipp>
+#include <gsub/aot/impl/weights.ipp>
+#include <gsub/core/executor.hpp>
+
+#include <initializer_list>
+
+namespace gsub::aot::detail {
+
+// The text with each `@key@` replaced by its value.
+GSUB_LAZY std::string filled_in(std::string_view text,
+                                std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        auto const mark = std::min(text.find('@', at), text.size());
+        out += text.substr(at, mark - at);
+        at = mark;
+        if (at == text.size()) break;
+        auto const end = text.find('@', at + 1);
+        GSUB_ASSERT(end != std::string_view::npos, "a place in a template ends");
+        auto const key = text.substr(at + 1, end - at - 1);
+        auto const* const found =
+            std::find_if(values.begin(), values.end(), [&](auto const& v) { return v.first == key; });
+        GSUB_ASSERT(found != values.end(), "a template names values that there are");
+        out += found->second;
+        at = end + 1;
+    }
+    return out;
+}
+
+// Any bytes as a literal of C: what is not plain becomes octal digits, always three.
+GSUB_LAZY std::string c_literal(std::string_view text) {
+    std::string out = "\"";
+    for (char c : text) {
+        auto const plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                           std::string_view{" _.,:;/+-()[]{}=<>"}.find(c) != std::string_view::npos;
+        auto const code = static_cast<unsigned char>(c);
+        if (plain)
+            out += c;
+        else
+            out += {'\\', static_cast<char>('0' + (code >> 6)), static_cast<char>('0' + (code >> 3 & 7)),
+                    static_cast<char>('0' + (code & 7))};
+    }
+    return out + '"';
+}
+
+GSUB_LAZY std::string upper_case(std::string text) {
+    for (auto& c : text)
+        if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    return text;
+}
+
+template <class = void>
+class standalone_source {
+public:
+    standalone_source(runtime::program const& p, standalone_options const& options, standalone_kernels<> const& kernels,
+                      standalone_weights<> const& weights)
+        : p_(p),
+          options_(options),
+          kernels_(kernels),
+          weights_(weights),
+          upper_(upper_case(options.name)),
+          arena_(runtime::plan_arena(p)) {}
+
+    [[nodiscard]] std::size_t arena_size() const noexcept { return arena_.size; }
+
+    // A template with the model's name.
+    std::string text(std::string_view form) const {
+        return filled_in(form, {{"name", options_.name}, {"NAME", upper_}});
+    }
+
+    std::string kernel(std::size_t i) const {
+        auto const& k = kernels_.sources()[i];
+        return message({"// Made by gsub compile.\n#define ", k.symbol, " ", kernel_name(i), "\n", k.text});
+    }
+
+    std::string source() const {
+        std::string out = message({"// Made by gsub compile.\n#ifndef GSUB_THREADS\n#define GSUB_THREADS ",
+                                   options_.threads ? 1 : 0, "\n#endif\n#define GSUB_PROCESSOR_FITS ", processor_fits(),
+                                   "\n#include \"", options_.name, ".h\"\n"});
+        out += R"(
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+#if GSUB_THREADS
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#endif
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(long) == 8, "weights and kernels are for such machines");
+
+extern "C" {
+)";
+        for (std::size_t i = 0; i < kernels_.sources().size(); ++i)
+            out += message({"void ", kernel_name(i), "(void* const*, long, long);\n"});
+        out += R"(}
+
+namespace {
+
+struct step {
+    void (*kernel)(void* const* buffers, long begin, long end);
+    std::int64_t positions;
+    bool parallel;
+    unsigned first_slot, slots;
+    bool scratch; // a thread lends it memory, as one more buffer
+};
+enum : unsigned char { in_arena, in_weights, in_input, in_output, in_context };
+struct slot {
+    unsigned char where;
+    unsigned position;
+    std::size_t offset;
+};
+
+)";
+        out += tensors("inputs_", p_.inputs, p_.input_names) + tensors("outputs_", p_.outputs, p_.output_names);
+        std::string steps, slots;
+        std::size_t first = 0, most = 1, scratch = 0;
+        for (std::size_t i = 0; i < p_.steps.size(); ++i) {
+            auto const& s = p_.steps[i];
+            auto const& call = kernels_.calls()[i];
+            auto const count = s.values.size() + (call.checks ? 1 : 0);
+            steps += message({"    {", kernel_name(call.kernel), ", ", call.positions, ", ",
+                              call.parallel ? "true" : "false", ", ", first, ", ", count, ", ",
+                              s.scratch > 0 ? "true" : "false", "},\n"});
+            for (auto v : s.values) slots += slot_of(v);
+            if (call.checks) slots += "    {in_context, 0, 0},\n";
+            first += count;
+            if (s.scratch > 0) most = std::max(most, count + 1);
+            scratch = std::max(scratch, standalone_weights<>::rounded(s.scratch));
+        }
+        out += message({"step const steps[] = {\n", steps,
+                        "    {nullptr, 0, false, 0, 0, false},\n};\nslot const slots[] = {\n", slots,
+                        "    {in_arena, 0, 0},\n};\n"});
+        auto const number = [&](std::string_view name, std::uint64_t value) {
+            out += message({"constexpr std::size_t ", name, " = ", value, "u;\n"});
+        };
+        number("step_count", p_.steps.size());
+        number("slot_count", first);
+        number("most_slots", most);
+        number("input_count", p_.inputs.size());
+        number("output_count", p_.outputs.size());
+        number("arena_bytes", arena_.size);
+        number("scratch_bytes", scratch);
+        number("pieces_per_thread", static_cast<std::uint64_t>(pieces_per_thread));
+        number("weights_size", weights_.size());
+        number("weights_magic", weights_magic);
+        number("weights_version", weights_version);
+        number("weights_model", weights_.model());
+        return out + text(standalone_runner);
+    }
+
+    std::string cmake() const {
+        std::string kernels, flags;
+        std::map<std::string, std::string> groups; // options to files
+        for (std::size_t i = 0; i < kernels_.sources().size(); ++i) {
+            auto const file = message({"kernel-", i, ".cpp"});
+            kernels += message({"\n  ", file});
+            std::string own;
+            for (auto const* o : runtime::kernel_flags) own += message({own.empty() ? "" : ";", o});
+            for (auto const& o : options_of(kernels_.sources()[i])) own += message({";", o});
+            groups[own] += message({"\n  ", file});
+        }
+        for (auto const& [own, files] : groups)
+            flags +=
+                message({"set_source_files_properties(", files, "\n  PROPERTIES COMPILE_OPTIONS \"", own, "\")\n"});
+        auto const threads = options_.threads ? message({"find_package(Threads REQUIRED)\ntarget_link_libraries(",
+                                                         options_.name, " PRIVATE Threads::Threads)\n"})
+                                              : std::string{};
+        return standalone_mark +
+               filled_in(standalone_cmake,
+                         {{"name", options_.name}, {"kernels", kernels}, {"flags", flags}, {"threads", threads}});
+    }
+
+    std::string readme() const {
+        std::string signature, processor;
+        auto const list = [&](std::string_view what, std::span<tensor_type const> types,
+                              std::span<std::string const> names) {
+            for (std::size_t i = 0; i < types.size(); ++i)
+                signature += message({what, " ", i, "  ", c_literal(names[i]), "  ", to_string(types[i]), "\n"});
+        };
+        list("input ", p_.inputs, p_.input_names);
+        list("output", p_.outputs, p_.output_names);
+        for (auto w : kernels_.words()) processor += message({processor.empty() ? "a processor with " : ", ", w});
+        auto const title = message({options_.name, ": a model as C++, made by gsub compile"});
+        return filled_in(standalone_readme, {{"name", options_.name},
+                                             {"rule", std::string(title.size(), '=') + "\n"},
+                                             {"signature", signature},
+                                             {"arena", message({arena_.size})},
+                                             {"weights", message({weights_.size()})},
+                                             {"processor", processor.empty() ? "any processor" : processor}});
+    }
+
+private:
+    std::string kernel_name(std::size_t i) const { return message({options_.name, "_kernel_", i}); }
+
+    std::string tensors(std::string_view table, std::span<tensor_type const> types,
+                        std::span<std::string const> names) const {
+        std::string dims, rows;
+        for (std::size_t i = 0; i < types.size(); ++i) {
+            auto const& t = types[i];
+            auto const own = message({table, "dims_", i});
+            dims += message({"std::int64_t const ", own, "[] = {"});
+            for (auto d : t.sizes()) dims += message({d, ", "});
+            dims += "0};\n";
+            auto const kind = upper_case(std::string{t.element == dtype::boolean ? "bool" : to_string(t.element)});
+            auto const size = static_cast<std::size_t>(*t.elements()) * byte_size(t.element);
+            rows += message({"    {", c_literal(names[i]), ", ", upper_, "_", kind, ", ", t.rank(), ", ", own, ", ",
+                             size, "u},\n"});
+        }
+        return message({dims, options_.name, "_tensor const ", table, "[] = {\n", rows, "    {nullptr, ", upper_,
+                        "_F32, 0, nullptr, 0},\n};\n"});
+    }
+
+    std::string processor_fits() const {
+        std::string all;
+        for (auto w : kernels_.words())
+            all += message({all.empty() ? "" : " && ", "__builtin_cpu_supports(\"", w, "\")"});
+        return all.empty() ? "true" : message({"(__builtin_cpu_init(), ", all, ")"});
+    }
+
+    std::string slot_of(std::int32_t v) const {
+        using runtime::residence;
+        auto const whole = runtime::whole_of(p_, v);
+        auto const& value = p_.values[whole];
+        auto const offset = p_.values[static_cast<std::size_t>(v)].offset;
+        auto const row = [](char const* where, std::size_t position, std::size_t at) {
+            return message({"    {", where, ", ", position, ", ", at, "u},\n"});
+        };
+        switch (value.where) {
+        case residence::temporary:
+            return row("in_arena", 0, arena_.offsets[whole] + offset);
+        case residence::constant:
+            return row("in_weights", 0, weights_.place(whole) + offset);
+        case residence::input:
+            return row("in_input", value.position, offset);
+        case residence::output:
+            return row("in_output", value.position, offset);
+        }
+        return {};
+    }
+
+    runtime::program const& p_;
+    standalone_options const& options_;
+    standalone_kernels<> const& kernels_;
+    standalone_weights<> const& weights_;
+    std::string upper_;
+    runtime::arena_plan arena_;
+};
+
+} // namespace gsub::aot::detail

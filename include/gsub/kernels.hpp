@@ -1,0 +1,12 @@
+// Umbrella of layer kernels: templates of kernels, from a shape to a nest of loops.
+#pragma once
+
+#include <gsub/kernels/attention.hpp>
+#include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/matmul.hpp>
+#include <gsub/kernels/pool2d.hpp>
+#include <gsub/kernels/register_tile.hpp>
+#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/separable.hpp>
+#include <gsub/kernels/winograd.hpp>

@@ -1,0 +1,60 @@
+// Direct convolution over blocked layouts: activations as [N, C/l, H, W, l] with l the lanes of a vector, so that a
+// register holds l output channels of one pixel and weights are read as they lie.
+#pragma once
+
+#include <gsub/loop/schedule.hpp>
+#include <gsub/target/isa.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gsub::kernels {
+
+/// A convolution of images, with what is fused behind it.
+struct conv2d_shape {
+    std::int64_t batch = 1, in_channels = 1, out_channels = 1, groups = 1;
+    std::array<std::int64_t, 2> in{}, kernel{1, 1}, stride{1, 1}, dilation{1, 1};
+    std::array<std::int64_t, 4> pads{}; ///< begins, then ends
+    bool blocked_input = true;          ///< false: the input is NCHW
+    bool bias = false, residual = false;
+    double low = -1e300, high = 1e300; ///< the result is clipped to these; a ReLU has 0 and no upper bound
+
+    [[nodiscard]] std::int64_t out(std::size_t i) const noexcept {
+        return (in[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
+    }
+    /// Multiplications and additions, taps on padding included.
+    GSUB_LAZY [[nodiscard]] double operations() const noexcept;
+};
+
+/// Knobs of the schedule, by AutoTVM's names where it has them.
+struct conv2d_config {
+    std::int32_t tile_ow = 1;   ///< pixels of a row of a register tile
+    std::int32_t tile_oh = 1;   ///< rows of a register tile, where they are not joined
+    std::int32_t tile_oc = 1;   ///< vectors of output channels of a register tile
+    std::int32_t unroll_ic = 1; ///< input channels a turn of the inner loop, a divisor of the lanes
+    std::int32_t chunk = 1;     ///< register tiles of pixels a parallel position, where rows are joined
+    bool unroll_kh = false;     ///< rows of taps too: what rows of pixels share is read once
+    bool oc_inner = false;      ///< output channels vary fastest over parallel positions
+};
+
+/// The configuration that counting cycles prefers: multiplications against loads, latency and tails. No measuring.
+GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& set);
+
+/// Buffers: input, weights, then bias `[OC/l, l]` and residual (as the output) where there are, then the output
+/// `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` for an input in NCHW;
+/// `[C/l, KH, KW, l]` for depthwise), see `pack_conv2d_weights`. *Errors* throws `error`: `unsupported` for groups that
+/// are neither one nor depthwise with one filter a channel nor of whole blocks, and for groups of an input in NCHW;
+/// `usage` for knobs that do not apply.
+GSUB_LAZY [[nodiscard]] loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
+
+/// Weights `[OC, IC/groups, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
+GSUB_LAZY [[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
+                                                               isa const& set);
+
+} // namespace gsub::kernels
+
+#ifndef GSUB_COMPILED
+#include <gsub/kernels/impl/conv2d.ipp>
+#endif

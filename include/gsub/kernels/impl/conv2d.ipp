@@ -1,0 +1,188 @@
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/register_tile.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace gsub::kernels {
+
+namespace detail {
+
+GSUB_LAZY bool is_depthwise(conv2d_shape const& s) {
+    return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+}
+// Rows of pixels follow each other without a gap in what is read too: they are joined to one row.
+GSUB_LAZY bool is_flat(conv2d_shape const& s) {
+    return s.blocked_input && s.kernel[0] == 1 && s.kernel[1] == 1 && s.stride[0] == 1 && s.stride[1] == 1 &&
+           s.pads == std::array<std::int64_t, 4>{};
+}
+GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& set) {
+    return (channels + set.lanes() - 1) / set.lanes();
+}
+// What is fused behind all sums.
+GSUB_LAZY loop::value bounded(loop::expression_builder& e, loop::value v, conv2d_shape const& s) {
+    if (s.low > -1e300) v = max(v, e.constant(s.low));
+    if (s.high < 1e300) v = min(v, e.constant(s.high));
+    return v;
+}
+// Depthwise kernels read much for what they compute. Two rows of pixels at once read the rows of the image that they
+// share once, if the taps of two rows fit the registers beside accumulators enough to hide the latency. More rows, or
+// two of a kernel that has more products for each read, bring nothing but text.
+GSUB_LAZY conv2d_config depthwise_config(conv2d_shape const& s, isa const& set) {
+    auto const row = s.out(1), taps = s.kernel[0] * s.kernel[1];
+    auto const shared = s.stride[0] % s.dilation[0] == 0 && s.stride[0] / s.dilation[0] < s.kernel[0];
+    std::int64_t const enough = set.fma_latency * set.fma_per_cycle / 2;
+    auto widest = std::min<std::int64_t>(8, (set.registers - 1 - 2 * s.kernel[1]) / 2), least = enough;
+    auto const two = shared && s.out(0) > 1 && taps <= (s.stride[1] > 1 ? 25 : 9) && widest >= enough;
+    if (!two) {
+        widest = std::clamp<std::int64_t>(set.registers - 1 - s.kernel[1], set.registers / 2 - 2, 14);
+        least = (widest + 1) / 2;
+    }
+    conv2d_config best;
+    best.tile_oh = two ? 2 : 1;
+    best.unroll_kh = two;
+    auto fewest = row + widest;
+    for (auto width = std::min(least, row); width <= std::min(widest, row); ++width) {
+        auto const covered = (row + width - 1) / width * width;
+        if (covered < fewest || (covered == fewest && !two)) {
+            fewest = covered;
+            best.tile_ow = static_cast<std::int32_t>(width);
+        }
+    }
+    return best;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY double conv2d_shape::operations() const noexcept {
+    return 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) * static_cast<double>(out(0) * out(1)) *
+           static_cast<double>(in_channels / groups) * static_cast<double>(kernel[0] * kernel[1]);
+}
+
+GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& set) {
+    if (detail::is_depthwise(s)) return detail::depthwise_config(s, set);
+    auto const flat = detail::is_flat(s);
+    auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
+    auto const out_blocks = detail::blocks(s.out_channels, set) / s.groups;
+    conv2d_config best;
+    // Pixels of an image in NCHW that several taps of a row use: compilers read them once for all of these taps.
+    auto const scalars_stay = !s.blocked_input && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
+    auto const results = s.batch * detail::blocks(s.out_channels, set) * s.out(0) * s.out(1) * set.vector_bytes;
+    auto const tile = best_tile(row, out_blocks, set,
+                                {.max_vectors = flat ? 6 : 4,
+                                 .scalars_stay = scalars_stay,
+                                 .steps = s.in_channels / s.groups * s.kernel[0] * s.kernel[1],
+                                 .far = results > 1 << 20 ? 1 + s.residual : 0});
+    best.tile_ow = tile.pixels;
+    best.tile_oc = tile.vectors;
+    best.unroll_ic = s.kernel[0] * s.kernel[1] == 1 ? std::min(4, set.lanes()) : 1;
+    if (flat) {
+        auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
+        // The most tiles a position, up to 16, that divide evenly: so no position has a tail of its own.
+        for (std::int32_t chunk = 1; chunk <= 16; ++chunk)
+            if (tiles % chunk == 0) best.chunk = chunk;
+        // Where that is few, weights would be read again for each few pixels.
+        if (best.chunk < 4 && tiles > 16) best.chunk = 8;
+        // What is read again and again should be the smaller.
+        best.oc_inner = row > s.out_channels; // pixels against filters, of as many channels each
+    }
+    return best;
+}
+
+GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set) {
+    auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
+    auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
+    std::int64_t const l = set.lanes();
+    if (s.groups != 1 && !depthwise &&
+        (!s.blocked_input || (s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
+        refuse("grouped convolution whose groups are not whole blocks of channels");
+    if (depthwise && !s.blocked_input) refuse("depthwise convolution of an input that is not blocked");
+    if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0)
+        throw error{error_code::usage, "a knob of conv2d that does not apply"};
+
+    auto const ocb = detail::blocks(s.out_channels, set),
+               icb = detail::blocks(s.in_channels, set) / (depthwise ? 1 : s.groups);
+    auto const oh = s.out(0), ow = s.out(1), ih = s.in[0], iw = s.in[1];
+    auto const in_channels = s.blocked_input ? icb : s.in_channels;
+    auto const in_lanes = s.blocked_input ? l : 1;
+
+    loop::expression_builder e{"conv2d"};
+    auto const n = e.spatial("n", s.batch), g = e.spatial("g", depthwise ? 1 : s.groups),
+               o = e.spatial("oc", depthwise ? ocb : ocb / s.groups), y = e.spatial("oh", flat ? 1 : oh),
+               x = e.spatial("ow", flat ? oh * ow : ow), lane = e.spatial("lane", l);
+    auto const i = e.reduction("ic", depthwise ? 1 : in_channels), ky = e.reduction("kh", s.kernel[0]),
+               kx = e.reduction("kw", s.kernel[1]), inner = e.reduction("ici", depthwise ? 1 : in_lanes);
+    auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
+               column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
+    auto const out_block = g * (ocb / (depthwise ? 1 : s.groups)) + o;
+    auto const in_block = depthwise ? o : g * icb + i;
+
+    auto const h = flat ? 1 : ih, w = flat ? ih * iw : iw;
+    auto const all_in = s.blocked_input ? detail::blocks(s.in_channels, set) : s.in_channels;
+    auto const in = e.input("x", {s.batch, all_in, h, w, in_lanes});
+    auto const weights = depthwise ? e.input("w", {ocb, s.kernel[0], s.kernel[1], l})
+                                   : e.input("w", {ocb, in_channels, s.kernel[0], s.kernel[1], in_lanes, l});
+    auto const bias = s.bias ? e.input("bias", {ocb, l}) : -1;
+    auto const residual = s.residual ? e.input("residual", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l}) : -1;
+    auto const out = e.output("y", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l});
+
+    auto const read = e.at(in, {n, in_block, row, column, depthwise ? lane : inner});
+    auto const weight =
+        depthwise ? e.at(weights, {o, ky, kx, lane}) : e.at(weights, {out_block, i, ky, kx, inner, lane});
+    // What fills up the last block of channels counts for nothing, whatever it is.
+    loop::bound const channel{i * in_lanes + inner, s.in_channels};
+    auto v =
+        e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight, {{row, h}, {column, w}, channel});
+    if (s.residual) v = v + e.at(residual, {n, out_block, y, x, lane});
+    loop::schedule plan{e.store(out, {n, out_block, y, x, lane}, detail::bounded(e, v, s))};
+
+    auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
+    auto const [oo, oi] = plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);
+    auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
+    auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
+    auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
+    auto const [io, iu] = plan.split(loop_of("ici"), depthwise ? 1 : std::min<std::int64_t>(c.unroll_ic, in_lanes));
+    auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh"), taps = loop_of("kw");
+    if (c.oc_inner)
+        plan.reorder(
+            {batch, yo, xc, group, oo, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
+    else
+        plan.reorder(
+            {batch, group, oo, yo, xc, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
+    auto joined = plan.loops()[0].var;
+    for (int k = 0; k < 4; ++k) joined = plan.fuse(joined, plan.loops()[1].var);
+    plan.parallel(joined);
+    if (c.unroll_kh) plan.unroll(tap_rows);
+    plan.unroll(taps);
+    plan.unroll(iu);
+    plan.unroll(yi);
+    plan.unroll(xi);
+    plan.unroll(oi);
+    plan.vectorize(loop_of("lane"));
+    return plan.finish();
+}
+
+GSUB_LAZY_BODY std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
+                                                      isa const& set) {
+    auto const depthwise = detail::is_depthwise(s);
+    auto const l = static_cast<std::int64_t>(set.lanes()), per_group = s.in_channels / s.groups;
+    auto const area = s.kernel[0] * s.kernel[1];
+    auto const in_lanes = s.blocked_input && !depthwise ? l : 1;
+    auto const in_blocks = (per_group + in_lanes - 1) / in_lanes;
+    auto const out_blocks = detail::blocks(s.out_channels, set);
+    std::vector<float> packed(static_cast<std::size_t>(out_blocks * in_blocks * area * in_lanes * l), 0.0f);
+    for (std::int64_t o = 0; o < s.out_channels; ++o)
+        for (std::int64_t i = 0; i < per_group; ++i)
+            for (std::int64_t k = 0; k < area; ++k) {
+                auto const at =
+                    ((((o / l) * in_blocks + i / in_lanes) * area + k) * in_lanes + i % in_lanes) * l + o % l;
+                packed[static_cast<std::size_t>(at)] =
+                    weights[static_cast<std::size_t>((o * per_group + i) * area + k)];
+            }
+    return packed;
+}
+
+} // namespace gsub::kernels

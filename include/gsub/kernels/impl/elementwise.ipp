@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gsub/kernels/elementwise.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace gsub::kernels {
+
+GSUB_LAZY_BODY array_view array_view::contiguous(std::span<std::int64_t const> dims) {
+    array_view v;
+    v.elements = 1;
+    v.strides = small_vector<std::int64_t, 6>(dims);
+    for (auto d = dims.size(); d-- > 0;) {
+        v.strides[d] = v.elements;
+        v.elements *= dims[d];
+    }
+    return v;
+}
+
+GSUB_LAZY_BODY void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
+                                std::span<elementwise_op const> chain) {
+    for (auto const& step : chain) {
+        auto const left = step.left < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.left)];
+        if (loop::is_unary(step.op)) {
+            values.push_back(apply(step.op, left));
+            continue;
+        }
+        auto const right = step.right < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.right)];
+        values.push_back(apply(step.op, left, right));
+    }
+}
+
+GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
+                                                std::span<elementwise_op const> chain, isa const& set) {
+    loop::expression_builder e{"elementwise"};
+    auto const i = e.spatial("i", elements);
+    std::vector<std::int32_t> buffers;
+    for (std::int32_t a = 0; a < arrays; ++a) buffers.push_back(e.input("x", {elements}));
+    auto const y = e.output("y", {elements});
+    std::vector<loop::value> values;
+    for (auto b : buffers) values.push_back(e.at(b, {i}));
+    apply_chain(e, values, chain);
+    loop::schedule plan{e.store(y, {i}, values.back())};
+    auto const [blocks, lane] = plan.split(plan.loop_of("i"), set.lanes());
+    auto const count = (elements + set.lanes() - 1) / set.lanes();
+    auto const pieces = plan.split(blocks, std::min<std::int64_t>(count, 64)).first;
+    plan.parallel(pieces);
+    plan.vectorize(lane);
+    return plan.finish();
+}
+
+} // namespace gsub::kernels

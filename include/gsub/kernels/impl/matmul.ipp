@@ -1,0 +1,176 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/kernels/matmul.hpp>
+#include <gsub/kernels/register_tile.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace gsub::kernels {
+
+GSUB_LAZY_BODY std::int64_t matmul_shape::batches() const noexcept {
+    std::int64_t count = 1;
+    for (auto d : batch) count *= d;
+    return count;
+}
+GSUB_LAZY_BODY double matmul_shape::operations() const noexcept {
+    return 2.0 * static_cast<double>(batches()) * static_cast<double>(m) * static_cast<double>(n) *
+           static_cast<double>(k);
+}
+
+GSUB_LAZY_BODY matmul_config default_config(matmul_shape const& s, isa const& set) {
+    auto const blocks = (s.n + set.lanes() - 1) / set.lanes();
+    auto const best = best_tile(s.m, blocks, set, {.max_vectors = 8, .steps = s.k});
+    matmul_config c{best.pixels, best.vectors, 1};
+    for (auto u : {2, 4})
+        if (s.k % u == 0) c.unroll_k = u;
+    return c;
+}
+
+namespace detail {
+
+template <class = void>
+class matmul_writer {
+public:
+    matmul_writer(matmul_shape const& s, matmul_config const& c, isa const& set)
+        : s_(s), c_(c), l_(set.lanes()), blocks_((s.n + l_ - 1) / l_) {
+        auto const refuse = [](std::string_view reason) {
+            throw error{error_code::usage, message({"matmul: ", reason})};
+        };
+        if (c.tile_m < 1 || c.tile_n < 1 || c.unroll_k < 1 || s.k % c.unroll_k != 0) refuse("a knob does not apply");
+        whole(s_.a, s.m, s.k), whole(s_.b, s.k, s.n), whole(s_.y, s.m, s.n);
+        if (s_.y.strides.back() != 1) refuse("results are stored one after another");
+        packs_ = !s.constant && (s.m >= 16 || s_.b.strides.back() != 1);
+        auto const width = std::min<std::int64_t>(c.tile_n, blocks_);
+        loop::expression_builder e{"matmul"};
+        a_ = e.input("a", {s_.a.elements});
+        b_ = s.constant ? e.input("w", {blocks_, s.k, l_}) : e.input("b", {s_.b.elements});
+        if (s.bias) bias_ = e.input("bias", {blocks_, l_});
+        for (auto const& v : s.arrays) arrays_.push_back(e.input("x", {v.elements}));
+        y_ = e.output("y", {s_.y.elements});
+        if (packs_) packed_ = e.scratch("packed", {width, s.k, l_});
+        buffers_ = e.buffers();
+    }
+
+    loop::fused_nest run() {
+        if (!packs_) return product();
+        loop::fused_nest both{packing()};
+        both.then(product(), 1);
+        return both;
+    }
+
+private:
+    struct indices {
+        std::vector<loop::affine> batch;
+        [[nodiscard]] loop::affine operator()(array_view const& v, loop::affine const& row,
+                                              loop::affine const& column) const {
+            loop::affine at = v.offset;
+            for (std::size_t d = 0; d < batch.size(); ++d) at += batch[d] * v.strides[d];
+            return at + row * v.strides[batch.size()] + column * v.strides[batch.size() + 1];
+        }
+    };
+
+    void whole(array_view& v, std::int64_t rows, std::int64_t columns) const {
+        if (!v.strides.empty()) return;
+        auto dims = s_.batch;
+        dims.push_back(rows);
+        dims.push_back(columns);
+        v = array_view::contiguous(dims);
+    }
+    static std::string batch_name(std::size_t d) { return message({"b", d}); }
+    indices batch_axes(loop::expression_builder& e) const {
+        indices at;
+        for (std::size_t d = 0; d < s_.batch.size(); ++d) at.batch.push_back(e.spatial(batch_name(d), s_.batch[d]));
+        return at;
+    }
+    // The loops over batches and `outer` as one, outermost.
+    loop::variable join_batches(loop::schedule& plan, loop::variable outer) const {
+        for (auto d = s_.batch.size(); d-- > 0;) outer = plan.fuse(plan.loop_of(batch_name(d)), outer);
+        return outer;
+    }
+    std::vector<loop::variable> batch_loops(loop::schedule const& plan) const {
+        std::vector<loop::variable> all;
+        for (std::size_t d = 0; d < s_.batch.size(); ++d) all.push_back(plan.loop_of(batch_name(d)));
+        return all;
+    }
+
+    // The columns of one position, in the order in which they are read.
+    loop::loop_nest packing() const {
+        loop::expression_builder e{"packing", buffers_};
+        auto const at = batch_axes(e);
+        auto const tiles = (blocks_ + c_.tile_n - 1) / c_.tile_n;
+        auto const jo = e.spatial("jo", tiles), ji = e.spatial("ji", std::min<std::int64_t>(c_.tile_n, blocks_)),
+                   k = e.spatial("k", s_.k), lane = e.spatial("lane", l_);
+        auto const column = (jo * c_.tile_n + ji) * l_ + lane;
+        if (tiles * c_.tile_n * l_ > s_.n) e.only({column, s_.n});
+        auto const v = e.at(b_, {at(s_.b, k, column)});
+        loop::schedule plan{e.store(packed_, {ji, k, lane}, v)};
+        plan.parallel(join_batches(plan, plan.loop_of("jo")));
+        plan.vectorize(plan.loop_of("lane"));
+        return plan.finish();
+    }
+
+    loop::loop_nest product() const {
+        loop::expression_builder e{"matmul", buffers_};
+        auto const at = batch_axes(e);
+        auto const i = e.spatial("m", s_.m);
+        auto const tiles = (blocks_ + c_.tile_n - 1) / c_.tile_n;
+        auto const jo = e.spatial("jo", tiles), ji = e.spatial("ji", std::min<std::int64_t>(c_.tile_n, blocks_)),
+                   lane = e.spatial("lane", l_), k = e.reduction("k", s_.k);
+        auto const block = jo * c_.tile_n + ji;
+        auto const column = block * l_ + lane;
+        if (tiles * c_.tile_n * l_ > s_.n) e.only({column, s_.n});
+        auto const right = packs_        ? e.at(packed_, {ji, k, lane})
+                           : s_.constant ? e.at(b_, {block, k, lane})
+                                         : e.at(b_, {at(s_.b, k, column)});
+        auto const first = s_.bias ? e.at(bias_, {block, lane}) : e.constant(0);
+        std::vector<loop::value> values{e.sum(first, e.at(a_, {at(s_.a, i, k)}) * right)};
+        for (std::size_t x = 0; x < arrays_.size(); ++x)
+            values.push_back(e.at(arrays_[x], {at(s_.arrays[x], i, column)}));
+        apply_chain(e, values, as_span(s_.chain));
+        auto const result = s_.chain.empty() ? values.front() : values.back();
+        loop::schedule plan{e.store(y_, {at(s_.y, i, column)}, result)};
+        auto const [io, ii] = plan.split(plan.loop_of("m"), c_.tile_m);
+        auto const [ko, ku] = plan.split(plan.loop_of("k"), c_.unroll_k);
+        auto order = batch_loops(plan);
+        auto const outer = plan.loop_of("jo"), inner = plan.loop_of("ji"), lanes = plan.loop_of("lane");
+        for (auto v : {outer, io, ko, ku, ii, inner, lanes}) order.push_back(v);
+        plan.reorder(order);
+        plan.parallel(join_batches(plan, packs_ ? outer : plan.fuse(outer, io)));
+        plan.unroll(ku);
+        plan.unroll(ii);
+        plan.unroll(inner);
+        plan.vectorize(lanes);
+        return plan.finish();
+    }
+
+    matmul_shape s_;
+    matmul_config c_;
+    std::int64_t l_, blocks_;
+    bool packs_ = false;
+    std::int32_t a_ = -1, b_ = -1, bias_ = -1, y_ = -1, packed_ = -1;
+    std::vector<std::int32_t> arrays_;
+    std::vector<loop::buffer> buffers_;
+};
+
+} // namespace detail
+
+GSUB_LAZY_BODY loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set) {
+    return detail::matmul_writer{s, c, set}.run();
+}
+
+GSUB_LAZY_BODY std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
+                                                      bool transposed, isa const& set) {
+    auto const l = static_cast<std::int64_t>(set.lanes()), blocks = (s.n + l - 1) / l;
+    std::vector<float> packed(static_cast<std::size_t>(blocks * s.k * l), 0.0f);
+    for (std::int64_t j = 0; j < s.n; ++j)
+        for (std::int64_t k = 0; k < s.k; ++k)
+            packed[static_cast<std::size_t>(((j / l) * s.k + k) * l + j % l)] =
+                weights[static_cast<std::size_t>(transposed ? j * s.k + k : k * s.n + j)];
+    return packed;
+}
+
+} // namespace gsub::kernels

@@ -1,0 +1,270 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/kernels/row_kernel.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace gsub::kernels {
+
+namespace detail {
+
+GSUB_INLINE bool reduces(row_op const& op) {
+    return op.step != row_step::elementwise;
+}
+
+// Dimensions of one element are dropped, neighbours along which everything is stored alike become one. The last
+// dimension stays itself where it is reduced.
+GSUB_LAZY void merge_dims(row_program& p) {
+    auto const reducing = std::any_of(p.ops.begin(), p.ops.end(), reduces);
+    auto const erase = [&](std::size_t d) {
+        p.dims.erase(p.dims.begin() + static_cast<std::ptrdiff_t>(d));
+        for (auto& a : p.arrays) {
+            small_vector<std::int64_t, 6> rest;
+            for (std::size_t k = 0; k < a.strides.size(); ++k)
+                if (k != d) rest.push_back(a.strides[k]);
+            a.strides = rest;
+        }
+    };
+    for (auto d = p.dims.size() - (reducing ? 1 : 0); d-- > 0;)
+        if (p.dims[d] == 1 && p.dims.size() > 1) erase(d);
+    for (auto d = p.dims.size() - 1; d-- > 0;) {
+        if (reducing && d + 2 == p.dims.size()) continue;
+        if (!std::all_of(p.arrays.begin(), p.arrays.end(),
+                         [&](auto& a) { return a.strides[d] == a.strides[d + 1] * p.dims[d + 1]; }))
+            continue;
+        p.dims[d + 1] *= p.dims[d];
+        erase(d);
+    }
+}
+
+template <class = void>
+class row_writer {
+public:
+    row_writer(row_program p, isa const& set) : p_(std::move(p)), lanes_(set.lanes()) {
+        reducing_ = std::any_of(p_.ops.begin(), p_.ops.end(), reduces);
+        merge_dims(p_);
+        auto const count = p_.arrays.size() + p_.ops.size();
+        uniform_.resize(count), level_.resize(count), scalar_.assign(count, -1), row_.assign(count, -1);
+        for (std::size_t v = 0; v < p_.arrays.size(); ++v) uniform_[v] = p_.arrays[v].strides.back() == 0;
+        for (auto v = p_.arrays.size(); v < count; ++v) {
+            auto const& op = op_of(v);
+            bool all = true;
+            each_operand(op, [&](std::size_t o) {
+                level_[v] = std::max(level_[v], level_[o]);
+                all = all && uniform_[o];
+            });
+            uniform_[v] = all || reduces(op);
+            if (reduces(op)) ++level_[v];
+        }
+    }
+
+    loop::fused_nest run() {
+        declare();
+        auto const last = *std::max_element(level_.begin(), level_.end());
+        for (int level = 0; level <= last; ++level) {
+            keep_rows(level);
+            for (auto v = p_.arrays.size(); v < level_.size(); ++v)
+                if (reduces(op_of(v)) && level_[v] == level + 1) reduce(v);
+        }
+        store_rows();
+        return std::move(*made_);
+    }
+
+private:
+    using value = loop::value;
+
+    static std::size_t index(std::int32_t v) { return static_cast<std::size_t>(v); }
+    template <class F>
+    static void each_operand(row_op const& op, F&& f) {
+        if (op.what.left >= 0) f(index(op.what.left));
+        if (!reduces(op) && !loop::is_unary(op.what.op) && op.what.right >= 0) f(index(op.what.right));
+    }
+    [[nodiscard]] bool is_op(std::size_t v) const { return v >= p_.arrays.size(); }
+    [[nodiscard]] row_op const& op_of(std::size_t v) const { return p_.ops[v - p_.arrays.size()]; }
+    [[nodiscard]] std::size_t row_dims() const { return p_.dims.size() - 1; }
+    [[nodiscard]] std::int64_t rows() const {
+        std::int64_t n = 1;
+        for (std::size_t d = 0; d < row_dims(); ++d) n *= p_.dims[d];
+        return n;
+    }
+
+    // Whether reading a row again is cheaper than computing it again.
+    [[nodiscard]] bool costs(std::size_t v) const {
+        using loop::scalar_op;
+        auto const op = op_of(v).what.op;
+        return op == scalar_op::divide || op == scalar_op::square_root || op >= scalar_op::exponential;
+    }
+
+    // Buffers, and which rows and elements are kept.
+    void declare() {
+        std::vector<std::vector<std::size_t>> stages(level_.size()); // in which a value is computed
+        auto const visit = [&](auto const& self, std::size_t v, std::size_t in_stage) -> void {
+            if (!is_op(v) || uniform_[v]) return;
+            auto& in = stages[v];
+            if (std::find(in.begin(), in.end(), in_stage) != in.end()) return;
+            in.push_back(in_stage);
+            each_operand(op_of(v), [&](std::size_t o) { self(self, o, in_stage); });
+        };
+        for (auto v = p_.arrays.size(); v < level_.size(); ++v)
+            if (reduces(op_of(v))) visit(visit, index(op_of(v).what.left), v);
+        for (auto const& r : p_.results) visit(visit, index(r.value), level_.size());
+        std::int64_t kept_rows = 0, kept_scalars = 0;
+        for (auto v = p_.arrays.size(); v < level_.size(); ++v) {
+            if (!uniform_[v] && stages[v].size() > 1 && costs(v)) row_[v] = kept_rows++;
+            if (uniform_[v] && level_[v] > 0) scalar_[v] = kept_scalars++;
+        }
+        loop::expression_builder e{"rows"};
+        for (auto const& a : p_.arrays) arrays_.push_back(e.input("x", {a.elements}));
+        for (auto const& r : p_.results)
+            results_.push_back(e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}));
+        if (kept_scalars > 0) scalars_ = e.scratch("scalars", {kept_scalars});
+        if (kept_rows > 0) rows_ = e.scratch("kept", {kept_rows, (p_.dims.back() + lanes_ - 1) / lanes_ * lanes_});
+        buffers_ = e.buffers();
+    }
+
+    // ---- stages
+
+    struct stage {
+        loop::expression_builder e;
+        std::vector<loop::affine> at; ///< indices of the dimensions
+        std::vector<std::optional<value>> known;
+    };
+    [[nodiscard]] stage begin(bool reduction) const {
+        stage s{loop::expression_builder{"rows", buffers_}, {}, {}};
+        for (std::size_t d = 0; d < row_dims(); ++d) s.at.push_back(s.e.spatial(message({"r", d}), p_.dims[d]));
+        if (row_dims() == 0) static_cast<void>(s.e.spatial("r0", 1));
+        auto const n = p_.dims.back();
+        s.at.push_back(reduction ? s.e.reduction("x", n) : s.e.spatial("x", n));
+        s.known.resize(level_.size());
+        return s;
+    }
+    [[nodiscard]] loop::affine row_index(stage const& s) const {
+        loop::affine a;
+        for (std::size_t d = 0; d < row_dims(); ++d) a = a * p_.dims[d] + s.at[d];
+        return a;
+    }
+    [[nodiscard]] loop::affine element_index(stage const& s) const {
+        return row_index(s) * p_.dims.back() + s.at.back();
+    }
+    value compute(stage& s, std::size_t v) const {
+        if (!s.known[v]) s.known[v] = compute_new(s, v);
+        return *s.known[v];
+    }
+    value compute_new(stage& s, std::size_t v) const {
+        if (!is_op(v)) {
+            auto const& a = p_.arrays[v];
+            loop::affine at = a.offset;
+            for (std::size_t d = 0; d < s.at.size(); ++d) at += s.at[d] * a.strides[d];
+            return s.e.at(arrays_[v], {at});
+        }
+        if (stored_[v]) {
+            if (scalar_[v] >= 0) return s.e.at(scalars_, {loop::affine{scalar_[v]}});
+            return s.e.at(rows_, {loop::affine{row_[v]}, s.at.back()});
+        }
+        auto const& op = op_of(v).what;
+        auto const left = op.left < 0 ? s.e.constant(op.value) : compute(s, index(op.left));
+        if (loop::is_unary(op.op)) return apply(op.op, left);
+        return apply(op.op, left, op.right < 0 ? s.e.constant(op.value) : compute(s, index(op.right)));
+    }
+
+    // Rows of this level that later stages read.
+    void keep_rows(int level) {
+        std::vector<std::size_t> all;
+        for (auto v = p_.arrays.size(); v < level_.size(); ++v)
+            if (row_[v] >= 0 && level_[v] == level) all.push_back(v);
+        if (all.empty()) return;
+        auto s = begin(false);
+        auto const target = [&](std::size_t v) { return loop::affine{row_[v]}; };
+        for (std::size_t i = 1; i < all.size(); ++i) s.e.also(rows_, {target(all[i]), s.at.back()}, compute(s, all[i]));
+        auto const first = compute(s, all[0]);
+        end(s.e.store(rows_, {target(all[0]), s.at.back()}, first));
+        for (auto v : all) stored_[v] = true;
+    }
+
+    // A reduction, and the elements that can be computed of it.
+    void reduce(std::size_t v) {
+        auto s = begin(true);
+        auto const update = compute(s, index(op_of(v).what.left));
+        auto const sums = op_of(v).step == row_step::sum;
+        auto const reduced = sums ? s.e.sum(s.e.constant(0), update)
+                                  : s.e.maximum(s.e.constant(-std::numeric_limits<double>::infinity()), update);
+        std::fill(s.known.begin(), s.known.end(), std::nullopt);
+        s.known[v] = reduced;
+        std::vector<std::size_t> made{v};
+        for (auto u = p_.arrays.size(); u < level_.size(); ++u) {
+            if (scalar_[u] < 0 || stored_[u] || reduces(op_of(u))) continue;
+            bool ready = true;
+            each_operand(op_of(u), [&](std::size_t o) {
+                ready = ready && (!is_op(o) || scalar_[o] < 0 || stored_[o] || s.known[o]);
+            });
+            if (!ready) continue;
+            s.e.also(scalars_, {loop::affine{scalar_[u]}}, compute(s, u));
+            made.push_back(u);
+        }
+        for (std::size_t r = 0; r < p_.results.size(); ++r)
+            if (!p_.results[r].whole && std::find(made.begin(), made.end(), index(p_.results[r].value)) != made.end())
+                s.e.also(results_[r], {row_index(s)}, compute(s, index(p_.results[r].value)));
+        end(s.e.store(scalars_, {loop::affine{scalar_[v]}}, reduced));
+        for (auto u : made) stored_[u] = true;
+    }
+
+    void store_rows() {
+        std::vector<std::size_t> whole;
+        for (std::size_t r = 0; r < p_.results.size(); ++r)
+            if (p_.results[r].whole) whole.push_back(r);
+        if (whole.empty()) return;
+        auto s = begin(false);
+        for (std::size_t i = 1; i < whole.size(); ++i)
+            s.e.also(results_[whole[i]], {element_index(s)}, compute(s, index(p_.results[whole[i]].value)));
+        auto const first = compute(s, index(p_.results[whole[0]].value));
+        end(s.e.store(results_[whole[0]], {element_index(s)}, first));
+    }
+
+    // Rows are parallel, several inner dimensions of them in one piece where there are enough others; where nothing is
+    // reduced, pieces of rows too.
+    void end(loop::tensor_expression what) {
+        loop::schedule plan{std::move(what)};
+        auto const [blocks, lane] = plan.split(plan.loop_of("x"), lanes_);
+        auto outside = plan.loop_of("r0");
+        std::size_t shared = 1, fused = 1;
+        for (auto n = row_dims() > 0 ? p_.dims[0] : 1; fused < row_dims() && n < 16; ++fused) {
+            n *= p_.dims[fused];
+            outside = plan.fuse(outside, plan.loop_of(message({"r", fused})));
+        }
+        shared += fused < row_dims() ? row_dims() - fused : 0;
+        if (!reducing_ && shared == 1) {
+            auto const count = (p_.dims.back() + lanes_ - 1) / lanes_;
+            outside = plan.fuse(outside, plan.split(blocks, std::min<std::int64_t>(count, 64)).first);
+        }
+        plan.parallel(outside);
+        plan.vectorize(lane);
+        if (made_)
+            made_->then(plan.finish(), shared);
+        else
+            made_.emplace(plan.finish());
+    }
+
+    row_program p_;
+    std::int64_t lanes_;
+    bool reducing_ = false;
+    std::vector<char> uniform_;              // one element a row
+    std::vector<int> level_;                 // reductions that a value is after
+    std::vector<std::int64_t> scalar_, row_; // places in scratch memory
+    std::vector<char> stored_ = std::vector<char>(p_.arrays.size() + p_.ops.size());
+    std::vector<std::int32_t> arrays_, results_;
+    std::int32_t scalars_ = -1, rows_ = -1;
+    std::vector<loop::buffer> buffers_;
+    std::optional<loop::fused_nest> made_;
+};
+
+} // namespace detail
+
+GSUB_LAZY_BODY loop::fused_nest row_nest(row_program p, isa const& set) {
+    return detail::row_writer{std::move(p), set}.run();
+}
+
+} // namespace gsub::kernels

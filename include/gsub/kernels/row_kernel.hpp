@@ -1,0 +1,44 @@
+// Elementwise arithmetic and reductions along rows, all in one kernel: softmax, normalisations, means, broadcasts,
+// transposed or strided operands.
+#pragma once
+
+#include <gsub/kernels/elementwise.hpp>
+#include <gsub/loop/fused_nest.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace gsub::kernels {
+
+/// What a value of a row program is: an operation on earlier values, or a reduction of one along the row.
+enum class row_step : std::uint8_t { elementwise, sum, maximum };
+
+struct row_op {
+    row_step step = row_step::elementwise;
+    elementwise_op what{}; ///< of a reduction: `left` alone
+};
+
+/// A value that is stored, row-major: rows, or one element a row.
+struct row_result {
+    std::int32_t value = 0;
+    bool whole = true; ///< false: one element a row, of a reduction or what depends on one
+};
+
+/// A computation on rows. Values are numbered: arrays first, then the results of the operations. A reduction has one
+/// element a row, as has what depends on such values and on numbers alone.
+struct row_program {
+    std::vector<std::int64_t> dims{}; ///< of the result, at least one; the last is the row
+    std::vector<array_view> arrays{};
+    std::vector<row_op> ops{};
+    std::vector<row_result> results{};
+};
+
+/// Buffers: the arrays, flat; then the results. Rows that cost more to compute twice than to read again are kept in
+/// scratch memory. *Requires* positive dims, a stride for each, operands that come earlier, at least one result.
+GSUB_LAZY [[nodiscard]] loop::fused_nest row_nest(row_program p, isa const& set);
+
+} // namespace gsub::kernels
+
+#ifndef GSUB_COMPILED
+#include <gsub/kernels/impl/row_kernel.ipp>
+#endif

@@ -1,0 +1,7 @@
+// Umbrella of layer optimize: relaxed graph substitution.
+#pragma once
+
+#include <gsub/optimize/optimize.hpp>
+#include <gsub/optimize/search_log.hpp>
+#include <gsub/optimize/split.hpp>
+#include <gsub/optimize/substitution.hpp>

@@ -1,0 +1,79 @@
+// Why a rule applies here and not there.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/cost/concepts.hpp>
+#include <gsub/ir/graph.hpp>
+#include <gsub/rewrite/normal_form.hpp>
+#include <gsub/rewrite/program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub {
+
+/// What became of a rule at a place.
+enum class rule_outcome : std::uint8_t {
+    applies,         ///< the search can make this rewrite
+    hint_fails,      ///< it would be right, and a `prefer` condition keeps the search from trying it
+    condition_fails, ///< the pattern matches, and a `where` condition without which the rule is wrong does not hold
+    refused,         ///< pattern and conditions hold, and the rewrite cannot be made: ill-typed, shared inside, cyclic
+    no_match,        ///< the pattern does not match
+};
+[[nodiscard]] constexpr std::string_view to_string(rule_outcome o) noexcept {
+    constexpr std::string_view names[] = {"applies", "hint fails", "condition fails", "refused", "no match"};
+    return names[static_cast<std::size_t>(o)];
+}
+
+/// One place where the rule might apply.
+struct rule_place {
+    std::string site; ///< the anchor's name in the model
+    rule_outcome outcome = rule_outcome::no_match;
+    std::string reason;               ///< a sentence that names the nodes; empty where the rule applies
+    std::string kind;                 ///< the reason without names, the same for places that fail alike
+    std::optional<double> cost_after; ///< of the graph with the rewrite made, where it can be made
+    std::size_t depth = 0;            ///< of a mismatch: how much of the pattern had matched
+};
+
+/// Where a rule applies and why not elsewhere.
+struct rule_explanation {
+    std::string_view unit;          ///< of the costs
+    double cost = 0;                ///< of the graph in normal form, where a search begins
+    cleanup_count cleaned;          ///< what brought it there
+    std::size_t anchors = 0;        ///< nodes that the rule looked at
+    std::vector<rule_place> places; ///< the better the outcome the earlier, then by depth, then in the graph's order
+    [[nodiscard]] std::size_t count(rule_outcome o) const noexcept {
+        std::size_t n = 0;
+        for (auto const& p : places) n += p.outcome == o;
+        return n;
+    }
+};
+
+/// What is explained.
+struct explain_options {
+    std::string_view node{};             ///< this node alone, by name, wherever it stands in the pattern; empty: all
+    std::size_t max_matches_a_node = 64; ///< of one anchor, for rules that match in many ways
+};
+
+/// Tries a rule everywhere, or at one node, in the graph as a search sees it first: in normal form. A node that is not
+/// of the anchor's operator is followed to its readers, as far as the pattern goes. *Errors* `usage` for a node that
+/// the graph has not, telling the names next to it; `internal` as `optimize`.
+/// *Complexity* O(anchors) times a match, and a copy and a price of the graph for each match.
+GSUB_LAZY [[nodiscard]] result<rule_explanation> explain_rule(any_graph const& g, cost::any_cost const& model,
+                                                              rule_program const& rule,
+                                                              explain_options const& options = {});
+
+/// The rule of a name. *Errors* `usage`, telling the names next to it.
+GSUB_LAZY [[nodiscard]] result<rule_program const*> find_rule(std::span<rule_program const> rules,
+                                                              std::string_view name);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/optimize/impl/explain.ipp>
+#endif

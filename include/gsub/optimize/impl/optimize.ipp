@@ -1,0 +1,409 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/cost/analytic.hpp>
+#include <gsub/ir/traversal.hpp>
+#include <gsub/optimize/impl/split.ipp>
+#include <gsub/optimize/impl/substitution.ipp>
+#include <gsub/optimize/optimize.hpp>
+#include <gsub/optimize/split.hpp>
+#include <gsub/rewrite/verifier.hpp>
+#include <gsub/search/backtracking.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace gsub {
+
+namespace detail {
+
+/// Field arithmetic up to this many operations is done without asking.
+inline constexpr double max_field_operations = 4e8;
+
+GSUB_LAZY double operations(any_graph const& g) {
+    double total = 0;
+    for (auto n : g.order()) total += cost::flop_count(g, n);
+    return total;
+}
+
+GSUB_LAZY std::size_t kernel_count(any_graph const& g) {
+    return static_cast<std::size_t>(
+        std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_kernel(g, n); }));
+}
+
+/// The graph with inputs of other types, all types inferred anew; nothing where that is ill-typed.
+GSUB_LAZY std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_type const> inputs) {
+    any_graph out{g.operators()};
+    std::map<value_id, value_id> moved;
+    try {
+        for (auto n : g.order()) {
+            small_vector<value_id, 6> operands;
+            for (auto v : g.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
+            if (n == g.results_node()) {
+                out.set_outputs(operands, g.info().output_names);
+                continue;
+            }
+            value_id made;
+            if (g.is<ops::input>(n))
+                made = out.add_input(inputs[g.input_position(n)], g.name({n, 0}));
+            else if (g.is<ops::constant>(n))
+                made = out.add_constant(g.blob(n));
+            else if (g.op(n).category == op_category::opaque || g.op(n).category == op_category::structural)
+                return std::nullopt;
+            else
+                made = out.emit(g.row(n), g.attributes(n), operands, g.result_count(n));
+            for (std::uint32_t port = 0; port < g.result_count(n); ++port) moved[{n, port}] = {made.node, port};
+        }
+    } catch (error const&) { return std::nullopt; }
+    return out;
+}
+
+// Both graphs at the largest of a few spatial sizes at which field arithmetic is affordable.
+GSUB_LAZY std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const& a, any_graph const& b,
+                                                                 std::string& inputs_text) {
+    for (std::int64_t const side : {128, 96, 80, 64, 48, 32, 16, 8}) {
+        std::vector<tensor_type> inputs;
+        bool smaller = false;
+        for (auto n : a.inputs()) {
+            auto t = a.type({n, 0});
+            for (auto& d : t.dims)
+                if (!d.fixed()) d = dim{1};
+            for (std::size_t i = 2; i < t.rank() && t.rank() >= 4; ++i)
+                if (t.dims[i].size() > side) t.dims[i] = dim{side}, smaller = true;
+            if (t.rank() > 0 && t.dims[0].size() > 2)
+                t.dims[0] = dim{2}, smaller = true; // a batch shows nothing beyond two
+            inputs.push_back(t);
+        }
+        if (!smaller) continue;
+        auto p = retyped(a, as_span(inputs)), q = retyped(b, as_span(inputs));
+        if (!p || !q || operations(*p) > max_field_operations || operations(*q) > max_field_operations) continue;
+        inputs_text.clear();
+        for (auto const& t : inputs) inputs_text += message({inputs_text.empty() ? "" : ", ", to_string(t)});
+        return std::pair{std::move(*p), std::move(*q)};
+    }
+    return std::nullopt;
+}
+
+GSUB_LAZY void refute(verification_report& report) {
+    report.equal = false;
+    report.different = true;
+}
+
+GSUB_LAZY void check_in_field(verification_report& report, any_graph const& original, any_graph const& rewritten,
+                              std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+    std::optional<std::pair<any_graph, any_graph>> small;
+    auto const fixed = std::all_of(original.inputs().begin(), original.inputs().end(), [&](node_id n) {
+        return original.type({n, 0}).is_static();
+    });
+    auto const *a = &original, *b = &rewritten;
+    if (!fixed || std::max(operations(original), operations(rewritten)) > max_field_operations) {
+        small = reduced(original, rewritten, report.reduced_to);
+        if (!small) {
+            report.notes.push_back("the whole graph is too large to be compared in the field, at reduced sizes too");
+            return;
+        }
+        a = &small->first, b = &small->second;
+    }
+    auto const compared = compare_in_field(*a, *b, meaning, seed, threads);
+    if (!compared) {
+        report.notes.push_back(message({"field: ", compared.error().message()}));
+        return;
+    }
+    report.whole_in_field = true;
+    if (compared->equal) return;
+    refute(report);
+    report.notes.push_back(message({"field: ", compared->difference}));
+}
+
+GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
+                                std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+    auto const inputs = random_inputs(original, seed);
+    auto const exact =
+        evaluate_graph(original, meaning, as_span(inputs), {.compute = precision::f64, .threads = threads});
+    auto const actual = evaluate_graph(rewritten, meaning, as_span(inputs), {.threads = threads});
+    if (!exact || !actual) {
+        report.notes.push_back(message({"numbers: ", (exact ? actual : exact).error().message()}));
+        return;
+    }
+    report.on_numbers = true;
+    for (std::size_t i = 0; i < exact->size(); ++i) {
+        auto const d = compare((*actual)[i], (*exact)[i]);
+        auto const bad = !d || !d->same_specials || d->max_relative > 1e-3;
+        if (d) report.max_relative_error = std::max(report.max_relative_error, d->max_relative);
+        if (!bad) continue;
+        refute(report);
+        report.notes.push_back(d ? message({"numbers: output ", i, " differs by ", d->max_relative})
+                                 : d.error().message());
+    }
+}
+
+/// The parts of two graphs that a rewrite exchanged, as graphs over the same free boundary.
+struct exchanged {
+    any_graph before, after;
+};
+
+// What a match covers, and what its patch put there. Nothing where a part cannot be taken out.
+GSUB_LAZY std::optional<exchanged> region_of(any_graph const& g, match const& m) {
+    auto const patch = prepare(m);
+    auto replaced = g;
+    auto const first_new = static_cast<std::uint32_t>(g.capacity());
+    if (patch.failed()) return std::nullopt;
+    // The roots as further outputs, so that they can be found again after the patch.
+    std::vector<value_id> watched(m.roots().begin(), m.roots().end());
+    replaced.set_outputs(watched);
+    if (!patch.apply_to(replaced)) return std::nullopt;
+    std::vector<value_id> roots_after;
+    for (std::size_t i = 0; i < watched.size(); ++i) roots_after.push_back(replaced.output(i));
+    std::vector<node_id> old_nodes(m.covered().begin(), m.covered().end()), new_nodes;
+    for (auto n : replaced.order())
+        if (n.index >= first_new) new_nodes.push_back(n);
+    // One list of boundary values for both sides.
+    std::vector<value_id> boundary;
+    auto const collect = [&](any_graph const& from, std::span<node_id const> nodes, auto&& inside) {
+        for (auto n : nodes)
+            for (auto v : from.operands(n))
+                if (v.valid() && !inside(v.node) && std::find(boundary.begin(), boundary.end(), v) == boundary.end())
+                    boundary.push_back(v);
+    };
+    auto const is_old = [&](node_id n) { return std::find(old_nodes.begin(), old_nodes.end(), n) != old_nodes.end(); };
+    collect(g, as_span(old_nodes), is_old);
+    collect(replaced, as_span(new_nodes), [&](node_id n) { return n.index >= first_new; });
+    for (auto v : boundary)
+        if (is_old(v.node)) return std::nullopt; // the new part reads what the old one made
+    auto const part = [&](any_graph const& from, auto&& inside, std::span<value_id const> roots) {
+        any_graph out{from.operators()};
+        std::map<value_id, value_id> moved;
+        for (auto v : boundary) moved[v] = out.add_input(from.type_of(v), {});
+        for (auto n : from.order()) {
+            if (n == from.results_node() || !inside(n)) continue;
+            small_vector<value_id, 6> operands;
+            for (auto v : from.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
+            small_vector<type_id, 4> types;
+            for (std::uint32_t port = 0; port < from.result_count(n); ++port) types.push_back(from.type_of({n, port}));
+            auto const copy = out.append_node(from.row(n), from.attributes(n), 0, operands, types);
+            for (std::uint32_t port = 0; port < types.size(); ++port) moved[{n, port}] = {copy, port};
+        }
+        std::vector<value_id> outputs;
+        for (auto v : roots) outputs.push_back(moved.at(v));
+        out.set_outputs(outputs);
+        return out;
+    };
+    return exchanged{part(g, is_old, watched),
+                     part(
+                         replaced, [&](node_id n) { return n.index >= first_new; }, roots_after)};
+}
+
+GSUB_LAZY rewrite_check check_rewrite(verification_report& report, any_graph const& g, match const& m,
+                                      std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+    auto const parts = region_of(g, m);
+    if (!parts || std::max(operations(parts->before), operations(parts->after)) > max_field_operations / 4) {
+        ++report.rewrites_skipped;
+        return rewrite_check::skipped;
+    }
+    auto const compared = compare_in_field(parts->before, parts->after, meaning, seed, threads);
+    if (!compared) {
+        ++report.rewrites_skipped;
+        return rewrite_check::skipped;
+    }
+    ++report.rewrites_checked;
+    if (compared->equal) return rewrite_check::equal;
+    refute(report);
+    report.notes.push_back(message({m.rule().name, " at ", g.display_name(m.site()), ": ", compared->difference}));
+    return rewrite_check::different;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
+                                                std::span<eval_row const> meaning, std::uint64_t seed,
+                                                executor* threads) {
+    verification_report report;
+    report.attempted = report.equal = true;
+    auto const types = [](any_graph const& g, bool inputs) {
+        std::vector<type_id> out;
+        for (std::size_t i = 0; i < (inputs ? g.inputs().size() : g.output_count()); ++i)
+            out.push_back(g.type_of(inputs ? value_id{g.inputs()[i], 0} : g.output(i)));
+        return out;
+    };
+    if (types(original, true) != types(rewritten, true) || types(original, false) != types(rewritten, false)) {
+        detail::refute(report);
+        report.notes.push_back("the graphs have different signatures");
+        return report;
+    }
+    if (auto const missing = not_computable(original, meaning); !missing.empty()) {
+        report.notes.push_back(
+            message({missing.size(), " nodes cannot be computed, so the whole graph cannot be compared; the first is ",
+                     to_string(missing.front())}));
+    } else {
+        detail::check_in_field(report, original, rewritten, meaning, seed, threads);
+        detail::check_on_numbers(report, original, rewritten, meaning, seed, threads);
+    }
+    report.equal = report.equal && (report.whole_in_field || report.on_numbers);
+    return report;
+}
+
+namespace detail {
+
+// That a log is of the search which is to begin.
+GSUB_LAZY void check_identity(search_log const& log, search_identity const& here) {
+    auto const* there = log.identity();
+    if (!there)
+        throw error{error_code::usage, "the trace does not say what was searched; `optimize` does in its first event"};
+    std::vector<problem> problems;
+    auto const differs = [&](std::string reason, std::string hint) {
+        problems.push_back({error_code::usage, {}, {}, std::move(reason), std::move(hint)});
+    };
+    if (there->graph != here.graph) differs("the trace is of another model", {});
+    if (there->rules != here.rules)
+        differs("the trace is of a search with other rules, or by another version of gsub", "the rules it was given");
+    if (there->ordered != here.ordered)
+        differs(
+            message({"the trace is of a search that tries moves in ", there->ordered ? "one order" : "every order"}),
+            "the same --admit, and --queue or none");
+    if (there->unit != here.unit)
+        differs(
+            message({"the trace counts costs in ", in_quotes(there->unit), ", this search in ", in_quotes(here.unit)}),
+            "the cost model it was written with");
+    else if (there->graph == here.graph && there->prices != here.prices)
+        differs(there->cost == here.cost ? "the trace is of a search under another cost model"
+                                         : message({"the graph costs ", there->cost, " ", there->unit,
+                                                    " in the trace and ", here.cost, " here"}),
+                "the cost model it was written with; prices by a clock need a profile");
+    if (!problems.empty()) throw error{std::move(problems)};
+}
+
+// That a replay has come to the end of a log, and to what it says there.
+GSUB_LAZY void check_end(search_replay const& replay, search::statistics& stats) {
+    auto const& end = replay.log().end();
+    if (replay.more()) throw error{error_code::invalid_input, "the trace goes on where the search is at its end"};
+    if (stats.best_cost != end.cost)
+        throw error{error_code::invalid_input,
+                    message({"the trace ends at a cost of ", end.cost, ", its rewrites at ", stats.best_cost})};
+    stats.expanded = end.expanded;
+    stats.why = end.why;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph const& original,
+                                                                      cost::any_cost const& model,
+                                                                      std::span<eval_row const> meaning,
+                                                                      optimize_options const& options) {
+    return capture([&]() -> std::pair<any_graph, optimize_report> {
+        if (!(options.alpha >= 1))
+            throw error{error_code::usage, message({"alpha is ", options.alpha, "; it must be at least 1"})};
+        if (!search::detail::rises(options.alpha, options.schedule))
+            throw error{error_code::usage, "the values of a schedule must rise, from alpha on"};
+        if (options.queue < 2) throw error{error_code::usage, "a queue must hold at least 2 graphs"};
+        if (options.replay && (options.resume || options.trace))
+            throw error{error_code::usage, "a replay searches nothing: it neither resumes a search nor writes a trace"};
+        std::vector<rule_program> chosen(options.rules.begin(), options.rules.end());
+        if (chosen.empty()) chosen = choose_rules(standard_rules(), "all", model.by_clock).value();
+        optimize_report report;
+        report.unit = model.unit;
+        report.cost_before = detail::checked_price(model.of_graph(original), original, {}, model.unit);
+        report.nodes_before = detail::kernel_count(original);
+        auto start = original;
+        start.order_canonically(); // the result must not depend on the order in which the graph was built
+        report.cleaned = normalize(start);
+        start.order_canonically();
+        start.compact();
+        rule_index const rules{as_span(chosen)};
+        std::optional<search_replay> replay;
+        if (options.trace || options.resume || options.replay) {
+            auto const here =
+                substitution_problem{start, model, rules, nullptr, tries_one_order(options.admit, options.queue)}
+                    .identity();
+            if (auto const* log = options.replay ? options.replay : options.resume) detail::check_identity(*log, here);
+            if (options.replay && !options.replay->end().told)
+                throw error{
+                    problem{error_code::usage, {}, {}, "the trace ends before the search did", "to resume the search"}};
+            if (options.replay) replay.emplace(*options.replay);
+            if (options.trace)
+                options.trace->on_event({.what = search_event::kind::header, .cost = here.cost, .of = &here});
+        }
+        auto const search = [&](sharing_executor* threads) {
+            return search_graph(std::move(start), model, rules,
+                                {.alpha = options.alpha,
+                                 .schedule = options.schedule,
+                                 .admit = options.admit,
+                                 .plateau = options.plateau,
+                                 .budget = options.budget,
+                                 .queue = options.queue,
+                                 .stop = options.stop},
+                                options.split,
+                                {options.watch, options.trace, threads, options.resume, replay ? &*replay : nullptr});
+        };
+        auto found = [&] {
+            // Where prices come one at a time, the threads may be needed to find them.
+            if (!options.threads || options.threads->concurrency() == 1 || !model.concurrent) return search(nullptr);
+            std::optional<searched> by_all;
+            sharing_executor together{*options.threads};
+            together.run_here([&] { by_all = search(&together); });
+            return std::move(*by_all);
+        }();
+        if (replay) detail::check_end(*replay, found.stats);
+        report.cost_start = found.stats.start_cost;
+        report.search = std::move(found.stats);
+        report.split = std::move(found.split);
+        report.inapplicable = found.inapplicable;
+        report.remembered = found.remembered;
+        report.replayed = replay.has_value();
+        for (auto const& s : report.search.path) {
+            auto const [rule, site] = detail::rule_and_site(s.label);
+            report.applied.push_back({std::string{rule}, std::string{site}, s.cost, rewrite_check::not_asked});
+        }
+        if (options.trace)
+            options.trace->on_event({.what = search_event::kind::stop,
+                                     .steps = report.search.expanded,
+                                     .cost = report.search.best_cost,
+                                     .why = report.search.why});
+        auto best = std::move(found.best);
+        // Verified, folded and priced; `clean`: may be brought into normal form after folding.
+        auto const finish = [&](bool clean) {
+            if (options.verify) {
+                if (options.watch) options.watch->on_progress({"verify", 0, 0, {}});
+                report.verification = verify_equal(original, best, meaning, options.seed, options.threads);
+                auto& v = report.verification;
+                // Each rewrite by itself: the part that it replaced against the part that it put there.
+                auto const whole = v.whole_in_field || v.on_numbers;
+                v.equal = v.equal || (!whole && !v.different);
+                for (std::size_t i = 0; i < found.rewrites.size(); ++i)
+                    report.applied[i].check = detail::check_rewrite(
+                        v, *found.rewrites[i].before, *found.rewrites[i].what, meaning, options.seed, options.threads);
+                v.equal = v.equal && (whole || v.rewrites_skipped == 0);
+            }
+            if (options.fold) {
+                if (options.watch) options.watch->on_progress({"fold", 0, 0, {}});
+                fold_constants(best, meaning,
+                               {.max_weight_bytes = options.max_weight_bytes, .threads = options.threads})
+                    .value();
+                if (clean) normalize(best);
+                if (options.verify && report.verification.on_numbers) {
+                    // Folding rounds; the numbers that users get are those of the folded graph.
+                    verification_report folded;
+                    folded.equal = true;
+                    detail::check_on_numbers(folded, original, best, meaning, options.seed, options.threads);
+                    report.verification.max_relative_error = folded.max_relative_error;
+                    if (folded.different) detail::refute(report.verification);
+                }
+            }
+            best.compact();
+            report.cost_after = detail::checked_price(model.of_graph(best), best, {}, model.unit);
+        };
+        finish(true);
+        if (report.cost_after > report.cost_before * (1 + 1e-9)) {
+            // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer.
+            found.rewrites.clear();
+            best = original;
+            report.applied.clear();
+            report.cleaned = {};
+            finish(false);
+        }
+        report.nodes_after = detail::kernel_count(best);
+        return {std::move(best), std::move(report)};
+    });
+}
+
+} // namespace gsub

@@ -1,0 +1,174 @@
+// What a search tells while it runs, and a log of that, by which a search goes on where another stopped or is repeated.
+#pragma once
+
+#include <gsub/core/hash.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/search/concepts.hpp>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub {
+
+/// What the facts that a search finds out depend on: searches of one identity find out the same.
+struct search_identity {
+    hash128 graph;        ///< at the start, with the ids of its nodes, by which rewrites are named
+    hash128 rules;        ///< see `rule_index::hash`
+    hash128 prices;       ///< unit and parameters of the cost model, and what the nodes of that graph cost
+    std::string unit;     ///< of the costs
+    double cost = 0;      ///< of that graph
+    bool ordered = false; ///< see `substitution_problem`
+
+    [[nodiscard]] hash128 hash() const noexcept { return hasher{ordered}.add(graph).add(rules).add(prices).finish(); }
+    friend bool operator==(search_identity const&, search_identity const&) = default;
+};
+
+/// A thing that the search does. Costs are in the model's unit.
+struct search_event {
+    enum class kind : std::uint8_t {
+        header,      ///< what will be searched; first of all, told by `optimize`
+        begin,       ///< a search begins: of the graph, or of a part, whose costs and steps follow
+        expand,      ///< the successors of a state are made; those that wait, are refused or known follow
+        admit,       ///< a successor will wait
+        refuse,      ///< a successor costs too much
+        known,       ///< a successor was seen before
+        expanded,    ///< all successors were told; an `admit` after it is of a state refused under a smaller alpha
+        improvement, ///< the best cost so far has fallen
+        stop,        ///< the end of all searches, and why
+    };
+    kind what = kind::expand;
+    std::uint64_t steps = 0; ///< number of the expansion, from 0 on; of `improvement` and `stop`: how many there were
+    double cost = 0;         ///< of the state; of `improvement` and `stop`: the best so far
+    std::string_view rule{}, site{};                          ///< of a successor: the rewrite that leads to it
+    search::stop_reason why = search::stop_reason::exhausted; ///< of `stop`
+    hash128 key{};                                            ///< of a state: hash of its graph
+    hash128 way{};          ///< of `begin` and `expand`: hash of the start and of all moves from there, see `way_after`
+    std::uint64_t move = 0; ///< of a successor: hash of rule and match
+    std::uint64_t failed = 0;            ///< of `expanded`: matches whose rewrite could not be applied
+    search_identity const* of = nullptr; ///< of `header`
+};
+[[nodiscard]] constexpr std::string_view to_string(search_event::kind k) noexcept {
+    constexpr std::string_view names[] = {"header", "begin",    "expand",      "admit", "refuse",
+                                          "known",  "expanded", "improvement", "stop"};
+    return names[static_cast<std::size_t>(k)];
+}
+
+/// The way that one move more makes of a way. States with one way have the same graph, ids of nodes included.
+[[nodiscard]] constexpr hash128 way_after(hash128 way, std::uint64_t move) noexcept {
+    return hasher{}.add(way).add(move).finish();
+}
+
+/// Hears of everything that a search does, as it does it. What it is told lives for the length of the call. An error
+/// that it throws ends the search, and the call that searches gives it back.
+class search_listener {
+public:
+    search_listener() = default;
+    search_listener(search_listener const&) = delete;
+    search_listener& operator=(search_listener const&) = delete;
+    virtual ~search_listener() = default;
+    virtual void on_event(search_event const& e) = 0;
+};
+
+/// What searches have found out: the successors of each state that was expanded, by the way to the state. They follow
+/// from the identity of the search alone; so a search that knows them does as it would have without, only sooner.
+/// Expansions that were interrupted are left out. *Memory* 64 bytes and the label of each successor.
+class search_log {
+public:
+    struct successor {
+        hash128 key;
+        std::uint64_t move = 0;
+        double cost = 0; ///< in the model's unit
+        search_event::kind fate = search_event::kind::admit;
+        std::uint32_t rule_size = 0, site_size = 0; ///< of the texts
+        std::uint64_t text = 0;                     ///< where they begin
+    };
+    struct expansion {
+        hash128 way;
+        std::uint64_t failed = 0;         ///< matches whose rewrite could not be applied
+        std::size_t first = 0, count = 0; ///< successors
+    };
+    /// One search: of the graph, or of a part.
+    struct section {
+        hash128 way; ///< of the start
+        double cost = 0;
+        std::size_t first = 0, count = 0; ///< expansions
+    };
+    /// The end of all searches.
+    struct ending {
+        bool told = false;
+        std::uint64_t expanded = 0;
+        double cost = 0; ///< of the best graph
+        search::stop_reason why = search::stop_reason::exhausted;
+    };
+
+    /// Takes up what a search does, event after event. *Errors* throws `error` (`invalid_input`) for an event that
+    /// cannot follow those before it, and for costs that are negative or not finite.
+    void add(search_event const& e);
+
+    /// Of the whole; null where there was no header.
+    [[nodiscard]] search_identity const* identity() const noexcept { return headed_ ? &identity_ : nullptr; }
+    /// The expansion of the state at the end of a way, or null.
+    [[nodiscard]] expansion const* find(hash128 way) const;
+    [[nodiscard]] std::span<section const> sections() const noexcept { return sections_; }
+    [[nodiscard]] std::span<expansion const> expansions(section const& s) const noexcept {
+        return std::span{expansions_}.subspan(s.first, s.count);
+    }
+    [[nodiscard]] std::span<successor const> successors(expansion const& e) const noexcept {
+        return std::span{successors_}.subspan(e.first, e.count);
+    }
+    [[nodiscard]] std::string_view rule(successor const& s) const noexcept {
+        return std::string_view{text_}.substr(s.text, s.rule_size);
+    }
+    [[nodiscard]] std::string_view site(successor const& s) const noexcept {
+        return std::string_view{text_}.substr(s.text + s.rule_size, s.site_size);
+    }
+    [[nodiscard]] ending const& end() const noexcept { return end_; }
+
+private:
+    void append(search_event const& e);
+    void drop_open();
+
+    search_identity identity_;
+    std::vector<section> sections_;
+    std::vector<expansion> expansions_;
+    std::vector<successor> successors_;
+    std::string text_; // rules and sites
+    std::map<hash128, std::size_t> by_way_;
+    ending end_;
+    bool headed_ = false, open_ = false; // open_: the last expansion goes on
+};
+
+/// Keeps a log of a search in memory. On disk: `report::trace_writer` and `report::read_trace`.
+class search_recorder : public search_listener {
+public:
+    void on_event(search_event const& e) override { log_.add(e); }
+    [[nodiscard]] search_log const& log() const noexcept { return log_; }
+
+private:
+    search_log log_;
+};
+
+/// Goes through the searches of a log, in their order.
+class search_replay {
+public:
+    /// `log` must outlive it.
+    explicit search_replay(search_log const& log) noexcept : log_(&log) {}
+    [[nodiscard]] search_log const& log() const noexcept { return *log_; }
+    [[nodiscard]] bool more() const noexcept { return next_ < log_->sections().size(); }
+    /// The next search. *Errors* throws `error` (`invalid_input`) where there is none, or it does not start so.
+    search_log::section const& next(hash128 way);
+
+private:
+    search_log const* log_;
+    std::size_t next_ = 0;
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/optimize/impl/search_log.ipp>
+#endif

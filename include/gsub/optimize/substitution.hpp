@@ -1,0 +1,235 @@
+// Graph substitution as a search problem: states are graphs, moves are matches of rules.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/core/sharing_executor.hpp>
+#include <gsub/cost/concepts.hpp>
+#include <gsub/ir/graph.hpp>
+#include <gsub/optimize/search_log.hpp>
+#include <gsub/rewrite/matcher.hpp>
+#include <gsub/search/concepts.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gsub {
+
+namespace detail {
+
+/// Bytes that are part of a sum as long as this lives.
+class counted_bytes {
+public:
+    using sum = std::shared_ptr<std::atomic<std::uint64_t>>;
+    counted_bytes() = default;
+    counted_bytes(sum all, std::uint64_t bytes) : all_(std::move(all)), bytes_(bytes) { *all_ += bytes_; }
+    counted_bytes(counted_bytes&& other) noexcept : all_(std::move(other.all_)), bytes_(other.bytes_) {}
+    counted_bytes& operator=(counted_bytes&& other) noexcept {
+        std::swap(all_, other.all_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~counted_bytes() {
+        if (all_) *all_ -= bytes_;
+    }
+
+private:
+    sum all_;
+    std::uint64_t bytes_ = 0;
+};
+
+} // namespace detail
+
+/// The search problem over rewrites of a graph. A waiting state is its parent's graph, shared, and where a rule matches
+/// in it; the match is found and its graph made again when it is expanded. Costs are rounded to 2^-40 of the start's
+/// cost, so that sums do not depend on the order in which they were added up, and equal costs are equal.
+class substitution_problem {
+public:
+    /// A graph in normal form with the price of each node.
+    struct priced_graph {
+        any_graph graph;
+        std::vector<double> node_cost;   ///< by node id, in ticks; empty where the model is not additive
+        double total = 0;                ///< in ticks
+        detail::counted_bytes counted{}; ///< in `shared_bytes`
+    };
+    /// A move that a graph has: which it is, where it leads, what it reads and what it changes.
+    struct known_move {
+        std::uint64_t id = 0;    ///< hash of rule and match
+        double cost = 0;         ///< of the graph that it leads to, in ticks
+        std::uint32_t place = 0; ///< among the moves of the graph; `elsewhere`: it was not made from here
+        node_bits reads, changes;
+    };
+    /// A node at which no pattern matches, and the nodes that decide so.
+    struct quiet_place {
+        node_id anchor;
+        node_bits by;
+    };
+    /// What is known of a graph when it has been expanded, for the graphs made from it.
+    struct findings {
+        std::vector<known_move> moves;  ///< by id
+        std::vector<quiet_place> quiet; ///< by anchor
+        detail::counted_bytes counted;  ///< in `shared_bytes`
+    };
+    struct state {
+        std::shared_ptr<priced_graph const> parent; ///< the state's own graph where there is no move
+        rule_program const* rule = nullptr;         ///< the move's; null: there is none
+        node_id anchor{}, site{};                   ///< where the rule matches, and what the move is called after
+        std::shared_ptr<state const> before{};      ///< the state in which the move was made, null for the start
+        double cost = 0;                            ///< in ticks
+        hash128 key{};
+        std::uint64_t move_id = 0;                         ///< tells it from other moves of the rule at that place
+        std::shared_ptr<findings const> parent_findings{}; ///< null: nothing is known
+        hash128 way{};                                     ///< see `way_after`
+        search_log::successor const* noted = nullptr; ///< known from a log alone: no parent and no move, see `made`
+    };
+
+    /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, of which
+    /// a task runs the search, and a model that may be asked by several at once, those without a task help to make the
+    /// successors of a state as long as that is faster; successors are the same, in the same order.
+    ///
+    /// `ordered`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
+    /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
+    /// the other order have been seen. That holds for searches which expand the cheapest state first, of equal ones
+    /// that found first, which admit by the best cost, and which drop none; the search finds the same, and generates
+    /// less.
+    ///
+    /// `known`: successors found there are taken from there; it must outlive the problem and its states. Beyond them
+    /// all moves are tried, in every order.
+    GSUB_LAZY substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                   sharing_executor* threads = nullptr, bool ordered = false,
+                                   search_log const* known = nullptr);
+
+    [[nodiscard]] state start() const {
+        return {.parent = start_, .cost = start_->total, .key = start_->graph.hash(), .way = identity_.hash()};
+    }
+    [[nodiscard]] search_identity const& identity() const noexcept { return identity_; }
+    [[nodiscard]] double cost(state const& s) const noexcept { return s.cost; }
+    [[nodiscard]] hash128 key(state const& s) const noexcept { return s.key; }
+    /// `rule(site)`
+    GSUB_LAZY [[nodiscard]] std::string label(state const& s) const;
+    [[nodiscard]] std::uint64_t bytes(state const&) const noexcept { return sizeof(state); }
+
+    /// Of the graphs from which states wait, and of what is known of them.
+    [[nodiscard]] std::uint64_t shared_bytes() const noexcept { return *held_; }
+
+    template <class Emit>
+    void expand(state const& s, Emit&& emit) {
+        for_each_successor(s, [&](state&& next) { return static_cast<bool>(emit(std::move(next))); });
+    }
+
+    /// The move that leads to a state. *Requires* a state with a rule.
+    GSUB_LAZY [[nodiscard]] match move(state const& s) const;
+    /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
+    /// The successor that a log notes of a state.
+    GSUB_LAZY [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
+    /// The same state with its parent and its move, and so all before it: what a log notes is done. *Errors* throws
+    /// `error` (`invalid_input`) naming the rewrite that is not there, or does not lead where the log says.
+    GSUB_LAZY [[nodiscard]] state made(state const& s);
+    /// A cost in the model's unit.
+    [[nodiscard]] double in_units(double ticks) const noexcept { return ticks / ticks_per_unit_; }
+    [[nodiscard]] double in_ticks(double units) const noexcept { return units * ticks_per_unit_; }
+    /// Matches whose rewrite could not be applied.
+    [[nodiscard]] std::uint64_t inapplicable() const noexcept { return inapplicable_; }
+    /// States expanded whose successors were known.
+    [[nodiscard]] std::uint64_t remembered() const noexcept { return remembered_; }
+    /// Moves left out because they have been made in another order.
+    [[nodiscard]] std::uint64_t reordered() const noexcept { return reordered_; }
+
+private:
+    static constexpr std::uint32_t elsewhere = 0xffffffffu;
+    /// A move and, unless it was made elsewhere, where it leads.
+    struct found_move {
+        known_move what;
+        state next;
+    };
+    /// What one of several threads needs for itself.
+    struct worker {
+        any_graph scratch;
+        any_graph cheapest; ///< of what it has made of a state; likely to be expanded next
+        double cost_of_cheapest = 0;
+        hash128 way_of_cheapest{}; ///< none: there is no such graph
+    };
+    /// What matches at some of a graph's nodes.
+    struct piece {
+        std::vector<found_move> found{};
+        std::vector<quiet_place> quiet{};
+        std::uint64_t inapplicable = 0;
+        std::exception_ptr failure{}; ///< what ended the work on it
+    };
+    /// The state that is expanded.
+    struct expansion {
+        state const& what;
+        std::shared_ptr<priced_graph const> graph;
+        known_move const* by = nullptr;    ///< the move that led to it, null where it is not known
+        double by_cost = 0;                ///< of the graph in which that was made
+        std::vector<node_id> anchors = {}; ///< nodes at which rules may match
+    };
+    GSUB_LAZY void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
+    GSUB_LAZY void make_successors(state const& s, function_ref<bool(state&&)> emit);
+    /// The move of that number at a node, to `out`.
+    GSUB_LAZY void find_move(any_graph const& g, rule_program const& rule, node_id anchor, std::uint64_t id,
+                             std::optional<match>& out) const;
+    GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> priced(state const& s, any_graph g) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> opened(state const& s);
+    GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s);
+    /// What matches at some of the anchors, in their order.
+    GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w,
+                                   piece& out) const;
+    GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w, piece& out) const;
+    GSUB_LAZY [[nodiscard]] bool wants_help(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, node_id anchor, worker& w,
+                                           found_move& out) const;
+    GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
+    GSUB_LAZY [[nodiscard]] node_bits const* still_quiet(expansion const& here, node_id anchor) const;
+    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
+    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
+    GSUB_LAZY void price(priced_graph& p) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_id> repriced_nodes(any_graph const& g) const;
+
+    cost::any_cost const* model_;
+    rule_index const* rules_;
+    sharing_executor* threads_; // null: the caller's alone
+    search_log const* known_;
+    bool ordered_;
+    double ticks_per_unit_ = 1;
+    std::shared_ptr<priced_graph const> start_;
+    search_identity identity_;
+    std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
+    std::vector<std::unique_ptr<worker>> workers_;         // the caller's first
+    std::chrono::duration<double, std::nano> distance_{0}; // how long what another thread wrote takes to come
+    std::chrono::duration<double, std::nano> usual_{0};    // how long expansions take
+    std::uint64_t expanded_ = 0;
+    detail::counted_bytes::sum held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+    std::uint64_t inapplicable_ = 0, reordered_ = 0, remembered_ = 0;
+};
+
+namespace detail {
+
+/// Whether the match's conditions hold. Throws `search::failed_move`, which names rule and place, where the rule's code
+/// throws.
+GSUB_LAZY bool fires(match const& m);
+
+} // namespace detail
+
+/// Whether a search may leave out moves that have been made in another order, see `substitution_problem`: it admits by
+/// the best cost, and forgets no state that waits.
+[[nodiscard]] inline bool tries_one_order(search::admission admit, std::size_t queue) noexcept {
+    return admit == search::admission::best && queue == std::numeric_limits<std::size_t>::max();
+}
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/optimize/impl/substitution.ipp>
+#endif

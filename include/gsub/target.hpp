@@ -1,0 +1,5 @@
+// Umbrella of layer target: hardware as data.
+#pragma once
+
+#include <gsub/target/isa.hpp>
+#include <gsub/target/target.hpp>

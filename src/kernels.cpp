@@ -1,0 +1,10 @@
+#include <gsub/kernels.hpp>
+#include <gsub/kernels/impl/attention.ipp>
+#include <gsub/kernels/impl/conv2d.ipp>
+#include <gsub/kernels/impl/elementwise.ipp>
+#include <gsub/kernels/impl/matmul.ipp>
+#include <gsub/kernels/impl/pool2d.ipp>
+#include <gsub/kernels/impl/register_tile.ipp>
+#include <gsub/kernels/impl/row_kernel.ipp>
+#include <gsub/kernels/impl/separable.ipp>
+#include <gsub/kernels/impl/winograd.ipp>

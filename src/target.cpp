@@ -1,0 +1,2 @@
+#include <gsub/target.hpp>
+#include <gsub/target/impl/target.ipp>

@@ -1,0 +1,466 @@
+#include "catch.hpp"
+#include "codegen/compiled_kernel.hpp"
+#include "codegen/interpreted_kernel.hpp"
+#include <gsub/codegen/lower.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/kernels/conv2d.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace conv2d_test {
+
+using namespace gsub;
+using codegen::lower;
+using gsub::isa;
+using kernels::conv2d_config;
+using kernels::conv2d_shape;
+
+bool depthwise(conv2d_shape const& s) {
+    return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+}
+
+// Inputs in the order of frameworks, small whole numbers.
+struct problem {
+    conv2d_shape s;
+    std::vector<float> x, w, bias, residual; // NCHW, OIHW, C, NCHW
+
+    problem(conv2d_shape const& shape, std::uint64_t seed) : s(shape) {
+        random_stream r{seed};
+        auto const fill = [&](std::vector<float>& v, std::int64_t n) {
+            for (; n > 0; --n) v.push_back(static_cast<float>(r.below(9)) - 4);
+        };
+        fill(x, s.batch * s.in_channels * s.in[0] * s.in[1]);
+        fill(w, s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1]);
+        if (s.bias) fill(bias, s.out_channels);
+        if (s.residual) fill(residual, s.batch * s.out_channels * s.out(0) * s.out(1));
+    }
+
+    // The definition of the operator, [N, C, H, W].
+    [[nodiscard]] std::vector<double> expected() const {
+        std::vector<double> y;
+        auto const per_group = s.in_channels / s.groups, out_per_group = s.out_channels / s.groups;
+        for (std::int64_t n = 0; n < s.batch; ++n)
+            for (std::int64_t o = 0; o < s.out_channels; ++o)
+                for (std::int64_t oy = 0; oy < s.out(0); ++oy)
+                    for (std::int64_t ox = 0; ox < s.out(1); ++ox) {
+                        double sum = s.bias ? static_cast<double>(bias[static_cast<std::size_t>(o)]) : 0;
+                        for (std::int64_t i = 0; i < per_group; ++i)
+                            for (std::int64_t ky = 0; ky < s.kernel[0]; ++ky)
+                                for (std::int64_t kx = 0; kx < s.kernel[1]; ++kx) {
+                                    auto const iy = oy * s.stride[0] + ky * s.dilation[0] - s.pads[0],
+                                               ix = ox * s.stride[1] + kx * s.dilation[1] - s.pads[1];
+                                    if (iy < 0 || iy >= s.in[0] || ix < 0 || ix >= s.in[1]) continue;
+                                    auto const c = o / out_per_group * per_group + i;
+                                    sum += static_cast<double>(x[static_cast<std::size_t>(
+                                               ((n * s.in_channels + c) * s.in[0] + iy) * s.in[1] + ix)]) *
+                                           static_cast<double>(w[static_cast<std::size_t>(
+                                               ((o * per_group + i) * s.kernel[0] + ky) * s.kernel[1] + kx)]);
+                                }
+                        if (s.residual) sum += static_cast<double>(residual[y.size()]);
+                        if (s.low > -1e300) sum = sum < s.low ? s.low : sum;
+                        if (s.high < 1e300) sum = s.high < sum ? s.high : sum;
+                        y.push_back(sum);
+                    }
+        return y;
+    }
+
+    // [N, C/l, H, W, l]; what fills channels up is not a number.
+    static std::vector<double> blocked(std::vector<float> const& from, std::int64_t batch, std::int64_t channels,
+                                       std::int64_t area, std::int64_t l) {
+        auto const blocks = (channels + l - 1) / l;
+        std::vector<double> out(static_cast<std::size_t>(batch * blocks * area * l),
+                                std::numeric_limits<double>::quiet_NaN());
+        for (std::int64_t n = 0; n < batch; ++n)
+            for (std::int64_t c = 0; c < channels; ++c)
+                for (std::int64_t p = 0; p < area; ++p)
+                    out[static_cast<std::size_t>(((n * blocks + c / l) * area + p) * l + c % l)] =
+                        static_cast<double>(from[static_cast<std::size_t>((n * channels + c) * area + p)]);
+        return out;
+    }
+    [[nodiscard]] interpret::arrays buffers(isa const& set) const {
+        std::int64_t const l = set.lanes(), out_area = s.out(0) * s.out(1);
+        interpret::arrays out;
+        out.push_back(s.blocked_input ? blocked(x, s.batch, s.in_channels, s.in[0] * s.in[1], l)
+                                      : std::vector<double>(x.begin(), x.end()));
+        auto const packed = kernels::pack_conv2d_weights(s, w, set);
+        out.emplace_back(packed.begin(), packed.end());
+        if (s.bias) out.push_back(blocked(bias, 1, s.out_channels, 1, l));
+        if (s.residual) out.push_back(blocked(residual, s.batch, s.out_channels, out_area, l));
+        out.emplace_back(static_cast<std::size_t>(s.batch * ((s.out_channels + l - 1) / l) * out_area * l),
+                         interpret::untouched);
+        return out;
+    }
+    // What is wrong with the output of a kernel; empty where nothing is.
+    [[nodiscard]] std::string fault(interpret::arrays const& data, isa const& set) const {
+        std::int64_t const l = set.lanes(), blocks = (s.out_channels + l - 1) / l, area = s.out(0) * s.out(1);
+        auto const y = expected();
+        for (std::int64_t n = 0; n < s.batch; ++n)
+            for (std::int64_t c = 0; c < s.out_channels; ++c)
+                for (std::int64_t p = 0; p < area; ++p) {
+                    auto const got =
+                                   data.back()[static_cast<std::size_t>(((n * blocks + c / l) * area + p) * l + c % l)],
+                               want = y[static_cast<std::size_t>((n * s.out_channels + c) * area + p)];
+                    if (std::abs(got - want) > 1e-4)
+                        return "batch " + std::to_string(n) + " channel " + std::to_string(c) + " pixel " +
+                               std::to_string(p) + " is " + std::to_string(got) + ", not " + std::to_string(want);
+                }
+        return {};
+    }
+};
+
+std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
+    std::string out;
+    for (auto v : {s.batch, s.in_channels, s.out_channels, s.groups, s.in[0], s.in[1], s.kernel[0], s.kernel[1],
+                   s.stride[0], s.stride[1], s.dilation[0], s.dilation[1], s.pads[0], s.pads[1], s.pads[2], s.pads[3],
+                   std::int64_t{s.blocked_input}, std::int64_t{s.bias}, std::int64_t{s.residual}})
+        out += std::to_string(v) + " ";
+    for (auto v :
+         {c.tile_ow, c.tile_oh, c.tile_oc, c.unroll_ic, c.chunk, std::int32_t{c.unroll_kh}, std::int32_t{c.oc_inner}})
+        out += ", " + std::to_string(v);
+    return out;
+}
+
+conv2d_shape random_shape(random_stream& r, isa const& set) {
+    auto const one_of = [&](std::initializer_list<std::int64_t> values) {
+        return values.begin()[r.below(values.size())];
+    };
+    std::int64_t const l = set.lanes();
+    conv2d_shape s;
+    s.batch = one_of({1, 1, 2});
+    for (std::size_t d = 0; d < 2; ++d) {
+        s.kernel[d] = one_of({1, 1, 2, 3, 3, 5});
+        s.stride[d] = one_of({1, 1, 2, 3});
+        s.dilation[d] = one_of({1, 1, 2});
+        s.in[d] = static_cast<std::int64_t>(1 + r.below(d ? 20 : 6));
+        s.pads[d] = one_of({0, 1, 2, 3});
+        s.pads[d + 2] = one_of({0, 1, 2, 3});
+    }
+    if (r.below(4) == 0) s.kernel = {1, 1}, s.stride = {1, 1}, s.dilation = {1, 1}, s.pads = {};
+    for (std::size_t d = 0; d < 2; ++d) // at least one place
+        s.in[d] = std::max(s.in[d], s.dilation[d] * (s.kernel[d] - 1) + 1 - s.pads[d] - s.pads[d + 2]);
+    s.in_channels = one_of({1, 3, 17, 24, l});
+    s.out_channels = one_of({1, 3, 17, 24, l, 2 * l + 1});
+    switch (r.below(5)) {
+    case 0:
+        s.groups = s.in_channels = s.out_channels = one_of({2, 3, 17, 24, l});
+        break;
+    case 1:
+        s.groups = 2;
+        s.in_channels = 2 * l, s.out_channels = 2 * l * one_of({1, 2});
+        break;
+    case 2:
+        s.blocked_input = false;
+        break;
+    default:
+        break;
+    }
+    s.bias = r.below(2), s.residual = r.below(2);
+    if (r.below(2)) s.low = 0;
+    if (r.below(3) == 0) s.high = 6;
+    return s;
+}
+conv2d_config random_config(random_stream& r, isa const& set) {
+    conv2d_config c;
+    c.tile_ow = static_cast<std::int32_t>(1 + r.below(28));
+    c.tile_oc = static_cast<std::int32_t>(1 + r.below(4));
+    c.unroll_ic = std::min(1 << r.below(5), set.lanes());
+    c.chunk = static_cast<std::int32_t>(1 + r.below(4));
+    c.oc_inner = r.below(2);
+    if (c.tile_ow * c.tile_oc * c.unroll_ic <= 40) { // text grows with each
+        c.tile_oh = static_cast<std::int32_t>(1 + r.below(3));
+        c.unroll_kh = r.below(2);
+    }
+    return c;
+}
+
+TEST_CASE("a kernel of any shape and any knobs computes the convolution") {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+        for (std::uint64_t seed = 0; seed < 300; ++seed) {
+            random_stream r{seed};
+            auto const s = random_shape(r, *set);
+            auto const c = random_config(r, *set);
+            CAPTURE(set->name, seed, text_of(s, c));
+            problem const p{s, seed};
+            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+            CHECK(k.lanes == set->lanes());
+            auto data = p.buffers(*set);
+            interpreted_kernel::machine m{k, data};
+            REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+            CHECK(p.fault(data, *set) == "");
+            auto const& written = m.written(data.size() - 1);
+            CHECK(std::all_of(written.begin(), written.end(), [](int n) { return n == 1; }));
+        }
+}
+
+// Compiles a list of problems and checks each, with the parallel range whole and in pieces.
+void check_compiled(isa const& set, std::vector<std::pair<conv2d_shape, conv2d_config>> const& cases,
+                    std::vector<std::string> const& flags) {
+    compiled_kernel::batch kernels{set};
+    for (auto const& [s, c] : cases) kernels.add(lower(kernels::conv2d_nest(s, c, set), "conv").value());
+    kernels.compile(flags);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        CAPTURE(set.name, i, text_of(cases[i].first, cases[i].second));
+        problem const p{cases[i].first, i};
+        auto const last = kernels[i].parallel_extent;
+        auto data = p.buffers(set);
+        kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last});
+        CHECK(p.fault(data, set) == "");
+        data = p.buffers(set);
+        kernels.run(i, data, compiled_kernel::guarded::side::begin, {0, last / 2, last / 2, (last + 1) / 2, last});
+        CHECK(p.fault(data, set) == "");
+    }
+}
+
+TEST_CASE("compiled convolutions of random shapes and knobs stay within their buffers and are right") {
+    for (auto const* set : compiled_kernel::sets()) {
+        std::vector<std::pair<conv2d_shape, conv2d_config>> cases;
+        for (std::uint64_t seed = 500; cases.size() < 24; ++seed) {
+            random_stream r{seed};
+            auto const s = random_shape(r, *set);
+            auto const c = random_config(r, *set);
+            // The compiler takes time in proportion to what is unrolled.
+            auto const rows = c.tile_oh * (c.unroll_kh ? s.kernel[0] : 1);
+            if (c.tile_ow * c.tile_oc * c.unroll_ic * s.kernel[1] * rows <= 192) cases.emplace_back(s, c);
+        }
+        check_compiled(*set, cases, {"-O1"});
+    }
+}
+
+// Layers as networks have them, small, but with all that is special of them.
+std::vector<conv2d_shape> layers(isa const& set) {
+    std::int64_t const l = set.lanes();
+    conv2d_shape stem; // 7x7, stride 2, three channels in NCHW
+    stem.in_channels = 3, stem.out_channels = 2 * l, stem.in = {17, 31}, stem.kernel = {7, 7}, stem.stride = {2, 2};
+    stem.pads = {3, 3, 3, 3}, stem.blocked_input = false, stem.bias = true, stem.low = 0;
+    conv2d_shape small; // 3x3
+    small.in_channels = small.out_channels = 2 * l, small.in = {7, 7}, small.kernel = {3, 3}, small.pads = {1, 1, 1, 1};
+    small.bias = true, small.low = 0;
+    conv2d_shape point; // 1x1 with a residual
+    point.in_channels = l, point.out_channels = 4 * l, point.in = {7, 7}, point.bias = point.residual = true;
+    point.low = 0, point.batch = 2;
+    conv2d_shape down = point; // 1x1 with a stride
+    down.stride = {2, 2}, down.residual = false;
+    conv2d_shape depth; // 3x3 depthwise
+    depth.in_channels = depth.out_channels = depth.groups = 24, depth.in = {9, 19}, depth.kernel = {3, 3};
+    depth.pads = {1, 1, 1, 1}, depth.low = 0, depth.high = 6;
+    conv2d_shape half = depth; // an odd number of rows, two at a time
+    half.stride = {2, 2}, half.in = {13, 27};
+    conv2d_shape wide; // 5x5, dilated, asymmetric pads, kernel larger than the padded image would be undilated
+    wide.in_channels = 17, wide.out_channels = 24, wide.in = {6, 11}, wide.kernel = {5, 5}, wide.dilation = {2, 2};
+    wide.pads = {3, 4, 2, 1};
+    conv2d_shape larger; // the kernel is larger than the image
+    larger.in_channels = larger.out_channels = l, larger.in = {2, 3}, larger.kernel = {5, 7},
+    larger.pads = {2, 3, 2, 3};
+    conv2d_shape grouped = small; // groups of whole blocks
+    grouped.groups = 2;
+    return {stem, small, point, down, depth, half, wide, larger, grouped};
+}
+
+TEST_CASE("layers of networks are right with the configuration that is chosen for them") {
+    for (auto const* set : compiled_kernel::sets()) {
+        std::vector<std::pair<conv2d_shape, conv2d_config>> cases;
+        for (auto const& s : layers(*set)) cases.emplace_back(s, kernels::default_config(s, *set));
+        check_compiled(*set, cases, {"-O2"});
+    }
+}
+
+TEST_CASE("rows of every width are right with the configuration that is chosen for them") {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+        for (std::int64_t width = 1; width <= 20; ++width)
+            for (std::int64_t const kernel : {1, 3}) {
+                CAPTURE(set->name, width, kernel);
+                conv2d_shape s;
+                s.in_channels = 3, s.out_channels = 17, s.in = {3, width}, s.kernel = {kernel, kernel};
+                s.pads = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
+                problem const p{s, 1};
+                auto const k = lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value();
+                auto data = p.buffers(*set);
+                interpreted_kernel::machine m{k, data};
+                REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+                CHECK(p.fault(data, *set) == "");
+            }
+}
+
+TEST_CASE("weights are read for many pixels, also where the tiles of an image are a prime number") {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+        for (std::int64_t width = 200; width <= 320; ++width) {
+            CAPTURE(set->name, width);
+            conv2d_shape s;
+            s.in_channels = 2 * set->lanes(), s.out_channels = 17, s.in = {1, width};
+            auto const c = kernels::default_config(s, *set);
+            if ((width + c.tile_ow - 1) / c.tile_ow > 16) CHECK(c.chunk >= 4);
+            if (width % 40 != 1) continue;
+            problem const p{s, 1};
+            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+            auto data = p.buffers(*set);
+            interpreted_kernel::machine m{k, data};
+            REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+            CHECK(p.fault(data, *set) == "");
+        }
+}
+
+// A depthwise kernel with a bias.
+conv2d_shape depthwise_layer(std::int64_t channels, std::int64_t in, std::int64_t kernel, std::int64_t stride) {
+    conv2d_shape s;
+    s.in_channels = s.out_channels = s.groups = channels, s.in = {in, in}, s.kernel = {kernel, kernel};
+    s.stride = {stride, stride}, s.pads = {kernel / 2, kernel / 2, kernel / 2, kernel / 2}, s.bias = true;
+    return s;
+}
+
+TEST_CASE("depthwise images of every size are right with the configuration that is chosen for them") {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+        for (std::int64_t size = 1; size <= 15; ++size)
+            for (std::int64_t const kernel : {2, 3, 5})
+                for (std::int64_t const stride : {1, 2}) {
+                    CAPTURE(set->name, size, kernel, stride);
+                    auto s = depthwise_layer(set->lanes(), size, kernel, stride);
+                    s.dilation = {1 + size % 2, 1};
+                    if (s.out(0) < 1) continue;
+                    problem const p{s, 1};
+                    auto const c = kernels::default_config(s, *set);
+                    auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+                    auto data = p.buffers(*set);
+                    interpreted_kernel::machine m{k, data};
+                    REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+                    CHECK(p.fault(data, *set) == "");
+                }
+}
+
+// Calls `body` with each block of a kernel.
+template <class F>
+void each_block(std::vector<codegen::node> const& nodes, F&& body) {
+    for (auto const& n : nodes) {
+        if (n.kind == codegen::node_kind::block) body(n.code);
+        each_block(n.body, body);
+        each_block(n.otherwise, body);
+    }
+}
+
+TEST_CASE("an accumulator of a depthwise kernel adds its taps in the order of the kernel, whatever the tile") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        random_stream r{seed};
+        auto const s = depthwise_layer(16, static_cast<std::int64_t>(6 + r.below(12)), r.below(2) ? 3 : 5,
+                                       static_cast<std::int64_t>(1 + r.below(2)));
+        auto const c = random_config(r, isa::avx2);
+        CAPTURE(seed, text_of(s, c));
+        auto const k = lower(kernels::conv2d_nest(s, c, isa::avx2), "conv").value();
+        std::vector<std::int64_t> tap(static_cast<std::size_t>(k.registers), -1), last = tap;
+        auto in_order = true;
+        each_block(k.body, [&](auto const& code) {
+            for (auto const& i : code) {
+                auto const result = static_cast<std::size_t>(i.result);
+                if (i.op == codegen::opcode::load && i.buffer == 1) tap[result] = i.offset.constant();
+                if (i.op != codegen::opcode::multiply_add) continue;
+                auto const at = tap[static_cast<std::size_t>(i.operands[1])];
+                in_order = in_order && at > last[result];
+                last[result] = at;
+            }
+        });
+        CHECK(in_order);
+    }
+}
+
+TEST_CASE("a pixel that a depthwise tile reads is used at once by every product that needs it") {
+    for (auto const* set : {&isa::avx2, &isa::avx512})
+        for (std::int64_t const stride : {1, 2}) {
+            auto const s = depthwise_layer(set->lanes(), 56, 3, stride);
+            auto const c = kernels::default_config(s, *set);
+            CAPTURE(set->name, stride, text_of(s, c));
+            CHECK(c.tile_oh == 2);
+            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+            each_block(k.body, [&](auto const& code) {
+                std::vector<codegen::reg> pixels; // one for each run of products
+                for (auto const& i : code)
+                    if (i.op == codegen::opcode::multiply_add && (pixels.empty() || pixels.back() != i.operands[0]))
+                        pixels.push_back(i.operands[0]);
+                auto const runs = pixels.size();
+                std::sort(pixels.begin(), pixels.end());
+                pixels.erase(std::unique(pixels.begin(), pixels.end()), pixels.end());
+                auto const tile_columns = static_cast<std::size_t>(stride * (c.tile_ow - 1) + 3);
+                CHECK(runs == pixels.size());
+                CHECK(runs <= static_cast<std::size_t>(stride + 3) * tile_columns);
+            });
+        }
+}
+
+TEST_CASE("the chosen configuration fits the registers") {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon})
+        for (std::uint64_t seed = 0; seed < 60; ++seed) {
+            random_stream r{seed};
+            auto const s = random_shape(r, *set);
+            auto const c = kernels::default_config(s, *set);
+            CAPTURE(set->name, seed, text_of(s, c));
+            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+            // Accumulators, a vector of weights each column, and one of the image, or each pixel that taps share.
+            auto const shared = !s.blocked_input && s.stride[1] == 1 && s.kernel[1] > 1;
+            CHECK(k.live + (depthwise(s) ? 2 : c.tile_oc + (shared ? c.tile_ow : 1)) <= set->registers);
+        }
+}
+
+TEST_CASE("NaN stays NaN where it is read, and reaches nothing else") {
+    conv2d_shape s;
+    s.in_channels = s.out_channels = 3, s.in = {3, 9}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
+    s.low = 0, s.high = 6;
+    for (auto const* set : compiled_kernel::sets()) {
+        CAPTURE(set->name);
+        problem p{s, 3};
+        p.x[9 + 4] = std::numeric_limits<float>::quiet_NaN(); // channel 0, row 1, column 4
+        std::fill(p.w.begin(), p.w.end(), 1.0f);
+        compiled_kernel::batch kernels{*set};
+        kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value());
+        kernels.compile({});
+        auto data = p.buffers(*set);
+        kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
+        for (std::int64_t pixel = 0; pixel < 27; ++pixel) {
+            auto const v = data.back()[static_cast<std::size_t>(pixel * set->lanes())];
+            auto const touched = pixel % 9 >= 3 && pixel % 9 <= 5;
+            CHECK((v != v) == touched);
+        }
+    }
+}
+
+TEST_CASE("work is counted with the taps on padding") {
+    conv2d_shape s;
+    s.batch = 2, s.in_channels = 8, s.out_channels = 6, s.groups = 2, s.in = {5, 7}, s.kernel = {3, 3};
+    s.pads = {1, 1, 1, 1}, s.stride = {2, 1};
+    CHECK(s.out(0) == 3);
+    CHECK(s.out(1) == 7);
+    CHECK(s.operations() == 2.0 * 2 * 6 * 21 * 4 * 9);
+}
+
+// The code of the error, or nothing.
+std::string refusal(conv2d_shape const& s, conv2d_config const& c) {
+    try {
+        static_cast<void>(kernels::conv2d_nest(s, c, isa::avx2));
+    } catch (error const& e) { return std::string{to_string(e.code())}; }
+    return {};
+}
+
+TEST_CASE("knobs that do not apply and groups that are no whole blocks are refused") {
+    conv2d_shape s;
+    s.in_channels = s.out_channels = 16, s.in = {4, 4};
+    CHECK(refusal(s, {}) == "");
+    for (conv2d_config c : {conv2d_config{.tile_ow = 0}, conv2d_config{.tile_oh = 0}, conv2d_config{.tile_oc = 0},
+                            conv2d_config{.unroll_ic = 3}, conv2d_config{.unroll_ic = 16},
+                            conv2d_config{.unroll_ic = -1}, conv2d_config{.chunk = 0}})
+        CHECK(refusal(s, c) == "usage");
+    s.groups = 4; // of four channels each
+    CHECK(refusal(s, {}) == "not supported");
+    s.groups = 2; // of eight: whole blocks
+    CHECK(refusal(s, {}) == "");
+    s.blocked_input = false;
+    CHECK(refusal(s, {}) == "not supported");
+    s.groups = 16; // depthwise
+    CHECK(refusal(s, {}) == "not supported");
+    s.blocked_input = true;
+    CHECK(refusal(s, {}) == "");
+    s.out_channels = 32; // two filters a channel
+    CHECK(refusal(s, {}) == "not supported");
+}
+
+} // namespace conv2d_test

@@ -1,0 +1,200 @@
+#include "catch.hpp"
+#include "codegen/compiled_kernel.hpp"
+#include "codegen/interpreted_kernel.hpp"
+#include <gsub/codegen/lower.hpp>
+#include <gsub/kernels/pool2d.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace pool2d_test {
+
+using namespace gsub;
+using gsub::isa;
+using kernels::pool2d_shape;
+
+constexpr auto infinity = std::numeric_limits<double>::infinity();
+
+// The input as blocks, small whole numbers in all lanes.
+interpret::arrays pool_buffers(pool2d_shape const& s, isa const& set, std::uint64_t seed) {
+    std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
+    random_stream r{seed};
+    interpret::arrays out{std::vector<double>(static_cast<std::size_t>(s.batch * blocks * s.in[0] * s.in[1] * l))};
+    for (auto& v : out[0]) v = static_cast<double>(r.below(9)) - 4;
+    if (s.average) {
+        auto const factors = kernels::pool2d_factors(s);
+        out.emplace_back(factors.begin(), factors.end());
+    }
+    out.emplace_back(static_cast<std::size_t>(s.batch * blocks * s.out[0] * s.out[1] * l), interpret::untouched);
+    return out;
+}
+
+// The definition of the operator on a block: what is wrong with the output; empty where nothing is.
+std::string fault(pool2d_shape const& s, isa const& set, interpret::arrays const& data) {
+    std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
+    std::size_t at = 0;
+    for (std::int64_t image = 0; image < s.batch * blocks; ++image)
+        for (std::int64_t oy = 0; oy < s.out[0]; ++oy)
+            for (std::int64_t ox = 0; ox < s.out[1]; ++ox)
+                for (std::int64_t lane = 0; lane < l; ++lane, ++at) {
+                    double sum = 0, most = -infinity, taps = 0;
+                    for (std::int64_t ky = 0; ky < s.kernel[0]; ++ky)
+                        for (std::int64_t kx = 0; kx < s.kernel[1]; ++kx) {
+                            auto const y = oy * s.stride[0] + ky * s.dilation[0] - s.pads[0],
+                                       x = ox * s.stride[1] + kx * s.dilation[1] - s.pads[1];
+                            auto const inside = y >= 0 && y < s.in[0] && x >= 0 && x < s.in[1];
+                            taps +=
+                                inside || (s.count_pads && y < s.in[0] + s.pads_end[0] && x < s.in[1] + s.pads_end[1]);
+                            if (!inside) continue;
+                            auto const v =
+                                data[0][static_cast<std::size_t>(((image * s.in[0] + y) * s.in[1] + x) * l + lane)];
+                            sum += v;
+                            most = interpret::combine(loop::scalar_op::maximum, most, v);
+                        }
+                    auto const want = s.average ? sum / taps : most, got = data.back()[at];
+                    if (!(std::abs(got - want) <= 1e-5 || got == want || (got != got && want != want)))
+                        return "element " + std::to_string(at) + " is " + std::to_string(got) + ", not " +
+                               std::to_string(want);
+                }
+    return {};
+}
+
+std::string text_of(pool2d_shape const& s) {
+    std::string out = s.average ? "average " : "max ";
+    for (auto v : {s.batch, s.channels, s.in[0], s.in[1], s.kernel[0], s.kernel[1], s.stride[0], s.stride[1],
+                   s.dilation[0], s.dilation[1], s.out[0], s.out[1], s.pads[0], s.pads[1], s.pads_end[0], s.pads_end[1],
+                   std::int64_t{s.count_pads}})
+        out += std::to_string(v) + " ";
+    return out;
+}
+
+pool2d_shape random_shape(random_stream& r) {
+    auto const upto = [&](std::uint64_t n) { return static_cast<std::int64_t>(1 + r.below(n)); };
+    pool2d_shape s;
+    s.batch = upto(2), s.channels = upto(40);
+    s.average = r.below(2), s.count_pads = r.below(2);
+    auto const global = r.below(4) == 0;
+    for (std::size_t d = 0; d < 2; ++d) {
+        s.in[d] = upto(d ? 16 : 6);
+        s.kernel[d] = global ? s.in[d] : upto(4);
+        s.stride[d] = upto(3);
+        s.dilation[d] = upto(2);
+        if (!global || r.below(2)) s.pads[d] = upto(3) - 1;
+        if (!global || r.below(2)) s.pads_end[d] = upto(3) - 1;
+        auto const room = s.in[d] + s.pads[d] + s.pads_end[d] - s.dilation[d] * (s.kernel[d] - 1) - 1;
+        if (room < 0) s.pads_end[d] -= room;
+        s.out[d] = std::max<std::int64_t>(room, 0) / s.stride[d] + 1;
+    }
+    return s;
+}
+
+TEST_CASE("a pooling of any shape is right") {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+        for (std::uint64_t seed = 0; seed < 150; ++seed) {
+            random_stream r{seed};
+            auto const s = random_shape(r);
+            CAPTURE(set->name, seed, text_of(s));
+            auto const k = codegen::lower(kernels::pool2d_nest(s, *set), "pool").value();
+            auto data = pool_buffers(s, *set, seed);
+            interpreted_kernel::machine m{k, data};
+            REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+            CHECK(fault(s, *set, data) == "");
+            CHECK(k.live + 1 <= set->registers);
+        }
+}
+
+TEST_CASE("compiled poolings stay within their buffers and are right") {
+    for (auto const* set : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*set};
+        std::vector<pool2d_shape> cases;
+        for (std::uint64_t seed = 700; seed < 724; ++seed) {
+            random_stream r{seed};
+            cases.push_back(random_shape(r));
+            kernels.add(codegen::lower(kernels::pool2d_nest(cases.back(), *set), "pool").value());
+        }
+        kernels.compile();
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+            CAPTURE(set->name, i, text_of(cases[i]));
+            auto const last = kernels[i].parallel_extent;
+            auto data = pool_buffers(cases[i], *set, i);
+            kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last});
+            CHECK(fault(cases[i], *set, data) == "");
+            data = pool_buffers(cases[i], *set, i);
+            kernels.run(i, data, compiled_kernel::guarded::side::begin, {0, last / 2, last});
+            CHECK(fault(cases[i], *set, data) == "");
+        }
+    }
+}
+
+pool2d_shape square(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad, std::int64_t out) {
+    pool2d_shape s;
+    s.channels = 5, s.in = {in, in}, s.kernel = {kernel, kernel}, s.stride = {stride, stride};
+    s.pads = s.pads_end = {pad, pad}, s.out = {out, out};
+    return s;
+}
+
+TEST_CASE("windows wholly on padding have no maximum and no average") {
+    auto s = square(2, 2, 2, 2, 3);
+    for (auto const average : {false, true}) {
+        s.average = average;
+        auto const k = codegen::lower(kernels::pool2d_nest(s, isa::avx2), "pool").value();
+        auto data = pool_buffers(s, isa::avx2, 1);
+        interpreted_kernel::machine{k, data}.run(0, k.parallel_extent);
+        CHECK(fault(s, isa::avx2, data) == "");
+        auto const corner = data.back()[0];
+        CHECK((average ? corner != corner : corner == -infinity));
+    }
+}
+
+TEST_CASE("a window of the whole image with dilation is no row of pixels") {
+    auto s = square(3, 3, 1, 0, 1);
+    s.dilation = {2, 2}, s.pads_end = {2, 2};
+    auto const k = codegen::lower(kernels::pool2d_nest(s, isa::avx2), "pool").value();
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto data = pool_buffers(s, isa::avx2, seed);
+        interpreted_kernel::machine{k, data}.run(0, k.parallel_extent);
+        CHECK(fault(s, isa::avx2, data) == "");
+    }
+}
+
+TEST_CASE("averages divide by the taps inside, or by those on stated padding too") {
+    auto s = square(3, 3, 1, 1, 3);
+    s.average = true;
+    auto const inside = kernels::pool2d_factors(s);
+    REQUIRE(inside.size() == 9);
+    CHECK(inside[0] == 1.0f / 4);
+    CHECK(inside[1] == 1.0f / 6);
+    CHECK(inside[4] == 1.0f / 9);
+    s.count_pads = true;
+    for (auto f : kernels::pool2d_factors(s)) CHECK(f == 1.0f / 9);
+    s.pads_end = {0, 1}; // the last row of windows reaches beyond what is stated
+    auto const stated = kernels::pool2d_factors(s);
+    CHECK(stated[4] == 1.0f / 9);
+    CHECK(stated[7] == 1.0f / 6);
+}
+
+TEST_CASE("a maximum and an average over a NaN are NaN") {
+    auto s = square(4, 2, 2, 0, 2);
+    for (auto const* set : compiled_kernel::sets())
+        for (auto const average : {false, true}) {
+            s.average = average;
+            compiled_kernel::batch kernels{*set};
+            kernels.add(codegen::lower(kernels::pool2d_nest(s, *set), "pool").value());
+            kernels.compile({});
+            auto data = pool_buffers(s, *set, 4);
+            auto const l = static_cast<std::size_t>(set->lanes());
+            for (auto pixel : {0, 2, 3, 6, 7}) // one of the first window, all of the second
+                data[0][static_cast<std::size_t>(pixel) * l] = std::numeric_limits<double>::quiet_NaN();
+            data[0][10 * l] = infinity;
+            kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
+            CHECK(fault(s, *set, data) == "");
+            CHECK(data.back()[3 * l] == infinity);
+            for (auto touched : {std::size_t{0}, l}) CHECK(data.back()[touched] != data.back()[touched]);
+            CHECK(data.back()[2 * l] == data.back()[2 * l]);
+        }
+}
+
+} // namespace pool2d_test
