@@ -72,7 +72,7 @@ def main():
                 file.write(text)
             command = [options.compiler, "-std=c++20", "-O0", *flags, *options.flag, "-I", options.include,
                        "-isystem", eigen, source, "-o", out]
-            command += [options.library] * (link and bool(flags)) + ["-pthread"] * link + ["-c"] * (not link)
+            command += [options.library] * (link and bool(flags)) + ["-pthread", "-lfmt"] * link + ["-c"] * (not link)
             seconds, memory = [], []
             for _ in range(options.repeats):
                 user, peak = run(command)

@@ -1,2 +1,3 @@
 #include <gsub/target.hpp>
+#include <gsub/target/impl/feature.ipp>
 #include <gsub/target/impl/target.ipp>

@@ -4,7 +4,6 @@
 #include <gsub/report/units.hpp>
 #include <gsub/runtime/jit.hpp>
 #include <gsub/runtime/thread_pool.hpp>
-#include <gsub/target/isa.hpp>
 #include <gsub/target/target.hpp>
 
 #include <algorithm>
@@ -74,6 +73,7 @@ answer doctor(session const& s) {
     auto const& set = gsub::isa_of(machine);
     line("instruction set", std::string{set.name},
          &set == &gsub::isa::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
+    line("target", to_string(machine), "as --target takes it");
     line(
         "caches",
         message({bytes_text(machine.l1_bytes), ", ", bytes_text(machine.l2_bytes), ", ", bytes_text(machine.l3_bytes)}),

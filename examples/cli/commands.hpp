@@ -8,7 +8,7 @@
 #include <gsub/io/json.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/runtime/executable.hpp>
-#include <gsub/target/isa.hpp>
+#include <gsub/target/target.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -92,7 +92,7 @@ answer bisect(bisect_request const& r, session const& s);
 /// How kernels are generated.
 struct kernel_choice {
     std::string winograd = "f4"; ///< or `f2`, `off`
-    std::string isa = "host";    ///< `avx512`, `avx2`, `baseline`, or the widest of this machine
+    std::string target = "host"; ///< as `parse_target` reads it
 };
 
 struct run_request {
@@ -109,8 +109,6 @@ answer run(run_request const& r, session const& s);
 
 /// Builds generated kernels; says which operators have none.
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s);
-/// The instruction set of a name, or the widest of this machine.
-gsub::isa const& set_of(std::string const& name);
 
 struct bench_request {
     std::string model;
@@ -133,8 +131,8 @@ double peak_memory();
 
 struct compile_request {
     std::string model, output;
-    std::string name;         ///< empty: made of the file's
-    std::string isa = "host"; ///< `avx512`, `avx2`, `baseline`, or the widest of this machine
+    std::string name;            ///< empty: made of the file's
+    std::string target = "host"; ///< as `parse_target` reads it
     bool optimize = false;
     bool own_threads = true; ///< with a pool of threads in what is written
 };

@@ -20,12 +20,14 @@ answer compile(compile_request const& r, session const& s) {
     gsub::aot::standalone_options options;
     options.name = r.name.empty() ? gsub::aot::standalone_name(std::filesystem::path{r.model}.stem().string()) : r.name;
     options.threads = r.own_threads;
-    auto const& set = set_of(r.isa);
+    auto const machine = gsub::parse_target(r.target).value();
+    auto const& set = gsub::isa_of(machine);
 
     s.watch->on_progress({"plan", 0, 0, std::string{set.name}});
     gsub::build_options planning;
     planning.threads = s.threads;
     planning.watch = s.watch;
+    planning.winograd = gsub::kernels::winograd_options_of(machine);
     auto const program = gsub::plan(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>(), set, planning).value();
     s.watch->on_progress({"write", 0, 0, r.output});
     auto const written = gsub::aot::write_standalone(program, r.output, options).value();
@@ -37,7 +39,7 @@ answer compile(compile_request const& r, session const& s) {
                       size(written.arena_bytes), " of memory a run\n"});
     a.data["output"] = r.output;
     a.data["name"] = options.name;
-    a.data["isa"] = set.name;
+    a.data["target"] = to_string(machine);
     a.data["files"] = written.files;
     a.data["kernels"] = written.kernels;
     a.data["steps"] = written.steps;

@@ -34,15 +34,16 @@ std::string to_text(gsub::io::json const& data) {
     return data.dump(2, ' ', false, gsub::io::json::error_handler_t::replace) + "\n";
 }
 
-void add_isa(CLI::App* to, std::string& isa) {
-    to->add_option("--isa", isa, "instruction set of the kernels; host: the widest of this machine")
-        ->check(CLI::IsMember({"host", "avx512", "avx2", "baseline"}));
+void add_target(CLI::App* to, std::string& target) {
+    to->add_option(
+        "--target", target,
+        "machine of the kernels, e.g. x86-64-avx2 or x86-64-avx512,threads=8,l2=2M; `gsub doctor` tells the host's");
 }
 void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     to->add_option("--winograd", how.winograd,
                    "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
         ->check(CLI::IsMember({"off", "f2", "f4"}));
-    add_isa(to, how.isa);
+    add_target(to, how.target);
 }
 
 void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
@@ -224,7 +225,7 @@ int main(int argc, char** argv) {
         ->type_name("DIR");
     compile->add_option("--name", w.name, "what the model is called in C; without: made of the file's name")
         ->type_name("NAME");
-    add_isa(compile, w.isa);
+    add_target(compile, w.target);
     compile->add_flag("--optimize", w.optimize, "find a cheaper graph first, as `gsub optimize` does");
     compile->add_flag("!--no-threads", w.own_threads, "without threads of its own: one, or the embedder's executor");
 

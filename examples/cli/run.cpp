@@ -77,27 +77,20 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 
 } // namespace
 
-gsub::isa const& set_of(std::string const& name) {
-    for (auto const* set : {&gsub::isa::avx512, &gsub::isa::avx2, &gsub::isa::baseline})
-        if (set->name == name) return *set;
-    return gsub::isa_of(gsub::host());
-}
-
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s) {
-    auto const& set = set_of(how.isa);
-    if (set.vector_bytes > gsub::isa_of(gsub::host()).vector_bytes)
+    auto const machine = gsub::parse_target(how.target).value();
+    if (!gsub::host().has(*machine.set))
         throw error{error_code::environment,
-                    message({"this processor has no ", set.name, "; what it has is told by `gsub doctor`"})};
+                    message({"this processor has no ", machine.set->name, "; what it has is told by `gsub doctor`"})};
     s.watch->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;
     options.watch = s.watch;
-    options.set = &set;
     using gsub::kernels::winograd_accuracy;
     options.winograd.accuracy = how.winograd == "off"  ? winograd_accuracy::off
                                 : how.winograd == "f2" ? winograd_accuracy::f2
                                                        : winograd_accuracy::f4;
-    auto built = gsub::build(std::move(g), gsub::host(), options).value();
+    auto built = gsub::build(std::move(g), machine, options).value();
 #ifdef __GLIBC__
     malloc_trim(0); // what building took goes back to the system
 #endif

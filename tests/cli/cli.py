@@ -393,7 +393,7 @@ class Cli(unittest.TestCase):
         numbers = lambda way: struct.unpack("<10f", (self.at / way / "output_0.npy").read_bytes()[-40:])
         expected = numbers("reference")
         for isa in ("host", "baseline"):
-            done = self.gsub("--json", "j", "run", digits, "--fill", 1, "--backend", "simd", "--isa", isa, "--output-dir", isa)
+            done = self.gsub("--json", "j", "run", digits, "--fill", 1, "--backend", "simd", "--target", isa, "--output-dir", isa)
             self.assertNotIn("Conv", done.stderr)
             self.assertEqual(json.loads((self.at / "j").read_text())["backend"], "simd")
             self.assertLess(max(abs(a - b) for a, b in zip(expected, numbers(isa))), 1e-4 * max(map(abs, expected)))
@@ -427,7 +427,7 @@ class Cli(unittest.TestCase):
     def test_doctor_names_processor_compiler_and_cache(self):
         self.gsub("--json", "j", "doctor")
         found = json.loads((self.at / "j").read_text())
-        self.assertTrue({"processor", "instruction set", "caches", "compiler", "cache"} <= set(found))
+        self.assertTrue({"processor", "instruction set", "target", "caches", "compiler", "cache"} <= set(found))
 
     def test_bench_times_runs_and_steps(self):
         done = self.gsub("--json", "j", "bench", DIGITS / "digits.onnx", "--runs", 20, "--warmup", 2, "--profile")
@@ -468,16 +468,16 @@ class Cli(unittest.TestCase):
         self.assertEqual(struct.unpack("<4f", (self.at / "y0.npy").read_bytes()[-16:]), (0, 2, 0, 0.5))
 
     def test_compile_writes_a_folder_and_tells_what_is_in_it(self):
-        done = self.gsub("--json", "j", "compile", DIGITS / "digits.onnx", "-o", "out", "--isa", "avx2", "--optimize")
+        done = self.gsub("--json", "j", "compile", DIGITS / "digits.onnx", "-o", "out", "--target", "x86-64-avx2", "--optimize")
         self.assertIn("model digits", done.stdout)
         found = json.loads((self.at / "j").read_text())
         self.assertEqual(sorted(found["files"]), sorted(p.name for p in (self.at / "out").iterdir()))
         self.assertIn("digits.h", found["files"])
         self.assertEqual(found["weight_bytes"], (self.at / "out/weights.bin").stat().st_size)
         self.assertGreater(found["kernels"], 3)
-        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "other", "--isa", "baseline", "--no-threads", "--optimize")
+        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "other", "--target", "baseline", "--no-threads", "--optimize")
         self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "No Name", "--optimize", exit=2)
-        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--isa", "mmx", exit=2)
+        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--target", "mmx", exit=2)
         self.gsub("compile", DIGITS / "digits.onnx", exit=2)
         self.gsub("compile", DIGITS / "digits.onnx", "-o", DIGITS, "--optimize", exit=2)
         self.gsub("compile", "none.onnx", "-o", "none", exit=5)

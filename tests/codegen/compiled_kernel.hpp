@@ -26,8 +26,8 @@ using gsub::isa;
 inline std::vector<isa const*> sets() {
     auto const machine = host();
     std::vector<isa const*> out{&isa::baseline};
-    if (machine.avx2) out.push_back(&isa::avx2);
-    if (machine.avx512) out.push_back(&isa::avx512);
+    if (machine.has(isa::avx2)) out.push_back(&isa::avx2);
+    if (machine.has(isa::avx512)) out.push_back(&isa::avx512);
     return out;
 }
 

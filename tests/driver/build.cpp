@@ -27,8 +27,8 @@ struct listener : observer {
 
 std::vector<isa const*> sets() {
     std::vector<isa const*> found{&isa::baseline};
-    if (host().avx2) found.push_back(&isa::avx2);
-    if (host().avx512) found.push_back(&isa::avx512);
+    if (host().has(isa::avx2)) found.push_back(&isa::avx2);
+    if (host().has(isa::avx512)) found.push_back(&isa::avx512);
     return found;
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("times are read from a profile, and those of other backends, sets and 
     CHECK(slow.runs() == 2);
     CHECK(open().size() == 3);
     CHECK(timer(open(), quick)(g).amount == price);
-    if (host().avx2) {
+    if (host().has(isa::avx2)) {
         auto const narrow = timer(open(), quick, &isa::baseline);
         CHECK(narrow(g).amount > 0);
         CHECK(narrow.runs() == 1);

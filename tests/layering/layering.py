@@ -41,7 +41,8 @@ EDGES = {
     "aot": "ir io loop codegen kernels lower runtime target",
     "report": "ir io search cost passes optimize lower runtime tune target",
     "registry": "ir io tune",
-    "driver": "target search ir eval io models rewrite passes loop codegen kernels machine runtime lower cost optimize tune aot",
+    "driver": "target search ir eval io models rewrite passes loop codegen kernels machine runtime lower cost optimize "
+              "tune aot",
 }
 
 # Definitions that a file of src/ of their own compiles; all others stand in that of their layer.
@@ -54,8 +55,9 @@ CONFINED = {
     "Eigen": ["gsub/eval/impl/reference_kernel.ipp", "gsub/cost/impl/fitting.ipp"],
     "nlohmann": ["gsub/io/json.hpp"],
     "protozero": ["gsub/io/protobuf.hpp"],
+    # Formatters of our types, which definitions and tools include; other public headers do not.
+    "fmt": lambda h, name: h.endswith(".ipp") or (h.endswith("/format.hpp") and name == "fmt/core.h"),
     # Not in headers at all: the library prints nothing, and these are slow to compile.
-    "fmt": [],
     "iostream": [],
     "regex": [],
     "ranges": [],
@@ -117,8 +119,12 @@ def layer_of(header):
     return parts[1] if len(parts) > 2 else None
 
 
+def is_format(header):
+    return header.endswith("/format.hpp") and layer_of(header) is not None
+
+
 def is_umbrella(header):
-    return header == "gsub/gsub.hpp" or (layer_of(header) is None and header[5:-4] in EDGES)
+    return header in ("gsub/gsub.hpp", "gsub/format.hpp") or (layer_of(header) is None and header[5:-4] in EDGES)
 
 
 def report(breaches):
@@ -144,8 +150,9 @@ def check_includes():
             breaches.append(f"{h}: has no #pragma once")
         for i in included(h):
             first = i.split("/")[0]
-            if first in CONFINED and h not in CONFINED[first]:
-                where = ", ".join(CONFINED[first]) or "no header"
+            may = CONFINED.get(first, [h])
+            if not (may(h, i) if callable(may) else h in may):
+                where = "definitions and format.hpp" if callable(may) else ", ".join(may) or "no header"
                 breaches.append(f"{h}: includes {i}; {where} may")
             if first != "gsub":
                 continue
@@ -154,6 +161,8 @@ def check_includes():
             target = layer_of(i)
             if layer is None and not is_umbrella(h):
                 breaches.append(f"{h}: includes {i}; it stands outside of all layers")
+            elif layer is not None and is_format(i) and not h.endswith(".ipp") and not is_format(h):
+                breaches.append(f"{h}: includes {i}; definitions, tools and other formatters may")
             elif layer is not None and target is None:
                 breaches.append(f"{h}: includes the umbrella {i}; headers include what they use")
             elif layer is not None and target not in {layer, "core", *EDGES.get(layer, "").split()}:
@@ -210,9 +219,11 @@ def written_lists():
     everything = headers(".hpp", ".ipp")
     layers = sorted({layer_of(h) for h in everything} - {None})
     lists = {"include/gsub/gsub.hpp": [f"gsub/{l}.hpp" for l in layers if f"gsub/{l}.hpp" not in NOT_IN_UMBRELLA]}
+    lists["include/gsub/format.hpp"] = [h for h in everything if is_format(h)]
     for layer in layers:
         own = [h for h in everything if layer_of(h) == layer]
-        lists[f"include/gsub/{layer}.hpp"] = [h for h in own if h.endswith(".hpp") and h not in NOT_IN_UMBRELLA]
+        lists[f"include/gsub/{layer}.hpp"] = [h for h in own if h.endswith(".hpp") and h not in NOT_IN_UMBRELLA
+                                              and not is_format(h)]
         definitions = [h for h in own if h.endswith(".ipp") and h not in OWN_SOURCE]
         lists[f"src/{layer}.cpp"] = [f"gsub/{layer}.hpp", *(definitions or [])]
     for definition, source in OWN_SOURCE.items():

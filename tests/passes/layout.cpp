@@ -187,11 +187,11 @@ TEST_CASE("the hook sees the operator, its attributes and types, and the machine
         CHECK(q.operands.size() == 2);
         CHECK(to_string(*q.operands[1]) == "f32[4,8,3,3]");
         CHECK(to_string(*q.result) == "f32[1,4,6,6]");
-        CHECK(q.machine.avx512);
+        CHECK(q.machine.has(isa::avx512));
         return std::optional<layout>{};
     };
     pass_context cx;
-    cx.machine.avx512 = true;
+    cx.machine.set = &isa::avx512;
     CHECK(alter_op_layout{look}(n.g, cx));
     CHECK(asked == 1);
 }

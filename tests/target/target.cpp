@@ -1,8 +1,12 @@
 #include "catch.hpp"
+#include <gsub/target/format.hpp>
 #include <gsub/target/target.hpp>
+
+#include <fmt/format.h>
 
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace target_test {
 
@@ -23,17 +27,18 @@ TEST_CASE("the host is plausible") {
     // A cache of unknown size is 0; a known one lies in what has ever been built.
     for (auto size : {t.l1_bytes, t.l2_bytes, t.l3_bytes}) CHECK((size == 0 || (size >= 4096 && size < (1ull << 36))));
     if (t.l1_bytes && t.l2_bytes) CHECK(t.l1_bytes <= t.l2_bytes);
-    CHECK((!t.avx512 || t.avx2));
+    CHECK((!t.has(isa::avx512) || t.has(isa::avx2)));
+    CHECK(t.has(isa::baseline));
 #if defined(__AVX2__) && defined(__FMA__)
-    CHECK(t.avx2); // this program itself uses it
+    CHECK(t.has(isa::avx2)); // this program itself uses it
 #endif
 #if defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
-    CHECK(t.avx512);
+    CHECK(t.has(isa::avx512));
 #endif
 }
 
 TEST_CASE("the key tells machines of different speed apart, and only those") {
-    target const base{"x86_64 family 25 model 17 stepping 1", 2, 32768, 1048576, 33554432, true, false};
+    target const base{"x86_64 family 25 model 17 stepping 1", 2, 32768, 1048576, 33554432, &isa::avx2};
     CHECK(base.key() == "x86_64 family 25 model 17 stepping 1 l1=32768 l2=1048576 l3=33554432 avx2");
     auto other = base;
     other.threads = 64; // one core of it is as fast
@@ -47,16 +52,69 @@ TEST_CASE("the key tells machines of different speed apart, and only those") {
     CHECK(differs([](target& t) { t.l1_bytes *= 2; }));
     CHECK(differs([](target& t) { t.l2_bytes *= 2; }));
     CHECK(differs([](target& t) { t.l3_bytes = 0; }));
-    CHECK(differs([](target& t) { t.avx2 = false; }));
-    CHECK(differs([](target& t) { t.avx512 = true; }));
+    CHECK(differs([](target& t) { t.set = &isa::baseline; }));
+    CHECK(differs([](target& t) { t.set = &isa::avx512; }));
 }
 
 TEST_CASE("a target that says nothing is the least machine") {
     target const t;
     CHECK(t.threads == 1);
     CHECK(t.l1_bytes == 0);
-    CHECK_FALSE(t.avx2);
+    CHECK_FALSE(t.has(isa::avx2));
     CHECK(t.key() == " l1=0 l2=0 l3=0");
+}
+
+TEST_CASE("a target is read back from its text") {
+    std::vector<target> all{host(), {}};
+    for (auto const* set : instruction_sets()) {
+        target t{"a processor", 3, 49152, 1 << 20, 1000001, set, 1};
+        all.push_back(t);
+        t.l1_bytes = t.l2_bytes = t.l3_bytes = 0, t.name.clear(), t.fma_per_cycle = 0;
+        all.push_back(t);
+    }
+    for (auto const& t : all) {
+        CAPTURE(to_string(t));
+        CHECK(parse_target(to_string(t)).value() == t);
+        CHECK(fmt::format("{}", t) == to_string(t));
+    }
+    CHECK(parse_target("host").value() == host());
+    CHECK(to_string(parse_target("x86-64-avx512,l2=2M,threads=8").value()) == "x86-64-avx512,threads=8,l2=2M");
+}
+
+TEST_CASE("what a micro-architecture is known to do comes with its name, unless it is told") {
+    auto const zen4 = std::string{"x86-64-avx512,cpu=x86_64 family 25 model 17 stepping 1"};
+    CHECK(parse_target(zen4).value().fma_per_cycle == 1);
+    CHECK(parse_target(zen4 + ",fma=2").value().fma_per_cycle == 2);
+    CHECK(parse_target("x86-64-avx512,cpu=x86_64 family 26 model 2 stepping 1").value().fma_per_cycle == 0);
+}
+
+TEST_CASE("a target text that is wrong is refused, and the part that is wrong named") {
+    struct {
+        char const *text, *part, *reason;
+    } const cases[] = {
+        {"", "\"\"", "x86-64-avx512"},
+        {"avx512", "\"avx512\"", "a target is one of host, x86-64-avx512, x86-64-avx2, aarch64-neon, baseline"},
+        {"host,threads=2", "\"host\"", "as it is found"},
+        {"baseline,", "\"\"", "key=value"},
+        {"baseline,threads", "\"threads\"", "key=value"},
+        {"baseline,threads=0", "\"threads=0\"", "from 1 to 65536"},
+        {"baseline,threads=2K", "\"threads=2K\"", "from 1 to 65536"},
+        {"baseline,l1=1,l1=2", "\"l1=2\"", "twice"},
+        {"baseline,l1=32k", "\"l1=32k\"", "32768, 32K or 1M"},
+        {"baseline,l2=99999999999G", "\"l2=99999999999G\"", "number of bytes"},
+        {"baseline,fma=-1", "\"fma=-1\"", "vectors a cycle"},
+        {"baseline,l4=1", "\"l4=1\"", "a target has threads"},
+        {"baseline\n", "\"baseline\\x0a\"", "a target is one of"},
+    };
+    for (auto const& c : cases) {
+        auto const read = parse_target(c.text);
+        CAPTURE(c.text);
+        REQUIRE(!read);
+        CHECK(read.error().code() == error_code::usage);
+        CAPTURE(read.error().message());
+        CHECK(read.error().message().find(c.part) != std::string::npos);
+        CHECK(read.error().message().find(c.reason) != std::string::npos);
+    }
 }
 
 } // namespace target_test

@@ -1,29 +1,50 @@
-// Hardware as data.
+// A target: the machine that kernels are made for, as data, as a text, and as the host is found to be.
 #pragma once
 
 #include <gsub/core/config.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/target/isa.hpp>
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace gsub {
 
 /// What a machine is, as far as costs and code generation need to know it.
 struct target {
-    std::string name;           ///< e.g. `x86_64 family 25 model 17 stepping 1`
-    unsigned threads = 1;       ///< hardware threads that this process may use
-    std::uint64_t l1_bytes = 0; ///< data cache of one core, 0 where unknown
-    std::uint64_t l2_bytes = 0; ///< second-level cache of one core
-    std::uint64_t l3_bytes = 0; ///< last-level cache
-    bool avx2 = false;          ///< with FMA
-    bool avx512 = false;        ///< F, BW, DQ and VL
+    std::string name;                ///< of the processor, e.g. `x86_64 family 25 model 17 stepping 1`; may be empty
+    unsigned threads = 1;            ///< hardware threads that this process may use
+    std::uint64_t l1_bytes = 0;      ///< data cache of one core, 0 where unknown
+    std::uint64_t l2_bytes = 0;      ///< second-level cache of one core
+    std::uint64_t l3_bytes = 0;      ///< last-level cache
+    isa const* set = &isa::baseline; ///< the widest instruction set
+    std::int32_t fma_per_cycle = 0;  ///< vectors of that set that it multiplies a cycle; 0: as the set says
 
+    /// Whether it runs programs for an instruction set.
+    [[nodiscard]] bool has(isa const& s) const noexcept { return set->runs(s); }
     /// A key for measurements: two machines with equal keys are expected to run at equal speed.
     [[nodiscard]] std::string key() const;
+    friend bool operator==(target const&, target const&) = default;
 };
+
+/// The widest set that a target has.
+[[nodiscard]] inline isa const& isa_of(target const& t) noexcept {
+    return *t.set;
+}
 
 /// The machine that this process runs on. Asks the processor and the operating system, at each call.
 [[nodiscard]] target host();
+
+/// `x86-64-avx512,threads=2,l1=48K,l2=1M,l3=32M,cpu=x86_64 family 26 model 2 stepping 1`: architecture and instruction
+/// set, then what is known. `parse_target` reads it.
+[[nodiscard]] std::string to_string(target const& t);
+
+/// The target of a text: `host`, or one that begins with an architecture and instruction set (`x86-64-avx512`,
+/// `x86-64-avx2`, `aarch64-neon`; `baseline` for any processor), then `key=value` for what is known of it, each at most
+/// once, in any order: `threads`, `l1`, `l2`, `l3` (bytes, or with K, M, G), `fma` (vectors a cycle), `cpu` (a name
+/// without commas). What is not said is unknown. *Errors* `usage` naming the part that is wrong and what it may be.
+[[nodiscard]] result<target> parse_target(std::string_view text);
 
 } // namespace gsub
 

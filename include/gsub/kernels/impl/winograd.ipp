@@ -382,8 +382,7 @@ GSUB_LAZY_BODY winograd_options winograd_options_of(target const& t) {
     winograd_options o;
     o.threads = std::max(1u, t.threads);
     if (t.l2_bytes > 0) o.l2_bytes = t.l2_bytes;
-    // Zen 4, the one of its family with AVX-512.
-    if (t.avx512 && t.name.find("family 25 ") != std::string::npos) o.fma_per_cycle = 1;
+    o.fma_per_cycle = t.fma_per_cycle;
     return o;
 }
 

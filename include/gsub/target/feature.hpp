@@ -1,0 +1,29 @@
+// Features of processors: what compilers call them, and what a processor is asked for.
+#pragma once
+
+#include <gsub/core/config.hpp>
+
+#include <span>
+#include <string_view>
+
+namespace gsub {
+
+/// A row of the table of features: an option of GCC and Clang, and the word that `__builtin_cpu_supports` takes.
+struct cpu_feature {
+    std::string_view option; ///< e.g. `-mavx2`
+    std::string_view word;   ///< e.g. `avx2`; empty: the option tunes, and every processor has it
+};
+
+/// All features that an instruction set may name.
+[[nodiscard]] std::span<cpu_feature const> cpu_features() noexcept;
+/// The feature of an option, or null.
+[[nodiscard]] cpu_feature const* feature_of_option(std::string_view option) noexcept;
+/// Whether the processor that runs this program has a feature, by its word. False for words that are not in the table,
+/// and on other architectures than x86-64.
+[[nodiscard]] bool host_has(std::string_view word) noexcept;
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/target/impl/feature.ipp>
+#endif

@@ -1,0 +1,46 @@
+#include "catch.hpp"
+#include <gsub/target/feature.hpp>
+#include <gsub/target/target.hpp>
+
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace feature_test {
+
+using namespace gsub;
+
+TEST_CASE("no two features have one option or one word") {
+    std::set<std::string_view> options, words;
+    for (auto const& f : cpu_features()) {
+        CAPTURE(f.option);
+        CHECK(options.insert(f.option).second);
+        CHECK((f.word.empty() || words.insert(f.word).second));
+        CHECK(feature_of_option(f.option) == &f);
+    }
+    CHECK(feature_of_option("-mtbm") == nullptr);
+}
+
+TEST_CASE("the options of an instruction set are features of the table, and ask for its words and no more") {
+    for (auto const* set : instruction_sets()) {
+        CAPTURE(set->name);
+        std::set<std::string> asked, named;
+        std::istringstream options{std::string{set->flags}}, words{std::string{set->features}};
+        for (std::string option; options >> option;) {
+            auto const* const f = feature_of_option(option);
+            REQUIRE(f);
+            if (!f->word.empty()) asked.emplace(f->word);
+        }
+        for (std::string word; words >> word;) named.insert(word);
+        CHECK(asked == named);
+    }
+}
+
+TEST_CASE("the host has the features of its instruction set, and nothing that is not in the table") {
+    std::istringstream words{std::string{host().set->features}};
+    for (std::string word; words >> word;) CHECK(host_has(word));
+    CHECK_FALSE(host_has("time travel"));
+    CHECK_FALSE(host_has(""));
+}
+
+} // namespace feature_test
