@@ -1,6 +1,7 @@
 #include <gsub/kernels.hpp>
 #include <gsub/kernels/impl/attention.ipp>
 #include <gsub/kernels/impl/conv2d.ipp>
+#include <gsub/kernels/impl/descriptor.ipp>
 #include <gsub/kernels/impl/elementwise.ipp>
 #include <gsub/kernels/impl/matmul.ipp>
 #include <gsub/kernels/impl/pool2d.ipp>

@@ -3,6 +3,7 @@
 
 #include <gsub/kernels/attention.hpp>
 #include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/descriptor.hpp>
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/pool2d.hpp>

@@ -1,0 +1,46 @@
+// What a generated kernel computes, as a value: the templates' own descriptions under one type.
+#pragma once
+
+#include <gsub/kernels/attention.hpp>
+#include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/matmul.hpp>
+#include <gsub/kernels/pool2d.hpp>
+#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/separable.hpp>
+#include <gsub/kernels/winograd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace gsub::kernels {
+
+/// A convolution in tiles. The tiles belong to what is computed: their size is the algorithm, no knob of one.
+struct winograd_shape {
+    conv2d_shape conv{};
+    winograd_config tiles{};
+};
+
+/// A chain over arrays that are stored alike, as `elementwise_nest` takes it.
+struct elementwise_shape {
+    std::int64_t elements = 1;
+    std::int32_t arrays = 1;
+    std::vector<elementwise_op> chain{};
+};
+
+/// What a kernel computes and by which algorithm, without the knobs of its schedule. Who tunes, prices or reports
+/// kernels reads this; a call of a program has one.
+using descriptor = std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape,
+                                pool2d_shape, elementwise_shape, row_program>;
+
+/// The words that people read in reports, e.g. `depthwise conv2d`, `winograd F4`; a program of rows that only moves
+/// elements is a `copy`. Nothing parses them.
+GSUB_LAZY [[nodiscard]] std::string kind_of(descriptor const& d);
+
+} // namespace gsub::kernels
+
+#ifndef GSUB_COMPILED
+#include <gsub/kernels/impl/descriptor.ipp>
+#endif

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <gsub/core/meta.hpp>
+#include <gsub/kernels/descriptor.hpp>
+#include <gsub/kernels/impl/conv2d.ipp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gsub::kernels {
+
+GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
+    return std::visit(overloaded{
+                          [](conv2d_shape const& s) -> std::string {
+                              return detail::is_depthwise(s) ? "depthwise conv2d" : "conv2d";
+                          },
+                          [](winograd_shape const& s) { return fmt::format("winograd F{}", s.tiles.m); },
+                          [](separable_shape const&) -> std::string { return "separable conv2d"; },
+                          [](matmul_shape const&) -> std::string { return "matmul"; },
+                          [](attention_shape const&) -> std::string { return "attention"; },
+                          [](pool2d_shape const& s) -> std::string { return s.average ? "average pool" : "max pool"; },
+                          [](elementwise_shape const&) -> std::string { return "elementwise"; },
+                          [](row_program const& p) -> std::string {
+                              auto const reduces = [](row_op const& o) { return o.step != row_step::elementwise; };
+                              if (std::any_of(p.ops.begin(), p.ops.end(), reduces)) return "rows";
+                              return p.ops.empty() ? "copy" : "elementwise";
+                          },
+                      },
+                      d);
+}
+
+} // namespace gsub::kernels
