@@ -206,6 +206,8 @@ TEST_CASE("nodes with a kernel are opaque, all else of the graph is as before") 
     REQUIRE(problems.size() == 1);
     CHECK(problems[0].reason == runtime::computed_by_user);
     CHECK(problems[0].node == "here");
+    std::vector<node_id> const own{b.steps[0].first};
+    CHECK(not_computable(b.graph, table_of<eval_row, standard_ops>(), own).empty());
     // Without one of its operators, a kernel changes nothing.
     CHECK(bound(g, extern_kernel("test", "Other", do_nothing)).value().graph == g);
 }

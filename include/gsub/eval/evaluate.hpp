@@ -80,8 +80,10 @@ inline constexpr std::size_t max_branch_depth = 64;
 /// The operators of a module that the reference runtime cannot compute in what `entry` may call, one problem a node.
 GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
                                                             std::string_view entry = "main");
-/// The operators of a graph that the reference runtime cannot compute, one problem a node. Constant parts included.
-GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table);
+/// The operators of a graph that the reference runtime cannot compute, one problem a node. Constant parts included;
+/// the nodes that something else computes are not.
+GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table,
+                                                            std::span<node_id const> computed_elsewhere = {});
 
 /// Computes one application of an operator. *Errors* throws `error`.
 GSUB_LAZY void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,

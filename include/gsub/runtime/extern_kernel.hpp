@@ -63,7 +63,7 @@ template <operation Op>
     return *static_cast<attributes_of<Op> const*>(call.typed);
 }
 
-/// What `not_computable` says of a node that has a user kernel.
+/// The reason that `not_computable` shows for a node with a user kernel. Which nodes those are: `bound_graph::steps`.
 inline constexpr std::string_view computed_by_user = "a kernel of the application computes it";
 
 /// A graph whose nodes with user kernels are opaque, so that nothing takes them for anything else: they are not folded,

@@ -419,9 +419,10 @@ GSUB_LAZY_BODY void evaluate_node(dialect const& d, std::span<eval_row const> ta
 
 namespace detail {
 GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph const& g, std::span<eval_row const> table,
-                                     bool has_branches) {
+                                     bool has_branches, std::span<node_id const> computed_elsewhere = {}) {
     for (auto n : g.order()) {
         if (g.is<ops::constant>(n) || n == g.results_node()) continue;
+        if (std::find(computed_elsewhere.begin(), computed_elsewhere.end(), n) != computed_elsewhere.end()) continue;
         auto const row = g.row(n);
         if (g.is<ops::input>(n)) {
             for (auto const& foreign : g.info().foreign_types)
@@ -476,9 +477,10 @@ GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const
 }
 } // namespace detail
 
-GSUB_LAZY_BODY std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table) {
+GSUB_LAZY_BODY std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table,
+                                                   std::span<node_id const> computed_elsewhere) {
     std::vector<problem> found;
-    detail::append_not_computable(found, g, table, false);
+    detail::append_not_computable(found, g, table, false, computed_elsewhere);
     return found;
 }
 
