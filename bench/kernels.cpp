@@ -104,14 +104,16 @@ int main(int argc, char** argv) {
         auto const g = models::find_model(name)->build(1);
         auto const better = optimize(g, cost::roofline{}, {.alpha = 1.05}).value();
         auto const p = plan(better, table_of<eval_row, standard_ops>(), set).value();
-        auto const loaded = runtime::load_kernels(p.kernels, with).value();
+        auto const loaded = runtime::load_kernels(sources_of(p.kernels), with).value();
         for (auto const& s : p.steps) {
-            if (s.kernel < 0 || s.operations < 1e6) continue;
-            auto const& text = p.kernels[static_cast<std::size_t>(s.kernel)].text;
+            auto const* const call = std::get_if<runtime::kernel_call>(&s.what);
+            if (!call || s.operations < 1e6) continue;
+            auto const number = static_cast<std::size_t>(call->kernel);
+            auto const& text = p.kernels[number].source.text;
             if (!seen.insert(text).second) continue;
-            measured_kernel k{message({name, " ", s.kind, " ", s.name}),
-                              reinterpret_cast<kernel_call>(loaded[static_cast<std::size_t>(s.kernel)].function()),
-                              s.positions,
+            measured_kernel k{message({name, " ", kind_of(s), " ", s.name}),
+                              reinterpret_cast<kernel_call>(loaded[number].function()),
+                              call->launch.positions,
                               s.operations,
                               {},
                               {},
@@ -124,7 +126,7 @@ int main(int argc, char** argv) {
             };
             for (auto v : s.values)
                 fill_random(give(p.values[static_cast<std::size_t>(v)].size), r.split(static_cast<std::uint64_t>(v)));
-            if (s.scratch > 0) give(s.scratch);
+            if (call->workspace > 0) give(call->workspace);
             kernels.push_back(std::move(k));
         }
         // The objects stay: their functions are called below.

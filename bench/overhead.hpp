@@ -21,21 +21,21 @@ inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::isa
     using namespace gsub;
     runtime::program p;
     auto const size = static_cast<std::size_t>(elements) * sizeof(float);
-    p.kernels = {{codegen::emit_cpp(k, set, "step"), "step", std::string{set.flags}}};
+    p.kernels = {{{codegen::emit_cpp(k, set, "step"), "step", std::string{set.flags}}}};
     p.inputs = {tensor_type{dtype::f32, {elements}}}, p.outputs = p.inputs;
     p.input_names = {"x"}, p.output_names = {"y"};
     for (std::size_t i = 0; i <= chain_length; ++i) {
         runtime::program_value v;
-        v.where = i == 0              ? runtime::residence::input
-                  : i == chain_length ? runtime::residence::output
-                                      : runtime::residence::temporary;
+        v.where.role = i == 0              ? runtime::memory_role::input
+                       : i == chain_length ? runtime::memory_role::output
+                                           : runtime::memory_role::temporary;
         v.size = size;
         p.values.push_back(std::move(v));
     }
     for (std::size_t i = 0; i < chain_length; ++i) {
         runtime::program_step s;
-        s.name = message({"step ", i}), s.kind = "elementwise";
-        s.kernel = 0, s.positions = k.parallel_extent;
+        s.name = message({"step ", i});
+        s.what = runtime::kernel_call{0, {k.parallel_extent}};
         s.values = {static_cast<std::int32_t>(i), static_cast<std::int32_t>(i) + 1};
         s.operations = 1e6; // enough to wake threads
         p.steps.push_back(std::move(s));
@@ -58,7 +58,7 @@ inline void measure_overhead(reporter& report, int rounds = 41) {
             {{loop::scalar_op::multiply, 0, -1, 0.5}, {loop::scalar_op::add, 1, -1, 0.25}}};
         auto const k = codegen::lower(kernels::elementwise_nest(elements, 1, chain, set), "step").value();
         auto const p = detail::chain_of(k, set, elements);
-        auto const loaded = runtime::load_kernels(p.kernels, with).value();
+        auto const loaded = runtime::load_kernels(sources_of(p.kernels), with).value();
         auto const call = reinterpret_cast<codegen::kernel_function>(loaded[0].function());
         runtime::executable const e{p, loaded};
 

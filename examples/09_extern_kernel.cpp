@@ -86,7 +86,7 @@ void of_an_op_set() {
     gsub::build_options options;
     options.kernels = kernels;
     auto const program = gsub::build(top_of_leaky(), gsub::host(), options).value();
-    for (auto const& step : program.steps()) std::cout << step.kind << '\n';
+    for (auto const& step : program.steps()) std::cout << kind_of(step) << '\n';
     check(program);
 }
 

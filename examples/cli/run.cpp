@@ -94,9 +94,10 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
 #ifdef __GLIBC__
     malloc_trim(0); // what building took goes back to the system
 #endif
-    std::map<std::string_view, std::size_t> reference;
+    std::map<std::string, std::size_t> reference;
     for (auto const& step : built.steps())
-        if (step.kind.starts_with("reference ")) ++reference[std::string_view{step.kind}.substr(10)];
+        if (auto const* const call = std::get_if<gsub::runtime::reference_call>(&step.what))
+            ++reference[operators_of(*call)];
     if (!reference.empty()) {
         std::string names;
         for (auto const& [name, count] : reference) names += message({names.empty() ? "" : ", ", count, " ", name});

@@ -132,24 +132,22 @@ TEST_CASE("each thread lends a kernel memory of its own") {
     p.inputs = p.outputs = {tensor_type{dtype::f32, dims}};
     p.input_names = p.output_names = {"x"};
     p.values.resize(2);
-    p.values[0].where = runtime::residence::input;
-    p.values[1].where = runtime::residence::output;
+    p.values[0].where.role = runtime::memory_role::input;
+    p.values[1].where.role = runtime::memory_role::output;
     p.values[0].size = p.values[1].size = rows * 64 * sizeof(float);
-    p.kernels.push_back({R"(extern "C" void reverse(void* const* b, long begin, long end) {
+    p.kernels.push_back({{R"(extern "C" void reverse(void* const* b, long begin, long end) {
         for (long i = begin; i < end; ++i) {
             volatile float* s = (volatile float*)b[2];
             for (int k = 0; k < 64; ++k) s[k] = ((float*)b[0])[i * 64 + k];
             for (int k = 0; k < 64; ++k) ((float*)b[1])[i * 64 + k] = s[63 - k];
         }
     })",
-                         "reverse",
-                         {}});
+                          "reverse",
+                          {}}});
     p.steps.resize(1);
-    p.steps[0].kernel = 0;
-    p.steps[0].positions = rows;
+    p.steps[0].what = runtime::kernel_call{0, {rows}, 64 * sizeof(float)};
     p.steps[0].values = {0, 1};
     p.steps[0].operations = 1e6;
-    p.steps[0].scratch = 64 * sizeof(float);
     std::vector<float> elements(rows * 64);
     random_stream r{2};
     for (auto& e : elements) e = static_cast<float>(r.uniform());
@@ -265,7 +263,7 @@ TEST_CASE("generated code asks the processor for each instruction set option, or
     CHECK(cmake.find("native") == std::string::npos);
 
     auto strange = planned(g, isa::avx2);
-    for (auto& k : strange.kernels) k.isa_flags = "-mavx2 -mtbm";
+    for (auto& k : strange.kernels) k.source.isa_flags = "-mavx2 -mtbm";
     auto const done = write_standalone(strange, folder.at("b"));
     REQUIRE_FALSE(done);
     CHECK(done.error().code() == error_code::unsupported);

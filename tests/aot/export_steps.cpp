@@ -1,3 +1,4 @@
+#include "runtime/copied_values.hpp"
 #include "standalone_model.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
@@ -230,4 +231,28 @@ TEST_CASE("a text encoder does without gsub, and refuses words that it does not 
     }
     api.destroy(context);
     CHECK(std::string{api.status_text(bad_input)}.find("range") != std::string::npos);
+}
+
+TEST_CASE("a copy moves without gsub what it moves with it, bit for bit") {
+    using namespace export_steps_test;
+    if (!has_cmake()) return;
+    random_stream r{23};
+    for (int i = 0; i < 3; ++i) {
+        auto const p = copied_values::any_copy(r, i > 0);
+        auto const inputs = copied_values::inputs_of(p, r);
+        auto const want = runtime::executable{p, {}}.run(inputs).value();
+        temporary_folder const folder;
+        CHECK(written(p, folder.path.string(), {"net", true}).steps == p.steps.size());
+        auto const api = loaded(folder.path.string(), "net");
+        auto const weights = folder.at("weights.bin");
+        for (std::size_t const threads : {1u, 3u}) {
+            c_options o;
+            o.weights_path = weights.c_str();
+            o.threads = threads;
+            void* context = nullptr;
+            REQUIRE(api.create(&o, &context) == ok);
+            CHECK(same_bits(outputs_of(api, context, p, inputs), want));
+            api.destroy(context);
+        }
+    }
 }

@@ -1,6 +1,9 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/codegen/emit_cpp.hpp>
+#include <gsub/codegen/kernel_ir.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/ir/builder.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
@@ -55,7 +58,7 @@ double error_of(any_graph const& g, runtime::executable const& e, std::vector<te
 
 std::set<std::string> kinds(runtime::executable const& e) {
     std::set<std::string> found;
-    for (auto const& s : e.steps()) found.insert(s.kind);
+    for (auto const& s : e.steps()) found.insert(kind_of(s));
     return found;
 }
 
@@ -93,8 +96,13 @@ TEST_CASE("activation, bias and residual are part of a convolution's kernel") {
     std::size_t convolutions = 0, elementwise = 0;
     auto const planned = plan(small_net(), meaning, isa::baseline).value();
     for (auto const& s : planned.steps) {
-        convolutions += s.kind.ends_with("conv2d") || s.kind.starts_with("winograd");
-        elementwise += s.kind == "elementwise";
+        auto const* const call = std::get_if<runtime::kernel_call>(&s.what);
+        if (!call) continue;
+        REQUIRE(call->computes);
+        convolutions += std::holds_alternative<kernels::conv2d_shape>(*call->computes) ||
+                        std::holds_alternative<kernels::winograd_shape>(*call->computes);
+        elementwise += std::holds_alternative<kernels::elementwise_shape>(*call->computes) ||
+                       std::holds_alternative<kernels::row_program>(*call->computes);
     }
     CHECK(convolutions == 5);
     CHECK(elementwise == 0);
@@ -116,7 +124,7 @@ TEST_CASE("where operators are not to be grouped, each is a step of its own, to 
     auto const steps = [](graph const& g, build_options const& options) {
         std::map<std::string, int> found;
         auto const made = plan(g, meaning, isa::baseline, options).value();
-        for (auto const& s : made.steps) ++found[s.kind];
+        for (auto const& s : made.steps) ++found[kind_of(s)];
         return found;
     };
     CHECK(steps(attending, {})["attention"] == 1);
@@ -160,7 +168,7 @@ TEST_CASE("whole blocks of channels are joined and split without a copy") {
             auto const e = built(g, set);
             CHECK(error_of(g, e, random_inputs(g, 3)) < 1e-5);
             std::size_t copies = 0;
-            for (auto const& s : e.steps()) copies += s.kind == "copy" || s.kind == "reference Split";
+            for (auto const& s : e.steps()) copies += kind_of(s) == "copy" || kind_of(s) == "reference Split";
             if (batch == 1) CHECK(copies == 1); // of the part that is split off before it is joined
         }
     }
@@ -220,6 +228,57 @@ TEST_CASE("equal kernels are compiled once") {
         x = net.relu(name, net.conv(name, x, {32, {3, 3}, {1, 1}, {1, 1}, 1, true}));
     net.output(x, "y");
     CHECK(plan(g, meaning, isa::baseline).value().kernels.size() == 1);
+}
+
+TEST_CASE("a call of a kernel says what it computes, and the kernel's IR makes its text") {
+    using namespace build_test;
+    auto const p = plan(small_net(), meaning, isa::baseline).value();
+    REQUIRE(p.kernels.size() > 1);
+    for (auto const& k : p.kernels) {
+        REQUIRE(k.ir);
+        CHECK(codegen::emit_cpp(*k.ir, isa::baseline, k.source.symbol) == k.source.text);
+    }
+    std::size_t calls = 0;
+    for (auto const& s : p.steps)
+        if (auto const* const call = std::get_if<runtime::kernel_call>(&s.what)) {
+            ++calls;
+            REQUIRE(call->computes);
+            CHECK(kernels::kind_of(*call->computes) == kind_of(s));
+            auto const& ir = *p.kernels[static_cast<std::size_t>(call->kernel)].ir;
+            CHECK(call->launch.positions == ir.parallel_extent);
+            CHECK(call->workspace == codegen::scratch_bytes(ir));
+        }
+    CHECK(calls >= p.kernels.size());
+}
+
+TEST_CASE("calls of one kernel keep what each of them computes") {
+    using namespace build_test;
+    graph g;
+    graph_builder b{g};
+    // The same elements, one after the other, in two shapes.
+    auto const x = b.input(dtype::f32, {6, 4}, "x"), y = b.input(dtype::f32, {2, 12}, "y");
+    b.outputs({b.add<ops::tanh>(x), b.add<ops::tanh>(y)});
+    auto const p = plan(g, meaning, isa::baseline).value();
+    REQUIRE(p.steps.size() == 2);
+    CHECK(p.kernels.size() == 1);
+    std::vector<std::vector<std::int64_t>> dims;
+    for (auto const& s : p.steps)
+        dims.push_back(std::get<kernels::row_program>(*std::get<runtime::kernel_call>(s.what).computes).dims);
+    CHECK(dims[0] == std::vector<std::int64_t>{6, 4});
+    CHECK(dims[1] == std::vector<std::int64_t>{2, 12});
+}
+
+TEST_CASE("a program reads its inputs and writes its outputs in the host's memory") {
+    using namespace build_test;
+    auto const p = plan(small_net(), meaning, isa::baseline).value();
+    std::map<runtime::memory_role, std::size_t> found;
+    for (auto const& v : p.values) {
+        CHECK(v.where.device == runtime::host_cpu);
+        ++found[v.where.role];
+    }
+    CHECK(found[runtime::memory_role::input] == p.inputs.size());
+    CHECK(found[runtime::memory_role::output] == p.outputs.size());
+    CHECK(found[runtime::memory_role::constant] > 0);
 }
 
 TEST_CASE("NaN and infinities come out as the evaluator has them") {

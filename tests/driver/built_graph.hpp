@@ -22,7 +22,7 @@ inline runtime::executable built(graph const& g) {
 /// The kinds of all steps.
 inline std::vector<std::string> kinds(runtime::executable const& e) {
     std::vector<std::string> all;
-    for (auto const& s : e.steps()) all.push_back(s.kind);
+    for (auto const& s : e.steps()) all.push_back(kind_of(s));
     return all;
 }
 inline std::ptrdiff_t count(runtime::executable const& e, std::string_view kind) {

@@ -1,6 +1,11 @@
 #include "catch.hpp"
+#include "copied_values.hpp"
+#include <gsub/ir/builder.hpp>
+#include <gsub/ir/ops.hpp>
 #include <gsub/runtime/executable.hpp>
+#include <gsub/runtime/thread_pool.hpp>
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 #include <string>
@@ -10,8 +15,9 @@
 namespace executable_test {
 
 using namespace gsub;
+using runtime::memory_role;
+using runtime::on_host;
 using runtime::program_value;
-using runtime::residence;
 
 // Adds a number to the first value, element by element, into the second.
 class adding_step final : public runtime::host_step {
@@ -36,6 +42,10 @@ public:
 
 constexpr std::int64_t count = 1000;
 
+runtime::external_call adding(float number) {
+    return {"test.Add", std::make_shared<adding_step const>(static_cast<std::size_t>(count), number)};
+}
+
 tensor_type vector_type(std::int64_t n = count) {
     return {dtype::f32, ints{n}};
 }
@@ -45,13 +55,12 @@ runtime::program chain(int steps) {
     runtime::program p;
     p.inputs = {vector_type()}, p.outputs = {vector_type()};
     constexpr auto size = count * sizeof(float);
-    p.values.push_back({residence::input, size});
+    p.values.push_back({on_host(memory_role::input), size});
     for (int i = 1; i <= steps; ++i) {
-        p.values.push_back({i == steps ? residence::output : residence::temporary, size});
+        p.values.push_back({on_host(i == steps ? memory_role::output : memory_role::temporary), size});
         runtime::program_step s;
         s.name = message({"step ", i});
-        s.kind = "add";
-        s.host = std::make_shared<adding_step const>(static_cast<std::size_t>(count), static_cast<float>(i));
+        s.what = adding(static_cast<float>(i));
         s.values = {i - 1, i};
         p.steps.push_back(std::move(s));
     }
@@ -81,14 +90,14 @@ TEST_CASE("a piece of a value lies within it") {
     constexpr auto size = count * sizeof(float);
     runtime::program p;
     p.inputs = {vector_type()}, p.outputs = {vector_type(2 * count)};
-    p.values = {{residence::input, size}, {residence::output, 2 * size}};
+    p.values = {{on_host(memory_role::input), size}, {on_host(memory_role::output), 2 * size}};
     for (std::size_t i = 0; i < 2; ++i) {
-        program_value piece{residence::temporary, size};
+        program_value piece{on_host(memory_role::temporary), size};
         piece.part_of = 1;
         piece.offset = i * size;
         p.values.push_back(piece);
         runtime::program_step s;
-        s.host = std::make_shared<adding_step const>(static_cast<std::size_t>(count), static_cast<float>(i + 1));
+        s.what = adding(static_cast<float>(i + 1));
         s.values = {0, static_cast<std::int32_t>(i + 2)};
         p.steps.push_back(std::move(s));
     }
@@ -130,7 +139,7 @@ TEST_CASE("wrong numbers, types, sizes and overlaps are usage errors, and nothin
 TEST_CASE("an error of a step comes out of the run, and the next run is not harmed") {
     using namespace executable_test;
     auto p = chain(3);
-    p.steps[1].host = std::make_shared<failing_step const>();
+    p.steps[1].what = runtime::external_call{"test.Fail", std::make_shared<failing_step const>()};
     runtime::executable const e{std::move(p), {}};
     for (int i = 0; i < 2; ++i) {
         auto const r = e.run(zeros());
@@ -169,7 +178,53 @@ TEST_CASE("steps are profiled by name, kind and operations") {
     auto const profile = e.profile(zeros(), alone, 5).value();
     REQUIRE(profile.size() == 3);
     CHECK(profile[0].name == "step 1");
-    CHECK(profile[1].kind == "add");
+    CHECK(profile[1].kind == "extern test.Add");
+    CHECK_FALSE(profile[1].reference);
     CHECK(profile[2].operations == 7);
     CHECK(profile[2].seconds >= 0);
+}
+
+TEST_CASE("a copy moves the bytes that it says, on any number of threads") {
+    using namespace executable_test;
+    random_stream r{17};
+    runtime::thread_pool several{{.threads = 3}};
+    for (int i = 0; i < 60; ++i) {
+        INFO("case " << i);
+        auto const p = copied_values::any_copy(r, i % 10 == 0);
+        auto const in = copied_values::inputs_of(p, r);
+        auto const want = copied_values::expected(p, in);
+        runtime::executable const e{p, {}};
+        for (executor* threads : {static_cast<executor*>(nullptr), static_cast<executor*>(&several)}) {
+            auto const got = e.run(in, threads).value();
+            REQUIRE(got.size() == 1);
+            CHECK(std::ranges::equal(got[0].raw(), want.raw()));
+        }
+    }
+}
+
+TEST_CASE("a reference call computes its graph in the declared types") {
+    using namespace executable_test;
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {4}, "x"), h = b.input(dtype::f16, {4}, "h");
+    b.outputs({b.add<ops::relu>(x), b.add<ops::add>(h, h)});
+    runtime::program p;
+    for (auto n : g.inputs()) p.inputs.push_back(g.type({n, 0}));
+    for (std::size_t i = 0; i < 2; ++i) p.outputs.push_back(g.type(g.output(i)));
+    p.values = {{on_host(memory_role::input), 16, 0},
+                {on_host(memory_role::input), 8, 1},
+                {on_host(memory_role::output), 16, 0},
+                {on_host(memory_role::output), 8, 1}};
+    p.steps.push_back({"both", runtime::reference_call{g, table_of<eval_row, standard_ops>()}, {0, 1, 2, 3}});
+    runtime::executable const e{std::move(p), {}};
+    std::vector<tensor> const in{tensor::from<float>({4}, {-1, 2, -3, 4}),
+                                 tensor::from<float>({4}, {0.5f, 1, 2, 4096}).converted_to(dtype::f16)};
+    auto const out = e.run(in).value();
+    CHECK(out[0].data<float>()[3] == 4.0f);
+    CHECK(out[0].data<float>()[0] == 0.0f);
+    CHECK(out[1].converted_to(dtype::f32).data<float>()[3] == 8192.0f);
+    inline_executor alone;
+    auto const profile = e.profile(in, alone, 1).value();
+    CHECK(profile[0].reference);
+    CHECK(profile[0].kind == "reference Relu+Add");
 }

@@ -1,9 +1,13 @@
 #include "catch.hpp"
+#include <gsub/core/message.hpp>
+#include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/runtime/program.hpp>
 
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace program_test {
@@ -45,31 +49,100 @@ TEST_CASE("blocks of channels hold each element once, then zeros, and come back 
         }
 }
 
-TEST_CASE("joining takes so many bytes of each, again and again") {
+TEST_CASE("a join writes each byte of its result once, so many of each operand one after the other") {
     using namespace program_test;
-    auto a = counting(6), b = std::vector<float>{-1, -2, -3};
-    std::vector<float> out(9);
-    run(*runtime::make_join_step(3, {2 * sizeof(float), sizeof(float)}), {a.data(), b.data(), out.data()});
-    CHECK(out == std::vector<float>{1, 2, -1, 3, 4, -2, 5, 6, -3});
-    std::vector<float> copy(9);
-    run(*runtime::make_copy_step(9 * sizeof(float)), {out.data(), copy.data()});
-    CHECK(copy == out);
-    run(*runtime::make_copy_step(0), {nullptr, nullptr});
+    random_stream r{3};
+    for (int i = 0; i < 100; ++i) {
+        std::vector<std::size_t> sizes(1 + r.below(5));
+        for (auto& s : sizes) s = r.below(9);
+        auto const row = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+        auto const times = 1 + r.below(6);
+        auto const c = runtime::join_of(static_cast<std::int64_t>(times), sizes);
+        CHECK(c.bytes() == row * times);
+        std::vector<std::pair<std::size_t, std::size_t>> from(row * times, {99, 99}); // operand and place of each byte
+        for (std::size_t t = 0; t < times; ++t)
+            for (auto const& m : c.moves) {
+                CHECK(m.to == sizes.size());
+                for (std::size_t k = 0; k < m.size; ++k) {
+                    auto& at = from.at(m.to_at + t * m.to_step + k);
+                    CHECK(at.first == 99);
+                    at = {m.from, m.from_at + t * m.from_step + k};
+                }
+            }
+        std::size_t at = 0;
+        for (std::size_t t = 0; t < times; ++t)
+            for (std::size_t s = 0; s < sizes.size(); ++s)
+                for (std::size_t k = 0; k < sizes[s]; ++k) CHECK(from[at++] == std::pair{s, t * sizes[s] + k});
+    }
+    CHECK(runtime::copy_of(12).bytes() == 12);
+    CHECK(runtime::copy_of(0).bytes() == 0);
 }
 
-TEST_CASE("a reference step computes its graph in the declared types") {
+TEST_CASE("the kind of a step follows from what it is") {
     using namespace program_test;
+    auto const kind = [](auto what) { return kind_of(runtime::program_step{"a step", std::move(what), {}}); };
+    CHECK(kind(runtime::kernel_call{}) == "kernel");
+    runtime::kernel_call call;
+    call.computes = kernels::matmul_shape{};
+    CHECK(kind(call) == "matmul");
+    call.computes = kernels::row_program{};
+    CHECK(kind(call) == "copy");
+    CHECK(kind(runtime::copy_of(8)) == "copy");
+    std::vector<std::size_t> const sizes{4, 8};
+    CHECK(kind(runtime::join_of(2, sizes)) == "join");
+    CHECK(kind(runtime::external_call{"app.Swish", {}}) == "extern app.Swish");
+    using runtime::host_work;
+    CHECK(kind(runtime::host_call{host_work::gather, {}}) == "gather");
+    CHECK(kind(runtime::host_call{host_work::to_blocks, {}}) == "to blocks of channels");
+    CHECK(kind(runtime::host_call{host_work::from_blocks, {}}) == "from blocks of channels");
     graph g;
     graph_builder b{g};
-    auto const x = b.input(dtype::f32, {4}, "x"), h = b.input(dtype::f16, {4}, "h");
-    b.outputs({b.add<ops::relu>(x), b.add<ops::add>(h, h)});
-    auto const in = tensor::from<float>({4}, {-1, 2, -3, 4});
-    auto const half = tensor::from<float>({4}, {0.5f, 1, 2, 4096}).converted_to(dtype::f16);
-    auto y = tensor::zeros(dtype::f32, ints{4}), z = tensor::zeros(dtype::f16, ints{4});
-    auto const step = runtime::make_reference_step(g, table_of<eval_row, standard_ops>());
-    auto const address = [](tensor const& t) { return const_cast<std::byte*>(t.raw().data()); };
-    run(*step, {address(in), address(half), y.mutable_raw().data(), z.mutable_raw().data()});
-    CHECK(y.data<float>()[3] == 4.0f);
-    CHECK(y.data<float>()[0] == 0.0f);
-    CHECK(z.converted_to(dtype::f32).data<float>()[3] == 8192.0f);
+    auto const x = b.input(dtype::f32, {4}, "x");
+    b.outputs({b.add<ops::add>(x, b.constant(tensor::from<float>({1}, {2})))});
+    runtime::reference_call const reference{g, table_of<eval_row, standard_ops>()};
+    CHECK(operators_of(reference) == "Add");
+    CHECK(kind(reference) == "reference Add");
+}
+
+TEST_CASE("a step that only moves elements has a text of its own, one that computes has none") {
+    using namespace program_test;
+    auto const text = [](auto what) { return source_of(runtime::program_step{"a step", std::move(what), {}}); };
+    auto const copy = text(runtime::copy_of(8));
+    REQUIRE(copy);
+    CHECK(copy->positions == 1);
+    CHECK(copy->code.text.find("__builtin_memcpy") != std::string::npos);
+    std::vector<std::size_t> const sizes{4, 8};
+    CHECK(text(runtime::join_of(7, sizes))->positions == 7);
+    CHECK_FALSE(text(runtime::kernel_call{}));
+    CHECK(text(runtime::host_call{runtime::host_work::gather, runtime::make_gather_step(1, 4, 4, 2, dtype::i64)})
+              ->checks);
+    graph g, h;
+    graph_builder of_g{g}, of_h{h};
+    of_g.outputs({of_g.add<ops::transpose>({.perm = {1, 0}}, {of_g.input(dtype::f32, {4, 3}, "x")})});
+    of_h.outputs({of_h.add<ops::relu>(of_h.input(dtype::f32, {4, 3}, "x"))});
+    auto const meaning = table_of<eval_row, standard_ops>();
+    CHECK(text(runtime::reference_call{g, meaning}));
+    CHECK_FALSE(text(runtime::reference_call{h, meaning}));
+}
+
+TEST_CASE("copies are worth threads by their bytes, other steps by their operations") {
+    using namespace program_test;
+    runtime::program_step s;
+    s.what = runtime::copy_of(runtime::bytes_worth_threads / 2);
+    CHECK(worth_threads(s));
+    s.what = runtime::copy_of(runtime::bytes_worth_threads / 2 - 1);
+    CHECK_FALSE(worth_threads(s));
+    s.what = runtime::kernel_call{};
+    CHECK_FALSE(worth_threads(s));
+    s.operations = 1e6;
+    CHECK(worth_threads(s));
+}
+
+TEST_CASE("sources of kernels are in the order of the kernels") {
+    using namespace program_test;
+    std::vector<runtime::program_kernel> kernels(3);
+    for (std::size_t i = 0; i < 3; ++i) kernels[i].source.text = message({i});
+    auto const sources = runtime::sources_of(kernels);
+    REQUIRE(sources.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(sources[i].text == message({i}));
 }

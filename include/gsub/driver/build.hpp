@@ -35,7 +35,7 @@ struct build_options {
 
 /// The program of a graph: operators are grouped (`passes::fuse_groups`) unless told otherwise, each group becomes a
 /// generated kernel where there is a generator for it, else its operators are steps of the reference runtime; the
-/// `kind` of each step says which. Nodes with a kernel of the application are steps `extern Op`. Convolutions and
+/// type of each step says which. Nodes with a kernel of the application are an `external_call`. Convolutions and
 /// poolings work on blocks of channels, and blocks are made and dissolved where they meet anything else. Weights that a
 /// kernel has packed are freed one by one where no copy of the graph shares them: a graph that is moved here does not
 /// keep them in memory twice. *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or

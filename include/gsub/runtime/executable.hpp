@@ -14,9 +14,11 @@ namespace gsub::runtime {
 
 /// What a step has taken.
 struct step_profile {
-    std::string name, kind;
-    double seconds = 0;    ///< median of the runs measured
-    double operations = 0; ///< floating-point, of one run
+    std::string name;
+    std::string kind;       ///< `kind_of` the step, to be shown
+    double seconds = 0;     ///< median of the runs measured
+    double operations = 0;  ///< floating-point, of one run
+    bool reference = false; ///< the reference evaluator computes it
 };
 
 /// Memory of one run: the arena, and the addresses of every step's buffers. A context serves one run at a time;
@@ -26,7 +28,8 @@ class run_context;
 /// What `build` makes. Copies share program and kernels.
 class executable {
 public:
-    /// Plans the arena. *Requires* a loaded kernel for each source of the program.
+    /// Plans the arena. Descriptors of kernels stay with their calls; texts and IR go. *Requires* a loaded kernel for
+    /// each of the program, and all values on the host.
     GSUB_LAZY executable(program p, std::vector<loaded_kernel> kernels);
 
     [[nodiscard]] std::span<tensor_type const> inputs() const noexcept;
@@ -46,7 +49,7 @@ public:
     /// The same with a context of its own and new tensors. null: the calling thread alone.
     GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> run(std::span<tensor const> inputs,
                                                             executor* threads = nullptr) const;
-    /// Runs some times and says what each step takes. *Errors* as `run`.
+    /// Runs some times and says what each step takes, in the order of `steps`. *Errors* as `run`.
     GSUB_LAZY [[nodiscard]] result<std::vector<step_profile>> profile(std::span<tensor const> inputs, executor& threads,
                                                                       std::size_t runs = 10) const;
 

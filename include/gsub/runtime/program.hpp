@@ -2,9 +2,11 @@
 #pragma once
 
 #include <gsub/core/executor.hpp>
+#include <gsub/core/strong.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/tensor.hpp>
+#include <gsub/kernels/descriptor.hpp>
 #include <gsub/runtime/jit.hpp>
 
 #include <cstddef>
@@ -13,26 +15,105 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
+
+namespace gsub::codegen {
+struct kernel;
+}
 
 namespace gsub::runtime {
 
-/// Where a value of a program is stored.
-enum class residence : std::uint8_t {
+// ---- values
+
+/// A device of a program: an index, of which 0 is the host's CPU. Nothing runs on any other one as yet.
+using device_id = strong_id<struct device_tag>;
+inline constexpr device_id host_cpu{0};
+
+/// Whose memory a value lies in, and what may be done with it.
+enum class memory_role : std::uint8_t {
     temporary, ///< in the arena of a run
     constant,  ///< with the program
     input,     ///< the caller's memory, read
     output,    ///< the caller's memory, written
 };
 
+/// Where a value of a program is stored.
+struct memory_space {
+    device_id device = host_cpu;
+    memory_role role = memory_role::temporary;
+    friend constexpr bool operator==(memory_space, memory_space) = default;
+};
+[[nodiscard]] constexpr memory_space on_host(memory_role role) noexcept {
+    return {host_cpu, role};
+}
+
 struct program_value {
-    residence where = residence::temporary;
+    memory_space where{};
     std::size_t size = 0;      ///< in bytes
     std::size_t position = 0;  ///< of an input or output in the signature
     tensor data{};             ///< of a constant
-    std::int32_t part_of = -1; ///< the value that this one is a piece of, which is none itself; its residence counts
+    std::int32_t part_of = -1; ///< the value that this one is a piece of, which is none itself; its space counts
     std::size_t offset = 0;    ///< of the piece, in bytes
 };
+
+// ---- kernels
+
+/// A generated kernel. Calls share those of equal text.
+struct program_kernel {
+    kernel_source source{};
+    std::shared_ptr<codegen::kernel const> ir{}; ///< what the text was made of; null for a text from elsewhere
+};
+
+/// The texts, in order, as `load_kernels` takes them.
+GSUB_LAZY [[nodiscard]] std::vector<kernel_source> sources_of(std::span<program_kernel const> kernels);
+
+/// The range that a kernel is called over. On a CPU it is one loop, cut into pieces for threads; the grid and block of
+/// a device that has them belong here.
+struct launch_shape {
+    std::int64_t positions = 1;
+};
+
+// ---- steps
+
+/// A call of a generated kernel.
+struct kernel_call {
+    std::int32_t kernel = 0; ///< number in `program::kernels`
+    launch_shape launch{};
+    std::size_t workspace = 0; ///< bytes that a thread lends the kernel, as one buffer after the step's values
+    /// Of this call: kernels of equal text may compute different things. Nothing for a text from elsewhere.
+    std::optional<kernels::descriptor> computes{};
+};
+
+/// So many bytes, `times` over, from places of one value that are a step apart to such places of another.
+struct strided_move {
+    std::size_t from = 0; ///< number among the values of the step
+    std::size_t from_at = 0, from_step = 0;
+    std::size_t to = 0; ///< the same
+    std::size_t to_at = 0, to_step = 0;
+    std::size_t size = 0; ///< each time
+};
+
+/// Bytes moved between values of the step. *Requires* moves within their values that write no byte twice, and none that
+/// is read.
+struct copy_call {
+    std::int64_t times = 1;
+    std::vector<strided_move> moves{};
+
+    /// Read by all moves together; as many are written.
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        std::size_t each = 0;
+        for (auto const& m : moves) each += m.size;
+        return each * static_cast<std::size_t>(times);
+    }
+};
+/// The first value of a step, that many bytes, into its second one.
+[[nodiscard]] inline copy_call copy_of(std::size_t size) {
+    return {1, {{.from = 0, .to = 1, .size = size}}};
+}
+/// Joins the first values of a step in the one behind them: each time so many bytes of each, one after the other.
+GSUB_LAZY [[nodiscard]] copy_call join_of(std::int64_t times, std::span<std::size_t const> sizes);
 
 /// What a step does as a text: called as kernels are, it needs nothing of gsub.
 struct step_source {
@@ -41,7 +122,7 @@ struct step_source {
     bool checks = false;        ///< has one more buffer, an `int` that becomes 1 where an input is invalid
 };
 
-/// Work of a step that is no generated kernel.
+/// Work that is no generated kernel.
 class host_step {
 public:
     host_step() = default;
@@ -54,23 +135,52 @@ public:
     [[nodiscard]] virtual std::optional<step_source> source() const { return std::nullopt; }
 };
 
-/// One kernel call.
-struct program_step {
-    std::string name{};         ///< of the graph's node or nodes, for reports
-    std::string kind{};         ///< e.g. `conv2d`, `reference Softmax`
-    std::int32_t kernel = -1;   ///< number of its source; -1: `host`
-    std::int64_t positions = 1; ///< of the kernel's parallel loop
+/// A kernel of the application.
+struct external_call {
+    std::string op{}; ///< qualified, e.g. `app.Swish`
     std::shared_ptr<host_step const> host{};
+};
+
+/// A graph that the reference evaluator computes: its inputs are the first values of the step, its outputs the last.
+struct reference_call {
+    any_graph graph;
+    std::span<eval_row const> meaning{}; ///< outlives the program
+};
+/// The operators of the graph in its order, e.g. `Softmax`, `Add+Relu`.
+GSUB_LAZY [[nodiscard]] std::string operators_of(reference_call const& c);
+
+/// What a `host_call` does.
+enum class host_work : std::uint8_t { gather, to_blocks, from_blocks };
+
+/// Movement that gsub does by a function of its own, until generated kernels do it.
+struct host_call {
+    host_work work = host_work::gather;
+    std::shared_ptr<host_step const> host{};
+};
+
+/// One thing that a program does.
+struct program_step {
+    std::string name{}; ///< of the graph's node or nodes, for reports
+    std::variant<kernel_call, copy_call, external_call, reference_call, host_call> what{};
     std::vector<std::int32_t> values{}; ///< in the order of the kernel's buffers, those that are written last
-    std::size_t scratch = 0;            ///< bytes that a thread lends the kernel, as one buffer after `values`
     double operations = 0;              ///< floating-point
 };
+
+/// The words that people read in reports: those of a kernel's descriptor; `join` and `copy`; `extern app.Swish`;
+/// `reference Softmax`; `gather`, `to blocks of channels`, `from blocks of channels`; `kernel` for a text from
+/// elsewhere. Nothing parses them.
+GSUB_LAZY [[nodiscard]] std::string kind_of(program_step const& s);
+
+/// What a step that calls no kernel does, as a text, bit for bit. Nothing for calls of kernels, which have one, and for
+/// what has none: kernels of the application, and the reference evaluator but for graphs of one operator that moves or
+/// converts elements (views, Transpose, Slice, Pad, Split, Concat, Gather, Cast, ConstantOfShape, Shape).
+GSUB_LAZY [[nodiscard]] std::optional<step_source> source_of(program_step const& s);
 
 /// Steps in the order in which they run.
 struct program {
     std::vector<program_value> values;
     std::vector<program_step> steps;
-    std::vector<kernel_source> kernels;
+    std::vector<program_kernel> kernels;
     std::vector<tensor_type> inputs, outputs; ///< static types
     std::vector<std::string> input_names, output_names;
 };
@@ -81,10 +191,15 @@ struct program {
     return static_cast<std::size_t>(part_of < 0 ? value : part_of);
 }
 
-/// Whether a kernel's work is worth waking other threads for.
+/// Bytes, read and written together, that are worth waking other threads for.
+inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
+/// Whether a step's work is worth waking other threads for: its operations, or the bytes that it moves.
 [[nodiscard]] inline bool worth_threads(program_step const& s) noexcept {
+    if (auto const* const copy = std::get_if<copy_call>(&s.what)) return 2 * copy->bytes() >= bytes_worth_threads;
     return s.operations >= 2e5;
 }
+
+// ---- memory
 
 /// Where the temporaries of a program lie.
 struct arena_plan {
@@ -99,20 +214,10 @@ GSUB_LAZY [[nodiscard]] arena_plan plan_arena(program const& p);
 /// Copies a tensor `[N, C, ...]` into blocks of channels `[N, C/l, ..., l]`, filled up with zeros, or back.
 GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims,
                                                                             std::int64_t lanes, bool to_blocks);
-/// Copies so many bytes.
-GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_copy_step(std::size_t size);
-/// Joins arrays: each time so many bytes of each, one after the other.
-GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_join_step(std::size_t times,
-                                                                        std::vector<std::size_t> sizes);
 /// Entries along an axis of `[outer, size, inner]`, so many bytes each, chosen by `count` integers, i32 or i64;
 /// negative ones count from the end. *Errors* of a run: `invalid_input` for one that is out of range.
 GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const>
 make_gather_step(std::size_t outer, std::int64_t size, std::size_t inner, std::size_t count, dtype integers);
-/// Computes a graph on the reference runtime: its inputs are the first values of the step, its outputs the last. It has
-/// a text where the graph is one operator that moves or converts elements: views, Transpose, Slice, Pad, Split, Concat,
-/// Gather, Cast, ConstantOfShape, Shape.
-GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_reference_step(any_graph g,
-                                                                             std::span<eval_row const> meaning);
 
 } // namespace gsub::runtime
 

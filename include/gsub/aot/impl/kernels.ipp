@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/program.hpp>
 
 #include <algorithm>
@@ -45,9 +46,6 @@ GSUB_LAZY std::vector<std::string> options_of(runtime::kernel_source const& k) {
     return out;
 }
 
-// Bytes that a step without generated kernel moves before other threads are woken for it.
-inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
-
 // *Errors* throws `unsupported` naming all steps without a text, and options whose presence cannot be asked for.
 template <class = void>
 class standalone_kernels {
@@ -56,7 +54,8 @@ public:
         std::size_t kernel = 0;
         std::int64_t positions = 1;
         bool parallel = false;
-        bool checks = false; // tells of invalid inputs
+        bool checks = false;       // tells of invalid inputs
+        std::size_t workspace = 0; // bytes that a thread lends it
     };
 
     explicit standalone_kernels(runtime::program const& p) {
@@ -71,24 +70,35 @@ public:
 private:
     call call_of(runtime::program const& p, runtime::program_step const& s) {
         call c;
-        c.positions = s.positions;
-        if (s.kernel >= 0) {
-            c.kernel = number_of(p.kernels[static_cast<std::size_t>(s.kernel)]);
+        if (auto const* const k = std::get_if<runtime::kernel_call>(&s.what)) {
+            c.kernel = number_of(p.kernels[static_cast<std::size_t>(k->kernel)].source);
+            c.positions = k->launch.positions;
+            c.workspace = k->workspace;
             c.parallel = runtime::worth_threads(s);
-        } else if (auto const own = s.host->source()) {
+        } else if (auto const own = runtime::source_of(s)) {
             c.kernel = number_of(own->code);
             c.positions = own->positions;
             c.checks = own->checks;
-            std::size_t moved = 0;
-            for (auto v : s.values) moved += p.values[static_cast<std::size_t>(v)].size;
-            c.parallel = moved >= bytes_worth_threads;
+            c.parallel = moved_by(p, s) >= runtime::bytes_worth_threads;
         } else {
-            auto const reference = s.kind.starts_with("reference ");
-            open_.push_back({error_code::unsupported, s.name, reference ? s.kind.substr(10) : s.kind,
-                             "there is no kernel for it, and what computes it is part of gsub",
-                             "optimize the model first, which may remove it"});
+            open_.push_back(without_text(s));
         }
         return c;
+    }
+    static std::size_t moved_by(runtime::program const& p, runtime::program_step const& s) {
+        if (auto const* const copy = std::get_if<runtime::copy_call>(&s.what)) return 2 * copy->bytes();
+        std::size_t sum = 0;
+        for (auto v : s.values) sum += p.values[static_cast<std::size_t>(v)].size;
+        return sum;
+    }
+    static problem without_text(runtime::program_step const& s) {
+        if (auto const* const own = std::get_if<runtime::external_call>(&s.what))
+            return {error_code::unsupported, s.name, own->op, std::string{runtime::computed_by_user},
+                    "a standalone model has kernels of gsub alone"};
+        auto const* const reference = std::get_if<runtime::reference_call>(&s.what);
+        return {error_code::unsupported, s.name, reference ? operators_of(*reference) : kind_of(s),
+                "there is no kernel for it, and what computes it is part of gsub",
+                "optimize the model first, which may remove it"};
     }
 
     std::size_t number_of(runtime::kernel_source const& k) {

@@ -136,12 +136,12 @@ struct slot {
             auto const count = s.values.size() + (call.checks ? 1 : 0);
             steps += message({"    {", kernel_name(call.kernel), ", ", call.positions, ", ",
                               call.parallel ? "true" : "false", ", ", first, ", ", count, ", ",
-                              s.scratch > 0 ? "true" : "false", "},\n"});
+                              call.workspace > 0 ? "true" : "false", "},\n"});
             for (auto v : s.values) slots += slot_of(v);
             if (call.checks) slots += "    {in_context, 0, 0},\n";
             first += count;
-            if (s.scratch > 0) most = std::max(most, count + 1);
-            scratch = std::max(scratch, standalone_weights<>::rounded(s.scratch));
+            if (call.workspace > 0) most = std::max(most, count + 1);
+            scratch = std::max(scratch, standalone_weights<>::rounded(call.workspace));
         }
         out += message({"step const steps[] = {\n", steps,
                         "    {nullptr, 0, false, 0, 0, false},\n};\nslot const slots[] = {\n", slots,
@@ -234,21 +234,21 @@ private:
     }
 
     std::string slot_of(std::int32_t v) const {
-        using runtime::residence;
+        using runtime::memory_role;
         auto const whole = runtime::whole_of(p_, v);
         auto const& value = p_.values[whole];
         auto const offset = p_.values[static_cast<std::size_t>(v)].offset;
         auto const row = [](char const* where, std::size_t position, std::size_t at) {
             return message({"    {", where, ", ", position, ", ", at, "u},\n"});
         };
-        switch (value.where) {
-        case residence::temporary:
+        switch (value.where.role) {
+        case memory_role::temporary:
             return row("in_arena", 0, arena_.offsets[whole] + offset);
-        case residence::constant:
+        case memory_role::constant:
             return row("in_weights", 0, weights_.place(whole) + offset);
-        case residence::input:
+        case memory_role::input:
             return row("in_input", value.position, offset);
-        case residence::output:
+        case memory_role::output:
             return row("in_output", value.position, offset);
         }
         return {};

@@ -52,7 +52,7 @@ public:
             for (auto v : s.values) {
                 auto const whole = runtime::whole_of(p, v);
                 auto const& value = p.values[whole];
-                if (value.where != runtime::residence::constant) continue;
+                if (value.where.role != runtime::memory_role::constant) continue;
                 auto const raw = value.data.raw();
                 auto const [found, is_new] = stored.emplace(std::pair{raw.data(), raw.size()}, size_ - header);
                 places_[whole] = found->second;

@@ -35,7 +35,9 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;
     if (!made->kernels.empty()) {
-        auto loaded = runtime::load_kernels(as_span(made->kernels), *with, jit);
+        std::vector<runtime::kernel_source> sources;
+        for (auto& k : made->kernels) sources.push_back(std::move(k.source));
+        auto loaded = runtime::load_kernels(as_span(sources), *with, jit);
         if (!loaded) return loaded.error();
         kernels = std::move(*loaded);
     }

@@ -5,6 +5,8 @@
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/models/network_builder.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -132,8 +134,9 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, std::span<ev
         std::array outputs{tensor::zeros(built.outputs()[0])};
         std::size_t steps = 0;
         for (auto const& s : built.steps()) {
-            if (s.kind.starts_with("reference "))
-                throw error{error_code::environment, message({"calibrating: a step is \"", s.kind, "\", no kernel"})};
+            if (std::holds_alternative<runtime::reference_call>(s.what))
+                throw error{error_code::environment,
+                            fmt::format("calibrating: a step is \"{}\", no kernel", kind_of(s))};
             ++steps;
         }
         auto const runs = std::max<std::size_t>(measuring.least_runs, 3);

@@ -105,9 +105,9 @@ protected:
         values.push_back(add_blocked(y));
         auto const elements = blocked_elements(type);
         mark_planned(w.nodes());
-        add_kernel("elementwise", w.nodes(),
-                   kernels::elementwise_nest(elements, static_cast<std::int32_t>(w.arrays().size()), chain, set_),
-                   std::move(values), operations_of(w.ops(), elements));
+        kernels::elementwise_shape s{elements, static_cast<std::int32_t>(w.arrays().size()), chain};
+        auto const nest = kernels::elementwise_nest(s.elements, s.arrays, s.chain, set_);
+        add_kernel(std::move(s), w.nodes(), nest, std::move(values), operations_of(w.ops(), elements));
         return 1;
     }
 
@@ -134,8 +134,7 @@ protected:
         if (p.results.empty()) return 0; // nothing reads it
         mark_planned(w.nodes());
         auto const operations = operations_of(p.ops, *type.elements());
-        add_kernel(w.reduces() ? "rows" : "elementwise", w.nodes(), kernels::row_nest(std::move(p), set_),
-                   std::move(values), operations);
+        add_kernel(p, w.nodes(), kernels::row_nest(p, set_), std::move(values), operations);
         return 1;
     }
 

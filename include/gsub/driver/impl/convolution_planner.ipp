@@ -241,13 +241,12 @@ protected:
         add_operands(c, tiles, values);
         values.push_back(add_blocked({c.nodes.back(), 0}));
         mark_planned(c.nodes);
-        auto const kind = tiles             ? message({"winograd F", tiles->m})
-                          : is_depthwise(s) ? std::string{"depthwise conv2d"}
-                                            : std::string{"conv2d"};
-        add_kernel(kind, c.nodes,
-                   tiles ? kernels::winograd_nest(s, *tiles, set_)
-                         : kernels::conv2d_nest(s, kernels::default_config(s, set_), set_),
-                   std::move(values), s.operations());
+        if (tiles)
+            add_kernel(kernels::winograd_shape{s, *tiles}, c.nodes, kernels::winograd_nest(s, *tiles, set_),
+                       std::move(values), s.operations());
+        else
+            add_kernel(s, c.nodes, kernels::conv2d_nest(s, kernels::default_config(s, set_), set_), std::move(values),
+                       s.operations());
         return 1;
     }
     // A depthwise convolution together with the 1×1 convolution that alone reads it, where that is better.
@@ -268,7 +267,7 @@ protected:
         values.push_back(add_blocked({second->nodes.back(), 0}));
         c.nodes.insert(c.nodes.end(), second->nodes.begin(), second->nodes.end());
         mark_planned(c.nodes);
-        add_kernel("separable conv2d", c.nodes, kernels::separable_nest(both, *config, set_), std::move(values),
+        add_kernel(both, c.nodes, kernels::separable_nest(both, *config, set_), std::move(values),
                    both.depthwise.operations() + both.pointwise.operations());
         return true;
     }
@@ -335,7 +334,7 @@ protected:
         std::vector<std::int32_t> values{blocked(x)};
         if (s.average) values.push_back(add_constant(kernels::pool2d_factors(s)));
         values.push_back(add_blocked({n, 0}));
-        add_kernel(s.average ? "average pool" : "max pool", {&n, 1}, kernels::pool2d_nest(s, set_), std::move(values),
+        add_kernel(s, {&n, 1}, kernels::pool2d_nest(s, set_), std::move(values),
                    static_cast<double>(*out.elements() * s.kernel[0] * s.kernel[1]));
         return 1;
     }

@@ -111,10 +111,12 @@ private:
     bool known_sizes_ = true;
 };
 
-// Whether a step is there only because its group stands alone.
+// Whether a step is there only because its group stands alone: a change of blocks, or one value copied.
 GSUB_INLINE bool only_arranges(runtime::program_step const& s) {
-    return s.kernel < 0 &&
-           (s.kind == "copy" || s.kind == "to blocks of channels" || s.kind == "from blocks of channels");
+    if (auto const* const host = std::get_if<runtime::host_call>(&s.what))
+        return host->work != runtime::host_work::gather;
+    auto const* const copy = std::get_if<runtime::copy_call>(&s.what);
+    return copy && copy->moves.size() == 1;
 }
 
 } // namespace detail

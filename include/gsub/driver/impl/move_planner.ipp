@@ -28,14 +28,8 @@ protected:
                 auto const size = blocked_bytes(g_.type(v));
                 auto part = part_of(blocked_[whole], offset, size);
                 auto const& stored = made_.values[static_cast<std::size_t>(from)];
-                if (stored.part_of != part.part_of || stored.offset != part.offset) {
-                    runtime::program_step s;
-                    s.name = g_.display_name(n);
-                    s.kind = "copy";
-                    s.host = runtime::make_copy_step(size);
-                    s.values = {from, add_value(std::move(part))};
-                    made_.steps.push_back(std::move(s));
-                }
+                if (stored.part_of != part.part_of || stored.offset != part.offset)
+                    add_step(n, runtime::copy_of(size), {from, add_value(std::move(part))});
                 offset += size;
             }
             return 1;
@@ -45,16 +39,13 @@ protected:
         auto const all = t.sizes();
         auto const times = product(std::span{all}.first(axis));
         std::vector<std::size_t> sizes;
-        runtime::program_step s;
+        std::vector<std::int32_t> values;
         for (auto v : operands) {
             sizes.push_back(bytes_of(g_.type(v)) / static_cast<std::size_t>(times));
-            s.values.push_back(plain(v));
+            values.push_back(plain(v));
         }
-        s.name = g_.display_name(n);
-        s.kind = "join";
-        s.values.push_back(plain_[whole] = add_temporary(bytes_of(t)));
-        s.host = runtime::make_join_step(static_cast<std::size_t>(times), std::move(sizes));
-        made_.steps.push_back(std::move(s));
+        values.push_back(new_plain(whole));
+        add_step(n, runtime::join_of(times, sizes), std::move(values));
         return 1;
     }
 
@@ -164,16 +155,13 @@ protected:
         if (*g_.type(y).elements() == 0 || (at.element != dtype::i32 && at.element != dtype::i64)) return 0;
         auto const axis = along(g_.attributes<ops::gather>(n).axis, in);
         auto const dims = in.sizes();
-        runtime::program_step s;
-        s.name = g_.display_name(n);
-        s.kind = "gather";
-        s.host = runtime::make_gather_step(static_cast<std::size_t>(product(std::span{dims}.first(axis))), dims[axis],
-                                           static_cast<std::size_t>(product(std::span{dims}.subspan(axis + 1))) *
-                                               byte_size(in.element),
-                                           static_cast<std::size_t>(*at.elements()), at.element);
-        s.values = {plain(x), plain(index)};
-        s.values.push_back(new_plain(y));
-        made_.steps.push_back(std::move(s));
+        auto step = runtime::make_gather_step(
+            static_cast<std::size_t>(product(std::span{dims}.first(axis))), dims[axis],
+            static_cast<std::size_t>(product(std::span{dims}.subspan(axis + 1))) * byte_size(in.element),
+            static_cast<std::size_t>(*at.elements()), at.element);
+        std::vector<std::int32_t> values{plain(x), plain(index)};
+        values.push_back(new_plain(y));
+        add_step(n, runtime::host_call{runtime::host_work::gather, std::move(step)}, std::move(values));
         return 1;
     }
 };

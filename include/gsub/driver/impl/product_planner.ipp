@@ -79,7 +79,7 @@ protected:
         values.push_back(new_product_result(last, s, taken));
         if (s.constant) join_rows(s);
         mark_planned(taken);
-        add_kernel("matmul", taken, kernels::matmul_nest(s, kernels::default_config(s, set_), set_), std::move(values),
+        add_kernel(s, taken, kernels::matmul_nest(s, kernels::default_config(s, set_), set_), std::move(values),
                    s.operations());
         return 1;
     }
@@ -121,7 +121,7 @@ protected:
         values.push_back(new_product_result({*second, 0}, stored, taken));
         s.y = stored.y;
         mark_planned(taken);
-        add_kernel("attention", taken, kernels::attention_nest(s, default_config(s, set_), set_), std::move(values),
+        add_kernel(s, taken, kernels::attention_nest(s, default_config(s, set_), set_), std::move(values),
                    s.operations());
         return true;
     }

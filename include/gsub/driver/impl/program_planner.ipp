@@ -6,6 +6,8 @@
 #include <gsub/passes/fuse_ops.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -24,7 +26,7 @@ public:
         for (auto n : g_.inputs()) {
             auto t = g_.type({n, 0});
             t.arrangement = {}; // callers' memory is row-major
-            plain_[{n, 0}] = add_value({runtime::residence::input, bytes_of(t), g_.input_position(n)});
+            plain_[{n, 0}] = add_value({on_host(memory_role::input), bytes_of(t), g_.input_position(n)});
             made_.inputs.push_back(t);
             made_.input_names.emplace_back(g_.name({n, 0}));
         }
@@ -55,9 +57,10 @@ private:
             g_ = std::move(bound_->graph);
             g_.erase_dead();
         }
-        auto missing = not_computable(g_, meaning_);
-        std::erase_if(missing, [](problem const& p) { return p.reason == runtime::computed_by_user; });
-        if (!missing.empty()) throw error{std::move(missing)};
+        std::vector<node_id> own;
+        if (bound_)
+            for (auto const& s : bound_->steps) own.push_back(s.first);
+        if (auto missing = not_computable(g_, meaning_, own); !missing.empty()) throw error{std::move(missing)};
         std::vector<problem> open;
         for (auto n : g_.order())
             for (std::size_t i = 0; i < g_.result_count(n); ++i)
@@ -115,26 +118,23 @@ private:
 
     std::size_t plan_user_kernel(node_id n, std::shared_ptr<runtime::host_step const> own) {
         auto const& a = g_.attributes<ops::opaque>(n);
-        runtime::program_step s;
-        s.name = g_.display_name(n);
-        s.kind = message({"extern ", a.domain, a.domain.empty() ? "" : ".", a.op_type});
-        s.host = std::move(own);
+        std::vector<std::int32_t> values;
         for (auto v : g_.operands(n))
-            if (v.valid()) s.values.push_back(plain(v));
-        for (std::uint32_t port = 0; port < g_.result_count(n); ++port) s.values.push_back(new_plain({n, port}));
-        made_.steps.push_back(std::move(s));
+            if (v.valid()) values.push_back(plain(v));
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port) values.push_back(new_plain({n, port}));
+        add_step(n,
+                 runtime::external_call{fmt::format("{}{}{}", a.domain, a.domain.empty() ? "" : ".", a.op_type),
+                                        std::move(own)},
+                 std::move(values));
         return 1;
     }
 
     std::size_t plan_reference(node_id n) {
         auto alone = extract(g_, {&n, 1});
-        runtime::program_step s;
-        s.name = g_.display_name(n);
-        s.kind = message({"reference ", g_.op(n).name});
-        for (auto v : alone.boundary) s.values.push_back(plain(v));
-        for (auto v : alone.results) s.values.push_back(plain_[v] = add_temporary(bytes_of(g_.type(v))));
-        s.host = runtime::make_reference_step(std::move(alone.graph), meaning_);
-        made_.steps.push_back(std::move(s));
+        std::vector<std::int32_t> values;
+        for (auto v : alone.boundary) values.push_back(plain(v));
+        for (auto v : alone.results) values.push_back(new_plain(v));
+        add_step(n, runtime::reference_call{std::move(alone.graph), meaning_}, std::move(values));
         return 1;
     }
 
@@ -147,17 +147,13 @@ private:
                                                                        : std::string{g_.name(v)});
         auto const from = plain(v);
         auto& value = made_.values[static_cast<std::size_t>(from)];
-        if (value.where == runtime::residence::temporary && value.part_of < 0) {
-            value.where = runtime::residence::output;
+        if (value.where == on_host(memory_role::temporary) && value.part_of < 0) {
+            value.where = on_host(memory_role::output);
             value.position = i;
             return;
         }
-        runtime::program_step s;
-        s.name = g_.display_name(v.node);
-        s.kind = "copy";
-        s.host = runtime::make_copy_step(bytes_of(t));
-        s.values = {from, add_value({runtime::residence::output, bytes_of(t), i})};
-        made_.steps.push_back(std::move(s));
+        add_step(v.node, runtime::copy_of(bytes_of(t)),
+                 {from, add_value({on_host(memory_role::output), bytes_of(t), i})});
     }
 
     std::optional<runtime::bound_graph> bound_; // with the user's kernels, where there are any

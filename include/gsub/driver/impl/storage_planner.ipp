@@ -9,6 +9,7 @@
 #include <gsub/ir/blocked_layout.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/ir/traversal.hpp>
+#include <gsub/kernels/descriptor.hpp>
 #include <gsub/kernels/row_kernel.hpp>
 #include <gsub/runtime/program.hpp>
 
@@ -29,6 +30,8 @@ public:
         : g_(std::move(g)), meaning_(meaning), set_(set), options_(options) {}
 
 protected:
+    using memory_role = runtime::memory_role;
+
     static bool computes_f32(tensor_type const& t) { return t.element == dtype::f32; }
     static std::size_t bytes_of(tensor_type const& t) {
         return static_cast<std::size_t>(*t.elements()) * byte_size(t.element);
@@ -38,10 +41,10 @@ protected:
         made_.values.push_back(std::move(v));
         return static_cast<std::int32_t>(made_.values.size() - 1);
     }
-    std::int32_t add_temporary(std::size_t size) { return add_value({runtime::residence::temporary, size}); }
+    std::int32_t add_temporary(std::size_t size) { return add_value({on_host(memory_role::temporary), size}); }
     std::int32_t add_constant(tensor t) {
         auto const size = t.size_bytes();
-        return add_value({runtime::residence::constant, size, 0, std::move(t)});
+        return add_value({on_host(memory_role::constant), size, 0, std::move(t)});
     }
     static tensor flat(std::vector<float> const& elements) {
         std::int64_t const dims[] = {static_cast<std::int64_t>(elements.size())};
@@ -62,7 +65,7 @@ protected:
     using pack_function = std::function<std::vector<float>(std::int64_t first, std::int64_t count)>;
     std::int32_t add_packed(std::int64_t elements, std::int64_t count, pack_function make) {
         constexpr std::int64_t piece = std::int64_t{1} << 14; // elements that a thread packs at a time
-        auto const value = add_value({runtime::residence::constant});
+        auto const value = add_value({on_host(memory_role::constant)});
         auto const step = std::clamp<std::int64_t>(count * piece / std::max<std::int64_t>(elements, 1), 1, count);
         packings_.push_back({value, elements, count, step, std::move(make)});
         return value;
@@ -161,7 +164,7 @@ protected:
     // A piece of a value that is stored in blocks.
     runtime::program_value part_of(std::int32_t whole, std::size_t offset, std::size_t size) const {
         auto const& owner = made_.values[static_cast<std::size_t>(whole)];
-        runtime::program_value part{runtime::residence::temporary, size};
+        runtime::program_value part{on_host(memory_role::temporary), size};
         part.part_of = owner.part_of < 0 ? whole : owner.part_of;
         part.offset = owner.offset + offset;
         return part;
@@ -181,12 +184,11 @@ protected:
         auto const& t = g_.type(v);
         if (stored_alike(t)) return from;
         auto const to = add_temporary(to_blocks ? blocked_bytes(t) : bytes_of(t));
-        runtime::program_step s;
-        s.name = g_.display_name(v.node);
-        s.kind = to_blocks ? "to blocks of channels" : "from blocks of channels";
-        s.host = runtime::make_blocking_step(t.sizes(), set_.lanes(), to_blocks);
-        s.values = {from, to};
-        made_.steps.push_back(std::move(s));
+        using runtime::host_work;
+        add_step(v.node,
+                 runtime::host_call{to_blocks ? host_work::to_blocks : host_work::from_blocks,
+                                    runtime::make_blocking_step(t.sizes(), set_.lanes(), to_blocks)},
+                 {from, to});
         return to;
     }
 
@@ -202,22 +204,30 @@ protected:
         p.arrays.push_back(from.how);
         p.results.push_back({0, true});
         auto const to = add_temporary(bytes_of(g_.type(v)));
-        add_kernel("copy", {&v.node, 1}, kernels::row_nest(std::move(p), set_), {from.value, to}, 0);
+        add_kernel(p, {&v.node, 1}, kernels::row_nest(p, set_), {from.value, to}, 0);
         return to;
     }
 
-    void add_kernel(std::string_view kind, std::span<node_id const> nodes, loop::fused_nest const& nest,
+    void add_step(node_id n, decltype(runtime::program_step::what) what, std::vector<std::int32_t> values) {
+        made_.steps.push_back({g_.display_name(n), std::move(what), std::move(values)});
+    }
+    // A call of the kernel of a nest, which `computes` describes.
+    void add_kernel(kernels::descriptor computes, std::span<node_id const> nodes, loop::fused_nest const& nest,
                     std::vector<std::int32_t> values, double operations) {
-        auto const k = codegen::lower(nest, kind).value();
+        auto k = codegen::lower(nest, kernels::kind_of(computes)).value();
+        runtime::kernel_call c;
+        c.launch.positions = k.parallel < 0 ? 1 : k.parallel_extent;
+        c.workspace = codegen::scratch_bytes(k);
+        c.computes = std::move(computes);
         auto text = codegen::emit_cpp(k, set_, "gsub_kernel");
         auto const [found, is_new] = kernels_.emplace(std::move(text), static_cast<std::int32_t>(made_.kernels.size()));
-        if (is_new) made_.kernels.push_back({found->first, "gsub_kernel", std::string{set_.flags}});
+        if (is_new)
+            made_.kernels.push_back({{found->first, "gsub_kernel", std::string{set_.flags}},
+                                     std::make_shared<codegen::kernel const>(std::move(k))});
+        c.kernel = found->second;
         runtime::program_step s;
         for (auto n : nodes) s.name += message({s.name.empty() ? "" : " + ", g_.display_name(n)});
-        s.kind = kind;
-        s.kernel = found->second;
-        s.positions = k.parallel < 0 ? 1 : k.parallel_extent;
-        s.scratch = codegen::scratch_bytes(k);
+        s.what = std::move(c);
         s.values = std::move(values);
         s.operations = operations;
         made_.steps.push_back(std::move(s));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/core/meta.hpp>
 #include <gsub/core/thread_scratch.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/memory_planner.hpp>
@@ -17,7 +18,51 @@
 namespace gsub::runtime {
 
 namespace detail {
-using kernel_call = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end);
+
+using kernel_function = void (*)(void* const* buffers, std::int64_t begin, std::int64_t end);
+
+GSUB_LAZY void run_copy(copy_call const& c, std::span<void* const> values, executor& threads, bool shared) {
+    // The part of each move between two of `parts` borders, for some of the times.
+    auto const move = [&](std::int64_t first, std::int64_t last, std::size_t part, std::size_t parts) {
+        for (auto t = static_cast<std::size_t>(first); t < static_cast<std::size_t>(last); ++t)
+            for (auto const& m : c.moves) {
+                auto const begin = m.size * part / parts, end = m.size * (part + 1) / parts;
+                if (begin == end) continue; // null may be no array
+                std::memcpy(static_cast<std::byte*>(values[m.to]) + m.to_at + t * m.to_step + begin,
+                            static_cast<std::byte const*>(values[m.from]) + m.from_at + t * m.from_step + begin,
+                            end - begin);
+            }
+    };
+    auto const workers = static_cast<std::int64_t>(threads.concurrency());
+    if (workers == 1 || !shared) return move(0, c.times, 0, 1);
+    auto const in_parts = c.times < workers;
+    auto const pieces = in_parts ? pieces_per_thread * workers : pieces_of_loop(c.times, workers);
+    threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
+        auto const piece = static_cast<std::int64_t>(k);
+        if (in_parts) return move(0, c.times, k, static_cast<std::size_t>(pieces));
+        move(c.times * piece / pieces, c.times * (piece + 1) / pieces, 0, 1);
+    });
+}
+
+GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> values, executor& threads) {
+    auto const& g = c.graph;
+    std::vector<tensor> inputs;
+    std::size_t at = 0;
+    for (auto n : g.inputs()) {
+        auto const& t = g.type({n, 0});
+        inputs.push_back(tensor::borrowed(t.element, t.sizes(), static_cast<std::byte const*>(values[at++]), nullptr));
+    }
+    evaluate_options options;
+    options.threads = &threads;
+    auto const results = evaluate_graph(g, c.meaning, as_span(inputs), options).value();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        auto const declared = g.type(g.output(i)).element;
+        auto const r = results[i].element() == declared ? results[i] : results[i].converted_to(declared);
+        if (r.size_bytes() > 0) std::memcpy(values[at], r.raw().data(), r.size_bytes());
+        ++at;
+    }
+}
+
 } // namespace detail
 
 struct executable::state {
@@ -30,23 +75,34 @@ struct executable::state {
     // Addresses of a step's buffers begin at `at`.
     void run_step(std::size_t i, void* const* at, executor& threads) const {
         auto const& s = p.steps[i];
-        if (s.kernel < 0) return s.host->run({at, s.values.size()}, threads);
-        auto const f = reinterpret_cast<detail::kernel_call>(kernels[static_cast<std::size_t>(s.kernel)].function());
-        auto const workers = static_cast<std::int64_t>(threads.concurrency());
-        if (workers == 1 || s.positions == 1 || !worth_threads(s)) return call(s, f, at, 0, s.positions);
-        auto const pieces = pieces_of_loop(s.positions, workers);
+        std::span<void* const> const values{at, s.values.size()};
+        std::visit(overloaded{
+                       [&](kernel_call const& c) { run_kernel(c, values, threads, worth_threads(s)); },
+                       [&](copy_call const& c) { detail::run_copy(c, values, threads, worth_threads(s)); },
+                       [&](external_call const& c) { c.host->run(values, threads); },
+                       [&](reference_call const& c) { detail::run_reference(c, values, threads); },
+                       [&](host_call const& c) { c.host->run(values, threads); },
+                   },
+                   s.what);
+    }
+    void run_kernel(kernel_call const& c, std::span<void* const> values, executor& threads, bool shared) const {
+        auto const f =
+            reinterpret_cast<detail::kernel_function>(kernels[static_cast<std::size_t>(c.kernel)].function());
+        auto const positions = c.launch.positions, workers = static_cast<std::int64_t>(threads.concurrency());
+        if (workers == 1 || positions == 1 || !shared) return call(c, f, values, 0, positions);
+        auto const pieces = pieces_of_loop(positions, workers);
         threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
             auto const piece = static_cast<std::int64_t>(k);
-            call(s, f, at, s.positions * piece / pieces, s.positions * (piece + 1) / pieces);
+            call(c, f, values, positions * piece / pieces, positions * (piece + 1) / pieces);
         });
     }
-    static void call(program_step const& s, detail::kernel_call f, void* const* at, std::int64_t begin,
+    static void call(kernel_call const& c, detail::kernel_function f, std::span<void* const> values, std::int64_t begin,
                      std::int64_t end) {
-        if (s.scratch == 0) return f(at, begin, end);
+        if (c.workspace == 0) return f(values.data(), begin, end);
         std::array<void*, 64> own;
-        GSUB_ASSERT(s.values.size() < own.size(), "a kernel with scratch memory has less than 64 buffers");
-        std::copy_n(at, s.values.size(), own.begin());
-        own[s.values.size()] = thread_scratch(s.scratch);
+        GSUB_ASSERT(values.size() < own.size(), "a kernel with scratch memory has less than 64 buffers");
+        std::copy(values.begin(), values.end(), own.begin());
+        own[values.size()] = thread_scratch(c.workspace);
         f(own.data(), begin, end);
     }
 };
@@ -73,7 +129,7 @@ GSUB_LAZY_BODY executable::executable(program made, std::vector<loaded_kernel> k
     s->kernels = std::move(kernels);
     auto const& p = s->p;
     GSUB_ASSERT(s->kernels.size() == p.kernels.size(), "an executable has a kernel for each source");
-    s->p.kernels = {}; // their texts are needed no more
+    s->p.kernels = {}; // what they were made of is needed no more
     for (auto const& step : p.steps) {
         s->first_slot.push_back(s->slots);
         s->slots += step.values.size();
@@ -81,8 +137,10 @@ GSUB_LAZY_BODY executable::executable(program made, std::vector<loaded_kernel> k
     auto plan = plan_arena(p);
     s->arena = plan.size;
     s->offsets = std::move(plan.offsets);
-    for (auto const& v : p.values)
-        if (v.where == residence::constant) s->constants += v.size;
+    for (auto const& v : p.values) {
+        GSUB_ASSERT(v.where.device == host_cpu, "an executable runs on the host's CPU alone");
+        if (v.where.role == memory_role::constant) s->constants += v.size;
+    }
     state_ = std::move(s);
 }
 
@@ -122,10 +180,10 @@ GSUB_LAZY_BODY run_context executable::make_context() const {
             auto const whole = whole_of(p, v);
             auto const& value = p.values[whole];
             void* at = nullptr;
-            if (value.where == residence::temporary)
+            if (value.where.role == memory_role::temporary)
                 at = static_cast<std::byte*>(m->arena) + state_->offsets[whole] +
                      p.values[static_cast<std::size_t>(v)].offset;
-            else if (value.where == residence::constant)
+            else if (value.where.role == memory_role::constant)
                 at = const_cast<std::byte*>(value.data.raw().data()); // steps only read it
             m->addresses[slot++] = at;
         }
@@ -174,9 +232,9 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
             for (auto v : step.values) {
                 auto const& value = p.values[whole_of(p, v)];
                 auto const offset = p.values[static_cast<std::size_t>(v)].offset;
-                if (value.where == residence::input)
+                if (value.where.role == memory_role::input)
                     m.addresses[slot] = const_cast<std::byte*>(inputs[value.position].raw().data()) + offset;
-                else if (value.where == residence::output)
+                else if (value.where.role == memory_role::output)
                     m.addresses[slot] = outputs[value.position].mutable_raw().data() + offset;
                 ++slot;
             }
@@ -216,7 +274,8 @@ GSUB_LAZY_BODY result<std::vector<step_profile>> executable::profile(std::span<t
     for (std::size_t i = 0; i < steps.size(); ++i) {
         auto& t = taken[i];
         std::nth_element(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2), t.end());
-        profiles.push_back({steps[i].name, steps[i].kind, t[t.size() / 2], steps[i].operations});
+        profiles.push_back({steps[i].name, kind_of(steps[i]), t[t.size() / 2], steps[i].operations,
+                            std::holds_alternative<reference_call>(steps[i].what)});
     }
     return profiles;
 }

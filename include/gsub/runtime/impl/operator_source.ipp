@@ -91,8 +91,7 @@ private:
         auto const from = buffer(0);
         if (!from || g_.output_count() != 1 || g_.output(0).port != 0 || bytes_of(operand(0)) != bytes_of(result()))
             return std::nullopt;
-        moved_bytes const all{*from, 0, 0, g_.inputs().size(), 0, 0, bytes_of(result())};
-        return source_of_moves({&all, 1}, 1);
+        return source_of_copy({1, {{.from = *from, .to = g_.inputs().size(), .size = bytes_of(result())}}});
     }
 
     std::optional<step_source> gather() const {
@@ -118,7 +117,7 @@ private:
             auto const own = t.sizes();
             return static_cast<std::size_t>(product(std::span{own}.subspan(axis))) * byte_size(t.element);
         };
-        std::vector<moved_bytes> moves;
+        std::vector<strided_move> moves;
         std::size_t begin = 0;
         if (joins) {
             for (std::size_t i = 0; i < g_.operand_count(node_); ++i) {
@@ -140,7 +139,7 @@ private:
                 begin += size;
             }
         }
-        return source_of_moves(moves, product(std::span{dims}.first(axis)));
+        return source_of_copy({product(std::span{dims}.first(axis)), std::move(moves)});
     }
 
     // ---- boxes

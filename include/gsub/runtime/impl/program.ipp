@@ -1,13 +1,17 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/core/meta.hpp>
 #include <gsub/runtime/impl/operator_source.ipp>
 #include <gsub/runtime/impl/step_source.ipp>
 #include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace gsub::runtime {
@@ -74,49 +78,6 @@ private:
 };
 
 template <class = void>
-class copy_step final : public host_step {
-public:
-    explicit copy_step(std::size_t size) noexcept : size_(size) {}
-    void run(std::span<void* const> values, executor&) const override {
-        if (size_ > 0) std::memcpy(values[1], values[0], size_);
-    }
-    std::optional<step_source> source() const override {
-        moved_bytes const all{0, 0, 0, 1, 0, 0, size_};
-        return source_of_moves({&all, 1}, 1);
-    }
-
-private:
-    std::size_t size_;
-};
-
-template <class = void>
-class join_step final : public host_step {
-public:
-    join_step(std::size_t times, std::vector<std::size_t> sizes) : times_(times), sizes_(std::move(sizes)) {}
-    void run(std::span<void* const> values, executor&) const override {
-        auto* to = static_cast<std::byte*>(values.back());
-        for (std::size_t t = 0; t < times_; ++t)
-            for (std::size_t i = 0; i < sizes_.size(); ++i) {
-                if (sizes_[i] > 0) std::memcpy(to, static_cast<std::byte const*>(values[i]) + t * sizes_[i], sizes_[i]);
-                to += sizes_[i];
-            }
-    }
-    std::optional<step_source> source() const override {
-        std::size_t row = 0;
-        for (auto s : sizes_) row += s;
-        std::vector<moved_bytes> moves;
-        std::size_t before = 0;
-        for (std::size_t i = 0; i < sizes_.size(); before += sizes_[i++])
-            moves.push_back({i, 0, sizes_[i], sizes_.size(), before, row, sizes_[i]});
-        return source_of_moves(as_span(moves), static_cast<std::int64_t>(times_));
-    }
-
-private:
-    std::size_t times_;
-    std::vector<std::size_t> sizes_;
-};
-
-template <class = void>
 class gather_step final : public host_step {
 public:
     gather_step(std::size_t outer, std::int64_t size, std::size_t inner, std::size_t count, dtype integers)
@@ -146,37 +107,67 @@ private:
     dtype integers_;
 };
 
-template <class = void>
-class reference_step final : public host_step {
-public:
-    reference_step(any_graph g, std::span<eval_row const> meaning) : g_(std::move(g)), meaning_(meaning) {}
-
-    void run(std::span<void* const> values, executor& threads) const override {
-        std::vector<tensor> inputs;
-        std::size_t at = 0;
-        for (auto n : g_.inputs()) {
-            auto const& t = g_.type({n, 0});
-            inputs.push_back(
-                tensor::borrowed(t.element, t.sizes(), static_cast<std::byte const*>(values[at++]), nullptr));
-        }
-        evaluate_options options;
-        options.threads = &threads;
-        auto const results = evaluate_graph(g_, meaning_, as_span(inputs), options).value();
-        for (std::size_t i = 0; i < results.size(); ++i) {
-            auto const declared = g_.type(g_.output(i)).element;
-            auto const r = results[i].element() == declared ? results[i] : results[i].converted_to(declared);
-            if (r.size_bytes() > 0) std::memcpy(values[at], r.raw().data(), r.size_bytes());
-            ++at;
-        }
-    }
-    std::optional<step_source> source() const override { return operator_text{g_}.source(); }
-
-private:
-    any_graph g_;
-    std::span<eval_row const> meaning_;
-};
-
 } // namespace detail
+
+GSUB_LAZY_BODY std::vector<kernel_source> sources_of(std::span<program_kernel const> kernels) {
+    std::vector<kernel_source> out;
+    for (auto const& k : kernels) out.push_back(k.source);
+    return out;
+}
+
+GSUB_LAZY_BODY copy_call join_of(std::int64_t times, std::span<std::size_t const> sizes) {
+    auto const row = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+    copy_call c{times, {}};
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < sizes.size(); before += sizes[i++])
+        c.moves.push_back(
+            {.from = i, .from_step = sizes[i], .to = sizes.size(), .to_at = before, .to_step = row, .size = sizes[i]});
+    return c;
+}
+
+GSUB_LAZY_BODY std::string operators_of(reference_call const& c) {
+    std::string out;
+    for (auto n : c.graph.order()) {
+        if (c.graph.is<ops::input>(n) || c.graph.is<ops::constant>(n) || n == c.graph.results_node()) continue;
+        if (!out.empty()) out += '+';
+        out += c.graph.op(n).name;
+    }
+    return out;
+}
+
+GSUB_LAZY_BODY std::string kind_of(program_step const& s) {
+    return std::visit(
+        overloaded{
+            [](kernel_call const& c) { return c.computes ? kernels::kind_of(*c.computes) : std::string{"kernel"}; },
+            [](copy_call const& c) -> std::string { return c.moves.size() == 1 ? "copy" : "join"; },
+            [](external_call const& c) { return fmt::format("extern {}", c.op); },
+            [](reference_call const& c) { return fmt::format("reference {}", operators_of(c)); },
+            [](host_call const& c) -> std::string {
+                switch (c.work) {
+                case host_work::gather:
+                    return "gather";
+                case host_work::to_blocks:
+                    return "to blocks of channels";
+                case host_work::from_blocks:
+                    return "from blocks of channels";
+                }
+                return {};
+            },
+        },
+        s.what);
+}
+
+GSUB_LAZY_BODY std::optional<step_source> source_of(program_step const& s) {
+    using source = std::optional<step_source>;
+    return std::visit(overloaded{
+                          [](kernel_call const&) -> source { return std::nullopt; },
+                          [](copy_call const& c) -> source { return detail::source_of_copy(c); },
+                          [](external_call const& c) -> source { return c.host->source(); },
+                          [](reference_call const& c) -> source { return detail::operator_text{c.graph}.source(); },
+                          [](host_call const& c) -> source { return c.host->source(); },
+                      },
+                      s.what);
+}
 
 GSUB_LAZY_BODY arena_plan plan_arena(program const& p) {
     std::vector<buffer> lifetimes;
@@ -184,7 +175,7 @@ GSUB_LAZY_BODY arena_plan plan_arena(program const& p) {
     for (std::size_t i = 0; i < p.steps.size(); ++i)
         for (auto part : p.steps[i].values) {
             auto const v = whole_of(p, part);
-            if (p.values[v].where != residence::temporary) continue;
+            if (p.values[v].where.role != memory_role::temporary) continue;
             if (number[v] < 0) {
                 number[v] = static_cast<std::int32_t>(lifetimes.size());
                 lifetimes.push_back({p.values[v].size, static_cast<int>(i), static_cast<int>(i), -1});
@@ -204,20 +195,9 @@ GSUB_LAZY_BODY std::shared_ptr<host_step const> make_blocking_step(std::span<std
     return std::make_shared<detail::blocking_step<> const>(dims, lanes, to_blocks);
 }
 
-GSUB_LAZY_BODY std::shared_ptr<host_step const> make_copy_step(std::size_t size) {
-    return std::make_shared<detail::copy_step<> const>(size);
-}
-
 GSUB_LAZY_BODY std::shared_ptr<host_step const> make_gather_step(std::size_t outer, std::int64_t size,
                                                                  std::size_t inner, std::size_t count, dtype integers) {
     return std::make_shared<detail::gather_step<> const>(outer, size, inner, count, integers);
-}
-GSUB_LAZY_BODY std::shared_ptr<host_step const> make_join_step(std::size_t times, std::vector<std::size_t> sizes) {
-    return std::make_shared<detail::join_step<> const>(times, std::move(sizes));
-}
-
-GSUB_LAZY_BODY std::shared_ptr<host_step const> make_reference_step(any_graph g, std::span<eval_row const> meaning) {
-    return std::make_shared<detail::reference_step<> const>(std::move(g), meaning);
 }
 
 } // namespace gsub::runtime

@@ -14,18 +14,14 @@ GSUB_LAZY step_source source_of_step(std::string_view body, std::int64_t positio
             positions};
 }
 
-// What a pass copies between two buffers of a step: so many bytes each time, from places that are a step apart to such.
-struct moved_bytes {
-    std::size_t from = 0, from_at = 0, from_step = 0, to = 0, to_at = 0, to_step = 0, size = 0;
-};
-GSUB_LAZY step_source source_of_moves(std::span<moved_bytes const> moves, std::int64_t times) {
+GSUB_LAZY step_source source_of_copy(copy_call const& c) {
     std::string text = "  for (long t = begin; t < end; ++t) {\n";
-    for (auto const& m : moves)
+    for (auto const& m : c.moves)
         if (m.size > 0)
             text += message({"    __builtin_memcpy((char*)b[", m.to, "] + ", m.to_at, "L + t * ", m.to_step,
                              "L, (const char*)b[", m.from, "] + ", m.from_at, "L + t * ", m.from_step, "L, ", m.size,
                              "UL);\n"});
-    return source_of_step(text + "  }\n", times);
+    return source_of_step(text + "  }\n", c.times);
 }
 
 // The type that elements are stored as.
