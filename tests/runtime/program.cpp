@@ -113,6 +113,7 @@ TEST_CASE("a step that only moves elements has a text of its own, one that compu
     CHECK(copy->code.text.find("__builtin_memcpy") != std::string::npos);
     std::vector<std::size_t> const sizes{4, 8};
     CHECK(text(runtime::join_of(7, sizes))->positions == 7);
+    CHECK(text(runtime::copy_of(std::size_t{1} << 20))->positions > 1); // threads can share it
     CHECK_FALSE(text(runtime::kernel_call{}));
     CHECK(text(runtime::host_call{runtime::host_work::gather, runtime::make_gather_step(1, 4, 4, 2, dtype::i64)})
               ->checks);

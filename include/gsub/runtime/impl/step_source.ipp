@@ -4,6 +4,8 @@
 #include <gsub/core/message.hpp>
 #include <gsub/runtime/program.hpp>
 
+#include <fmt/format.h>
+
 namespace gsub::runtime::detail {
 
 // A function like a kernel's, with others before it.
@@ -14,14 +16,22 @@ GSUB_LAZY step_source source_of_step(std::string_view body, std::int64_t positio
             positions};
 }
 
+// Many bytes a few times are cut, so that threads can share them.
 GSUB_LAZY step_source source_of_copy(copy_call const& c) {
-    std::string text = "  for (long t = begin; t < end; ++t) {\n";
-    for (auto const& m : c.moves)
-        if (m.size > 0)
-            text += message({"    __builtin_memcpy((char*)b[", m.to, "] + ", m.to_at, "L + t * ", m.to_step,
-                             "L, (const char*)b[", m.from, "] + ", m.from_at, "L + t * ", m.from_step, "L, ", m.size,
-                             "UL);\n"});
-    return source_of_step(text + "  }\n", c.times);
+    constexpr std::int64_t enough = 64; // positions
+    auto const parts = c.times < enough && 2 * c.bytes() >= bytes_worth_threads ? enough : std::int64_t{1};
+    auto text =
+        fmt::format("  for (long at = begin; at < end; ++at) {{\n    const long t = at / {0}, k = at % {0};\n", parts);
+    for (auto const& m : c.moves) {
+        if (m.size == 0) continue;
+        auto const first = parts == 1 ? std::string{"0L"} : fmt::format("{}L * k / {}", m.size, parts);
+        auto const size =
+            parts == 1 ? fmt::format("{}L", m.size) : fmt::format("{}L * (k + 1) / {} - {}", m.size, parts, first);
+        text += fmt::format(
+            "    __builtin_memcpy((char*)b[{}] + {}L + t * {}L + {}, (const char*)b[{}] + {}L + t * {}L + {}, {});\n",
+            m.to, m.to_at, m.to_step, first, m.from, m.from_at, m.from_step, first, size);
+    }
+    return source_of_step(text + "  }\n", c.times * parts);
 }
 
 // The type that elements are stored as.
