@@ -48,6 +48,20 @@ TEST_CASE("BERT-base has the published layers and parameters, of primitive opera
     CHECK(type_of(g, "encoder.layer.11.intermediate.dense") == "f32[1,128,3072]");
 }
 
+TEST_CASE("BERT-small has the published layers and parameters") {
+    using namespace bert_test;
+    auto const g = models::bert_small();
+    CHECK(check(g, stage::imported).empty());
+    REQUIRE(g.inputs().size() == 3);
+    CHECK(to_string(g.type({g.inputs()[0], 0})) == "i64[1,128]");
+    CHECK(to_string(g.type(g.output(0))) == "f32[1,128,512]");
+    CHECK(parameters(g) == 28'500'992); // 28.8 million with the pooler
+    CHECK(count<ops::softmax>(g) == 4);
+    CHECK(type_of(g, "encoder.layer.3.attention.self.softmax") == "f32[1,8,128,128]");
+    CHECK(type_of(g, "encoder.layer.3.intermediate.dense") == "f32[1,128,2048]");
+    CHECK_FALSE(g.hash() == models::bert_small(2).hash());
+}
+
 TEST_CASE("BERT keeps its activations alive") {
     using namespace bert_test;
     keeps_activations_alive(models::bert_base(small()), &no_activation);

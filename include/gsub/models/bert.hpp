@@ -31,6 +31,10 @@ struct bert_options {
 /// *Source* Devlin et al., "BERT: pre-training of deep bidirectional transformers", 2018.
 [[nodiscard]] graph bert_base(bert_options const& options = {});
 
+/// BERT-small, the same in 4 layers of width 512 with 8 heads and 2048 inner values: 28.5 million parameters.
+/// *Source* Turc et al., "Well-read students learn better", 2019.
+[[nodiscard]] graph bert_small(std::uint64_t seed = 1);
+
 } // namespace gsub::models
 
 #ifndef GSUB_COMPILED

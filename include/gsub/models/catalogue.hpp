@@ -55,6 +55,7 @@ inline constexpr std::array task_entries{
     catalogue_entry{"nasrnn", "NasRNN: a searched recurrent cell of 8 gates, 5 time steps of width 512",
                     &detail::from_seed<&nasrnn>},
     catalogue_entry{"bert_base", "BERT-base: a text encoder, 12 layers, 128 words", &detail::from_seed<&bert_base>},
+    catalogue_entry{"bert_small", "BERT-small: a text encoder, 4 layers of width 512, 128 words", &bert_small},
 };
 
 /// All tables. A header with models of its own adds its table here.

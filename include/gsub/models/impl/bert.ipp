@@ -149,4 +149,8 @@ GSUB_INLINE graph bert_base(bert_options const& options) {
     return g;
 }
 
+GSUB_INLINE graph bert_small(std::uint64_t seed) {
+    return bert_base({.seed = seed, .layers = 4, .hidden = 512, .heads = 8, .intermediate = 2048});
+}
+
 } // namespace gsub::models
