@@ -21,6 +21,7 @@ public:
         head_ = net_.small ? draw.pick<std::int64_t>({4, 6})
                            : draw.pick<std::int64_t>({16, 20, 24, 32, 32, 40, 48, 64, 64});
         heads_ = draw.between(2, net_.small ? 3 : 10);
+        if (!net_.small) heads_ = std::max(heads_, 96 / head_); // narrower ones take no time
         width_ = head_ * heads_;
         if (auto const groups = draw.pick<std::int64_t>({1, 1, 1, 2}); heads_ % groups == 0)
             key_heads_ = heads_ / groups;

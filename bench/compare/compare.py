@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""gsub beside ONNX Runtime and OpenVINO: whole networks, batch 1, f32, all engines interleaved in one run.
+"""gsub beside ONNX Runtime and OpenVINO, or beside an older gsub: whole networks, batch 1, f32, all in turns.
 
 compare.py --gsub build/release/bin/gsub [--models resnet50,mobilenet_v2] [--files a.onnx,b.onnx] [--threads 1,2]
+compare.py --random SEED [--count 20]
+compare.py --baseline OTHER/bin/gsub [--models resnet50] [--random SEED]
 compare.py --from compare.jsonl --markdown docs/performance.md --plot docs/performance.svg
 compare.py --self-test
 
@@ -9,7 +11,11 @@ Each round times every engine once, in a process of its own, one after the other
 engine. gsub runs the file that `gsub optimize` wrote, as its users would; the peers get the original, which they
 optimize themselves. Ratios are of the better peer to gsub in each round: above 1 gsub is faster. Outputs are held against
 `gsub run --precision f64` of the original. JSON lines on stdout, a table on stderr; docs/performance.md explains the
-columns. Peers are installed from PyPI into a virtual environment (--venv)."""
+columns. Peers are installed from PyPI into a virtual environment (--venv).
+
+With --baseline there are no peers. A round times gsub, the other command line and gsub again, then the three in reverse
+order; ratios are of the other one's time to gsub's: above 1 gsub is faster now. A row counts only where the interval of
+gsub against itself lies within 4 % of 1; a row that does not is measured again."""
 
 import argparse
 import datetime
@@ -17,18 +23,19 @@ import json
 import os
 import pathlib
 import shlex
-import statistics
 import subprocess
 import sys
 import tempfile
 import venv
 
+import baseline
 import render
-
-HERE = pathlib.Path(__file__).resolve().parent
+from processes import HERE, built_in, call, gsub_json, peer, random_networks, steps_of
+from ratios import of_best_peer
 PACKAGES = ["onnx", "onnxruntime", "openvino", "numpy"]
 ENGINES = ["onnxruntime", "openvino"]
-MODELS = "resnet50,mobilenet_v2,inception_v3,squeezenet1_1,ssd_resnet50,bert_base,vgg16,densenet121"
+MODELS = ("resnet50,mobilenet_v2,inception_v3,squeezenet1_1,ssd_resnet50,bert_base,vgg16,densenet121,resnet18,resnet101,"
+          "resnext50_32x4d,nasrnn,nasnet_a,bert_small")
 
 
 def main():
@@ -45,9 +52,15 @@ def main():
             lines.append(line)
     machine = next((line for line in reversed(lines) if line["bench"] == "machine"), None)
     rows = [line for line in lines if line["bench"] == "compare"]
-    if not machine or not rows:
+    older = [line for line in lines if line["bench"] == "baseline"]
+    if not machine or not rows + older:
         sys.exit("nothing was measured")
-    print(render.table(rows), file=sys.stderr)
+    if older:
+        print(render.baseline_table(older), file=sys.stderr)
+    if rows:
+        print(render.table(rows), file=sys.stderr)
+    elif options.plot or options.markdown:
+        sys.exit("--plot and --markdown show peers, and none was measured")
     if options.plot:
         pathlib.Path(options.plot).write_text(render.svg(machine, rows))
     if options.markdown:
@@ -60,12 +73,17 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gsub", default="build/release/bin/gsub", help="the command line")
-    parser.add_argument("--models", default=MODELS, help="built-in models")
+    parser.add_argument("--baseline", metavar="GSUB", help="another command line of gsub, which takes the peers' place")
+    parser.add_argument("--attempts", type=int, default=3, help="how often at most a row is measured until it counts")
+    parser.add_argument("--models", help=f"built-in models; without: none with --random, else {MODELS}")
     parser.add_argument("--files", default="", help="ONNX files with static shapes")
+    parser.add_argument("--random", type=int, metavar="SEED", help="also random networks of this seed")
+    parser.add_argument("--count", type=int, default=20, help="how many random networks")
+    parser.add_argument("--networks", help="the program bench_networks; without: that of the build folder of --gsub")
     parser.add_argument("--no-f4", default="resnet50,vgg16", help="models with a second row, without Winograd F(4x4)")
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.5, help="for one engine in one round")
+    parser.add_argument("--rounds", type=int, help="without: 9, with --baseline 21")
+    parser.add_argument("--seconds", type=float, help="for one engine in one round; without: 0.8, with --baseline 0.4")
     parser.add_argument("--winograd", choices=["off", "f2", "f4"], help="what gsub may use; without: as gsub does by default")
     parser.add_argument("--optimize", default="", metavar="OPTIONS", help="further options of `gsub optimize`")
     parser.add_argument("--work", default="build/compare", help="models, inputs and outputs are kept here")
@@ -80,31 +98,59 @@ def arguments():
 # ---- measuring
 
 
+def completed(options):
+    """What stands for options that were not given."""
+    if options.models is None:
+        options.models = "" if options.random is not None else MODELS
+    options.rounds = options.rounds or (21 if options.baseline else 9)
+    options.seconds = options.seconds or (0.4 if options.baseline else 0.8)
+    options.networks = options.networks or pathlib.Path(options.gsub).resolve().parent.parent / "bench" / "bench_networks"
+    return options
+
+
 def measure(options):
     """Yields the machine's line, then one a model, variant and number of threads."""
+    options = completed(options)
     work = pathlib.Path(options.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
-    python = environment(pathlib.Path(options.venv) if options.venv else work / "venv")
+    python = None if options.baseline else environment(pathlib.Path(options.venv) if options.venv else work / "venv")
     threads = [int(t) for t in options.threads.split(",")]
     load = os.getloadavg()[0]
     if load > 1.3:
         print(f"the machine is busy (load {load:.1f}): ratios will scatter", file=sys.stderr)
     yield machine_line(options, python, load)
 
+    with tempfile.TemporaryDirectory() as folder:
+        models = chosen(options, work, pathlib.Path(folder))
+        if len({model.stem for _, model in models}) < len(models):
+            sys.exit("two models have the same name")
+        for kind, model in models:
+            if options.baseline:
+                yield from baseline.measure_model(options, work, kind, model, threads)
+            else:
+                yield from measure_model(options, python, work, kind, model, variants_of(options, model), threads)
+
+
+def chosen(options, work, folder):
+    """Kinds and files of the models: `model` is one of gsub's own, `file` the caller's, `random` of no catalogue."""
     names, files = (list(filter(None, text.split(","))) for text in (options.models, options.files))
     models = [("model", built_in(options.gsub, name, work)) for name in names]
     models += [("file", pathlib.Path(file).resolve()) for file in files]
-    if len({model.stem for _, model in models}) < len(models):
-        sys.exit("two models have the same name")
-    for kind, model in models:
-        variants = {"": ["--winograd", options.winograd] if options.winograd else []}
-        if model.stem in options.no_f4.split(","):
-            variants["no F4"] = ["--winograd", "f2"]
-        for command in ("bench", "run"):
-            if any(variants.values()) and "--winograd" not in call(options.gsub, command, "--help"):
-                print(f"`gsub {command}` has no --winograd: {model.stem} is run as it is, without further rows", file=sys.stderr)
-                variants = {"": []}
-        yield from measure_model(options, python, work, kind, model, variants, threads)
+    if options.random is not None:
+        models += [("random", file) for file in random_networks(options.networks, options.random, options.count, folder)]
+    return models
+
+
+def variants_of(options, model):
+    """Rows of a model, each with the options of gsub."""
+    variants = {"": ["--winograd", options.winograd] if options.winograd else []}
+    if model.stem in options.no_f4.split(","):
+        variants["no F4"] = ["--winograd", "f2"]
+    for command in ("bench", "run"):
+        if any(variants.values()) and "--winograd" not in call(options.gsub, command, "--help"):
+            print(f"`gsub {command}` has no --winograd: {model.stem} is run as it is, without further rows", file=sys.stderr)
+            variants = {"": []}
+    return variants
 
 
 def measure_model(options, python, work, kind, model, variants, threads):
@@ -129,26 +175,19 @@ def measure_model(options, python, work, kind, model, variants, threads):
                     theirs[engine].append(told["ms"])
         for variant in variants:
             row = {"bench": "compare", "model": model.stem, "kind": "variant" if variant else kind, "variant": variant,
-                   "threads": count, **ratios(ours[variant], theirs), "weights": made["weights"]}
+                   "threads": count, **of_best_peer(ours[variant], theirs), "weights": made["weights"],
+                   "steps": facts["steps"][variant]}
             for key in ("error", "memory"):
                 row[key] = {e: facts[key][e] for e in ENGINES} | {"gsub": facts[key][variant]}
             yield row
 
 
-def ratios(ours, theirs):
-    """Medians over rounds, and the ratio of the better peer to gsub, round by round."""
-    best = [min(turn) for turn in zip(*theirs.values())]
-    found = sorted(b / g for b, g in zip(best, ours))
-    return {"rounds": len(ours), "ms": {e: statistics.median(t) for e, t in ({"gsub": ours} | theirs).items()},
-            "ratio": statistics.median(found), "least": found[0], "most": found[-1]}
-
-
 def once(options, python, folder, model, better, made, variants, threads):
-    """Errors against double precision, and peak memory beyond the weights in bytes, for each variant and peer."""
+    """Errors against double precision, peak memory beyond the weights in bytes, for each variant and peer; gsub's steps."""
     given = [f"--input={name}={file}" for name, file in made["inputs"].items()]
     reference = folder / "f64"
     call(options.gsub, "--quiet", "--threads", threads, "run", model, "--precision", "f64", *given, "--output-dir", reference)
-    facts = {"error": {}, "memory": {}}
+    facts = {"error": {}, "memory": {}, "steps": {}}
     for variant, extra in variants.items():
         outputs = folder / ("gsub " + variant).strip().replace(" ", "_")
         # The first run compiles and fills the cache of kernels; memory is that of the second.
@@ -157,6 +196,7 @@ def once(options, python, folder, model, better, made, variants, threads):
                              "--output-dir", outputs)
         facts["memory"][variant] = told["peak_rss_mib"] * 2**20 - made["weights"]
         facts["error"][variant] = peer(python, "errors", reference, outputs)
+        facts["steps"][variant] = steps_of(options.gsub, better, threads, *extra)
     for engine in ENGINES:
         told = peer(python, "once", engine, model, threads, folder / engine, json.dumps(made["inputs"]))
         facts["memory"][engine] = told["bytes"] - made["weights"]
@@ -167,8 +207,9 @@ def once(options, python, folder, model, better, made, variants, threads):
 def machine_line(options, python, load):
     cpu = [line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     doctor = gsub_json(options.gsub, "doctor", negative=True)
-    versions = json.loads(call(python, "-c", "import json, onnxruntime, openvino\n"
-                               "print(json.dumps({m.__name__: m.__version__ for m in (onnxruntime, openvino)}))"))
+    versions = {} if options.baseline else json.loads(call(
+        python, "-c", "import json, onnxruntime, openvino\n"
+        "print(json.dumps({m.__name__: m.__version__ for m in (onnxruntime, openvino)}))"))
     git = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], capture_output=True, text=True)
     return {"bench": "machine", "date": datetime.date.today().isoformat(), "processor": cpu[0] if cpu else "unknown",
             "cores": len(os.sched_getaffinity(0)), "isa": doctor.get("instruction set", "unknown"),
@@ -190,31 +231,6 @@ def environment(folder):
     if missing.returncode:
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
     return str(python)
-
-
-def built_in(gsub, name, work):
-    file = work / f"{name}.onnx"
-    if not file.exists() or file.stat().st_mtime < pathlib.Path(gsub).stat().st_mtime:
-        call(gsub, "--quiet", "models", name, "-o", file)
-    return file
-
-
-def peer(python, *arguments):
-    return json.loads(call(python, HERE / "peer.py", *arguments))
-
-
-def gsub_json(gsub, *arguments, negative=False):
-    with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder) / "answer.json"
-        call(gsub, "--quiet", "--json", report, *arguments, allowed=(0, 1) if negative else (0,))
-        return json.loads(report.read_text())
-
-
-def call(*command, allowed=(0,)):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode not in allowed:
-        sys.exit(f"{' '.join(map(str, command[:6]))} ...: exit status {done.returncode}\n{done.stderr[-2000:]}")
-    return done.stdout
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import statistics
 from html import escape
 
+import ratios
+
 BEGIN = "<!-- compare: begin, written by bench/compare/compare.py --markdown -->"
 END = "<!-- compare: end -->"
 NAMES = {"gsub": "gsub", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
@@ -20,11 +22,40 @@ def plural(count, noun):
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
+def of_kind(rows, threads, kind):
+    return [r for r in rows if r["threads"] == threads and r["kind"] == kind]
+
+
 def mean(rows, threads):
-    """Geometric mean over the built-in models; over files where there are no others."""
-    chosen = [r for r in rows if r["threads"] == threads and r["kind"] == "model"]
-    chosen = chosen or [r for r in rows if r["threads"] == threads and r["kind"] == "file"]
+    """Geometric mean over the built-in models; where there are none over files, else over random networks."""
+    chosen = next(filter(None, (of_kind(rows, threads, kind) for kind in ("model", "file", "random"))))
     return statistics.geometric_mean(r["ratio"] for r in chosen), len(chosen)
+
+
+def random_summary(rows, threads):
+    """What is said of random networks, or None."""
+    chosen = of_kind(rows, threads, "random")
+    if not chosen:
+        return None
+    worst, middle = min(chosen, key=lambda r: r["ratio"]), statistics.geometric_mean(r["ratio"] for r in chosen)
+    reference, steps, operators = reference_steps(chosen)
+    return (f"{plural(len(chosen), 'random network')}, best peer / gsub: least {worst['ratio']:.2f} ({worst['model']}), "
+            f"geometric mean {middle:.2f}; {reference} of {plural(steps, 'step')} on the reference runtime" +
+            (f": {operators}" if operators else ""))
+
+
+def reference_steps(rows):
+    """How many steps are on the reference runtime, of how many, and their operators."""
+    every, steps = {}, 0
+    for row in rows:
+        steps += row["steps"]["all"]
+        for name, count in row["steps"]["reference"].items():
+            every[name] = every.get(name, 0) + count
+    return sum(every.values()), steps, ", ".join(f"{count} {name}" for name, count in sorted(every.items()))
+
+
+def interval(bounds, decimals=2):
+    return f"{bounds[0]:.{decimals}f}–{bounds[1]:.{decimals}f}" if bounds else "–"
 
 
 def scientific(x):
@@ -41,7 +72,8 @@ def memory_ratio(row):
 
 
 def latency_cells(row):
-    return [label(row), *(f"{row['ms'][e]:.2f}" for e in NAMES), f"{row['ratio']:.2f}", f"{row['least']:.2f}–{row['most']:.2f}"]
+    return [label(row), *(f"{row['ms'][e]:.2f}" for e in NAMES), f"{row['ratio']:.2f}",
+            interval(row.get("interval")), interval((row["least"], row["most"]))]
 
 
 def fact_cells(row):
@@ -52,18 +84,43 @@ def fact_cells(row):
 # ---- text
 
 
+def line(name, cells, widths):
+    return f"{name:26}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths))
+
+
 def table(rows):
     lines = []
     for threads in thread_counts(rows):
-        lines.append(f"\n{plural(threads, 'thread'):26}{'gsub ms':>10}{'ORT ms':>10}{'OV ms':>10}{'best/gsub':>11}{'spread':>12}")
+        head = ["gsub ms", "ORT ms", "OV ms", "best/gsub", "95 %", "spread", "reference"]
+        widths = (10, 10, 10, 11, 12, 12, 11)
+        lines.append("\n" + line(plural(threads, "thread"), head, widths))
         for row in (r for r in rows if r["threads"] == threads):
             name, *cells = latency_cells(row)
-            lines.append(f"{name:26}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, (10, 10, 10, 11, 12))))
+            cells.append(str(reference_steps([row])[0]) if "steps" in row else "–")
+            lines.append(line(name, cells, widths))
         lines.append("geometric mean of {1}: {0:.2f}".format(*mean(rows, threads)))
+        lines += filter(None, [random_summary(rows, threads)])
     lines.append(f"\n{'':26}{'max error: gsub, ORT, OV':>30}{'mean error: gsub, ORT, OV':>30}{'MiB: gsub, ORT, OV':>24}{'/ORT':>8}")
     for row in facts(rows):
         name, *cells = fact_cells(row)
-        lines.append(f"{name:26}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, (10,) * 6 + (8,) * 4)))
+        lines.append(line(name, cells, (10,) * 6 + (8,) * 4))
+    return "\n".join(lines)
+
+
+def baseline_table(rows):
+    lines, widths = [], (10, 10, 11, 14, 11, 14, 8)
+    for threads in thread_counts(rows):
+        head = ["gsub ms", "base ms", "base/gsub", "95 %", "gsub/gsub", "95 %", "rounds"]
+        lines.append("\n" + line(plural(threads, "thread"), head, widths) + "  verdict")
+        chosen = [row for row in rows if row["threads"] == threads]
+        for row in chosen:
+            cells = [f"{row['ms'][arm]:.2f}" for arm in ("gsub", "baseline")]
+            for key in ("", "again_"):
+                cells += [f"{row[key + 'ratio']:.3f}", interval(row[key + "interval"], 3)]
+            lines.append(line(row["model"], [*cells, str(row["rounds"])], widths) + "  " + ratios.verdict(row))
+        mid, least, count = ratios.of_counted(chosen)
+        lines.append(f"{count} of {plural(len(chosen), 'row')} counted" +
+                     (f": geometric mean {mid:.3f}, least {least:.3f}" if count else ""))
     return "\n".join(lines)
 
 
@@ -91,10 +148,12 @@ def markdown(machine, rows, plot=None):
         out += ["", f"![Latency of the better peer divided by gsub's, a bar a model]({plot})"]
     for threads in thread_counts(rows):
         out += ["", f"Latency with {plural(threads, 'thread')}, in ms:", ""]
-        out += ["| model | gsub | ONNX Runtime | OpenVINO | best peer / gsub | spread |", "|---|--:|--:|--:|--:|--:|"]
+        out += ["| model | gsub | ONNX Runtime | OpenVINO | best peer / gsub | interval | spread |", "|---" + "|--:" * 6 + "|"]
         out += ["| " + " | ".join(latency_cells(row)) + " |" for row in rows if row["threads"] == threads]
         ratio, count = mean(rows, threads)
-        out.append(f"| **geometric mean** of {count} | | | | **{ratio:.2f}** | |")
+        out.append(f"| **geometric mean** of {count} | | | | **{ratio:.2f}** | | |")
+        if summary := random_summary(rows, threads):
+            out += ["", summary + "."]
     out += ["", "Errors against double precision, and peak memory beyond the weights in MiB:", "",
             "| model | max: gsub | ORT | OV | mean: gsub | ORT | OV | memory: gsub | ORT | OV | gsub / ORT |",
             "|---" + "|--:" * 10 + "|"]

@@ -9,7 +9,10 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import baseline
 import compare
+import processes
+import ratios
 import render
 
 MACHINE = {"bench": "machine", "date": "2026-01-02", "processor": "A <fast> one", "cores": 2, "isa": "avx512", "compiler": "g++ 12",
@@ -22,18 +25,77 @@ def row(model, threads, ours, kind="model", variant=""):
     memory = {"gsub": 50 * 2**20, "onnxruntime": 100 * 2**20, "openvino": -1.0}
     error = {engine: {"max": 1.5e-6, "mean": 5e-7} for engine in render.NAMES}
     return {"bench": "compare", "model": model, "kind": kind, "variant": variant, "threads": threads, "weights": 2**20,
-            "error": error, "memory": memory, **compare.ratios([ours] * 3, {"onnxruntime": [4, 4, 4], "openvino": [2, 2, 3]})}
+            "error": error, "memory": memory, "steps": {"all": 10, "reference": {"Split": 2, "Conv": 1}},
+            **ratios.of_best_peer([ours] * 3, {"onnxruntime": [4, 4, 4], "openvino": [2, 2, 3]})}
+
+
+def older(model, theirs, again, rounds=21, same=False, threads=1):
+    """gsub takes 1 ms; what the others take is in turns one of two numbers."""
+    times = [{"gsub": [1, 1], "baseline": [theirs[i % 2]] * 2, "again": [again[i % 2]] * 2} for i in range(rounds)]
+    return {"bench": "baseline", "model": model, "kind": "model", "threads": threads, "attempts": 1, "same": same,
+            "steps": {"all": 1, "reference": {}}, **ratios.of_baseline(times)}
 
 
 ROWS = [row("a", 1, 1), row("a", 1, 2, "variant", "no F4"), row("b<c", 1, 4), row("export", 1, 0.1, "file"),
         row("a", 2, 0.5), row("b<c", 2, 0.5)]
+RANDOM = [row("rnd_conv_1_0", 1, 1, "random"), row("rnd_conv_1_2", 1, 4, "random")]
+OLDER = [older("better", (1.2, 1.3), (1, 1.01)), older("worse", (0.8, 0.9), (1, 1.01)),
+         older("near", (0.99, 1.02), (1, 1.01)), older("noisy", (2, 2), (0.9, 1.1)),
+         older("equal", (2, 2), (0.9, 1.1), same=True), older("short", (2, 2), (1, 1), rounds=5)]
 
 
 class SelfTest(unittest.TestCase):
     def test_ratios_are_of_the_better_peer_in_each_round(self):
         self.assertEqual({key: ROWS[0][key] for key in ("ratio", "least", "most", "rounds")}, {"ratio": 2, "least": 2, "most": 3, "rounds": 3})
-        crossing = compare.ratios([1, 1, 1], {"onnxruntime": [1, 9, 9], "openvino": [9, 2, 3]})
+        crossing = ratios.of_best_peer([1, 1, 1], {"onnxruntime": [1, 9, 9], "openvino": [9, 2, 3]})
         self.assertEqual((crossing["least"], crossing["ratio"], crossing["most"]), (1, 2, 3))
+
+    def test_the_interval_of_a_median_is_that_of_order_statistics(self):
+        # The known ranks: with six values least and most, with 21 the sixth and the sixteenth.
+        self.assertIsNone(ratios.interval([]))
+        self.assertIsNone(ratios.interval([1] * 5))
+        self.assertEqual(ratios.interval([3, 1, 2, 6, 5, 4]), [1, 6])
+        self.assertEqual(ratios.interval(range(9, 0, -1)), [2, 8])
+        self.assertEqual(ratios.interval(range(1, 22)), [6, 16])
+        self.assertEqual(ratios.of_best_peer([1] * 9, {"onnxruntime": [9] * 9, "openvino": range(1, 10)})["interval"], [2, 8])
+
+    def test_a_round_times_every_arm_there_and_back(self):
+        calls = []
+        times = baseline.one_round(1, lambda arm: calls.append(arm) or len(calls))
+        self.assertEqual(calls, ["baseline", "again", "gsub", "gsub", "again", "baseline"])
+        self.assertEqual(times, {"baseline": [1, 6], "again": [2, 5], "gsub": [3, 4]})  # an even drift cancels
+
+    def test_a_row_counts_where_gsub_against_itself_is_sure(self):
+        self.assertEqual([ratios.verdict(r) for r in OLDER],
+                         ["faster", "slower", "no difference", "not counted", "same program", "not counted"])
+        mid, least, count = ratios.of_counted(OLDER)
+        self.assertEqual((count, least), (4, OLDER[1]["ratio"]))
+        self.assertAlmostEqual(mid, math.prod(r["ratio"] for r in OLDER[:3]) ** 0.25)  # an equal program is 1
+        self.assertEqual(ratios.of_counted(OLDER[3:4]), (None, None, 0))
+
+    def test_the_table_of_a_baseline_has_intervals_and_verdicts(self):
+        lines = render.baseline_table(OLDER + [older("noisy", (2, 2), (0.9, 1.1), threads=2)]).split("\n")
+        line = {r["model"]: next(text for text in lines if text.startswith(r["model"])) for r in OLDER}
+        self.assertIn("1.200–1.300", line["better"])
+        self.assertIn("1.000–1.010", line["better"])
+        self.assertTrue(line["better"].endswith("  faster"))
+        self.assertTrue(line["noisy"].endswith("  not counted"))
+        self.assertIn("–  ", line["short"])
+        self.assertIn("4 of 6 rows counted: geometric mean", "\n".join(lines))
+        self.assertEqual(lines[-1], "0 of 1 row counted")
+
+    def test_steps_of_the_reference_runtime_are_counted(self):
+        steps = [{"kind": kind} for kind in ("conv2d", "reference Split", "reference Split", "reference Conv")]
+        self.assertEqual(processes.counted_steps(steps), {"all": 4, "reference": {"Split": 2, "Conv": 1}})
+
+    def test_random_networks_have_a_line_of_their_own(self):
+        said = ("2 random networks, best peer / gsub: least 0.50 (rnd_conv_1_2), geometric mean 1.00; 6 of 20 steps on the "
+                "reference runtime: 2 Conv, 4 Split")
+        self.assertIn(said, render.table(RANDOM))
+        self.assertIn(said + ".", render.markdown(MACHINE, ROWS + RANDOM))
+        self.assertNotIn("random", render.table(ROWS))
+        self.assertEqual(render.mean(ROWS + RANDOM, 1), render.mean(ROWS, 1))
+        self.assertEqual(render.mean(RANDOM, 1)[1], 2)
 
     def test_the_mean_is_over_built_in_models_alone(self):
         self.assertEqual(render.mean(ROWS, 1)[1], 2)
@@ -97,10 +159,30 @@ class SelfTest(unittest.TestCase):
             self.assertEqual((at / "plot.svg").read_text(), render.svg(MACHINE, ROWS))
             self.assertIn("(plot.svg)", (at / "page.md").read_text())
 
+    def test_stored_lines_of_a_baseline_are_shown(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stored = pathlib.Path(folder) / "rows.jsonl"
+            stored.write_text("\n".join(map(json.dumps, [MACHINE, *OLDER])) + "\n")
+            command = [sys.executable, compare.__file__, "--from", stored]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+            self.assertIn("4 of 6 rows counted", done.stderr)
+            self.assertEqual(subprocess.run([*command, "--plot", stored], capture_output=True).returncode, 1)
+
+    def test_lines_stored_without_an_interval_are_shown_too(self):
+        old = {key: value for key, value in ROWS[0].items() if key not in ("interval", "steps")}
+        self.assertIn("–", render.table([old]))
+        self.assertIn("| – |", render.markdown(MACHINE, [old]))
+
     def test_the_command_line_has_the_models_of_the_goals(self):
-        options = compare.arguments().parse_args([])
-        self.assertEqual(len(options.models.split(",")), 8)
-        self.assertEqual((options.threads, options.rounds), ("1,2", 5))
+        def given(*text):
+            return compare.completed(compare.arguments().parse_args(text))
+        self.assertEqual(len(given().models.split(",")), 14)
+        self.assertEqual((given().threads, given().rounds, given().seconds), ("1,2", 9, 0.8))
+        self.assertEqual((given("--baseline", "x").rounds, given("--baseline", "x").seconds), (21, 0.4))
+        self.assertEqual((given("--random", "7").models, given("--random", "7").count), ("", 20))
+        self.assertEqual(given("--random", "7", "--models", "a").models, "a")
+        self.assertEqual(given("--gsub", "/b/bin/gsub").networks, pathlib.Path("/b/bench/bench_networks"))
 
 
 def run():
