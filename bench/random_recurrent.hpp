@@ -15,7 +15,7 @@ public:
     void build() {
         auto& draw = net_.draw;
         batch_ = draw.pick<std::int64_t>({1, 1, 1, 2, 4, 8});
-        auto const steps = net_.small ? draw.between(2, 4) : draw.between(6, 24);
+        auto const steps = net_.small ? draw.between(2, 4) : draw.between(8, 24);
         both_ways_ = draw.chance(0.3);
         auto const layers = both_ways_ ? draw.between(1, 2) : draw.between(1, 3);
         auto sequence = inputs(steps, width());
@@ -42,7 +42,7 @@ private:
     };
 
     std::int64_t width() {
-        auto const about = net_.small ? net_.draw.log_uniform(6, 20) : net_.draw.log_uniform(96, 400);
+        auto const about = net_.small ? net_.draw.log_uniform(6, 20) : net_.draw.log_uniform(128, 448);
         return net_.draw.width(about);
     }
 
