@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "eval/compute.hpp"
+#include "ir/integer_types.hpp"
 #include <gsub/eval/evaluate_nn.hpp>
 
 #include <limits>
@@ -195,6 +196,12 @@ average_pool mean_window(ints kernel, ints strides, ints pads, bool ceil_mode = 
 TEST_CASE("pooling with a window of one is the identity, and a mean of equal numbers is that number") {
     auto const x = normal({2, 3, 4, 5}, 1);
     CHECK(same(one<ops::max_pool>(max_window({1, 1}, {1, 1}, {0, 0, 0, 0}), {x}), x));
+    each_integer_type([]<class T> { // the last window lies in the pads alone
+        constexpr auto low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+        CHECK(same(
+            one<ops::max_pool>(max_window({1, 1}, {1, 1}, {0, 0, 0, 1}), {tensor::from<T>({1, 1, 1, 2}, {high, T{1}})}),
+            tensor::from<T>({1, 1, 1, 3}, {high, T{1}, low})));
+    });
     CHECK(same(one<ops::average_pool>(mean_window({1, 1}, {1, 1}, {0, 0, 0, 0}), {x}), x));
     auto const constant = one<ops::fill>({.shape = {1, 2, 5, 5}, .value = 0.75}, {});
     for (bool ceil_mode : {false, true}) {

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "eval/compute.hpp"
+#include "ir/integer_types.hpp"
 #include <gsub/eval/evaluate_reduce.hpp>
 
 #include <functional>
@@ -96,6 +97,22 @@ TEST_CASE("the sum of nothing is zero, the maximum of nothing the least value, t
     auto const bytes = tensor::zeros(dtype::i8, ints{0});
     CHECK(one<ops::reduce_max>({}, {bytes}).to_ints() == ints{-128});
     CHECK(one<ops::reduce_mean>({}, {bytes}).to_ints() == ints{0});
+}
+
+TEST_CASE("reductions of integers of every type are those of whole numbers, modulo two to the number of bits") {
+    each_integer_type([]<class T> {
+        constexpr auto element = dtype_of<T>;
+        CAPTURE(to_string(element));
+        constexpr auto low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+        auto const x = tensor::from<T>({4}, {high, low, static_cast<T>(high - 1), T{1}});
+        CHECK(one<ops::reduce_max>({}, {x}).template data<T>()[0] == high);
+        CHECK(one<ops::reduce_max>({}, {tensor::zeros(element, ints{0})}).template data<T>()[0] == low);
+        CHECK(one<ops::reduce_sum>({}, {x}).template data<T>()[0] ==
+              math::add(math::add(high, low), math::add(static_cast<T>(high - 1), T{1})));
+        auto const pair = tensor::from<T>({2}, {static_cast<T>(high / 2), static_cast<T>(high / 2 - 1)});
+        CHECK(one<ops::reduce_mean>({}, {pair}).template data<T>()[0] == static_cast<T>(high / 2 - 1));
+        CHECK(one<ops::reduce_mean>({}, {tensor::zeros(element, ints{0})}).template data<T>()[0] == 0);
+    });
 }
 
 TEST_CASE("integers are added modulo two to the number of bits, their means truncate, and NaN is a maximum") {

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "eval/compute.hpp"
+#include "ir/integer_types.hpp"
 #include <gsub/eval/evaluate_tensor.hpp>
 
 #include <algorithm>
@@ -16,8 +17,7 @@ using compute::i64;
 using compute::one;
 using compute::same;
 
-inline constexpr dtype stored[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::i64,
-                                   dtype::i32, dtype::i16, dtype::i8,  dtype::u8,   dtype::boolean};
+inline constexpr auto stored = stored_dtypes;
 
 std::int64_t draw(random_stream& r, std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(r.below(static_cast<std::uint64_t>(high - low + 1)));
@@ -230,6 +230,12 @@ TEST_CASE("borders are constant, repeated or reflected") {
     CHECK(same(one<ops::pad>({.value = 5}, {x, i64({0, 1, 0, 0})}), f32({1, 4}, {5, 1, 2, 3})));
     auto const bytes = tensor::from<std::uint8_t>({2}, {1, 2});
     CHECK(same(one<ops::pad>({.pads = {1, 0}, .value = 1e300}, {bytes}), tensor::from<std::uint8_t>({3}, {255, 1, 2})));
+    each_integer_type([]<class T> { // the border is the real number as an integer of the type
+        CAPTURE(to_string(dtype_of<T>));
+        for (auto v : {3.0, 0x1p63, 1e300, -1e300})
+            CHECK(one<ops::pad>({.pads = {1, 0}, .value = v}, {tensor::zeros(dtype_of<T>, ints{1})})
+                      .template data<T>()[0] == math::constant<T>(v));
+    });
     CHECK(failure<ops::pad>({}, {x, i64({0, 1, 0, 0}), tensor::scalar(7.0)}).find("element types must be equal") !=
           std::string::npos);
     CHECK(failure<ops::pad>({}, {x, f32({4}, {0, 1, 0, 0})}).find("it takes integers in a vector") !=
@@ -293,6 +299,9 @@ TEST_CASE("a filled tensor repeats one value of its element type") {
         for (auto v : wide.data<double>()) CHECK(v == expected);
         CHECK(same(one<ops::fill>({.element = e, .value = 2.5, .integer = 3}, {i64({2, 3})}), y));
     }
+    // The attribute has the bits of what is no i64.
+    CHECK(one<ops::fill>({.element = dtype::u64, .integer = -1}, {}).data<std::uint64_t>()[0] ==
+          std::numeric_limits<std::uint64_t>::max());
     // Rounded once, and exact in the field.
     CHECK(double{one<ops::fill>({.element = dtype::f16, .value = 1 + 0x1p-11 + 0x1p-40}, {}).data<float16>()[0]} ==
           1 + 0x1p-10);
@@ -341,7 +350,8 @@ TEST_CASE("a range starts where it is told and steps to the limit, in every type
     auto const range = [](tensor const& start, tensor const& limit, tensor const& delta) {
         return one<ops::range>({start, limit, delta});
     };
-    for (auto const element : {dtype::f64, dtype::f32, dtype::f16, dtype::i64, dtype::i32, dtype::i16}) {
+    for (auto const element : {dtype::f64, dtype::f32, dtype::f16, dtype::i64, dtype::i32, dtype::i16, dtype::i8,
+                               dtype::u64, dtype::u32, dtype::u16, dtype::u8}) {
         CAPTURE(to_string(element));
         auto const number = [&](double v) { return tensor::scalar(v).converted_to(element); };
         auto const is = [&](tensor const& y, std::initializer_list<double> expected) {
@@ -349,10 +359,14 @@ TEST_CASE("a range starts where it is told and steps to the limit, in every type
                 y, tensor::from<double>({static_cast<std::int64_t>(expected.size())}, expected).converted_to(element));
         };
         CHECK(is(range(number(1), number(6), number(2)), {1, 3, 5}));
-        CHECK(is(range(number(10), number(4), number(-3)), {10, 7}));
         CHECK(is(range(number(3), number(3), number(1)), {}));
+        if (!info(element).is_signed) continue;
+        CHECK(is(range(number(10), number(4), number(-3)), {10, 7}));
         CHECK(is(range(number(3), number(9), number(-1)), {}));
     }
+    auto const top = std::uint64_t{1} << 63;
+    CHECK(same(range(tensor::scalar(top - 1), tensor::scalar(top + 4), tensor::scalar(std::uint64_t{2})),
+               tensor::from<std::uint64_t>({3}, {top - 1, top + 1, top + 3})));
     auto const half = range(tensor::scalar(0.5f), tensor::scalar(2.0f), tensor::scalar(0.5f));
     CHECK(same(half, f32({3}, {0.5f, 1, 1.5f})));
     CHECK(failure<ops::range>({}, {tensor::scalar(0.0f), tensor::scalar(1.0f), tensor::scalar(0.0f)})

@@ -9,9 +9,6 @@ namespace {
 
 using namespace gsub;
 
-constexpr dtype all_elements[] = {dtype::f64, dtype::f32, dtype::f16, dtype::i64,    dtype::i32,
-                                  dtype::i16, dtype::i8,  dtype::u8,  dtype::boolean};
-
 tensor random_bits(dtype element, ints const& dims, random_stream& r) {
     auto t = tensor::uninitialized(element, dims);
     for (auto& b : t.mutable_raw()) b = static_cast<std::byte>(element == dtype::boolean ? r() & 1 : r());
@@ -46,8 +43,9 @@ std::string eight_floats() {
 TEST_CASE("a .npy file gives back the tensor that was saved, for every element type and rank") {
     scratch_folder const scratch;
     random_stream r{1};
-    for (auto element : all_elements)
+    for (auto element : stored_dtypes)
         for (ints const& dims : {ints{}, ints{1}, ints{7}, ints{0}, ints{3, 5}, ints{2, 0, 3}, ints{2, 1, 3, 4}}) {
+            if (element == dtype::bf16) continue;
             INFO(to_string(element) << " of rank " << dims.size());
             auto const t = random_bits(element, dims, r);
             io::save_npy(scratch / "t.npy", t).value();

@@ -1,6 +1,7 @@
 #include "io/model_checks.hpp"
 #include "io/scratch_folder.hpp"
 #include "io/small_stack.hpp"
+#include "ir/integer_types.hpp"
 #include <gsub/models/catalogue.hpp>
 
 #include <ctime>
@@ -167,9 +168,9 @@ TEST_CASE("typed weights of every element type are read from the field that the 
         int field;
         dtype element;
     };
-    for (auto const& c :
-         {typed{w::i64, 7, dtype::i64}, typed{w::i32, 5, dtype::i32}, typed{w::i16, 5, dtype::i16},
-          typed{w::i8, 5, dtype::i8}, typed{w::u8, 5, dtype::u8}, typed{w::boolean, 5, dtype::boolean}}) {
+    for (auto const& c : {typed{w::i64, 7, dtype::i64}, typed{w::i32, 5, dtype::i32}, typed{w::i16, 5, dtype::i16},
+                          typed{w::i8, 5, dtype::i8}, typed{w::u8, 5, dtype::u8}, typed{w::boolean, 5, dtype::boolean},
+                          typed{w::u16, 5, dtype::u16}, typed{w::u32, 11, dtype::u32}, typed{w::u64, 11, dtype::u64}}) {
         w::model m;
         m.weight(w::tensor_head("w", c.type, {3}) + w::made([&](w::pbf_writer& p) {
                      for (int v : {0, 1, 100}) p.add_int64(static_cast<unsigned>(c.field), v);
@@ -179,6 +180,28 @@ TEST_CASE("typed weights of every element type are read from the field that the 
         CHECK(t.element() == c.element);
         CHECK(t.to_ints() == ints{0, 1, c.element == dtype::boolean ? 1 : 100});
     }
+    each_integer_type([]<class T> { // the ends of every integer type, packed or not
+        constexpr auto element = dtype_of<T>;
+        CAPTURE(to_string(element));
+        auto const field = element == dtype::i64 ? 7u : element == dtype::u64 || element == dtype::u32 ? 11u : 5u;
+        constexpr auto low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+        std::vector<std::int64_t> const varints{static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
+        for (bool const packed : {false, true}) {
+            auto const with_weight = [&](unsigned in) {
+                w::model m;
+                return m
+                    .weight(w::tensor_head("w", info(element).onnx, {2}) + w::made([&](w::pbf_writer& p) {
+                                if (packed) return p.add_packed_int64(in, varints.begin(), varints.end());
+                                for (auto v : varints) p.add_int64(in, v);
+                            }))
+                    .out("w");
+            };
+            auto const g = loaded(with_weight(field));
+            CHECK(g.constant_data(g.output(0).node).hash() == tensor::from<T>({2}, {low, high}).hash());
+            auto const wrong = verdict_of(model_checks::read(with_weight(field == 5 ? 11 : 5)));
+            CHECK(wrong.message.find(message({" of element type ", to_string(element)})) != std::string::npos);
+        }
+    });
     w::model halves; // 16-bit floats are stored as their bits
     halves.weight(w::tensor_head("h", w::f16, {1}) + w::made([](w::pbf_writer& p) { p.add_int32(5, 0x3c00); }))
         .weight(w::tensor_head("b", w::bf16, {1}) + w::made([](w::pbf_writer& p) { p.add_int32(5, 0x3f80); }))
@@ -257,13 +280,13 @@ TEST_CASE(
     scratch_folder const scratch;
     for (std::int64_t size : {1, 5000}) {
         w::model m;
-        m.weight(w::raw_tensor("w", 12, {size}, std::string(static_cast<std::size_t>(size) * 4, 'u'))) // u32
+        m.weight(w::raw_tensor("w", 14, {size}, std::string(static_cast<std::size_t>(size) * 8, 'u'))) // complex64
             .add("Unheard", {"w"}, {"y"})
             .out("y");
         for (auto const& g : {loaded(m), io::load_onnx<>(scratch.file("m.onnx", m.text())).value()}) {
             CHECK(model_checks::count<ops::opaque>(g) == 2);
             auto const text = model_checks::written(g);
-            CHECK(text.find(std::string(static_cast<std::size_t>(size) * 4, 'u')) != std::string::npos);
+            CHECK(text.find(std::string(static_cast<std::size_t>(size) * 8, 'u')) != std::string::npos);
             CHECK(loaded(text).hash() == g.hash());
         }
     }

@@ -361,6 +361,9 @@ TEST_CASE("a power has the element type of its base, whatever that of the expone
     CHECK(power(w::i64, w::f32, "half") == "i64[3] {2, 27, 2}");
     CHECK(power(w::i64, w::i32, "") == "i64[3] {16, 9, 8}");
     CHECK(power(w::i32, w::i64, "") == "i32[3] {16, 9, 8}");
+    for (auto base : {w::f32, w::f64, w::f16, w::i32, w::i64})
+        for (auto exponent : {w::u8, w::u16, w::u32, w::u64, w::i8, w::i16})
+            CHECK(power(base, exponent, "") == message({to_string(*dtype_of_onnx(base)), "[3] {16, 9, 8}"}));
 }
 
 TEST_CASE("constants of every form become constants") {
@@ -401,6 +404,50 @@ TEST_CASE("ConstantOfShape takes its shape from a constant or at run time") {
     CHECK(to_string(results[1]) == "f32[2,3] {0, 0, 0, 0, 0, 0}");
     CHECK(to_string(results[2]) == "i64[2] {7, 7}");
     CHECK(loaded(model_checks::written(g)).hash() == g.hash());
+}
+
+TEST_CASE("inputs, weights, casts and fills of every element type come back from a file") {
+    random_stream r{5};
+    for (auto element : stored_dtypes) {
+        CAPTURE(to_string(element));
+        auto t = tensor::uninitialized(element, ints{2, 3});
+        for (auto& byte : t.mutable_raw()) byte = static_cast<std::byte>(element == dtype::boolean ? r() & 1 : r());
+        graph g;
+        graph_builder b{g};
+        auto const x = b.input(element, {2, 3}, "x"), n = b.input(dtype::i64, {1}, "n");
+        b.outputs(
+            {b.add<ops::concat>({}, {x, b.constant(t, "w")}),
+             b.add<ops::cast>({.to = element}, {b.input(dtype::f32, {4}, "y")}),
+             b.add<ops::fill>(
+                 {.element = element, .value = is_floating(element) ? 2.5 : 0, .integer = is_floating(element) ? 0 : 1},
+                 {n})});
+        auto const again = loaded(model_checks::written(g));
+        CHECK(again.hash() == g.hash());
+        CHECK(again.type(again.output(0)).element == element);
+    }
+    for (auto element : {dtype::i64, dtype::u64}) { // numbers that a double lacks
+        w::model m;
+        m.in("n", {1}, w::i64).in("x", {2}, info(element).onnx);
+        auto const raw = std::string(7, '\xff') + '\x81';
+        m.weight(w::raw_tensor("low", info(element).onnx, {}, raw)).weight(w::integers("pads", {1, 0}));
+        m.add("ConstantOfShape", {"n"}, {"a"}, {w::tensor("value", w::raw_tensor("", info(element).onnx, {1}, raw))})
+            .add("Pad", {"x", "pads", "low"}, {"b"})
+            .add("Clip", {"x", "low"}, {"c"})
+            .out("a")
+            .out("b")
+            .out("c");
+        auto const g = loaded(m);
+        CHECK(loaded(model_checks::written(g)).hash() == g.hash());
+        auto const y =
+            evaluate_graph(g, std::vector{tensor::from<std::int64_t>({1}, {1}), tensor::zeros(element, ints{2})})
+                .value();
+        auto const number = [](tensor const& v) {
+            return std::string{reinterpret_cast<char const*>(v.raw().data()), 8};
+        };
+        CHECK(number(y[0]) == raw);
+        CHECK(number(y[1]) == raw);
+        CHECK(number(y[2]) == (element == dtype::u64 ? raw : std::string(8, '\0')));
+    }
 }
 
 TEST_CASE("shape arithmetic over fixed sizes is folded, over named ones it stays") {
@@ -561,7 +608,9 @@ TEST_CASE("what comparisons of each element type are written in is the oldest se
         char const* op;
         dtype element;
         std::int64_t opset;
-    } const cases[] = {{"Equal", dtype::i64, 7},        {"Equal", dtype::boolean, 7},    {"Equal", dtype::f32, 11},
+    } const cases[] = {{"Equal", dtype::u64, 11},       {"Equal", dtype::u32, 11},       {"Equal", dtype::u16, 11},
+                       {"Equal", dtype::u8, 11},        {"Less", dtype::u64, 9},         {"Less", dtype::u16, 9},
+                       {"Equal", dtype::i64, 7},        {"Equal", dtype::boolean, 7},    {"Equal", dtype::f32, 11},
                        {"Equal", dtype::bf16, 13},      {"Less", dtype::f32, 7},         {"Less", dtype::i64, 9},
                        {"LessOrEqual", dtype::f32, 12}, {"LessOrEqual", dtype::bf16, 16}};
     for (auto const& c : cases) {
@@ -630,6 +679,7 @@ TEST_CASE("quantized operators come back from text and from a file, of the oldes
     along({.axis = 0}, {3}, dtype::f32, dtype::u8, 13);
     along({}, {}, dtype::f16, dtype::u8, 19);
     along({}, {}, dtype::f32, dtype::i16, 21);
+    along({}, {}, dtype::f32, dtype::u16, 21);
     along({.block_size = 3}, {3, 2}, dtype::f32, dtype::i8, 21);
     // A zero point that is an 8-bit float is foreign, and its reader with it.
     auto const foreign = loaded(model_of({"QuantizeLinear", 19, {}, {scalar(1), byte_of(17, 0)}}, {2, 3}));

@@ -24,6 +24,7 @@ enum element : int {
     f32 = 1,
     u8 = 2,
     i8 = 3,
+    u16 = 4,
     i16 = 5,
     i32 = 6,
     i64 = 7,
@@ -31,6 +32,8 @@ enum element : int {
     boolean = 9,
     f16 = 10,
     f64 = 11,
+    u32 = 12,
+    u64 = 13,
     bf16 = 16
 };
 

@@ -50,6 +50,13 @@ TEST_CASE("elements of small integer constants are known, of others not") {
     CHECK(known(tensor::scalar(std::int64_t{7}))->size() == 1);
     CHECK(known(tensor::zeros(dtype::i64, ints{0}))->empty());
     CHECK(known(tensor::zeros(dtype::u8, ints{64}))->size() == max_known_elements);
+    for (auto element : stored_dtypes)
+        if (is_integer(element))
+            CHECK(*known(tensor::from<double>({2}, {0, 100}).converted_to(element)) ==
+                  tensor_knowledge{{true, 0, {}}, {true, 100, {}}});
+    auto const huge = std::uint64_t{1} << 63;
+    CHECK(*known(tensor::from<std::uint64_t>({2}, {huge - 1, huge})) ==
+          tensor_knowledge{{true, std::numeric_limits<std::int64_t>::max(), {}}, {}});
     CHECK(known(tensor::zeros(dtype::i64, ints{65})) == nullptr);
     CHECK(known(tensor::zeros(dtype::i64, ints{1, 1})) == nullptr);
     CHECK(known(tensor::scalar(1.0f)) == nullptr);

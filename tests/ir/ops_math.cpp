@@ -104,6 +104,25 @@ TEST_CASE("small integer tensors are followed through arithmetic") {
     CHECK(infers<ops::add>({"i32[1]{2147483646}", "i32[1]{1}"}) == "i32[1]{2147483647}");
 }
 
+TEST_CASE("what is known of an integer is a number of its type, in every type") {
+    for (auto t : stored_dtypes) {
+        if (!is_integer(t)) continue;
+        auto const name = std::string{to_string(t)};
+        auto const least = info(t).is_signed ? std::numeric_limits<std::int64_t>::min() >> (63 - integer_digits(t)) : 0;
+        auto const most = integer_digits(t) >= 63 ? std::numeric_limits<std::int64_t>::max()
+                                                  : (std::int64_t{1} << integer_digits(t)) - 1;
+        CAPTURE(name, least, most);
+        auto const both = message({"[2]{", least, ",", most, "}"});
+        CHECK(infers<ops::cast>({.to = t}, {"i64" + both}) == name + both);
+        CHECK(infers<ops::add>({name + both, name + "[2]{-1,1}"}) == name + message({"[2]{?,?}"}));
+        if (byte_size(t) < 8)
+            CHECK(infers<ops::cast>({.to = t}, {message({"i64[2]{", least - 1, ",", most + 1, "}"})}) ==
+                  name + "[2]{?,?}");
+        else if (!info(t).is_signed)
+            CHECK(infers<ops::cast>({.to = t}, {"i64[2]{-1,5}"}) == name + "[2]{?,5}");
+    }
+}
+
 TEST_CASE("a cast changes the element type and keeps what is known where it fits") {
     for (auto const* to : {"f64", "f16", "i8", "bool", "bf16"})
         CHECK(infers<ops::cast>({.to = dtype_named(to).value()}, {"f32[2,n]"}) == message({to, "[2,n]"}));

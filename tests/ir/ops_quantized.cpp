@@ -23,9 +23,9 @@ TEST_CASE("a zero point has the type of what is quantized, and a scale that of w
                   message({scale, "[2,3,n]"}));
     CHECK(infers<ops::dequantize>({"u8[*]", "f32[*]"}) == "f32[*]");
     CHECK(says(infers<ops::quantize>({"f64[2]", "f32[]"}), "it takes f32, f16, bf16, i32"));
-    CHECK(says(infers<ops::quantize>({"f32[2]", "f32[]", "i32[]"}), "it takes u8, i8, i16"));
+    CHECK(says(infers<ops::quantize>({"f32[2]", "f32[]", "i32[]"}), "it takes u8, i8, u16, i16"));
     CHECK(says(infers<ops::dequantize>({"u8[2]", "f32[]", "i8[]"}), "they must be equal"));
-    CHECK(says(infers<ops::dequantize>({"i64[2]", "f32[]"}), "it takes u8, i8, i16, i32"));
+    CHECK(says(infers<ops::dequantize>({"i64[2]", "f32[]"}), "it takes u8, i8, u16, i16, i32"));
 }
 
 TEST_CASE("scales are one, one a slice of the axis, or one a block of it") {

@@ -406,6 +406,18 @@ TEST_CASE("the length of a range is that of counting, also at the ends of the in
     CHECK(range_length(largest, least, least) == 2);
     CHECK(range_length(least, largest, std::int64_t{1} << 62) == 4);
     CHECK_FALSE(range_length(least, largest, 1));
+    auto const top = std::numeric_limits<std::uint64_t>::max();
+    for (std::uint64_t start = 0; start <= 4; ++start)
+        for (std::uint64_t limit = 0; limit <= 9; ++limit)
+            for (std::uint64_t delta = 1; delta <= 4; ++delta)
+                for (auto shift : {std::uint64_t{0}, top - 9}) // a few numbers, at either end
+                    CHECK(range_length(start + shift, limit + shift, delta) ==
+                          range_length(static_cast<std::int64_t>(start), static_cast<std::int64_t>(limit),
+                                       static_cast<std::int64_t>(delta)));
+    CHECK(range_length(std::uint64_t{0}, top, top) == 1);
+    CHECK(range_length(std::uint64_t{0}, top, top - 1) == 2);
+    CHECK_FALSE(range_length(std::uint64_t{0}, top, std::uint64_t{1}));
+    CHECK_FALSE(range_length(std::uint64_t{0}, top, std::uint64_t{0}));
 }
 
 TEST_CASE("a range whose numbers are not known has as many elements as a named size, or any number") {

@@ -1,4 +1,6 @@
 #include "catch.hpp"
+#include "ir/integer_types.hpp"
+#include <gsub/core/message.hpp>
 #include <gsub/ir/tensor.hpp>
 
 #include <cmath>
@@ -17,8 +19,7 @@ using namespace gsub;
 static_assert(std::is_nothrow_move_constructible_v<tensor>);
 static_assert(std::is_copy_constructible_v<tensor>);
 
-inline constexpr dtype stored[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::i64,
-                                   dtype::i32, dtype::i16, dtype::i8,  dtype::u8,   dtype::boolean};
+inline constexpr auto stored = stored_dtypes;
 inline constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr auto inf = std::numeric_limits<double>::infinity();
 
@@ -165,13 +166,109 @@ TEST_CASE("conversion to a wider type and back gives the same elements") {
     for (auto wide : {dtype::f64, dtype::f32}) {
         there_and_back(dtype::f16, wide);
         there_and_back(dtype::bf16, wide);
-        there_and_back(dtype::i16, wide);
-        there_and_back(dtype::u8, wide);
+        for (auto narrow : stored)
+            if (is_integer(narrow) && byte_size(narrow) < byte_size(wide)) there_and_back(narrow, wide);
     }
     there_and_back(dtype::f32, dtype::f64);
-    there_and_back(dtype::i32, dtype::f64);
-    there_and_back(dtype::i32, dtype::i64);
     there_and_back(dtype::i8, dtype::f16);
+    there_and_back(dtype::u8, dtype::f16);
+    for (auto narrow : stored)
+        for (auto wide : stored) // modulo the bits of the wider one, those of the narrower one are kept
+            if (is_integer(narrow) && is_integer(wide) && byte_size(narrow) <= byte_size(wide))
+                there_and_back(narrow, wide);
+}
+
+// The number nearest to x among those of `digits` bits and of exponents from `least` on, ties to even.
+long double nearest(long double x, int digits, int least) {
+    if (x == 0 || !std::isfinite(x)) return x;
+    auto const quantum = std::ldexp(1.0L, std::max(std::ilogb(x), least) - (digits - 1));
+    return std::nearbyint(x / quantum) * quantum;
+}
+
+// Numbers that conversions may get wrong: ends of every type, powers of two and what is beside them, random bits.
+tensor telling(dtype element, random_stream& r) {
+    std::vector<std::uint64_t> words;
+    for (int shift = 0; shift < 64; ++shift)
+        for (std::uint64_t beside = 0; beside < 4; ++beside) {
+            words.push_back((std::uint64_t{1} << shift) - beside);
+            words.push_back((std::uint64_t{1} << shift) + beside);
+            words.push_back((std::uint64_t{3} << shift) + (beside << (shift / 2)));
+        }
+    for (int i = 0; i < 500; ++i) words.push_back(r());
+    auto t = tensor::uninitialized(element, ints{static_cast<std::int64_t>(words.size())});
+    with_storage_type(element, [&]<class T> {
+        auto const to = t.mutable_data<T>();
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            if constexpr (std::is_integral_v<T>) {
+                to[i] = static_cast<T>(words[i]);
+            } else {
+                auto const number =
+                    i % 2 ? static_cast<double>(static_cast<std::int64_t>(words[i])) : static_cast<double>(words[i]);
+                auto const fraction = i % 3 == 0 ? 0.5 : i % 3 == 1 ? 1 + 0x1p-12 : 1.0;
+                if constexpr (std::is_same_v<T, double>)
+                    to[i] = number * fraction;
+                else
+                    to[i] = static_cast<T>(static_cast<float>(number * fraction));
+            }
+        }
+        if constexpr (!std::is_integral_v<T>)
+            to[0] = T(std::numeric_limits<float>::quiet_NaN()), to[1] = T(-std::numeric_limits<float>::infinity()),
+            to[2] = T(std::numeric_limits<float>::infinity()), to[3] = T(-0.5f);
+    });
+    return t;
+}
+
+// What Cast makes of a number; a long double has every number of every type.
+static_assert(std::numeric_limits<long double>::digits >= 64);
+template <class To>
+bool is_image(To got, long double x, std::int64_t bits) {
+    if constexpr (std::is_same_v<To, bool>) {
+        return got == (x != 0);
+    } else if constexpr (std::is_integral_v<To>) {
+        if (bits != 0 || x == 0) return got == static_cast<To>(bits); // of an integer: its low bits
+        if (std::isnan(x)) return got == 0;
+        constexpr auto low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+        auto const whole = std::trunc(x);
+        return got == (whole <= static_cast<long double>(low)    ? low
+                       : whole >= static_cast<long double>(high) ? high
+                                                                 : static_cast<To>(whole));
+    } else {
+        auto const value = static_cast<long double>(static_cast<double>(got));
+        if (std::isnan(x)) return std::isnan(value);
+        constexpr auto digits = std::is_same_v<To, double>    ? 53
+                                : std::is_same_v<To, float>   ? 24
+                                : std::is_same_v<To, float16> ? 11
+                                                              : 8;
+        constexpr auto least = std::is_same_v<To, double> ? -1022 : std::is_same_v<To, float16> ? -14 : -126;
+        constexpr auto most = std::is_same_v<To, double> ? 1024 : std::is_same_v<To, float16> ? 16 : 128;
+        auto const expected = nearest(x, digits, least);
+        return std::abs(expected) >= std::ldexp(1.0L, most)
+                   ? std::isinf(value) && std::signbit(value) == std::signbit(x)
+                   : value == expected;
+    }
+}
+
+TEST_CASE("every number of every type becomes the one that a cast to any other type names") {
+    random_stream r{11};
+    for (auto from : stored)
+        for (auto to : stored) {
+            CAPTURE(to_string(from), to_string(to));
+            auto const x = telling(from, r), y = x.converted_to(to);
+            std::size_t wrong = 0;
+            with_storage_type(from, [&]<class From> {
+                auto const in = x.data<From>();
+                with_storage_type(to, [&]<class To> {
+                    auto const out = y.data<To>();
+                    for (std::size_t i = 0; i < in.size(); ++i)
+                        if constexpr (std::is_integral_v<From>)
+                            wrong +=
+                                !is_image(out[i], static_cast<long double>(in[i]), static_cast<std::int64_t>(in[i]));
+                        else
+                            wrong += !is_image(out[i], static_cast<long double>(static_cast<double>(in[i])), 0);
+                });
+            });
+            CHECK(wrong == 0);
+        }
 }
 
 TEST_CASE("floats become integers by truncation, saturation at the ends, and zero for NaN") {
@@ -187,6 +284,10 @@ TEST_CASE("floats become integers by truncation, saturation at the ends, and zer
     CHECK(convert<std::int64_t>(0x1p63) == std::numeric_limits<std::int64_t>::max());
     CHECK(convert<std::int64_t>(-0x1p63) == std::numeric_limits<std::int64_t>::min());
     CHECK(convert<std::int64_t>(0x1.fffffffffffffp62) == static_cast<std::int64_t>(0x1.fffffffffffffp62));
+    CHECK(convert<std::uint64_t>(0x1p64) == std::numeric_limits<std::uint64_t>::max());
+    CHECK(convert<std::uint64_t>(0x1.fffffffffffffp63) == static_cast<std::uint64_t>(0x1.fffffffffffffp63));
+    CHECK(convert<std::uint32_t>(-0.5) == 0);
+    CHECK(convert<std::uint16_t>(nan) == 0);
     CHECK(convert<std::int32_t>(inf) == std::numeric_limits<std::int32_t>::max());
     CHECK(convert<std::int32_t>(-inf) == std::numeric_limits<std::int32_t>::min());
     CHECK(convert<std::int16_t>(nan) == 0);
@@ -201,6 +302,10 @@ TEST_CASE("anything but zero becomes true, truth becomes one, integers wrap arou
     CHECK(convert<float>(true) == 1.0f);
     CHECK(convert<std::int8_t>(std::int32_t{300}) == 44);
     CHECK(convert<std::uint8_t>(std::int64_t{-1}) == 255);
+    CHECK(convert<std::uint64_t>(std::int8_t{-1}) == std::numeric_limits<std::uint64_t>::max());
+    CHECK(convert<std::int64_t>(std::numeric_limits<std::uint64_t>::max()) == -1);
+    CHECK(convert<float>(std::numeric_limits<std::uint64_t>::max()) == 0x1p64f);
+    CHECK(convert<bool>(std::uint64_t{1} << 63));
     CHECK(std::isinf(convert<float>(1e300)));
     CHECK(std::isnan(convert<float>(nan)));
     CHECK(std::isinf(float{convert<float16>(70000.0f)}));
@@ -241,7 +346,9 @@ TEST_CASE("random values are determined by the seed and agree between precisions
     }
     CHECK(draw(dtype::f64, 5).converted_to(dtype::f32).hash() == draw(dtype::f32, 5).hash());
     CHECK(draw(dtype::f64, 5).converted_to(dtype::f16).hash() == draw(dtype::f16, 5).hash());
-    for (auto x : draw(dtype::i32, 7).to_ints()) CHECK((x == 0 || x == 1));
+    for (auto element : stored)
+        if (!is_floating(element))
+            for (auto x : draw(element, 7).to_ints()) CHECK((x == 0 || x == 1));
 }
 
 TEST_CASE("a tensor differs from itself by nothing, and from another by what was changed") {
@@ -296,6 +403,11 @@ TEST_CASE("a tensor is printed with its type and its first elements") {
     CHECK(to_string(tensor::scalar(nan)) == "f64[] {nan}");
     CHECK(to_string(tensor::zeros(dtype::f32, ints{0, 3})) == "f32[0,3] {}");
     CHECK(to_string(tensor{}) == "?[] {}");
+    each_integer_type([]<class T> {
+        auto const low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+        CHECK(to_string(tensor::from<T>({2}, {low, high})) ==
+              message({to_string(dtype_of<T>), "[2] {", std::to_string(low), ", ", std::to_string(high), "}"}));
+    });
     std::ostringstream out;
     out << tensor::scalar(std::int64_t{1} << 62);
     CHECK(out.str() == "i64[] {4611686018427387904}");
@@ -303,6 +415,9 @@ TEST_CASE("a tensor is printed with its type and its first elements") {
 
 TEST_CASE("integers of every kind are read as integers") {
     CHECK(tensor::from<std::uint8_t>({2}, {0, 255}).to_ints() == ints{0, 255});
+    CHECK(tensor::from<std::uint32_t>({2}, {0, 4294967295}).to_ints() == ints{0, 4294967295});
+    CHECK(tensor::from<std::uint64_t>({2}, {7, std::uint64_t{1} << 63}).to_ints() ==
+          ints{7, std::numeric_limits<std::int64_t>::min()});
     CHECK(tensor::from<bool>({2}, {true, false}).to_ints() == ints{1, 0});
     CHECK(tensor::scalar(std::numeric_limits<std::int64_t>::min()).to_ints() ==
           ints{std::numeric_limits<std::int64_t>::min()});

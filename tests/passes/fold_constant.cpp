@@ -237,7 +237,8 @@ TEST_CASE("FoldConstant: an operator without a meaning stays, with what is compu
 }
 
 TEST_CASE("FoldConstant: numbers are those of the graph in every element type, overflow and division by zero too") {
-    for (auto t : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::i64, dtype::i32, dtype::i8, dtype::u8}) {
+    for (auto t : stored_dtypes) {
+        if (t == dtype::boolean) continue;
         CAPTURE(to_string(t));
         net n;
         auto const large = n.b.constant(tensor::from<float>({4}, {120, -100, 0, 3}).converted_to(t));

@@ -171,13 +171,10 @@ void run_by_scalar(kernel_args& args) {
         return run_as<Op, field61>(args);
     case dtype::i64:
         return run_as<Op, std::int64_t>(args);
-    case dtype::i32:
-    case dtype::i16:
-    case dtype::i8:
-    case dtype::u8:
-        return run_widened(args, &run_as<Op, std::int64_t>);
+    case dtype::u64:
+        return run_as<Op, std::uint64_t>(args);
     default:
-        return;
+        if (is_integer(args.scalar)) run_widened(args, &run_as<Op, std::int64_t>);
     }
 }
 

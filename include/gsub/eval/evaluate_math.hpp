@@ -12,7 +12,10 @@ struct evaluate<ops::relu> {
     static constexpr bool integers = true;
     template <class T>
     static T scalar(T x) {
-        return x < T(0) ? T(0) : x; // keeps NaN
+        if constexpr (std::is_unsigned_v<T>)
+            return x;
+        else
+            return x < T(0) ? T(0) : x; // keeps NaN
     }
 };
 template <>
@@ -94,7 +97,9 @@ struct evaluate<ops::abs> {
     static constexpr bool integers = true;
     template <class T>
     static T scalar(T x) {
-        if constexpr (std::is_integral_v<T>)
+        if constexpr (std::is_unsigned_v<T>)
+            return x;
+        else if constexpr (std::is_integral_v<T>)
             return x < T(0) ? math::sub(T{0}, x) : x;
         else
             return x < T(0) ? -x : x + T(0); // -0 becomes 0

@@ -78,16 +78,13 @@ struct evaluate<ops::reduce_mean> {
     template <class T>
     static void run(kernel<T>& k) {
         detail::reduce(k, [](auto&& each) {
-            // Integers are summed where they do not overflow; the mean of nothing is NaN, of no integers 0.
-            if constexpr (std::is_integral_v<T>) {
-                std::int64_t count = 0;
-                auto const sum = detail::sum_of<std::int64_t>(each, count);
-                return static_cast<T>(math::div(sum, count));
-            } else {
-                std::int64_t count = 0;
-                auto const sum = detail::sum_of<T>(each, count);
+            // The mean of nothing is NaN, of no integers 0.
+            std::int64_t count = 0;
+            auto const sum = detail::sum_of<T>(each, count);
+            if constexpr (std::is_integral_v<T>)
+                return math::div(sum, static_cast<T>(count));
+            else
                 return sum / math::constant<T>(static_cast<double>(count));
-            }
         });
     }
 };

@@ -22,7 +22,7 @@ public:
     constexpr explicit field61(std::int64_t value) noexcept
         : value_(value >= 0 ? reduce(static_cast<std::uint64_t>(value))
                             : negate(reduce(0 - static_cast<std::uint64_t>(value)))) {}
-    /// An element from arbitrary bits, for random draws.
+    /// An element from arbitrary bits, for random draws: the image of an unsigned integer.
     static constexpr field61 from_bits(std::uint64_t word) noexcept { return raw(reduce(word)); }
     /// The image of a finite floating-point number, exact: m * 2^e. NaN and infinities become fixed arbitrary elements.
     static field61 from_real(double value) noexcept {

@@ -71,15 +71,15 @@ struct evaluate;
 
 namespace detail {
 
-/// Image of a real constant in the element type that operand 0 has in the graph: integers narrower than T saturate too.
+/// Image of a real constant in the integer or floating type that operand 0 has in the graph: integers narrower than T
+/// saturate too.
 template <class T>
 [[nodiscard]] T constant_in(kernel<T>& k, double value) {
     auto const exact = math::constant<T>(value);
     if constexpr (std::is_integral_v<T>) {
         auto const type = k.args().declared[0];
-        auto const bits = 8 * byte_size(type) - (type == dtype::u8 ? 0u : 1u); // of the magnitude
-        auto const most = static_cast<T>(std::numeric_limits<std::uint64_t>::max() >> (64 - bits));
-        return std::clamp(exact, type == dtype::u8 ? T{0} : static_cast<T>(-most - 1), most);
+        auto const most = static_cast<T>(std::numeric_limits<std::uint64_t>::max() >> (64 - integer_digits(type)));
+        return std::clamp(exact, info(type).is_signed ? static_cast<T>(~most) : T{0}, most);
     } else {
         return exact;
     }

@@ -176,7 +176,7 @@ struct onnx_traits<ops::range> {
     static constexpr std::int64_t since = 11;
     static value_id import(onnx_import_context& cx);
 };
-// Scales and zero points of 8-bit floats, of 4-bit and of unsigned 16-bit integers stay opaque.
+// Scales and zero points of 8-bit floats and of 4-bit integers stay opaque.
 template <>
 struct onnx_traits<ops::quantize> {
     static constexpr std::int64_t since = 10;

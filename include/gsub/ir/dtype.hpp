@@ -12,8 +12,25 @@
 namespace gsub {
 
 /// Element type of a tensor. `undefined` stands where a model does not say (results of unknown operators).
-/// `field61` holds elements of the prime field in which rules are proved; no file contains it.
-enum class dtype : std::uint8_t { undefined, f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean, field61 };
+/// `field61` holds elements of the prime field in which rules are proved; no file contains it. The numbers stand in
+/// hashes and in the C interface: new types go to the end.
+enum class dtype : std::uint8_t {
+    undefined,
+    f64,
+    f32,
+    f16,
+    bf16,
+    i64,
+    i32,
+    i16,
+    i8,
+    u8,
+    boolean,
+    field61,
+    u64,
+    u32,
+    u16,
+};
 
 /// IEEE binary16. Arithmetic happens in float; a value is rounded to nearest, ties to even, when stored.
 struct float16 {
@@ -73,24 +90,29 @@ struct dtype_info {
     std::string_view name;
     std::uint8_t bytes;
     bool floating;
-    bool integer; ///< signed or unsigned; `boolean` is neither
-    int onnx;     ///< number in `TensorProto.DataType`, 0 where ONNX has none
+    bool integer;   ///< signed or unsigned; `boolean` is neither
+    bool is_signed; ///< has negative numbers
+    int onnx;       ///< number in `TensorProto.DataType`, 0 where ONNX has none
 };
 
 namespace detail {
-inline constexpr std::array<dtype_info, 12> dtype_table{{
-    {"?", 0, false, false, 0},
-    {"f64", 8, true, false, 11},
-    {"f32", 4, true, false, 1},
-    {"f16", 2, true, false, 10},
-    {"bf16", 2, true, false, 16},
-    {"i64", 8, false, true, 7},
-    {"i32", 4, false, true, 6},
-    {"i16", 2, false, true, 5},
-    {"i8", 1, false, true, 3},
-    {"u8", 1, false, true, 2},
-    {"bool", 1, false, false, 9},
-    {"field61", 8, true, false, 0},
+inline constexpr std::array<dtype_info, 15> dtype_table{{
+    // name, bytes, floating, integer, signed, ONNX
+    {"?", 0, false, false, false, 0},
+    {"f64", 8, true, false, true, 11},
+    {"f32", 4, true, false, true, 1},
+    {"f16", 2, true, false, true, 10},
+    {"bf16", 2, true, false, true, 16},
+    {"i64", 8, false, true, true, 7},
+    {"i32", 4, false, true, true, 6},
+    {"i16", 2, false, true, true, 5},
+    {"i8", 1, false, true, true, 3},
+    {"u8", 1, false, true, false, 2},
+    {"bool", 1, false, false, false, 9},
+    {"field61", 8, true, false, false, 0},
+    {"u64", 8, false, true, false, 13},
+    {"u32", 4, false, true, false, 12},
+    {"u16", 2, false, true, false, 4},
 }};
 } // namespace detail
 
@@ -109,6 +131,23 @@ inline constexpr std::array<dtype_info, 12> dtype_table{{
 [[nodiscard]] constexpr bool is_integer(dtype t) noexcept {
     return info(t).integer;
 }
+/// Bits of the largest number of an integer type: 63 for `i64`, 64 for `u64`. *Requires* an integer type.
+[[nodiscard]] constexpr int integer_digits(dtype t) noexcept {
+    return 8 * info(t).bytes - (info(t).is_signed ? 1 : 0);
+}
+
+/// The widest type of the same kind, which has every number of `t`: `f64` for floats, `u64` for `u64`, else `i64`.
+[[nodiscard]] constexpr dtype widest_of_kind(dtype t) noexcept {
+    return is_floating(t) ? dtype::f64 : t == dtype::u64 ? t : dtype::i64;
+}
+
+/// The element types of tensors in files and models: all but `undefined` and `field61`.
+inline constexpr auto stored_dtypes = [] {
+    std::array<dtype, detail::dtype_table.size() - 2> types{};
+    for (std::size_t i = 0, count = 0; i < detail::dtype_table.size(); ++i)
+        if (detail::dtype_table[i].onnx != 0) types[count++] = static_cast<dtype>(i);
+    return types;
+}();
 
 /// The element type with a name such as `f32`, or nothing.
 [[nodiscard]] constexpr std::optional<dtype> dtype_named(std::string_view name) noexcept {
@@ -146,6 +185,12 @@ inline constexpr dtype dtype_of<std::int8_t> = dtype::i8;
 template <>
 inline constexpr dtype dtype_of<std::uint8_t> = dtype::u8;
 template <>
+inline constexpr dtype dtype_of<std::uint64_t> = dtype::u64;
+template <>
+inline constexpr dtype dtype_of<std::uint32_t> = dtype::u32;
+template <>
+inline constexpr dtype dtype_of<std::uint16_t> = dtype::u16;
+template <>
 inline constexpr dtype dtype_of<bool> = dtype::boolean;
 
 /// Calls `f.template operator()<T>()` with the C++ type that stores `t`. *Requires* a type that has one.
@@ -168,6 +213,12 @@ constexpr decltype(auto) with_storage_type(dtype t, F&& f) {
         return f.template operator()<std::int8_t>();
     case dtype::u8:
         return f.template operator()<std::uint8_t>();
+    case dtype::u64:
+        return f.template operator()<std::uint64_t>();
+    case dtype::u32:
+        return f.template operator()<std::uint32_t>();
+    case dtype::u16:
+        return f.template operator()<std::uint16_t>();
     case dtype::boolean:
         return f.template operator()<bool>();
     default:

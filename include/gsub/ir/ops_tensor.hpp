@@ -301,6 +301,8 @@ struct infer_shape<ops::dirac> {
 /// Number of elements of a range, or nothing where `delta` is 0 or there are more than 2^62.
 [[nodiscard]] std::optional<std::int64_t> range_length(std::int64_t start, std::int64_t limit,
                                                        std::int64_t delta) noexcept;
+[[nodiscard]] std::optional<std::int64_t> range_length(std::uint64_t start, std::uint64_t limit,
+                                                       std::uint64_t delta) noexcept;
 
 /// One dimension of a slice, clamped as ONNX says: `count` elements from `start` on, `step` apart.
 struct slice_range {

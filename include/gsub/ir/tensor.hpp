@@ -85,10 +85,12 @@ public:
 
     /// The same elements under other dimensions. *Requires* the same number of elements.
     [[nodiscard]] tensor reshaped(std::span<std::int64_t const> dims) const;
-    /// Converted element by element as ONNX's Cast does (float to integer truncates; what does not fit saturates, NaN
-    /// gives 0). *Requires* element types with a storage type.
+    /// Converted element by element as ONNX's Cast does: a float becomes an integer by truncation, what does not fit
+    /// saturates and NaN gives 0; an integer becomes another one modulo two to the number of bits, and a float by one
+    /// rounding. *Requires* element types with a storage type.
     [[nodiscard]] tensor converted_to(dtype element) const;
-    /// Elements as integers, from any integer or boolean type. *Requires* such a type.
+    /// Elements as integers, from any integer or boolean type; a `u64` from 2^63 on as the number that has its bits.
+    /// *Requires* such a type.
     [[nodiscard]] ints to_ints() const;
 
     /// Hash of type and elements.

@@ -13,9 +13,14 @@ GSUB_INLINE void evaluate<ops::cast>::move(kernel_args& args) {
     if (x.element() == dtype::field61 || y.element() == dtype::field61) {
         auto const count = static_cast<std::size_t>(x.elements());
         if (is_floating(to) && !is_floating(from)) { // integers are in the field
-            auto const wide = x.converted_to(dtype::i64);
-            for (std::size_t i = 0; i < count; ++i)
-                y.mutable_data<field61>()[i] = field61{wide.data<std::int64_t>()[i]};
+            auto const to_field = [&](auto const& numbers, auto&& image) {
+                for (std::size_t i = 0; i < count; ++i) y.mutable_data<field61>()[i] = image(numbers[i]);
+            };
+            auto const wide = x.converted_to(widest_of_kind(from));
+            if (wide.element() == dtype::u64)
+                to_field(wide.data<std::uint64_t>(), &field61::from_bits);
+            else
+                to_field(wide.data<std::int64_t>(), [](std::int64_t v) { return field61{v}; });
         } else if (is_floating(to)) { // between floating types: rounds, hence uninterpreted where it narrows
             auto const in = x.data<field61>();
             auto const out = y.mutable_data<field61>();
@@ -54,16 +59,17 @@ GSUB_INLINE void compare_elements(kernel_args& args, relation r) {
     auto const by_order = [&](auto x, auto y) {
         return (r.lower && x < y) || (r.same && x == y) || (r.higher && x > y);
     };
-    // All element types have their order in the widest of their kind.
-    if (a.element() == dtype::field61) {
-        compare(a.data<field61>().data(), b.data<field61>().data(), [](field61 x, field61 y) { return x == y; });
-    } else if (is_floating(a.element())) {
-        auto const x = a.converted_to(dtype::f64), y = b.converted_to(dtype::f64);
-        compare(x.data<double>().data(), y.data<double>().data(), by_order);
-    } else {
-        auto const x = a.converted_to(dtype::i64), y = b.converted_to(dtype::i64);
-        compare(x.data<std::int64_t>().data(), y.data<std::int64_t>().data(), by_order);
-    }
+    if (a.element() == dtype::field61)
+        return compare(a.data<field61>().data(), b.data<field61>().data(), [](field61 x, field61 y) { return x == y; });
+    auto const wide = widest_of_kind(a.element());
+    auto const x = a.converted_to(wide), y = b.converted_to(wide);
+    auto const compare_as = [&]<class T>() { compare(x.data<T>().data(), y.data<T>().data(), by_order); };
+    if (wide == dtype::f64)
+        compare_as.template operator()<double>();
+    else if (wide == dtype::u64)
+        compare_as.template operator()<std::uint64_t>();
+    else
+        compare_as.template operator()<std::int64_t>();
 }
 
 GSUB_INLINE void combine_truth(kernel_args& args, unsigned table) {

@@ -36,8 +36,8 @@ struct integer_range {
     double low, high;
 };
 GSUB_INLINE integer_range range_of(dtype t) {
-    auto const bits = 8.0 * static_cast<double>(byte_size(t));
-    return t == dtype::u8 ? integer_range{0, 255} : integer_range{-std::exp2(bits - 1), std::exp2(bits - 1) - 1};
+    auto const end = std::ldexp(1.0, integer_digits(t));
+    return {info(t).is_signed ? -end : 0, end - 1};
 }
 GSUB_INLINE double saturated(double v, integer_range r) {
     return !(v > r.low) ? r.low : v > r.high ? r.high : v;

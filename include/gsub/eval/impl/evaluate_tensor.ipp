@@ -167,8 +167,11 @@ GSUB_INLINE void evaluate<ops::pad>::move(kernel_args& args) {
         if (args.operands.size() > 2 && args.operands[2] && args.operands[2]->elements() > 0) {
             auto const value = args.operands[2]->reshaped(ints{args.operands[2]->elements()});
             detail::gather_elements(value, out, [](box_index const&) { return 0; });
+        } else if (out.element() == dtype::field61) {
+            detail::set_all(out, a.value, 0);
         } else {
-            detail::set_all(out, a.value, math::constant<std::int64_t>(a.value));
+            auto const value = tensor::scalar(a.value).converted_to(out.element());
+            detail::gather_elements(value, out, [](box_index const&) { return 0; });
         }
     }
     auto const strides = detail::row_major_strides(in.dims());
@@ -271,8 +274,12 @@ GSUB_INLINE std::optional<ints> evaluate<ops::range>::result_dims(std::span<tens
     for (auto const* x : operands)
         if (x->elements() != 1) return std::nullopt;
     if (is_integer(operands[0]->element())) {
-        auto const count =
-            range_length(operands[0]->to_ints()[0], operands[1]->to_ints()[0], operands[2]->to_ints()[0]);
+        auto const start = operands[0]->to_ints()[0], limit = operands[1]->to_ints()[0],
+                   delta = operands[2]->to_ints()[0];
+        auto const count = operands[0]->element() == dtype::u64
+                               ? range_length(static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(limit),
+                                              static_cast<std::uint64_t>(delta))
+                               : range_length(start, limit, delta);
         return count ? std::optional{ints{*count}} : std::nullopt;
     }
     if (!is_floating(operands[0]->element())) return std::nullopt;

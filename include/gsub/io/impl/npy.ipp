@@ -19,7 +19,8 @@ struct npy_type {
 inline constexpr std::array npy_types{
     npy_type{dtype::f64, "<f8"}, npy_type{dtype::f32, "<f4"}, npy_type{dtype::f16, "<f2"},
     npy_type{dtype::i64, "<i8"}, npy_type{dtype::i32, "<i4"}, npy_type{dtype::i16, "<i2"},
-    npy_type{dtype::i8, "|i1"},  npy_type{dtype::u8, "|u1"},  npy_type{dtype::boolean, "|b1"},
+    npy_type{dtype::i8, "|i1"},  npy_type{dtype::u64, "<u8"}, npy_type{dtype::u32, "<u4"},
+    npy_type{dtype::u16, "<u2"}, npy_type{dtype::u8, "|u1"},  npy_type{dtype::boolean, "|b1"},
 };
 
 [[noreturn]] GSUB_INLINE void npy_fault(error_code code, std::string reason) {

@@ -96,49 +96,40 @@ private:
         return from_file(file, t.external_offset, element, t.dims, needed);
     }
 
+    // The field of a `TensorProto` for the elements of a type.
+    static constexpr std::uint32_t typed_field(dtype element) {
+        struct row {
+            dtype element;
+            std::uint32_t field;
+        };
+        for (auto const& r :
+             {row{dtype::f32, 4}, row{dtype::i64, 7}, row{dtype::f64, 10}, row{dtype::u32, 11}, row{dtype::u64, 11}})
+            if (r.element == element) return r.field;
+        return 5; // int32_data, which has 16-bit floats as their bits
+    }
+
     static tensor read_typed(onnx_tensor const& t, dtype element, std::size_t count) {
         if (t.typed_elements != count)
             malformed(message({t.typed_elements, " elements for dimensions ", to_string(attribute_value{t.dims}), "; ",
                                count, " are needed"}));
         auto out = tensor::uninitialized(element, t.dims);
-        std::size_t i = 0;
-        auto const expect_field = [&](std::uint32_t field) {
-            for (wire_reader r{t.message}; r.next();)
-                if ((r.field() >= 4 && r.field() <= 7) || r.field() == 10 || r.field() == 11)
-                    if (r.field() != field)
-                        malformed(message({"elements in field ", r.field(), " of element type ", to_string(element)}));
+        auto const field = typed_field(element);
+        auto* to = out.mutable_raw().data();
+        auto const item = byte_size(element);
+        auto const append = [&](auto v) {
+            std::memcpy(to, &v, item); // of integers the low bytes, which come first
+            to += item;
         };
-        auto const each_int = [&](std::uint32_t field, auto&& store) {
-            expect_field(field);
-            for (wire_reader r{t.message}; r.next();)
-                if (r.field() == field) r.each_integer([&](std::int64_t v) { store(v, i++); });
-        };
-        switch (element) {
-        case dtype::f32: {
-            expect_field(4);
-            auto const to = out.mutable_data<float>();
-            for (wire_reader r{t.message}; r.next();)
-                if (r.field() == 4) r.each_float([&](float v) { to[i++] = v; });
-            break;
-        }
-        case dtype::f64: {
-            expect_field(10);
-            auto const to = out.mutable_data<double>();
-            for (wire_reader r{t.message}; r.next();)
-                if (r.field() == 10) r.each_double([&](double v) { to[i++] = v; });
-            break;
-        }
-        case dtype::i64:
-            each_int(7, [to = out.mutable_data<std::int64_t>()](std::int64_t v, std::size_t k) { to[k] = v; });
-            break;
-        default: { // the rest shares int32_data; 16-bit floats as their bits
-            auto* const to = out.mutable_raw().data();
-            auto const item = byte_size(element);
-            each_int(5, [&](std::int64_t v, std::size_t k) {
-                if (element == dtype::boolean) v = v != 0;
-                std::memcpy(to + k * item, &v, item); // little-endian: the low bytes come first
-            });
-        }
+        for (wire_reader r{t.message}; r.next();) {
+            if ((r.field() < 4 || r.field() > 7) && r.field() != 10 && r.field() != 11) continue;
+            if (r.field() != field)
+                malformed(message({"elements in field ", r.field(), " of element type ", to_string(element)}));
+            if (element == dtype::f32)
+                r.each_float(append);
+            else if (element == dtype::f64)
+                r.each_double(append);
+            else
+                r.each_integer([&](std::int64_t v) { append(element == dtype::boolean ? std::int64_t{v != 0} : v); });
         }
         return out;
     }

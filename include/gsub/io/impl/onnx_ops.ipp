@@ -151,7 +151,7 @@ GSUB_INLINE std::int64_t opset_of_scaled(any_graph const& g, node_id n, scale_at
     for (auto v : g.operands(n)) {
         if (!v.valid()) continue;
         auto const& t = g.type(v);
-        if (t.element == dtype::i16) needed = std::max<std::int64_t>(needed, 21);
+        if (t.element == dtype::i16 || t.element == dtype::u16) needed = std::max<std::int64_t>(needed, 21);
         if (t.element == dtype::f16 || t.element == dtype::bf16) needed = std::max<std::int64_t>(needed, 19);
     }
     auto const& scale = g.type(g.operand(n, 1));
@@ -492,7 +492,7 @@ GSUB_INLINE value_id onnx_traits<ops::pow>::import(onnx_import_context& cx) {
     // The result has the type of the base, and nothing of the exponent may be lost before.
     if (is_floating(base))
         return cx.add<ops::pow>({}, {cx.operand(0), cx.builder().add<ops::cast>({.to = base}, {cx.operand(1)})});
-    auto const both = is_floating(exponent) ? exponent : dtype::i64;
+    auto const both = is_floating(exponent) ? exponent : widest_of_kind(exponent); // powers wrap alike in both
     auto const wide = [&](std::size_t i, dtype from) {
         return from == both ? cx.operand(i) : cx.builder().add<ops::cast>({.to = both}, {cx.operand(i)});
     };
@@ -735,7 +735,7 @@ namespace detail {
 // The version of a definition that takes the element type of operand `i`.
 GSUB_INLINE std::int64_t opset_by_type(any_graph const& g, node_id n, std::size_t i, std::int64_t floats,
                                        std::int64_t halves, std::int64_t bf16, std::int64_t integers,
-                                       std::int64_t narrow_integers) {
+                                       std::int64_t other_integers) {
     switch (g.type(g.operand(n, i)).element) {
     case dtype::bf16:
         return bf16;
@@ -744,12 +744,13 @@ GSUB_INLINE std::int64_t opset_by_type(any_graph const& g, node_id n, std::size_
     case dtype::f32:
     case dtype::f64:
         return floats;
-    case dtype::u8:
-    case dtype::i8:
-    case dtype::i16:
-        return narrow_integers;
-    default:
+    case dtype::undefined:
+    case dtype::boolean:
+    case dtype::i32:
+    case dtype::i64:
         return integers;
+    default:
+        return other_integers;
     }
 }
 } // namespace detail

@@ -43,22 +43,26 @@ GSUB_INLINE std::optional<ints> onnx_import_context::known_ints(std::size_t i) c
     return std::nullopt;
 }
 
+namespace detail {
+// The one element of a tensor, unless it is an integer that a double cannot hold.
+GSUB_INLINE std::optional<double> as_double(tensor const& t) {
+    auto const value = t.converted_to(dtype::f64).data<double>()[0];
+    if (is_integer(t.element()) && tensor::scalar(value).converted_to(t.element()).to_ints() != t.to_ints())
+        return std::nullopt;
+    return value;
+}
+} // namespace detail
+
 GSUB_INLINE std::optional<double> onnx_import_context::known_number(std::size_t i) const {
     if (!has(i)) return std::nullopt;
     auto const& g = builder_->graph();
     auto const n = operands_[i].node;
     if (g.is<ops::fill>(n) && g.operand_count(n) == 0 && g.type(operands_[i]).elements() == 1) {
         auto const& a = g.attributes<ops::fill>(n);
-        return is_floating(a.element) ? a.value : static_cast<double>(a.integer);
+        return is_floating(a.element) ? a.value : detail::as_double(tensor::scalar(a.integer).converted_to(a.element));
     }
     if (!g.is<ops::constant>(n) || g.constant_data(n).elements() != 1) return std::nullopt;
-    auto const& t = g.constant_data(n);
-    auto const value = t.converted_to(dtype::f64).data<double>()[0];
-    // An integer that a double cannot hold is not known by this way.
-    if (is_integer(t.element()) &&
-        tensor::scalar(value).converted_to(dtype::i64).data<std::int64_t>()[0] != t.to_ints()[0])
-        return std::nullopt;
-    return value;
+    return detail::as_double(g.constant_data(n));
 }
 
 GSUB_INLINE value_id onnx_import_context::add_by_fields(std::uint16_t row) {

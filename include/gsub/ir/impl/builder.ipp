@@ -9,7 +9,9 @@ GSUB_INLINE std::optional<tensor_knowledge> knowledge_of(tensor const& t) {
         t.elements() > static_cast<std::int64_t>(max_known_elements))
         return std::nullopt;
     tensor_knowledge k;
-    for (auto v : t.to_ints()) k.push_back({true, v, {}});
+    // A u64 from 2^63 on has the bits of a negative number, which no u64 is.
+    for (auto v : t.to_ints())
+        k.push_back(v < 0 && t.element() == dtype::u64 ? element_knowledge{} : element_knowledge{true, v, {}});
     return k;
 }
 

@@ -76,10 +76,9 @@ GSUB_INLINE void broadcast_inputs::infer(infer_context& cx) {
 namespace detail {
 // What is known of an integer element: nothing where the element type cannot hold it.
 GSUB_INLINE element_knowledge element_of(dtype element, std::int64_t value) {
-    auto const bits = 8 * byte_size(element);
-    auto const fits = element == dtype::u8 ? value >= 0 && value < 256
-                      : bits == 64         ? true
-                                   : value >= -(std::int64_t{1} << (bits - 1)) && value < std::int64_t{1} << (bits - 1);
+    auto const of_64_bits = byte_size(element) == 8;
+    auto const end = of_64_bits ? 0 : std::int64_t{1} << integer_digits(element);
+    auto const fits = (value >= 0 || info(element).is_signed) && (of_64_bits || (value >= -end && value < end));
     return fits ? element_knowledge{true, value, {}} : element_knowledge{};
 }
 

@@ -117,14 +117,14 @@ GSUB_INLINE void infer_shape<ops::quantize>::infer(infer_context& cx) {
         !detail::check_element(cx, 1, {dtype::f32, dtype::f16, dtype::bf16}) ||
         !detail::check_scales(cx, cx.attributes<ops::quantize>()))
         return;
-    if (cx.has(2) && !detail::check_element(cx, 2, {dtype::u8, dtype::i8, dtype::i16})) return;
+    if (cx.has(2) && !detail::check_element(cx, 2, {dtype::u8, dtype::i8, dtype::u16, dtype::i16})) return;
     auto out = cx.type(0);
     out.element = cx.has(2) ? cx.type(2).element : dtype::u8;
     cx.result(0, std::move(out));
 }
 
 GSUB_INLINE void infer_shape<ops::dequantize>::infer(infer_context& cx) {
-    if (!detail::check_element(cx, 0, {dtype::u8, dtype::i8, dtype::i16, dtype::i32}) ||
+    if (!detail::check_element(cx, 0, {dtype::u8, dtype::i8, dtype::u16, dtype::i16, dtype::i32}) ||
         !detail::check_element(cx, 1, {dtype::f32, dtype::f16, dtype::bf16}) ||
         !detail::check_scales(cx, cx.attributes<ops::dequantize>()))
         return;

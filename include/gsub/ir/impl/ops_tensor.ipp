@@ -462,11 +462,19 @@ GSUB_INLINE void infer_shape<ops::expand>::infer(infer_context& cx) {
 
 GSUB_INLINE std::optional<std::int64_t> range_length(std::int64_t start, std::int64_t limit,
                                                      std::int64_t delta) noexcept {
-    if (delta == 0) return std::nullopt;
-    if (delta > 0 ? start >= limit : start <= limit) return 0;
+    // Differences of numbers and magnitudes wrap to what they are.
     auto const from = static_cast<std::uint64_t>(start), to = static_cast<std::uint64_t>(limit),
                step = static_cast<std::uint64_t>(delta);
-    auto const last = delta > 0 ? (to - from - 1) / step : (from - to - 1) / (0 - step); // magnitudes: they wrap
+    if (delta == 0) return std::nullopt;
+    if (delta > 0 ? start >= limit : start <= limit) return 0;
+    return delta > 0 ? range_length(std::uint64_t{0}, to - from, step)
+                     : range_length(std::uint64_t{0}, from - to, 0 - step);
+}
+GSUB_INLINE std::optional<std::int64_t> range_length(std::uint64_t start, std::uint64_t limit,
+                                                     std::uint64_t delta) noexcept {
+    if (delta == 0) return std::nullopt;
+    if (start >= limit) return 0;
+    auto const last = (limit - start - 1) / delta;
     if (last >= std::uint64_t{1} << 62) return std::nullopt;
     return static_cast<std::int64_t>(last) + 1;
 }

@@ -23,10 +23,12 @@ template <class From>
 float float_before_rounding(From value) {
     if constexpr (sizeof(From) < 4 || std::is_same_v<From, float>) {
         return static_cast<float>(value);
-    } else if constexpr (std::is_same_v<From, std::int64_t>) {
+    } else if constexpr (std::is_integral_v<From> && sizeof(From) == 8) {
         // More bits than a double has: the low ones count as one.
-        constexpr auto exact = std::int64_t{1} << 53;
-        auto const few = value < -exact || value > exact ? (value & ~0x7ff) | ((value & 0x7ff) ? 0x800 : 0) : value;
+        constexpr auto exact = From{1} << 53;
+        constexpr auto low = From{0x7ff};
+        auto const many = value > exact || (std::is_signed_v<From> && value < From{0} - exact);
+        auto const few = many ? (value & ~low) | ((value & low) != 0 ? low + 1 : From{0}) : value;
         return float_before_rounding(static_cast<double>(few));
     } else {
         auto const wide = static_cast<double>(value);
@@ -58,7 +60,7 @@ To convert_element(From value) {
 }
 
 constexpr bool has_storage_type(dtype t) noexcept {
-    return t != dtype::undefined && t != dtype::field61;
+    return info(t).onnx != 0;
 }
 
 // Converts by way of a type that holds every value of the source, block by block: two loops a type instead of one a
@@ -194,10 +196,16 @@ GSUB_INLINE tensor tensor::converted_to(dtype element) const {
     GSUB_ASSERT(elements_ == 0 || (detail::has_storage_type(element_) && detail::has_storage_type(element)),
                 "converted_to() needs element types with a storage type");
     auto t = uninitialized(element, dims_);
-    if (is_floating(element_))
+    switch (widest_of_kind(element_)) {
+    case dtype::f64:
         detail::convert_through<double>(*this, t);
-    else
+        break;
+    case dtype::u64:
+        detail::convert_through<std::uint64_t>(*this, t);
+        break;
+    default:
         detail::convert_through<std::int64_t>(*this, t);
+    }
     return t;
 }
 
@@ -260,13 +268,16 @@ GSUB_INLINE result<difference> compare(tensor const& a, tensor const& b, double 
 
 GSUB_INLINE std::string to_string(tensor const& t, std::size_t limit) {
     std::string text = to_string(t.type()) + " {";
-    if (t.element() != dtype::undefined && t.element() != dtype::field61) {
-        auto const values = t.converted_to(is_floating(t.element()) ? dtype::f64 : dtype::i64);
+    if (detail::has_storage_type(t.element())) {
+        auto const wide = widest_of_kind(t.element());
+        auto const values = t.converted_to(wide);
         auto const shown = std::min<std::size_t>(limit, static_cast<std::size_t>(t.elements()));
         for (std::size_t i = 0; i < shown; ++i) {
             if (i) text += ", ";
-            if (is_floating(t.element()))
+            if (wide == dtype::f64)
                 text += detail::short_real(values.data<double>()[i]);
+            else if (wide == dtype::u64)
+                text += message({values.data<std::uint64_t>()[i]});
             else
                 text += message({values.data<std::int64_t>()[i]});
         }

@@ -48,7 +48,7 @@ struct scales_of {
 };
 
 GSUB_LAZY bool is_byte(dtype t) {
-    return t == dtype::u8 || t == dtype::i8;
+    return is_integer(t) && byte_size(t) == 1;
 }
 
 GSUB_LAZY std::optional<unit> unit_of(any_graph const& g, node_id n, dtype element) {
@@ -58,7 +58,7 @@ GSUB_LAZY std::optional<unit> unit_of(any_graph const& g, node_id n, dtype eleme
 }
 
 GSUB_LAZY double lowest_of(dtype t) {
-    return t == dtype::u8 ? 0 : -128;
+    return info(t).is_signed ? -128 : 0;
 }
 GSUB_LAZY std::int64_t quantized(double v, unit const& u) {
     auto const low = lowest_of(u.element);

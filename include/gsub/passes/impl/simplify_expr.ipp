@@ -23,16 +23,6 @@ GSUB_LAZY bool loses_nothing(dtype from, dtype to) {
         switch (t) {
         case dtype::boolean:
             return {1, 1, false};
-        case dtype::u8:
-            return {8, 8, false};
-        case dtype::i8:
-            return {7, 7, true};
-        case dtype::i16:
-            return {15, 15, true};
-        case dtype::i32:
-            return {31, 31, true};
-        case dtype::i64:
-            return {63, 63, true};
         case dtype::f16:
             return {11, 16, true};
         case dtype::bf16:
@@ -42,6 +32,7 @@ GSUB_LAZY bool loses_nothing(dtype from, dtype to) {
         case dtype::f64:
             return {53, 1024, true};
         default:
+            if (is_integer(t)) return {integer_digits(t), integer_digits(t), info(t).is_signed};
             return {0, 0, false};
         }
     };
