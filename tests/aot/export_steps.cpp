@@ -10,8 +10,7 @@ using namespace gsub;
 using namespace gsub::aot;
 using namespace standalone_model;
 
-constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::i64,
-                           dtype::i32, dtype::i16, dtype::i8,  dtype::u8,   dtype::boolean};
+constexpr auto types = stored_dtypes;
 
 // Any bits, for truth values 0 or 1.
 tensor any_elements(dtype t, ints const& dims, random_stream& r) {

@@ -22,7 +22,10 @@ typedef enum gsub_dtype {
     GSUB_I16 = 7,
     GSUB_I8 = 8,
     GSUB_U8 = 9,
-    GSUB_BOOL = 10
+    GSUB_BOOL = 10,
+    GSUB_U64 = 12,
+    GSUB_U32 = 13,
+    GSUB_U16 = 14
 } gsub_dtype;
 
 /* What functions return; a status that is not listed counts as GSUB_ENVIRONMENT and is told by its number. */

@@ -32,7 +32,7 @@ const char* @name@_status_text(@name@_status status);
 
 typedef enum @name@_dtype {
     @NAME@_F64, @NAME@_F32, @NAME@_F16, @NAME@_BF16, @NAME@_I64, @NAME@_I32, @NAME@_I16, @NAME@_I8, @NAME@_U8,
-    @NAME@_BOOL /* one byte, 0 or 1 */
+    @NAME@_U64, @NAME@_U32, @NAME@_U16, @NAME@_BOOL /* one byte, 0 or 1 */
 } @name@_dtype;
 
 /* An input or output: row-major, dims[rank - 1] varies fastest. */

@@ -80,6 +80,9 @@ static void print(const @name@_tensor* t, const void* data) {
         case @NAME@_F32: printf(" %g", ((const float*)data)[i]); break;
         case @NAME@_I64: printf(" %lld", (long long)((const int64_t*)data)[i]); break;
         case @NAME@_I32: printf(" %ld", (long)((const int32_t*)data)[i]); break;
+        case @NAME@_U64: printf(" %llu", (unsigned long long)((const uint64_t*)data)[i]); break;
+        case @NAME@_U32: printf(" %lu", (unsigned long)((const uint32_t*)data)[i]); break;
+        case @NAME@_U16: printf(" %u", ((const uint16_t*)data)[i]); break;
         case @NAME@_I16: printf(" %d", ((const int16_t*)data)[i]); break;
         case @NAME@_I8: printf(" %d", ((const signed char*)data)[i]); break;
         case @NAME@_U8:

@@ -3,6 +3,8 @@
 
 #include <gsub/runtime/impl/step_source.ipp>
 
+#include <limits>
+
 namespace gsub::runtime::detail {
 
 // Rounding to 16 bits as `float16` and `bfloat16` round, of a float that `odd` made of what is exact: where that is
@@ -25,6 +27,9 @@ static inline float odd(double x) {
 static inline float odd(long x) {
   const long exact = 1L << 53;
   return odd((double)(x < -exact || x > exact ? (x & ~0x7ffL) | (x & 0x7ff ? 0x800 : 0) : x));
+}
+static inline float odd(unsigned long x) {
+  return odd((double)(x > 1UL << 53 ? (x & ~0x7ffUL) | (x & 0x7ffUL ? 0x800UL : 0UL) : x));
 }
 static inline unsigned short to_f16(float x) {
   const unsigned word = bits_of(x), sign = word >> 16 & 0x8000u, size = word & 0x7fffffffu;
@@ -53,7 +58,7 @@ static inline double from_bf16(unsigned short bits) {
 }
 )";
 
-// `tensor::converted_to`, by way of double or long.
+// `tensor::converted_to`, by way of the widest type of the source's kind.
 GSUB_LAZY step_source source_of_cast(dtype from, dtype to, std::int64_t count) {
     auto const real = is_floating(from), sixteen_in = from == dtype::f16 || from == dtype::bf16,
                sixteen_out = to == dtype::f16 || to == dtype::bf16;
@@ -66,10 +71,11 @@ GSUB_LAZY step_source source_of_cast(dtype from, dtype to, std::int64_t count) {
     } else if (sixteen_out) {
         store = message({"to_", to_string(to), "(odd(v))"});
     } else if (real && is_integer(to)) { // truncates and saturates
-        auto const digits = static_cast<int>(8 * byte_size(to)) - (to == dtype::u8 ? 0 : 1);
-        auto const low = to == dtype::u8 ? std::string{"0.0"} : message({"-0x1p", digits});
+        auto const digits = integer_digits(to);
+        auto const low = info(to).is_signed ? message({"-0x1p", digits}) : std::string{"0.0"};
         store = message({"v != v ? 0 : v < ", low, " ? (", c_type(to), ")(", low, ") : v >= 0x1p", digits, " ? (",
-                         c_type(to), ")", (std::uint64_t{1} << digits) - 1, "L : (", c_type(to), ")v"});
+                         c_type(to), ")", std::numeric_limits<std::uint64_t>::max() >> (64 - digits), "UL : (",
+                         c_type(to), ")v"});
     } else {
         store = message({"(", c_type(to), ")v"});
     }
@@ -93,7 +99,7 @@ GSUB_LAZY step_source source_of_cast(dtype from, dtype to, std::int64_t count) {
                                    "L;\n  for (long i = begin * ",
                                    block,
                                    "; i < stop; ++i) {\n    const ",
-                                   real ? "double" : "long",
+                                   c_type(widest_of_kind(from)),
                                    " v = ",
                                    load,
                                    ";\n    y[i] = ",

@@ -23,7 +23,8 @@ static_assert(GSUB_UNDEFINED == static_cast<int>(dtype::undefined) && GSUB_F64 =
               GSUB_BF16 == static_cast<int>(dtype::bf16) && GSUB_I64 == static_cast<int>(dtype::i64) &&
               GSUB_I32 == static_cast<int>(dtype::i32) && GSUB_I16 == static_cast<int>(dtype::i16) &&
               GSUB_I8 == static_cast<int>(dtype::i8) && GSUB_U8 == static_cast<int>(dtype::u8) &&
-              GSUB_BOOL == static_cast<int>(dtype::boolean));
+              GSUB_BOOL == static_cast<int>(dtype::boolean) && GSUB_U64 == static_cast<int>(dtype::u64) &&
+              GSUB_U32 == static_cast<int>(dtype::u32) && GSUB_U16 == static_cast<int>(dtype::u16));
 
 // `app.Swish`, `Relu`.
 GSUB_LAZY std::string qualified(std::string_view domain, std::string_view name) {

@@ -234,7 +234,7 @@ private:
         auto border = tensor::zeros(element, ints{1});
         std::optional<std::size_t> given; // the buffer with the border's value
         if (a.mode == "constant") {
-            border = constant_of(a.value, math::constant<std::int64_t>(a.value), element);
+            border = tensor::scalar(a.value).converted_to(element);
             if (has(2) && *operand(2).elements() > 0) {
                 if (auto const v = g_.operand(node_, 2); g_.is<ops::constant>(v.node))
                     border = g_.constant_data(v.node);

@@ -49,10 +49,14 @@ GSUB_LAZY std::string_view c_type(dtype t) {
         return "short";
     case dtype::i8:
         return "signed char";
+    case dtype::u64:
+        return "unsigned long";
+    case dtype::u32:
+        return "unsigned int";
     case dtype::u8:
     case dtype::boolean:
         return "unsigned char";
-    default: // bits of 16-bit floats
+    default: // also bits of 16-bit floats
         return "unsigned short";
     }
 }
