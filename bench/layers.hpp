@@ -156,7 +156,7 @@ public:
                                        "convolution")
                             .value();
         flags_ = set.flags;
-        text_ = codegen::emit_cpp(kernel_, set, "layer");
+        text_ = codegen::emit_cpp(kernel_, "layer");
     }
     [[nodiscard]] gsub::runtime::kernel_source source() const { return {text_, "layer", flags_}; }
 

@@ -21,7 +21,7 @@ inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::isa
     using namespace gsub;
     runtime::program p;
     auto const size = static_cast<std::size_t>(elements) * sizeof(float);
-    p.kernels = {{{codegen::emit_cpp(k, set, "step"), "step", std::string{set.flags}}}};
+    p.kernels = {{{codegen::emit_cpp(k, "step"), "step", std::string{set.flags}}}};
     p.inputs = {tensor_type{dtype::f32, {elements}}}, p.outputs = p.inputs;
     p.input_names = {"x"}, p.output_names = {"y"};
     for (std::size_t i = 0; i <= chain_length; ++i) {

@@ -102,7 +102,7 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
                     v.k = codegen::lower(kernels::winograd_nest(s, c, set), "winograd").value();
                 }
                 auto const symbol = message({"variant_", i});
-                sources.push_back({codegen::emit_cpp(v.k, set, symbol), symbol, std::string{set.flags}});
+                sources.push_back({codegen::emit_cpp(v.k, symbol), symbol, std::string{set.flags}});
                 auto const size = packed.size() * sizeof(float);
                 auto const copies = how.cold ? 1 + 3 * std::max<std::uint64_t>(machine.l3_bytes, 1u << 25) / size : 1;
                 for (std::size_t c = 0; c < copies; ++c) {

@@ -35,9 +35,10 @@ inline std::vector<isa const*> sets() {
 class guarded {
 public:
     enum class side { begin, end };
-    guarded(std::size_t elements, side flush) : elements_(elements) {
+    guarded(std::size_t elements, side flush, std::size_t element_bytes = sizeof(float))
+        : elements_(elements), bytes_(elements * element_bytes) {
         auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-        auto const inside = (elements * sizeof(float) + page - 1) / page * page;
+        auto const inside = (bytes_ + page - 1) / page * page;
         size_ = inside + 2 * page;
         base_ = static_cast<char*>(::mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         if (base_ == MAP_FAILED || ::mprotect(base_ + page, inside, PROT_READ | PROT_WRITE) != 0)
@@ -45,12 +46,13 @@ public:
         first_ = base_ + page;
         last_ = first_ + inside;
         std::memset(first_, 0xff, inside); // NaN, which no result may take up
-        data_ = reinterpret_cast<float*>(flush == side::begin ? first_ : last_ - elements * sizeof(float));
+        data_ = reinterpret_cast<float*>(flush == side::begin ? first_ : last_ - bytes_);
     }
     guarded(guarded&& other) noexcept { *this = std::move(other); }
     guarded& operator=(guarded&& other) noexcept {
         std::swap(base_, other.base_), std::swap(first_, other.first_), std::swap(last_, other.last_);
         std::swap(data_, other.data_), std::swap(size_, other.size_), std::swap(elements_, other.elements_);
+        std::swap(bytes_, other.bytes_);
         return *this;
     }
     ~guarded() {
@@ -62,7 +64,7 @@ public:
     [[nodiscard]] bool intact() const {
         auto const* begin = reinterpret_cast<char const*>(data_);
         for (auto const* p = first_; p < last_; ++p)
-            if ((p < begin || p >= begin + elements_ * sizeof(float)) && *p != static_cast<char>(0xff)) return false;
+            if ((p < begin || p >= begin + bytes_) && *p != static_cast<char>(0xff)) return false;
         return true;
     }
 
@@ -70,7 +72,7 @@ private:
     char* base_ = nullptr;
     char *first_ = nullptr, *last_ = nullptr;
     float* data_ = nullptr;
-    std::size_t size_ = 0, elements_ = 0;
+    std::size_t size_ = 0, elements_ = 0, bytes_ = 0;
 };
 
 /// Kernels of one instruction set, compiled together.
@@ -81,7 +83,7 @@ public:
     /// Number of the kernel.
     std::size_t add(codegen::kernel k) {
         auto const number = std::to_string(kernels_.size());
-        text_ += "namespace space_" + number + " {\n" + codegen::emit_cpp(k, *set_, "kernel_" + number) + "}\n";
+        text_ += "namespace space_" + number + " {\n" + codegen::emit_cpp(k, "kernel_" + number) + "}\n";
         kernels_.push_back(std::move(k));
         return kernels_.size() - 1;
     }
@@ -112,9 +114,14 @@ public:
              std::vector<std::int64_t> const& pieces) const {
         std::vector<guarded> memory;
         std::vector<void*> addresses;
+        auto const type = [&](std::size_t b) { return kernels_[i].buffers[b].element; };
+        auto const place = [&](std::size_t b, std::size_t e) {
+            return reinterpret_cast<char*>(memory[b].data()) + e * byte_size(type(b));
+        };
         for (auto const& array : data) {
-            auto& m = memory.emplace_back(array.size(), flush);
-            for (std::size_t e = 0; e < array.size(); ++e) m.data()[e] = static_cast<float>(array[e]);
+            auto const b = memory.size();
+            auto& m = memory.emplace_back(array.size(), flush, byte_size(type(b)));
+            for (std::size_t e = 0; e < array.size(); ++e) interpret::put(array[e], type(b), place(b, e));
             if (!kernels_[i].buffers[memory.size() - 1].scratch) addresses.push_back(m.data());
         }
         guarded const scratch{std::max<std::size_t>(codegen::scratch_bytes(kernels_[i]) / sizeof(float), 16), flush};
@@ -122,7 +129,7 @@ public:
         for (std::size_t p = 0; p + 1 < pieces.size(); ++p) function(i)(addresses.data(), pieces[p], pieces[p + 1]);
         for (std::size_t b = 0; b < data.size(); ++b) {
             if (!memory[b].intact() || !scratch.intact()) throw std::runtime_error{"memory beside a buffer is written"};
-            for (std::size_t e = 0; e < data[b].size(); ++e) data[b][e] = static_cast<double>(memory[b].data()[e]);
+            for (std::size_t e = 0; e < data[b].size(); ++e) data[b][e] = interpret::get(type(b), place(b, e));
         }
     }
 

@@ -112,19 +112,28 @@ private:
 
     void run(codegen::instruction const& i) {
         auto const lanes = static_cast<std::size_t>(k_.lanes);
+        auto const number = is_floating(i.type) ? i.value : static_cast<double>(i.integer);
+        auto const type = [&](int o) { return types_.at(static_cast<std::size_t>(i.operands[o])); };
         vector out(lanes, 0);
+        if (i.result >= 0) {
+            types_.resize(registers_.size(), dtype::undefined);
+            types_.at(static_cast<std::size_t>(i.result)) = i.type;
+        }
         if (i.op == opcode::load || i.op == opcode::broadcast || i.op == opcode::store) {
             auto& b = data_.at(static_cast<std::size_t>(i.buffer));
+            require(k_.buffers.at(static_cast<std::size_t>(i.buffer)).element == i.type, "an access of another type");
             auto const offset = at(i.offset);
             auto const inside = interpret::holds_all(i.within, [&](auto const& a) { return at(a); });
             auto const count = !inside ? 0 : i.op == opcode::broadcast ? 1 : i.lanes;
             require(!inside || (count >= 1 && count <= k_.lanes), "an access has from one to all lanes");
+            if (!inside) out.assign(lanes, interpret::held(number, i.type));
             for (std::int32_t l = 0; l < count; ++l) {
                 auto const place = offset + l * i.stride;
                 require(place >= 0 && place < static_cast<std::int64_t>(b.size()), "an access out of bounds");
                 auto const e = static_cast<std::size_t>(place);
                 if (i.op == opcode::store) {
                     require(k_.buffers.at(static_cast<std::size_t>(i.buffer)).written, "an input is written");
+                    require(type(0) == i.type, "a register of another type is stored");
                     b[e] = value(i.operands[0])[static_cast<std::size_t>(l)];
                     ++written_[static_cast<std::size_t>(i.buffer)][e];
                 } else {
@@ -135,83 +144,41 @@ private:
             if (i.op != opcode::store) registers_.at(static_cast<std::size_t>(i.result)) = out;
             return;
         }
-        auto const is_step =
-            i.op == opcode::multiply_add || i.op == opcode::accumulate_add || i.op == opcode::accumulate_maximum;
+        auto const is_step = i.op == opcode::multiply_add || i.op == opcode::accumulate;
         if (is_step) {
             require(i.lanes >= 1 && i.lanes <= k_.lanes, "a step has from one to all lanes");
             out = value(i.result);
         }
-        if (i.op == opcode::reduce_add || i.op == opcode::reduce_maximum) {
-            auto const how = i.op == opcode::reduce_add ? loop::scalar_op::add : loop::scalar_op::maximum;
+        if (i.op == opcode::reduce) {
             auto all = value(i.operands[0])[0];
-            for (std::size_t l = 1; l < lanes; ++l) all = interpret::combine(how, all, value(i.operands[0])[l]);
+            for (std::size_t l = 1; l < lanes; ++l)
+                all = interpret::combine(i.function, all, value(i.operands[0])[l], i.type);
             out.assign(lanes, all);
             registers_.at(static_cast<std::size_t>(i.result)) = out;
             return;
         }
         for (std::size_t l = 0; l < (is_step ? static_cast<std::size_t>(i.lanes) : lanes); ++l) {
-            auto const a = i.operands[0] < 0 ? 0 : value(i.operands[0])[l],
-                       b = i.operands[1] < 0 ? 0 : value(i.operands[1])[l];
+            auto const of = [&](int o) { return i.operands[o] < 0 ? 0 : value(i.operands[o])[l]; };
+            auto const a = of(0), b = of(1);
             switch (i.op) {
             case opcode::splat:
-                out[l] = static_cast<double>(static_cast<float>(i.value));
+                out[l] = i.type == dtype::f32 ? static_cast<double>(static_cast<float>(number))
+                                              : interpret::held(number, i.type);
                 break;
             case opcode::copy:
                 out[l] = a;
                 break;
-            case opcode::add:
-                out[l] = a + b;
-                break;
-            case opcode::subtract:
-                out[l] = a - b;
-                break;
-            case opcode::multiply:
-                out[l] = a * b;
-                break;
-            case opcode::divide:
-                out[l] = a / b;
-                break;
-            case opcode::maximum:
-                out[l] = a < b ? b : a;
-                break;
-            case opcode::minimum:
-                out[l] = b < a ? b : a;
-                break;
-            case opcode::square_root:
-                out[l] = std::sqrt(a);
-                break;
-            case opcode::negate:
-                out[l] = -a;
-                break;
-            case opcode::absolute:
-                out[l] = std::abs(a);
-                break;
-            case opcode::floor:
-                out[l] = std::floor(a);
-                break;
-            case opcode::exponential:
-                out[l] = std::exp(a);
-                break;
-            case opcode::logarithm:
-                out[l] = std::log(a);
-                break;
-            case opcode::tanh:
-                out[l] = std::tanh(a);
-                break;
-            case opcode::erf:
-                out[l] = std::erf(a);
-                break;
-            case opcode::sigmoid:
-                out[l] = 1 / (1 + std::exp(-a));
+            case opcode::compute:
+                out[l] = i.function == loop::scalar_op::cast
+                             ? interpret::converted(a, type(0), i.type)
+                             : interpret::apply(i.function, a, b, of(2),
+                                                type(i.function == loop::scalar_op::select ? 1 : 0));
                 break;
             case opcode::multiply_add:
-                out[l] = value(i.result)[l] + a * b;
-                break;
-            case opcode::accumulate_add:
-                out[l] = value(i.result)[l] + a;
+                out[l] = interpret::held(value(i.result)[l] + interpret::held(a * b, i.type), i.type);
                 break;
             default:
-                out[l] = interpret::combine(loop::scalar_op::maximum, value(i.result)[l], a);
+                out[l] = interpret::combine(i.function, value(i.result)[l], a, i.type);
             }
         }
         registers_.at(static_cast<std::size_t>(i.result)) = out;
@@ -222,6 +189,7 @@ private:
     interpret::positions values_;
     std::vector<bool> defined_;
     std::vector<vector> registers_;
+    std::vector<dtype> types_;
     std::vector<std::vector<int>> written_;
     std::int64_t begin_ = 0, end_ = 0;
 };

@@ -13,12 +13,15 @@ using codegen::opcode;
 
 TEST_CASE("each operation has a name of its own") {
     std::set<std::string_view> names;
-    for (auto op = opcode::splat; op <= opcode::accumulate_maximum;
-         op = static_cast<opcode>(static_cast<int>(op) + 1)) {
+    for (auto op = opcode::splat; op <= opcode::reduce; op = static_cast<opcode>(static_cast<int>(op) + 1)) {
         CHECK_FALSE(to_string(op).empty());
         CHECK(names.insert(to_string(op)).second);
     }
-    CHECK(to_string(opcode::multiply_add) == "multiply_add");
+    codegen::instruction i;
+    i.op = opcode::compute, i.function = loop::scalar_op::tanh;
+    CHECK(to_string(i) == "tanh");
+    i.op = opcode::accumulate, i.function = loop::scalar_op::maximum;
+    CHECK(to_string(i) == "accumulate_maximum");
 }
 
 TEST_CASE("a kernel is printed as loops and instructions") {

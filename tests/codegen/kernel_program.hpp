@@ -109,6 +109,19 @@ inline std::vector<kernel> grid(isa const& set) {
                 add(kernels::winograd_nest(s, kernels::default_winograd(s, set, m), set),
                     "winograd " + std::to_string(m) + " " + std::to_string(width));
     }
+    for (auto const from : stored_dtypes) // every type as every other, and back where that is read
+        for (auto const n : {l - 1, 2 * l + 1}) {
+            loop::expression_builder e{"cast"};
+            auto const i = e.spatial("i", n);
+            auto const x = e.input("x", {n}, from);
+            std::vector<std::int32_t> y;
+            for (auto const to : stored_dtypes) y.push_back(e.output("y", {n}, to));
+            auto const v = e.at(x, {i});
+            for (std::size_t t = 1; t < std::size(stored_dtypes); ++t) e.also(y[t], {i}, cast(v, stored_dtypes[t]));
+            loop::schedule plan{e.store(y[0], {i}, cast(v, stored_dtypes[0]))};
+            plan.vectorize(plan.split(plan.loop_of("i"), l).second);
+            add(plan.finish(), std::string{"cast of "} + std::string{to_string(from)} + " " + std::to_string(n));
+        }
     return out;
 }
 
@@ -117,33 +130,34 @@ inline interpret::arrays contents(kernel const& k, std::uint64_t seed) {
     random_stream r{seed};
     interpret::arrays out;
     for (auto const& b : k.buffers) {
-        auto const mark = b.scratch ? std::numeric_limits<double>::quiet_NaN() : interpret::untouched;
+        auto const mark = b.scratch ? std::numeric_limits<double>::quiet_NaN() : interpret::untouched_of(b.element);
         auto& a = out.emplace_back(static_cast<std::size_t>(b.elements()), mark);
         if (!b.written && !b.scratch)
-            for (auto& v : a) v = static_cast<double>(r.below(9)) - 4;
+            for (auto& v : a) v = interpret::small_number(r, b.element);
     }
     return out;
 }
 
 /// The text of a program that runs each kernel on numbers of one file, its range whole and then in pieces, and writes
 /// all its buffers to another.
-inline std::string text_of(std::vector<kernel> const& kernels, isa const& set) {
+inline std::string text_of(std::vector<kernel> const& kernels) {
     std::string text = "#include <cstdio>\n#include <cstdlib>\n";
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         auto const n = std::to_string(i);
-        text += "namespace space_" + n + " {\n" + codegen::emit_cpp(kernels[i], set, "kernel_" + n) + "}\n";
+        text += "namespace space_" + n + " {\n" + codegen::emit_cpp(kernels[i], "kernel_" + n) + "}\n";
     }
     text += "typedef void (*function)(void* const*, long, long);\n"
             "static bool run(function f, long last, unsigned long scratch, int count, const unsigned long* sizes,\n"
-            "                FILE* in, FILE* out) {\n"
+            "                const unsigned long* bytes, FILE* in, FILE* out) {\n"
             "    void* at[16];\n"
             "    for (int i = 0; i < count; ++i)\n"
-            "        if (!(at[i] = malloc(sizes[i] * 4)) || fread(at[i], 4, sizes[i], in) != sizes[i]) return false;\n"
+            "        if (!(at[i] = malloc(sizes[i] * bytes[i])) || fread(at[i], bytes[i], sizes[i], in) != sizes[i]) "
+            "return false;\n"
             "    if (!(at[count] = aligned_alloc(64, scratch))) return false;\n"
             "    f(at, 0, last);\n"
             "    f(at, 0, last / 3), f(at, last / 3, last / 3), f(at, last / 3, last);\n"
             "    for (int i = 0; i < count; ++i)\n"
-            "        if (fwrite(at[i], 4, sizes[i], out) != sizes[i]) return false;\n"
+            "        if (fwrite(at[i], bytes[i], sizes[i], out) != sizes[i]) return false;\n"
             "    for (int i = 0; i <= count; ++i) free(at[i]);\n"
             "    return true;\n"
             "}\n"
@@ -152,15 +166,18 @@ inline std::string text_of(std::vector<kernel> const& kernels, isa const& set) {
             "    if (!in || !out) return 2;\n";
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         auto const& k = kernels[i];
-        std::string sizes;
+        std::string sizes, bytes;
         auto count = 0;
-        for (auto const& b : k.buffers)
-            if (!b.scratch) sizes += std::to_string(b.elements()) + ", ", ++count;
+        for (auto const& b : k.buffers) {
+            if (b.scratch) continue;
+            sizes += std::to_string(b.elements()) + ", ", ++count;
+            bytes += std::to_string(byte_size(b.element)) + ", ";
+        }
         auto const n = std::to_string(i);
-        text += "    { const unsigned long sizes[] = {" + sizes + "};\n    if (!run(space_" + n + "::kernel_" + n +
-                ", " + std::to_string(k.parallel_extent) + ", " +
+        text += "    { const unsigned long sizes[] = {" + sizes + "}, bytes[] = {" + bytes + "};\n    if (!run(space_" +
+                n + "::kernel_" + n + ", " + std::to_string(k.parallel_extent) + ", " +
                 std::to_string(std::max<std::size_t>((codegen::scratch_bytes(k) + 63) / 64 * 64, 64)) + ", " +
-                std::to_string(count) + ", sizes, in, out)) return 3; }\n";
+                std::to_string(count) + ", sizes, bytes, in, out)) return 3; }\n";
     }
     return text + "    return fclose(in) || fclose(out);\n}\n";
 }
@@ -171,10 +188,9 @@ inline std::string quoted(std::string const& path) {
 
 /// What is wrong with the program that `compile` makes of the kernels and `run` starts: what they said, or a difference
 /// from the kernels as they are read; empty where nothing is. Both are words of a shell.
-inline std::string fault(std::vector<kernel> const& kernels, isa const& set, std::string const& compile,
-                         std::string const& run) {
+inline std::string fault(std::vector<kernel> const& kernels, std::string const& compile, std::string const& run) {
     scratch_folder const folder;
-    auto const source = folder.file("kernels.cpp", text_of(kernels, set)), program = folder / "kernels",
+    auto const source = folder.file("kernels.cpp", text_of(kernels)), program = folder / "kernels",
                log = folder / "log";
     std::vector<interpret::arrays> data;
     {
@@ -184,8 +200,9 @@ inline std::string fault(std::vector<kernel> const& kernels, isa const& set, std
             for (std::size_t b = 0; b < data[i].size(); ++b)
                 if (!kernels[i].buffers[b].scratch)
                     for (auto const v : data[i][b]) {
-                        auto const f = static_cast<float>(v);
-                        in.write(reinterpret_cast<char const*>(&f), sizeof f);
+                        char element[8];
+                        interpret::put(v, kernels[i].buffers[b].element, element);
+                        in.write(element, static_cast<std::streamsize>(byte_size(kernels[i].buffers[b].element)));
                     }
         }
     }
@@ -207,9 +224,10 @@ inline std::string fault(std::vector<kernel> const& kernels, isa const& set, std
             for (auto const v : data[i][b])
                 if (std::abs(v) < std::numeric_limits<double>::infinity()) largest = std::max(largest, std::abs(v));
             for (std::size_t e = 0; e < data[i][b].size(); ++e) {
-                float got = 0;
-                if (!out.read(reinterpret_cast<char*>(&got), sizeof got)) return "too little was written";
-                auto const x = static_cast<double>(got), y = data[i][b][e];
+                char element[8];
+                auto const type = k.buffers[b].element;
+                if (!out.read(element, static_cast<std::streamsize>(byte_size(type)))) return "too little was written";
+                auto const x = interpret::get(type, element), y = data[i][b][e];
                 if (!(std::abs(x - y) <= 1e-5 * largest || x == y || (x != x && y != y)))
                     return k.name + ": element " + std::to_string(e) + " of buffer " + std::to_string(b) + " is " +
                            std::to_string(x) + ", not " + std::to_string(y);

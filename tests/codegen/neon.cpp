@@ -13,7 +13,7 @@ TEST_CASE("kernels of every kind and tail for NEON compute what they say, on an 
             WARN(tool << " is not here");
             return;
         }
-    CHECK(kernel_program::fault(kernel_program::grid(isa::neon), isa::neon,
+    CHECK(kernel_program::fault(kernel_program::grid(isa::neon),
                                 "aarch64-linux-gnu-g++ -std=c++20 -O3 -w -static -ffp-contract=fast -fno-math-errno "
                                 "-fno-trapping-math",
                                 "qemu-aarch64") == "");

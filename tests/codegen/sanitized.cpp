@@ -26,7 +26,7 @@ TEST_CASE("kernels of every kind and tail do nothing that address and undefined-
     }
     for (auto const* set : compiled_kernel::sets()) {
         CAPTURE(set->name);
-        CHECK(kernel_program::fault(kernel_program::grid(*set), *set,
+        CHECK(kernel_program::fault(kernel_program::grid(*set),
                                     sanitizers + "-std=c++17 -O1 -fno-sanitize-recover=all " + std::string{set->flags},
                                     "") == "");
     }

@@ -15,7 +15,6 @@
 namespace vector_math_test {
 
 using namespace gsub;
-using codegen::opcode;
 using gsub::isa;
 using kernels::elementwise_op;
 using loop::scalar_op;
@@ -193,20 +192,20 @@ TEST_CASE("functions of constants and of what all lanes share are functions of v
 
 TEST_CASE("a text defines the functions that it calls, and nothing for kernels without") {
     CHECK(codegen::vector_math_text(8, {}) == "");
-    for (auto op : {opcode::add, opcode::square_root, opcode::negate}) {
+    for (auto op : {scalar_op::add, scalar_op::square_root, scalar_op::negate}) {
         CHECK(codegen::vector_function(op) == "");
         CHECK(codegen::vector_math_text(8, {&op, 1}) == "");
     }
-    opcode const all[] = {opcode::absolute, opcode::floor, opcode::exponential, opcode::logarithm,
-                          opcode::tanh,     opcode::erf,   opcode::sigmoid};
-    auto const defines = [](std::string const& text, opcode op) {
+    scalar_op const all[] = {scalar_op::absolute, scalar_op::floor, scalar_op::exponential, scalar_op::logarithm,
+                             scalar_op::tanh,     scalar_op::erf,   scalar_op::sigmoid};
+    auto const defines = [](std::string const& text, loop::scalar_op op) {
         return text.find("vf " + std::string{codegen::vector_function(op)} + "(") != std::string::npos;
     };
     for (auto op : all) {
         auto const text = codegen::vector_math_text(8, {&op, 1});
         for (auto other : all) {
-            auto const called = (op == opcode::floor && other == opcode::absolute) ||
-                                (op == opcode::sigmoid && other == opcode::exponential);
+            auto const called = (op == scalar_op::floor && other == scalar_op::absolute) ||
+                                (op == scalar_op::sigmoid && other == scalar_op::exponential);
             CHECK(defines(text, other) == (op == other || called));
         }
         CHECK(text.find("#include") == std::string::npos);

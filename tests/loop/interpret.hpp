@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,59 +50,105 @@ inline std::size_t element(tensor_expression const& e, loop::access const& a, po
     }
     return static_cast<std::size_t>(n);
 }
-/// `maximum` and `minimum` take the second where it is greater or less: a NaN in the first stays.
-inline double apply(loop::scalar_op op, double a, double b) {
+/// A number as an element of a type holds it. Elements of i64 and u64 beyond 2^53 are not for this oracle.
+inline double held(double v, dtype t) {
+    if (t == dtype::f32) return v; // rounded by nothing: tests compare with a tolerance
+    if (t == dtype::f16) return static_cast<double>(static_cast<float>(float16{static_cast<float>(v)}));
+    if (t == dtype::bf16) return static_cast<double>(static_cast<float>(bfloat16{static_cast<float>(v)}));
+    if (t == dtype::boolean) return v != 0 ? 1 : 0;
+    if (!is_integer(t) || byte_size(t) == 8) return v; // never beyond 2^53
+    auto const size = std::ldexp(1.0, 8 * static_cast<int>(byte_size(t)));
+    auto const low = info(t).is_signed ? -size / 2 : 0;
+    auto const wrapped = std::fmod(v - low, size);
+    return wrapped + low + (wrapped < 0 ? size : 0);
+}
+/// A number of a type as one of another.
+inline double converted(double v, dtype from, dtype to) {
+    if (!is_integer(to) || !is_floating(from)) return to == dtype::u64 && v < 0 ? v + 0x1p64 : held(v, to);
+    auto const most = std::ldexp(1.0, integer_digits(to)), least = info(to).is_signed ? -most : 0.0;
+    return v != v ? 0 : v < least ? least : v >= most ? most - 1 : std::trunc(v);
+}
+/// Of operands of a type. `maximum` and `minimum` take the second where it is greater or less: a NaN in the first
+/// stays.
+inline double apply(loop::scalar_op op, double a, double b, double c = 0, dtype of = dtype::f32) {
+    using loop::scalar_op;
     switch (op) {
-    case loop::scalar_op::add:
-        return a + b;
-    case loop::scalar_op::subtract:
-        return a - b;
-    case loop::scalar_op::multiply:
-        return a * b;
-    case loop::scalar_op::divide:
-        return a / b;
-    case loop::scalar_op::maximum:
+    case scalar_op::constant:
+    case scalar_op::load:
+    case scalar_op::reduced:
+    case scalar_op::cast:
+        throw std::logic_error{"no operation"};
+    case scalar_op::select:
+        return a != 0 ? b : c;
+    case scalar_op::add:
+        return held(a + b, of);
+    case scalar_op::subtract:
+        return held(a - b, of);
+    case scalar_op::multiply:
+        return held(a * b, of);
+    case scalar_op::divide:
+        return !is_integer(of) ? a / b : b == 0 ? 0 : held(std::trunc(a / b), of);
+    case scalar_op::maximum:
         return a < b ? b : a;
-    case loop::scalar_op::minimum:
+    case scalar_op::minimum:
         return b < a ? b : a;
-    case loop::scalar_op::negate:
-        return -a;
-    case loop::scalar_op::absolute:
-        return std::abs(a);
-    case loop::scalar_op::floor:
-        return std::floor(a);
-    case loop::scalar_op::exponential:
-        return std::exp(a);
-    case loop::scalar_op::logarithm:
-        return std::log(a);
-    case loop::scalar_op::tanh:
-        return std::tanh(a);
-    case loop::scalar_op::erf:
-        return std::erf(a);
-    case loop::scalar_op::sigmoid:
-        return 1 / (1 + std::exp(-a));
-    default:
+    case scalar_op::equal:
+        return a == b;
+    case scalar_op::less:
+        return a < b;
+    case scalar_op::less_equal:
+        return a <= b;
+    case scalar_op::logical_and:
+        return a != 0 && b != 0;
+    case scalar_op::logical_or:
+        return a != 0 || b != 0;
+    case scalar_op::logical_xor:
+        return (a != 0) != (b != 0);
+    case scalar_op::logical_not:
+        return a == 0;
+    case scalar_op::square_root:
         return std::sqrt(a);
+    case scalar_op::negate:
+        return held(-a, of);
+    case scalar_op::absolute:
+        return held(std::abs(a), of);
+    case scalar_op::floor:
+        return std::floor(a);
+    case scalar_op::exponential:
+        return std::exp(a);
+    case scalar_op::logarithm:
+        return std::log(a);
+    case scalar_op::tanh:
+        return std::tanh(a);
+    case scalar_op::erf:
+        return std::erf(a);
+    case scalar_op::sigmoid:
+        return 1 / (1 + std::exp(-a));
     }
+    throw std::logic_error{"no operation"};
 }
 /// One step of a reduction. A maximum over a NaN is NaN.
-inline double combine(loop::scalar_op op, double sum, double next) {
-    return op == loop::scalar_op::maximum && next != next ? next : apply(op, sum, next);
+inline double combine(loop::scalar_op op, double sum, double next, dtype of = dtype::f32) {
+    return op == loop::scalar_op::maximum && next != next ? next : apply(op, sum, next, 0, of);
 }
 inline double term(tensor_expression const& e, std::int32_t id, positions const& p, arrays const& data,
                    double reduced) {
     auto const& t = e.terms.at(static_cast<std::size_t>(id));
+    auto const number = is_floating(t.type) ? t.value : static_cast<double>(t.integer);
+    auto const operand = [&](int o) { return t.operands[o] < 0 ? 0 : term(e, t.operands[o], p, data, reduced); };
+    auto const type = [&](int o) { return e.terms.at(static_cast<std::size_t>(t.operands[o])).type; };
     switch (t.op) {
     case loop::scalar_op::constant:
-        return static_cast<double>(static_cast<float>(t.value));
+        return t.type == dtype::f32 ? static_cast<double>(static_cast<float>(number)) : held(number, t.type);
     case loop::scalar_op::load:
-        if (!holds(t.within, p)) return 0;
+        if (!holds(t.within, p)) return held(number, t.type);
         return data.at(static_cast<std::size_t>(t.source.of)).at(element(e, t.source, p));
     case loop::scalar_op::reduced:
         return reduced;
+    case loop::scalar_op::cast:
+        return converted(operand(0), type(0), t.type);
     default:
-        return apply(t.op, term(e, t.operands[0], p, data, reduced),
-                     t.operands[1] < 0 ? 0 : term(e, t.operands[1], p, data, reduced));
+        return apply(t.op, operand(0), operand(1), operand(2), type(t.op == loop::scalar_op::select ? 1 : 0));
     }
 }
 
@@ -130,7 +178,9 @@ inline void run(tensor_expression const& e, arrays& data) {
         if (e.update >= 0) {
             sum = term(e, e.initial, p, data, 0);
             each(axes, true, 0, p, [&] {
-                if (holds(e.bounds, p)) sum = combine(e.combine, sum, term(e, e.update, p, data, 0));
+                if (holds(e.bounds, p))
+                    sum = combine(e.combine, sum, term(e, e.update, p, data, 0),
+                                  e.terms.at(static_cast<std::size_t>(e.update)).type);
             });
         }
         // All values before any is stored: one may be of what another replaces.
@@ -194,13 +244,41 @@ inline void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t,
 
 /// Small whole numbers, whose sums and products floats hold exactly; the output is filled with a mark.
 inline constexpr double untouched = -12345.5;
+/// An element in memory, as a kernel has it, and back.
+inline void put(double v, dtype t, void* at) {
+    with_storage_type(t, [&]<class T>() {
+        T element;
+        if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>)
+            element = T{static_cast<float>(v)};
+        else
+            element = static_cast<T>(v);
+        std::memcpy(at, &element, sizeof element);
+    });
+}
+[[nodiscard]] inline double get(dtype t, void const* at) {
+    return with_storage_type(t, [&]<class T>() {
+        T element;
+        std::memcpy(&element, at, sizeof element);
+        return static_cast<double>(element);
+    });
+}
+
+/// What stands in a buffer of a type before it is written, and a small number that the type has.
+inline double untouched_of(dtype t) {
+    return t == dtype::f32 || t == dtype::f64 ? untouched : t == dtype::boolean ? 1 : 85;
+}
+inline double small_number(random_stream& r, dtype t) {
+    auto const v = static_cast<double>(r.below(9));
+    return t == dtype::boolean ? held(v, t) : info(t).is_signed ? v - 4 : v;
+}
+
 inline arrays random_data(tensor_expression const& e, std::uint64_t seed) {
     random_stream r{seed};
     arrays data;
     for (auto const& b : e.buffers) {
-        auto& a = data.emplace_back(static_cast<std::size_t>(b.elements()), untouched);
+        auto& a = data.emplace_back(static_cast<std::size_t>(b.elements()), untouched_of(b.element));
         if (!b.written)
-            for (auto& v : a) v = static_cast<double>(r.below(9)) - 4;
+            for (auto& v : a) v = small_number(r, b.element);
     }
     return data;
 }

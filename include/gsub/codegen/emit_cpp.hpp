@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gsub/codegen/kernel_ir.hpp>
-#include <gsub/target/isa.hpp>
 
 #include <cstdint>
 #include <string>
@@ -15,8 +14,8 @@ using kernel_function = void (*)(void* const* buffers, std::int64_t begin, std::
 
 /// The C++ text of a kernel, complete and without includes; its function has C linkage and the name `symbol`. Names of
 /// variables and buffers do not enter it, so equal computations have equal texts.
-/// *Requires* a symbol of letters, digits and underscores, and vectors as wide as the instruction set's.
-GSUB_LAZY [[nodiscard]] std::string emit_cpp(kernel const& k, isa const& set, std::string const& symbol);
+/// *Requires* a symbol of letters, digits and underscores, and a number of lanes that is a power of two.
+GSUB_LAZY [[nodiscard]] std::string emit_cpp(kernel const& k, std::string const& symbol);
 
 } // namespace gsub::codegen
 

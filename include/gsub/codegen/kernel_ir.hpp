@@ -1,5 +1,6 @@
 // Kernel IR: what a loop nest becomes before it is text or machine code. Structured loops over integers, and
-// straight-line blocks of vector instructions on virtual registers. Both back ends and the static cost models read it.
+// straight-line blocks of vector instructions on virtual registers. What emits code reads it, as a static cost model
+// may.
 #pragma once
 
 #include <gsub/loop/expression.hpp>
@@ -16,35 +17,10 @@ using loop::affine;
 using loop::variable;
 
 /// Vector instructions. `broadcast` reads one element for all lanes and leaves it a scalar until a vector meets it;
-/// `multiply_add` adds the product of its last two operands to the first, in place. `reduce_add` and `reduce_maximum`
-/// combine the lanes of a register to a scalar.
-enum class opcode : std::uint8_t {
-    splat,
-    load,
-    broadcast,
-    store,
-    copy,
-    add,
-    subtract,
-    multiply,
-    divide,
-    maximum,
-    minimum,
-    square_root,
-    negate,
-    absolute,
-    floor,
-    exponential,
-    logarithm,
-    tanh,
-    erf,
-    sigmoid,
-    multiply_add,
-    accumulate_add,
-    accumulate_maximum,
-    reduce_add,
-    reduce_maximum
-};
+/// `compute` is an operation of `loop::scalar_op` on each lane; `multiply_add` adds the product of its last two
+/// operands to the first, in place; `accumulate` combines its operand with the result, in place, by addition or a
+/// maximum that keeps any NaN; `reduce` combines the lanes of a register so, to a scalar.
+enum class opcode : std::uint8_t { splat, load, broadcast, store, copy, compute, multiply_add, accumulate, reduce };
 GSUB_LAZY [[nodiscard]] std::string_view to_string(opcode op) noexcept;
 
 /// A virtual register of a kernel.
@@ -52,15 +28,20 @@ using reg = std::int32_t;
 
 struct instruction {
     opcode op = opcode::splat;
-    reg result = -1; ///< -1: a store; accumulators are results more than once
-    reg operands[2] = {-1, -1};
+    loop::scalar_op function = loop::scalar_op::add; ///< of compute, accumulate and reduce
+    dtype type = dtype::f32;                         ///< of the elements of its result; of a store, of its operand
+    reg result = -1;                                 ///< -1: a store; accumulators are results more than once
+    reg operands[3] = {-1, -1, -1};
     std::int32_t buffer = -1; ///< of loads and stores
     affine offset;            ///< of the first lane, in elements
     std::int32_t lanes = 0;   ///< of a load, store or step of an accumulator, from the first; others read as zero, stay
     std::int64_t stride = 1;  ///< of a load, between lanes, in elements
-    std::vector<loop::bound> within{}; ///< of a load: outside, it gives zero; of a store: outside, there is none
-    double value = 0;                  ///< of a splat
+    std::vector<loop::bound> within{}; ///< of a load: outside, it gives its number; of a store: outside, there is none
+    double value = 0;                  ///< the number of a splat or load, of a floating type
+    std::int64_t integer = 0;          ///< the same of other types; of u64 its bits
 };
+/// What an instruction does, in one word: `load`, `add`, `accumulate_maximum`.
+GSUB_LAZY [[nodiscard]] std::string to_string(instruction const& i);
 
 /// `ceil(value / divisor)`.
 struct limit {
@@ -92,7 +73,7 @@ struct kernel {
     std::vector<std::string> names; ///< of variables
     variable parallel = -1;         ///< -1: there is no parallel loop
     std::int64_t parallel_extent = 1;
-    std::int32_t lanes = 1;
+    std::int32_t lanes = 1; ///< of every register, whatever its type
     std::int32_t registers = 0;
     std::int32_t live = 0; ///< accumulators that are live at once
     std::vector<node> body;

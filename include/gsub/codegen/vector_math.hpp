@@ -19,7 +19,7 @@
 //     sigmoid: 1 / (1 + e^-x).
 #pragma once
 
-#include <gsub/codegen/kernel_ir.hpp>
+#include <gsub/loop/scalar_op.hpp>
 
 #include <cstdint>
 #include <span>
@@ -28,13 +28,13 @@
 
 namespace gsub::codegen {
 
-/// Name of the function in a kernel's text that computes an instruction; empty for one that needs none.
-GSUB_LAZY [[nodiscard]] std::string_view vector_function(opcode op) noexcept;
+/// Name of the function in a kernel's text that computes an operation on f32; empty for one that needs none.
+GSUB_LAZY [[nodiscard]] std::string_view vector_function(loop::scalar_op op) noexcept;
 
-/// Definitions of the functions of `used`, and of those that they call, for vectors of `lanes` floats; empty where no
-/// instruction needs one. The text relies on `vf`, `wide`, `vmin` and `vmax` before it, includes nothing, and is right
+/// Definitions of the functions of `used`, and of those that they call, for vectors of `lanes` floats; empty where none
+/// needs one. The text relies on `vf`, `wide`, `vmin` and `vmax` before it, includes nothing, and is right
 /// whether or not the compiler contracts products and sums.
-GSUB_LAZY [[nodiscard]] std::string vector_math_text(std::int32_t lanes, std::span<opcode const> used);
+GSUB_LAZY [[nodiscard]] std::string vector_math_text(std::int32_t lanes, std::span<loop::scalar_op const> used);
 
 } // namespace gsub::codegen
 

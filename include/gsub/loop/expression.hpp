@@ -3,6 +3,7 @@
 
 #include <gsub/ir/dtype.hpp>
 #include <gsub/loop/affine.hpp>
+#include <gsub/loop/scalar_op.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -47,43 +48,15 @@ struct bound {
     std::int64_t extent = 0;
 };
 
-/// Operations of scalar terms. `maximum` and `minimum` give the second operand only where it is greater or less: a NaN
-/// in the first stays. From `square_root` on an operation has one operand; their errors are stated in
-/// `codegen/vector_math.hpp`.
-enum class scalar_op : std::uint8_t {
-    constant,
-    load,
-    reduced,
-    add,
-    subtract,
-    multiply,
-    divide,
-    maximum,
-    minimum,
-    square_root,
-    negate,
-    absolute,
-    floor,
-    exponential,
-    logarithm, ///< natural
-    tanh,
-    erf,
-    sigmoid ///< 1 / (1 + e^-x)
-};
-GSUB_LAZY [[nodiscard]] std::string_view to_string(scalar_op op) noexcept;
-
-/// Whether an operation has one operand.
-[[nodiscard]] constexpr bool is_unary(scalar_op op) noexcept {
-    return op >= scalar_op::square_root;
-}
-
 /// A scalar term: a node of `tensor_expression::terms`.
 struct term {
     scalar_op op = scalar_op::constant;
-    double value = 0;                    ///< of a constant
-    access source{};                     ///< of a load
-    std::vector<bound> within{};         ///< of a load: outside, it is zero
-    std::int32_t operands[2] = {-1, -1}; ///< earlier terms
+    dtype type = dtype::f32;                 ///< of its value
+    double value = 0;                        ///< of a constant of a floating type; of a load: outside of `within`
+    std::int64_t integer = 0;                ///< the same of other types; u64 beyond it as its bits
+    access source{};                         ///< of a load
+    std::vector<bound> within{};             ///< of a load: outside, it is `value` or `integer`
+    std::int32_t operands[3] = {-1, -1, -1}; ///< earlier terms
 };
 
 /// A further element that a position stores.
@@ -121,6 +94,8 @@ class expression_builder;
 class value;
 [[nodiscard]] value apply(scalar_op op, value a, value b);
 [[nodiscard]] value apply(scalar_op op, value a);
+[[nodiscard]] value cast(value a, dtype to);
+[[nodiscard]] value select(value condition, value a, value b);
 
 /// A scalar term under construction.
 class value {
@@ -140,14 +115,20 @@ public:
     friend value tanh(value a) { return apply(scalar_op::tanh, a); }
     friend value erf(value a) { return apply(scalar_op::erf, a); }
     friend value sigmoid(value a) { return apply(scalar_op::sigmoid, a); }
-    /// *Requires* an operation of as many operands.
+    /// *Requires* an operation of as many operands, which are of one type that it computes with.
     friend value apply(scalar_op op, value a, value b);
     friend value apply(scalar_op op, value a);
+    /// The value in another type; itself where it has that type.
+    friend value cast(value a, dtype to);
+    /// `a` where the condition holds, else `b`. *Requires* a bool, and two values of one type.
+    friend value select(value condition, value a, value b);
     [[nodiscard]] std::int32_t id() const noexcept { return id_; }
+    [[nodiscard]] dtype type() const noexcept;
 
 private:
     friend class expression_builder;
     value(expression_builder& in, std::int32_t id) noexcept : in_(&in), id_(id) {}
+    [[nodiscard]] term const& made() const noexcept;
     expression_builder* in_;
     std::int32_t id_;
 };
@@ -169,17 +150,27 @@ public:
 
     GSUB_LAZY [[nodiscard]] affine spatial(std::string_view name, std::int64_t extent);
     GSUB_LAZY [[nodiscard]] affine reduction(std::string_view name, std::int64_t extent);
-    GSUB_LAZY [[nodiscard]] std::int32_t input(std::string_view name, std::initializer_list<std::int64_t> dims);
-    GSUB_LAZY [[nodiscard]] std::int32_t output(std::string_view name, std::initializer_list<std::int64_t> dims);
-    GSUB_LAZY [[nodiscard]] std::int32_t scratch(std::string_view name, std::initializer_list<std::int64_t> dims);
+    GSUB_LAZY [[nodiscard]] std::int32_t input(std::string_view name, std::initializer_list<std::int64_t> dims,
+                                               dtype element = dtype::f32);
+    GSUB_LAZY [[nodiscard]] std::int32_t output(std::string_view name, std::initializer_list<std::int64_t> dims,
+                                                dtype element = dtype::f32);
+    GSUB_LAZY [[nodiscard]] std::int32_t scratch(std::string_view name, std::initializer_list<std::int64_t> dims,
+                                                 dtype element = dtype::f32);
     [[nodiscard]] std::vector<buffer> const& buffers() const noexcept { return made_.buffers; }
 
-    GSUB_LAZY [[nodiscard]] value constant(double v);
+    /// A number of a floating type.
+    GSUB_LAZY [[nodiscard]] value constant(double v, dtype type = dtype::f32);
+    /// A number of an integer type, or a bool; of u64 beyond the range of i64, its bits.
+    GSUB_LAZY [[nodiscard]] value integer(std::int64_t v, dtype type);
+    /// A number of any type: `real` where that is floating, else `whole`.
+    GSUB_LAZY [[nodiscard]] value number(double real, std::int64_t whole, dtype type);
     /// An element of a buffer. *Requires* an index for each dimension.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index);
-    /// The same, but zero where a bound does not hold.
+    /// The same, but zero where a bound does not hold; or a constant of the buffer's type.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
                                      std::initializer_list<bound> within);
+    GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
+                                     std::vector<bound> within, value outside);
     /// The reduction of `update`, within bounds where an index may lie outside its buffer.
     GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> within = {});
     GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> within = {});
@@ -196,10 +187,14 @@ public:
                                                     std::initializer_list<bound> within = {});
 
 private:
+    friend class value;
     friend value apply(scalar_op op, value a, value b);
     friend value apply(scalar_op op, value a);
+    friend value cast(value a, dtype to);
+    friend value select(value condition, value a, value b);
     GSUB_LAZY affine add_axis(std::string_view name, std::int64_t extent, axis_kind kind);
-    GSUB_LAZY std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written);
+    GSUB_LAZY std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written,
+                                      dtype element);
     GSUB_LAZY value add(term t);
     GSUB_LAZY value reduce(scalar_op combine, value initial, value update, std::initializer_list<bound> within);
     tensor_expression made_;

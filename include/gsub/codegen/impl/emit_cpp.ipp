@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/codegen/cpp/typed_functions.hpp>
 #include <gsub/codegen/emit_cpp.hpp>
 #include <gsub/codegen/vector_math.hpp>
 #include <gsub/core/executor.hpp>
@@ -15,12 +16,13 @@ namespace detail {
 template <class = void>
 class cpp_writer {
 public:
-    cpp_writer(kernel const& k, isa const& set) : k_(k) {
-        GSUB_ASSERT(k.lanes == set.lanes(), "a kernel's vectors are as wide as the instruction set's");
+    explicit cpp_writer(kernel const& k) : k_(k), functions_(k.lanes) {
+        GSUB_ASSERT(k.lanes > 0 && (k.lanes & (k.lanes - 1)) == 0, "a kernel's vectors have 1, 2, 4, ... lanes");
         prelude();
     }
 
     std::string run(std::string const& symbol) {
+        auto before = std::exchange(text_, {});
         if (!k_.rescue.empty()) {
             std::string parameters;
             for (std::size_t i = 0; i < k_.buffers.size(); ++i)
@@ -48,12 +50,14 @@ public:
         write(k_.body);
         indent_.resize(indent_.size() - 2);
         line("}");
-        return std::move(text_);
+        if (typed_) before += functions_.text();
+        return before + text_;
     }
 
 private:
-    std::string_view type_of(std::size_t buffer) const {
-        return k_.buffers[buffer].written ? "float*" : "const float*";
+    std::string type_of(std::size_t buffer) const {
+        auto const& b = k_.buffers[buffer];
+        return message({b.written ? "" : "const ", c_type(b.element), "*"});
     }
     void line(std::string_view what) { text_ += message({indent_, what, "\n"}); }
 
@@ -74,7 +78,7 @@ private:
                  "v[i] = p[i * s]; return v; }");
         if (uses([&](auto& i) { return is_step(i.op) && i.lanes != k_.lanes; }))
             line("static inline vf first(vf a, vf b, int n) { for (int i = 0; i < n; ++i) b[i] = a[i]; return b; }");
-        if (uses([](auto& i) { return i.op == opcode::reduce_add || i.op == opcode::reduce_maximum; })) {
+        if (uses([](auto& i) { return i.op == opcode::reduce; })) {
             std::string add, max;
             for (auto half = k_.lanes / 2; half > 0; half /= 2) {
                 std::string order;
@@ -86,17 +90,16 @@ private:
             line(message({"static inline float max_of(vf v) {", max, " return v[0]; }"}));
         }
         line("static inline void keep(float* p, vf v, int n) { for (int i = 0; i < n; ++i) p[i] = v[i]; }");
-        std::vector<opcode> functions;
+        std::vector<loop::scalar_op> functions;
         uses([&](auto& i) {
-            if (!vector_function(i.op).empty()) functions.push_back(i.op);
+            auto const computes = i.op == opcode::compute && i.type == dtype::f32;
+            if (computes && !vector_function(i.function).empty()) functions.push_back(i.function);
             return false;
         });
         text_ += vector_math_text(k_.lanes, as_span(functions));
     }
 
-    static bool is_step(opcode op) {
-        return op == opcode::multiply_add || op == opcode::accumulate_add || op == opcode::accumulate_maximum;
-    }
+    static bool is_step(opcode op) { return op == opcode::multiply_add || op == opcode::accumulate; }
     bool uses(function_ref<bool(instruction const&)> what) const {
         auto const of_body = uses(k_.body, what); // both are visited
         return uses(k_.rescue, what) || of_body;
@@ -200,91 +203,174 @@ private:
     void write(std::vector<instruction> const& code) {
         pointers_.clear();
         for (auto const& i : code) {
-            auto const r = message({"r", i.result});
-            auto const operand = [&](int o) { return message({"r", i.operands[o]}); };
-            auto const define = [&](std::string_view value) { line(message({"const auto ", r, " = ", value, ";"})); };
-            switch (i.op) {
-            case opcode::splat:
-                define(float_text(i.value));
+            if (i.result >= 0) {
+                types_.resize(static_cast<std::size_t>(k_.registers), dtype::f32);
+                types_[static_cast<std::size_t>(i.result)] = i.type;
+            }
+            if (is_f32(i))
+                write_f32(i);
+            else
+                write_typed(i);
+        }
+    }
+    static std::string name_of(reg r) { return message({"r", r}); }
+    void define(reg r, std::string_view value) { line(message({"const auto ", name_of(r), " = ", value, ";"})); }
+    dtype type_of(reg r) const { return types_[static_cast<std::size_t>(r)]; }
+    static std::string operand(instruction const& i, int o) { return name_of(i.operands[o]); }
+    static std::string wide(instruction const& i, int o) { return message({"wide(", operand(i, o), ")"}); }
+    // Whether an instruction has f32 operands and a result of f32, and is none that came with other types.
+    bool is_f32(instruction const& i) const {
+        using loop::scalar_op;
+        if (i.type != dtype::f32 || i.integer != 0) return false;
+        if (i.op != opcode::compute) return i.value == 0 || i.op == opcode::splat;
+        return i.function != scalar_op::cast && i.function != scalar_op::select;
+    }
+
+    void write_f32(instruction const& i) {
+        auto const r = name_of(i.result);
+        auto const infix = [&] { define(i.result, message({operand(i, 0), info(i.function).infix, operand(i, 1)})); };
+        switch (i.op) {
+        case opcode::splat:
+            define(i.result, literal(i.value, 0, dtype::f32));
+            break;
+        case opcode::load:
+            define(i.result,
+                   guarded(i,
+                           i.stride != 1 ? message({"strided(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
+                           : i.lanes == k_.lanes ? message({"(vf)*(const uf*)(", place_of(i), ")"})
+                                                 : message({"part(", place_of(i), ", ", i.lanes, ")"}),
+                           "vf{}"));
+            break;
+        case opcode::broadcast:
+            define(i.result, guarded(i, message({"*(", place_of(i), ")"}), "0.0f"));
+            break;
+        case opcode::store:
+            line(where(i) + (i.lanes == k_.lanes
+                                 ? message({"*(uf*)(", place_of(i), ") = wide(", operand(i, 0), ");"})
+                                 : message({"keep(", place_of(i), ", wide(", operand(i, 0), "), ", i.lanes, ");"})));
+            break;
+        case opcode::copy:
+            line(message({"vf ", r, " = ", wide(i, 0), ";"}));
+            break;
+        case opcode::compute:
+            switch (i.function) {
+            case loop::scalar_op::maximum:
+                define(i.result, message({"vmax(", wide(i, 0), ", ", wide(i, 1), ")"}));
                 break;
-            case opcode::load:
-                define(guarded(i, i.stride != 1 ? message({"strided(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
-                                  : i.lanes == k_.lanes ? message({"(vf)*(const uf*)(", place_of(i), ")"})
-                                                        : message({"part(", place_of(i), ", ", i.lanes, ")"})));
+            case loop::scalar_op::minimum:
+                define(i.result, message({"vmin(", wide(i, 0), ", ", wide(i, 1), ")"}));
                 break;
-            case opcode::broadcast:
-                define(guarded(i, message({"*(", place_of(i), ")"})));
-                break;
-            case opcode::store:
-                line(where(i) + (i.lanes == k_.lanes
-                                     ? message({"*(uf*)(", place_of(i), ") = wide(", operand(0), ");"})
-                                     : message({"keep(", place_of(i), ", wide(", operand(0), "), ", i.lanes, ");"})));
-                break;
-            case opcode::copy:
-                line(message({"vf ", r, " = wide(", operand(0), ");"}));
-                break;
-            case opcode::add:
-                define(message({operand(0), " + ", operand(1)}));
-                break;
-            case opcode::subtract:
-                define(message({operand(0), " - ", operand(1)}));
-                break;
-            case opcode::multiply:
-                define(message({operand(0), " * ", operand(1)}));
-                break;
-            case opcode::divide:
-                define(message({operand(0), " / ", operand(1)}));
-                break;
-            case opcode::maximum:
-                define(message({"vmax(wide(", operand(0), "), wide(", operand(1), "))"}));
-                break;
-            case opcode::minimum:
-                define(message({"vmin(wide(", operand(0), "), wide(", operand(1), "))"}));
-                break;
-            case opcode::square_root:
-                line(message({"vf ", r, " = wide(", operand(0), ");"}));
+            case loop::scalar_op::square_root:
+                line(message({"vf ", r, " = ", wide(i, 0), ";"}));
                 line(message({"for (int l = 0; l < ", k_.lanes, "; ++l) ", r, "[l] = __builtin_sqrtf(", r, "[l]);"}));
                 break;
-            case opcode::negate:
-                define(message({"-", operand(0)}));
+            case loop::scalar_op::negate:
+                define(i.result, message({"-", operand(i, 0)}));
                 break;
-            case opcode::absolute:
-            case opcode::floor:
-            case opcode::exponential:
-            case opcode::logarithm:
-            case opcode::tanh:
-            case opcode::erf:
-            case opcode::sigmoid:
-                define(message({vector_function(i.op), "(wide(", operand(0), "))"}));
-                break;
-            case opcode::multiply_add:
-                step(i, message({r, " + ", operand(0), " * ", operand(1)}),
-                     message({r, " += ", operand(0), " * ", operand(1)}));
-                break;
-            case opcode::accumulate_add:
-                step(i, message({r, " + ", operand(0)}), message({r, " += ", operand(0)}));
-                break;
-            case opcode::accumulate_maximum: {
-                auto const value = message({"vmaxnan(", r, ", wide(", operand(0), "))"});
-                step(i, value, message({r, " = ", value}));
+            default:
+                if (!info(i.function).infix.empty())
+                    infix();
+                else
+                    define(i.result, message({vector_function(i.function), "(", wide(i, 0), ")"}));
+            }
+            break;
+        case opcode::multiply_add:
+            step(i, message({r, " + ", operand(i, 0), " * ", operand(i, 1)}),
+                 message({r, " += ", operand(i, 0), " * ", operand(i, 1)}), "first");
+            break;
+        case opcode::accumulate:
+            if (i.function == loop::scalar_op::add) {
+                step(i, message({r, " + ", operand(i, 0)}), message({r, " += ", operand(i, 0)}), "first");
+            } else {
+                auto const value = message({"vmaxnan(", r, ", ", wide(i, 0), ")"});
+                step(i, value, message({r, " = ", value}), "first");
+            }
+            break;
+        case opcode::reduce:
+            define(i.result, message({i.function == loop::scalar_op::add ? "sum_of(" : "max_of(", operand(i, 0), ")"}));
+            break;
+        }
+    }
+
+    // Scalars become vectors before anything is computed of them: C++ would promote them.
+    void write_typed(instruction const& i) {
+        typed_ = true;
+        auto const r = name_of(i.result);
+        auto const type = vector_type(i.type), unaligned = unaligned_type(i.type);
+        auto const number = [&] { return literal(i.value, i.integer, i.type); };
+        auto const combined = [&](std::string const& value) { // with what has been accumulated
+            return message({i.function == loop::scalar_op::add ? functions_.call(loop::scalar_op::add, i.type)
+                                                               : functions_.maximum_or_nan(i.type),
+                            "(", r, ", ", value, ")"});
+        };
+        switch (i.op) {
+        case opcode::splat:
+            define(i.result, number());
+            break;
+        case opcode::load:
+            define(i.result,
+                   guarded(i,
+                           i.stride != 1
+                               ? message({"strided_of<", type, ">(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
+                           : i.lanes == k_.lanes ? message({"(", type, ")*(const ", unaligned, "*)(", place_of(i), ")"})
+                                                 : message({"part_of<", type, ">(", place_of(i), ", ", i.lanes, ")"}),
+                           message({"wide(", number(), ")"})));
+            break;
+        case opcode::broadcast:
+            define(i.result, guarded(i, message({"*(", place_of(i), ")"}), number()));
+            break;
+        case opcode::store:
+            line(where(i) + (i.lanes == k_.lanes
+                                 ? message({"*(", unaligned, "*)(", place_of(i), ") = ", wide(i, 0), ";"})
+                                 : message({"keep_of(", place_of(i), ", ", wide(i, 0), ", ", i.lanes, ");"})));
+            break;
+        case opcode::copy:
+            line(message({type, " ", r, " = ", wide(i, 0), ";"}));
+            break;
+        case opcode::compute: {
+            if (i.function == loop::scalar_op::cast) {
+                define(i.result, message({functions_.cast(type_of(i.operands[0]), i.type), "(", wide(i, 0), ")"}));
                 break;
             }
-            case opcode::reduce_add:
-                define(message({"sum_of(", operand(0), ")"}));
-                break;
-            case opcode::reduce_maximum:
-                define(message({"max_of(", operand(0), ")"}));
-                break;
-            }
+            auto const selects = i.function == loop::scalar_op::select;
+            auto const count = info(i.function).operands;
+            std::string operands;
+            for (int o = 0; o < count; ++o) operands += message({o ? ", " : "", wide(i, o)});
+            define(i.result,
+                   message({functions_.call(i.function, type_of(i.operands[selects ? 1 : 0])), "(", operands, ")"}));
+            break;
+        }
+        case opcode::multiply_add: {
+            auto const value = combined(
+                message({functions_.call(loop::scalar_op::multiply, i.type), "(", wide(i, 0), ", ", wide(i, 1), ")"}));
+            step(i, value, message({r, " = ", value}), "first_of");
+            break;
+        }
+        case opcode::accumulate: {
+            auto const value = combined(wide(i, 0));
+            step(i, value, message({r, " = ", value}), "first_of");
+            break;
+        }
+        case opcode::reduce: { // one lane after another
+            auto const call = i.function == loop::scalar_op::add ? functions_.call(loop::scalar_op::add, i.type)
+                                                                 : functions_.maximum_or_nan(i.type);
+            line(message({"const ", type, " v", r, " = ", wide(i, 0), ";"}));
+            line(message({type, " s", r, " = v", r, ";"}));
+            line(message(
+                {"for (int l = 1; l < ", k_.lanes, "; ++l) s", r, " = ", call, "(s", r, ", wide(v", r, "[l]));"}));
+            define(i.result, message({"s", r, "[0]"}));
+            break;
+        }
         }
     }
 
     // One step of an accumulator: lanes beyond those of the step stay.
-    void step(instruction const& i, std::string const& value, std::string const& all) {
-        line(i.lanes == k_.lanes ? all + ";"
-                                 : message({"r", i.result, " = first(", value, ", r", i.result, ", ", i.lanes, ");"}));
+    void step(instruction const& i, std::string const& value, std::string const& all, std::string_view first) {
+        line(i.lanes == k_.lanes
+                 ? all + ";"
+                 : message({"r", i.result, " = ", first, "(", value, ", r", i.result, ", ", i.lanes, ");"}));
     }
-    // A value that is zero where a condition does not hold; nothing is read there.
+    // A value that is a number where a condition does not hold; nothing is read there.
     static std::string where(instruction const& i) {
         return i.within.empty() ? std::string{} : message({"if (", conditions(i.within), ") "});
     }
@@ -294,9 +380,9 @@ private:
             all += message({all.empty() ? "" : " && ", "(unsigned long)(", text_of(c.value), ") < ", c.extent, "UL"});
         return all;
     }
-    static std::string guarded(instruction const& i, std::string const& value) {
+    static std::string guarded(instruction const& i, std::string const& value, std::string_view outside) {
         if (i.within.empty()) return value;
-        return message({conditions(i.within), " ? ", value, i.op == opcode::broadcast ? " : 0.0f" : " : vf{}"});
+        return message({conditions(i.within), " ? ", value, " : ", outside});
     }
 
     std::string place_of(instruction const& i) {
@@ -309,21 +395,10 @@ private:
         for (auto const& p : pointers_)
             if (p.buffer == i.buffer && p.offset == varying) return message({"p", p.id, added});
         auto const& buffer = k_.buffers[static_cast<std::size_t>(i.buffer)];
-        line(message({buffer.written ? "float* const p" : "const float* const p", next_pointer_, " = b", i.buffer,
-                      " + (", text_of(varying), ");"}));
+        line(message({buffer.written ? "" : "const ", c_type(buffer.element), "* const p", next_pointer_, " = b",
+                      i.buffer, " + (", text_of(varying), ");"}));
         pointers_.push_back({i.buffer, varying, next_pointer_});
         return message({"p", next_pointer_++, added});
-    }
-
-    // Exact, and a float whatever it looks like.
-    static std::string float_text(double v) {
-        auto const f = static_cast<float>(v);
-        if (f != f) return "__builtin_nanf(\"\")";
-        if (f > 3.4028235e38f) return "__builtin_inff()";
-        if (f < -3.4028235e38f) return "-__builtin_inff()";
-        auto text = message({static_cast<double>(f)});
-        if (text.find_first_of(".e") == std::string::npos) text += ".0"; // no integer: it would lose the sign of zero
-        return "(float)" + text;
     }
 
     struct pointer {
@@ -332,6 +407,9 @@ private:
         int id;
     };
     kernel const& k_;
+    typed_functions functions_;
+    bool typed_ = false;       // has more than f32
+    std::vector<dtype> types_; // of registers
     std::string text_, indent_;
     std::vector<pointer> pointers_;
     int next_pointer_ = 0;
@@ -339,8 +417,8 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY std::string emit_cpp(kernel const& k, isa const& set, std::string const& symbol) {
-    return detail::cpp_writer{k, set}.run(symbol);
+GSUB_LAZY_BODY std::string emit_cpp(kernel const& k, std::string const& symbol) {
+    return detail::cpp_writer{k}.run(symbol);
 }
 
 } // namespace gsub::codegen

@@ -3,42 +3,27 @@
 #include <gsub/codegen/kernel_ir.hpp>
 #include <gsub/core/message.hpp>
 
+#include <fmt/format.h>
+
 namespace gsub::codegen {
 
 GSUB_LAZY_BODY std::string_view to_string(opcode op) noexcept {
-    constexpr std::string_view names[] = {"splat",
-                                          "load",
-                                          "broadcast",
-                                          "store",
-                                          "copy",
-                                          "add",
-                                          "subtract",
-                                          "multiply",
-                                          "divide",
-                                          "maximum",
-                                          "minimum",
-                                          "square_root",
-                                          "negate",
-                                          "absolute",
-                                          "floor",
-                                          "exponential",
-                                          "logarithm",
-                                          "tanh",
-                                          "erf",
-                                          "sigmoid",
-                                          "multiply_add",
-                                          "accumulate_add",
-                                          "accumulate_maximum",
-                                          "reduce_add",
-                                          "reduce_maximum"};
+    constexpr std::string_view names[] = {"splat",   "load",         "broadcast",  "store", "copy",
+                                          "compute", "multiply_add", "accumulate", "reduce"};
     return names[static_cast<std::size_t>(op)];
+}
+GSUB_LAZY_BODY std::string to_string(instruction const& i) {
+    if (i.op == opcode::compute) return std::string{to_string(i.function)};
+    if (i.op == opcode::accumulate || i.op == opcode::reduce)
+        return fmt::format("{}_{}", to_string(i.op), to_string(i.function));
+    return std::string{to_string(i.op)};
 }
 
 GSUB_LAZY_BODY std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept {
     std::size_t at = 0;
     for (std::size_t i = 0; i < buffer; ++i)
         if (k.buffers[i].scratch)
-            at += (static_cast<std::size_t>(k.buffers[i].elements()) * sizeof(float) + 63) / 64 * 64;
+            at += (static_cast<std::size_t>(k.buffers[i].elements()) * byte_size(k.buffers[i].element) + 63) / 64 * 64;
     return at;
 }
 GSUB_LAZY_BODY std::size_t scratch_bytes(kernel const& k) noexcept {
@@ -88,8 +73,10 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
             for (auto const& i : n.code) {
                 out += indent;
                 if (i.result >= 0) out += message({"r", i.result, " = "});
-                out += to_string(i.op);
-                if (i.op == opcode::splat) out += message({" ", i.value});
+                out += to_string(i);
+                if (i.type != dtype::f32) out += fmt::format(".{}", to_string(i.type));
+                if (i.op == opcode::splat)
+                    out += is_floating(i.type) ? message({" ", i.value}) : message({" ", i.integer});
                 for (auto o : i.operands)
                     if (o >= 0) out += message({" r", o});
                 if (i.buffer >= 0)

@@ -315,9 +315,10 @@ private:
     reg value_of(instruction i, nodes& out) {
         auto& code = block(out);
         for (auto const& [known, r] : values_)
-            if (known.op == i.op && known.buffer == i.buffer && known.operands[0] == i.operands[0] &&
-                known.operands[1] == i.operands[1] && known.lanes == i.lanes && known.stride == i.stride &&
-                same_bits(known.value, i.value) && known.offset == i.offset &&
+            if (known.op == i.op && known.function == i.function && known.type == i.type && known.buffer == i.buffer &&
+                std::ranges::equal(known.operands, i.operands) && known.integer == i.integer &&
+                known.lanes == i.lanes && known.stride == i.stride && same_bits(known.value, i.value) &&
+                known.offset == i.offset &&
                 std::equal(known.within.begin(), known.within.end(), i.within.begin(), i.within.end(),
                            [](auto& a, auto& b) { return a.extent == b.extent && a.value == b.value; }))
                 return r;
@@ -361,17 +362,21 @@ private:
     reg new_term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
         auto const& t = nest_.what.terms[static_cast<std::size_t>(id)];
         instruction i;
+        i.type = t.type;
         switch (t.op) {
         case loop::scalar_op::reduced:
             return reduced;
         case loop::scalar_op::constant:
             i.op = opcode::splat;
             i.value = t.value;
+            i.integer = t.integer;
             return value_of(std::move(i), out);
         case loop::scalar_op::load: {
             auto const offset = offset_of(t.source);
             auto const step = offset.factor(lane_);
             i.op = step == 0 ? opcode::broadcast : opcode::load;
+            i.value = t.value;
+            i.integer = t.integer;
             i.buffer = t.source.of;
             i.offset = resolved(offset.with(lane_, 0));
             for (auto const& b : t.within) {
@@ -381,6 +386,9 @@ private:
                     fail(error_code::unsupported, "a condition depends on the vectorised loop");
                 if (here == truth::no) {
                     i = {};
+                    i.type = t.type;
+                    i.value = t.value;
+                    i.integer = t.integer;
                     return value_of(std::move(i), out);
                 }
                 i.within.push_back({resolved(b.value), b.extent});
@@ -394,13 +402,10 @@ private:
             return value_of(std::move(i), out);
         }
         default:
-            constexpr opcode codes[] = {opcode::add,      opcode::subtract, opcode::multiply,    opcode::divide,
-                                        opcode::maximum,  opcode::minimum,  opcode::square_root, opcode::negate,
-                                        opcode::absolute, opcode::floor,    opcode::exponential, opcode::logarithm,
-                                        opcode::tanh,     opcode::erf,      opcode::sigmoid};
-            i.op = codes[static_cast<std::size_t>(t.op) - static_cast<std::size_t>(loop::scalar_op::add)];
-            i.operands[0] = term(t.operands[0], lanes, reduced, out);
-            if (t.operands[1] >= 0) i.operands[1] = term(t.operands[1], lanes, reduced, out);
+            i.op = opcode::compute;
+            i.function = t.op;
+            for (std::size_t o = 0; o < std::size(t.operands); ++o)
+                if (t.operands[o] >= 0) i.operands[o] = term(t.operands[o], lanes, reduced, out);
             return value_of(std::move(i), out);
         }
     }
@@ -470,6 +475,7 @@ private:
             if (!reducing) return tile_.push_back({0, lanes});
             instruction i;
             i.op = opcode::copy;
+            i.type = type_of(nest_.what.initial);
             i.operands[0] = lanes_reduce_ ? neutral(out) : term(nest_.what.initial, lanes, -1, out);
             i.result = fresh();
             block(out).push_back(i);
@@ -495,7 +501,8 @@ private:
             for (auto const& more : nest_.what.also) store(more, place.lanes, reduced, out);
             if (nest_.what.check < 0) return;
             instruction i;
-            i.op = opcode::reduce_add;
+            i.op = opcode::reduce;
+            i.type = type_of(nest_.what.check);
             i.operands[0] = stored_term(nest_.what.check, place.lanes, reduced, out);
             i.result = fresh();
             block(out).push_back(i);
@@ -557,6 +564,7 @@ private:
             i.within.push_back({resolved(b.value), b.extent});
         }
         i.op = opcode::store;
+        i.type = type_of(what.value);
         i.operands[0] = stored_term(what.value, lanes, reduced, out);
         i.buffer = what.target.of;
         auto const offset = offset_of(what.target);
@@ -571,27 +579,39 @@ private:
     void forget_loads_of(std::int32_t buffer) {
         if (std::erase_if(values_, [&](auto const& v) { return v.first.buffer == buffer; }) > 0) terms_.clear();
     }
+    [[nodiscard]] dtype type_of(std::int32_t id) const { return nest_.what.terms[static_cast<std::size_t>(id)].type; }
     // What a combination starts from that leaves every element as it is.
     reg neutral(nodes& out) {
         instruction i;
-        i.value = nest_.what.combine == loop::scalar_op::add ? 0 : -std::numeric_limits<double>::infinity();
+        i.type = type_of(nest_.what.initial);
+        auto const adds = nest_.what.combine == loop::scalar_op::add;
+        i.value = adds || !is_floating(i.type) ? 0 : -std::numeric_limits<double>::infinity();
+        i.integer = adds || is_floating(i.type) ? 0 : least_integer(i.type);
         return value_of(std::move(i), out);
+    }
+    static std::int64_t least_integer(dtype t) {
+        if (!info(t).is_signed) return 0;
+        return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * static_cast<int>(byte_size(t)));
     }
     // The initial value and all lanes of an accumulator as one.
     reg combined_lanes(reg accumulator, nodes& out) {
         instruction i;
-        auto const adds = nest_.what.combine == loop::scalar_op::add;
-        i.op = adds ? opcode::reduce_add : opcode::reduce_maximum;
+        i.op = opcode::reduce;
+        i.function = nest_.what.combine;
+        i.type = type_of(nest_.what.initial);
         i.operands[0] = accumulator;
         i.result = fresh();
         block(out).push_back(i);
         instruction first;
         first.op = opcode::copy;
+        first.type = i.type;
         first.operands[0] = term(nest_.what.initial, made_.lanes, -1, out);
         first.result = fresh();
         block(out).push_back(first);
         instruction both;
-        both.op = adds ? opcode::accumulate_add : opcode::accumulate_maximum;
+        both.op = opcode::accumulate;
+        both.function = i.function;
+        both.type = i.type;
         both.operands[0] = i.result;
         both.lanes = made_.lanes;
         both.result = first.result;
@@ -683,12 +703,14 @@ private:
         instruction i;
         i.result = accumulator;
         i.lanes = lanes_reduce_ ? lanes : made_.lanes;
+        i.type = update.type;
+        i.function = what.combine;
         if (what.combine == loop::scalar_op::add && update.op == loop::scalar_op::multiply) {
             i.op = opcode::multiply_add;
             i.operands[0] = term(update.operands[0], lanes, -1, out);
             i.operands[1] = term(update.operands[1], lanes, -1, out);
         } else {
-            i.op = what.combine == loop::scalar_op::add ? opcode::accumulate_add : opcode::accumulate_maximum;
+            i.op = opcode::accumulate;
             i.operands[0] = term(what.update, lanes, -1, out);
         }
         block(out).push_back(i);

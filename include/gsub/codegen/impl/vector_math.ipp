@@ -11,23 +11,24 @@ namespace gsub::codegen {
 namespace detail {
 
 struct vector_definition {
-    opcode op;
+    loop::scalar_op op;
     std::string_view name;
-    opcode calls; ///< another function, or the same where there is none
+    loop::scalar_op calls; ///< another function, or the same where there is none
     std::string_view text;
 };
 
 // A function comes after what it calls. Unsigned lanes for bits: their sums and shifts wrap.
 inline constexpr vector_definition vector_definitions[] = {
-    {opcode::absolute, "vabs", opcode::absolute, R"(static inline vf vabs(vf x) { return (vf)((vu)x & 0x7fffffffu); }
+    {loop::scalar_op::absolute, "vabs", loop::scalar_op::absolute,
+     R"(static inline vf vabs(vf x) { return (vf)((vu)x & 0x7fffffffu); }
 )"},
-    {opcode::floor, "vfloor", opcode::absolute, R"(static inline vf vfloor(vf x) {
+    {loop::scalar_op::floor, "vfloor", loop::scalar_op::absolute, R"(static inline vf vfloor(vf x) {
   vf t = __builtin_convertvector(__builtin_convertvector(x, vi), vf);
   t = x < t ? t - 1.0f : t;
   return vabs(x) < 8388608.0f ? (vf)((vu)t | ((vu)x & 0x80000000u)) : x;
 }
 )"},
-    {opcode::exponential, "vexp", opcode::exponential, R"(static inline vf vexp(vf x) {
+    {loop::scalar_op::exponential, "vexp", loop::scalar_op::exponential, R"(static inline vf vexp(vf x) {
   vf k = x * 1.44269504f + 12582912.0f, n = k - 12582912.0f;
   vf r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   vf p = r * 0.00138234987f + 0.00836882275f;
@@ -41,7 +42,7 @@ inline constexpr vector_definition vector_definitions[] = {
   return x < 88.7228394f ? y : x * __builtin_inff();
 }
 )"},
-    {opcode::logarithm, "vlog", opcode::logarithm, R"(static inline vf vlog(vf x) {
+    {loop::scalar_op::logarithm, "vlog", loop::scalar_op::logarithm, R"(static inline vf vlog(vf x) {
   vf small = x * 8388608.0f;
   vf e = x < 1.17549435e-38f ? wide(-23.0f) : vf{};
   vf a = x < 1.17549435e-38f ? small : x;
@@ -62,10 +63,10 @@ inline constexpr vector_definition vector_definitions[] = {
   return x < 0.0f ? wide(__builtin_nanf("")) : y;
 }
 )"},
-    {opcode::sigmoid, "vsigmoid", opcode::exponential,
+    {loop::scalar_op::sigmoid, "vsigmoid", loop::scalar_op::exponential,
      R"(static inline vf vsigmoid(vf x) { return 1.0f / (vexp(-x) + 1.0f); }
 )"},
-    {opcode::tanh, "vtanh", opcode::tanh, R"(static inline vf vtanh(vf x) {
+    {loop::scalar_op::tanh, "vtanh", loop::scalar_op::tanh, R"(static inline vf vtanh(vf x) {
   vf s = vmin(x * x, wide(81.3604f));
   vf p = s * -8.3421547e-08f + -2.39839883e-05f;
   p = p * s + -0.000483090233f;
@@ -78,7 +79,7 @@ inline constexpr vector_definition vector_definitions[] = {
   return vmax(vmin(x * (p / q + 0.159999847f), wide(1.0f)), wide(-1.0f));
 }
 )"},
-    {opcode::erf, "verf", opcode::erf, R"(static inline vf verf(vf x) {
+    {loop::scalar_op::erf, "verf", loop::scalar_op::erf, R"(static inline vf verf(vf x) {
   vf s = vmin(x * x, wide(15.6025f));
   vf p = s * -1.57367322e-05f + -0.000173442648f;
   p = p * s + -0.0020613391f;
@@ -97,14 +98,14 @@ inline constexpr vector_definition vector_definitions[] = {
 
 } // namespace detail
 
-GSUB_LAZY_BODY std::string_view vector_function(opcode op) noexcept {
+GSUB_LAZY_BODY std::string_view vector_function(loop::scalar_op op) noexcept {
     for (auto const& d : detail::vector_definitions)
         if (d.op == op) return d.name;
     return {};
 }
 
-GSUB_LAZY_BODY std::string vector_math_text(std::int32_t lanes, std::span<opcode const> used) {
-    auto const wanted = [&](opcode op) { return std::find(used.begin(), used.end(), op) != used.end(); };
+GSUB_LAZY_BODY std::string vector_math_text(std::int32_t lanes, std::span<loop::scalar_op const> used) {
+    auto const wanted = [&](loop::scalar_op op) { return std::find(used.begin(), used.end(), op) != used.end(); };
     std::string text;
     for (auto const& d : detail::vector_definitions) {
         auto const needed =

@@ -78,7 +78,7 @@ protected:
     }
     static double operations_of(std::vector<kernels::row_op> const& ops, std::int64_t elements) {
         double each = 0;
-        for (auto const& o : ops) each += o.what.op >= loop::scalar_op::exponential ? 10 : 1;
+        for (auto const& o : ops) each += info(o.what.op).cost;
         return each * static_cast<double>(elements);
     }
 

@@ -219,7 +219,7 @@ protected:
         c.launch.positions = k.parallel < 0 ? 1 : k.parallel_extent;
         c.workspace = codegen::scratch_bytes(k);
         c.computes = std::move(computes);
-        auto text = codegen::emit_cpp(k, set_, "gsub_kernel");
+        auto text = codegen::emit_cpp(k, "gsub_kernel");
         auto const [found, is_new] = kernels_.emplace(std::move(text), static_cast<std::int32_t>(made_.kernels.size()));
         if (is_new)
             made_.kernels.push_back({{found->first, "gsub_kernel", std::string{set_.flags}},

@@ -93,11 +93,7 @@ private:
     }
 
     // Whether reading a row again is cheaper than computing it again.
-    [[nodiscard]] bool costs(std::size_t v) const {
-        using loop::scalar_op;
-        auto const op = op_of(v).what.op;
-        return op == scalar_op::divide || op == scalar_op::square_root || op >= scalar_op::exponential;
-    }
+    [[nodiscard]] bool costs(std::size_t v) const { return info(op_of(v).what.op).slow; }
 
     // Buffers, and which rows and elements are kept.
     void declare() {

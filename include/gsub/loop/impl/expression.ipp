@@ -19,7 +19,7 @@ GSUB_LAZY_BODY double tensor_expression::operations() const {
     double per_step = 0, per_place = 0;
     if (update >= 0) inside[static_cast<std::size_t>(update)] = 1, per_step = 1;
     for (auto i = terms.size(); i-- > 0;) {
-        auto const counts = terms[i].op > scalar_op::reduced ? 1.0 : 0.0;
+        auto const counts = terms[i].op > scalar_op::select ? 1.0 : 0.0;
         (inside[i] ? per_step : per_place) += counts;
         if (inside[i])
             for (auto o : terms[i].operands)
@@ -28,26 +28,49 @@ GSUB_LAZY_BODY double tensor_expression::operations() const {
     return places * (per_place + (update >= 0 ? steps * per_step : 0));
 }
 
-GSUB_LAZY_BODY std::string_view to_string(scalar_op op) noexcept {
-    constexpr std::string_view names[] = {"constant", "load",    "reduced", "add",  "subtract", "multiply",
-                                          "divide",   "maximum", "minimum", "sqrt", "negate",   "abs",
-                                          "floor",    "exp",     "log",     "tanh", "erf",      "sigmoid"};
-    return names[static_cast<std::size_t>(op)];
+GSUB_INLINE term const& value::made() const noexcept {
+    return in_->made_.terms[static_cast<std::size_t>(id_)];
+}
+GSUB_INLINE dtype value::type() const noexcept {
+    return made().type;
 }
 
 GSUB_INLINE value apply(scalar_op op, value a, value b) {
-    GSUB_ASSERT(op > scalar_op::reduced && !is_unary(op), "an operation of two operands");
+    GSUB_ASSERT(info(op).operands == 2, "an operation of two operands");
+    GSUB_ASSERT(a.type() == b.type() && computes(op, a.type()),
+                "operands of one type that the operation computes with");
     term t;
     t.op = op;
+    t.type = info(op).truth ? dtype::boolean : a.type();
     t.operands[0] = a.id_;
     t.operands[1] = b.id_;
     return a.in_->add(std::move(t));
 }
 GSUB_INLINE value apply(scalar_op op, value a) {
     GSUB_ASSERT(is_unary(op), "an operation of one operand");
+    GSUB_ASSERT(computes(op, a.type()), "an operand of a type that the operation computes with");
     term t;
     t.op = op;
+    t.type = a.type();
     t.operands[0] = a.id_;
+    return a.in_->add(std::move(t));
+}
+GSUB_INLINE value cast(value a, dtype to) {
+    if (a.type() == to) return a;
+    term t;
+    t.op = scalar_op::cast;
+    t.type = to;
+    t.operands[0] = a.id_;
+    return a.in_->add(std::move(t));
+}
+GSUB_INLINE value select(value condition, value a, value b) {
+    GSUB_ASSERT(condition.type() == dtype::boolean && a.type() == b.type(), "a bool selects among values of one type");
+    term t;
+    t.op = scalar_op::select;
+    t.type = a.type();
+    t.operands[0] = condition.id_;
+    t.operands[1] = a.id_;
+    t.operands[2] = b.id_;
     return a.in_->add(std::move(t));
 }
 
@@ -64,21 +87,23 @@ GSUB_LAZY_BODY affine expression_builder::reduction(std::string_view name, std::
 }
 
 GSUB_LAZY_BODY std::int32_t expression_builder::add_buffer(std::string_view name,
-                                                           std::initializer_list<std::int64_t> dims, bool written) {
+                                                           std::initializer_list<std::int64_t> dims, bool written,
+                                                           dtype element) {
     made_.buffers.push_back(
-        {std::string{name}, dtype::f32, small_vector<std::int64_t, 6>(std::span{dims.begin(), dims.size()}), written});
+        {std::string{name}, element, small_vector<std::int64_t, 6>(std::span{dims.begin(), dims.size()}), written});
     return static_cast<std::int32_t>(made_.buffers.size() - 1);
 }
-GSUB_LAZY_BODY std::int32_t expression_builder::input(std::string_view name, std::initializer_list<std::int64_t> dims) {
-    return add_buffer(name, dims, false);
+GSUB_LAZY_BODY std::int32_t expression_builder::input(std::string_view name, std::initializer_list<std::int64_t> dims,
+                                                      dtype element) {
+    return add_buffer(name, dims, false, element);
 }
-GSUB_LAZY_BODY std::int32_t expression_builder::output(std::string_view name,
-                                                       std::initializer_list<std::int64_t> dims) {
-    return add_buffer(name, dims, true);
+GSUB_LAZY_BODY std::int32_t expression_builder::output(std::string_view name, std::initializer_list<std::int64_t> dims,
+                                                       dtype element) {
+    return add_buffer(name, dims, true, element);
 }
-GSUB_LAZY_BODY std::int32_t expression_builder::scratch(std::string_view name,
-                                                        std::initializer_list<std::int64_t> dims) {
-    auto const b = add_buffer(name, dims, true);
+GSUB_LAZY_BODY std::int32_t expression_builder::scratch(std::string_view name, std::initializer_list<std::int64_t> dims,
+                                                        dtype element) {
+    auto const b = add_buffer(name, dims, true, element);
     made_.buffers.back().scratch = true;
     return b;
 }
@@ -87,9 +112,19 @@ GSUB_LAZY_BODY value expression_builder::add(term t) {
     made_.terms.push_back(std::move(t));
     return {*this, static_cast<std::int32_t>(made_.terms.size() - 1)};
 }
-GSUB_LAZY_BODY value expression_builder::constant(double v) {
+GSUB_LAZY_BODY value expression_builder::constant(double v, dtype type) {
+    GSUB_ASSERT(is_floating(type), "a constant of a floating type; others are integer()");
+    return number(v, 0, type);
+}
+GSUB_LAZY_BODY value expression_builder::integer(std::int64_t v, dtype type) {
+    GSUB_ASSERT(!is_floating(type), "an integer or a bool; others are constant()");
+    return number(0, v, type);
+}
+GSUB_LAZY_BODY value expression_builder::number(double real, std::int64_t whole, dtype type) {
     term t;
-    t.value = v;
+    t.type = type;
+    t.value = is_floating(type) ? real : 0;
+    t.integer = is_floating(type) ? 0 : whole;
     return add(std::move(t));
 }
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index) {
@@ -97,6 +132,7 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
                 "an access has an index for each dimension of its buffer");
     term t;
     t.op = scalar_op::load;
+    t.type = made_.buffers[static_cast<std::size_t>(of)].element;
     t.source = {of, {index.begin(), index.end()}};
     return add(std::move(t));
 }
@@ -107,15 +143,30 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     return v;
 }
 
+GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index,
+                                            std::vector<bound> within, value outside) {
+    GSUB_ASSERT(outside.made().op == scalar_op::constant, "outside of its bounds a load is a constant");
+    auto const instead = outside.made();
+    auto const v = at(of, index);
+    auto& t = made_.terms.back();
+    GSUB_ASSERT(instead.type == t.type, "outside of its bounds a load has the type of its buffer");
+    t.value = instead.value, t.integer = instead.integer;
+    t.within = std::move(within);
+    return v;
+}
+
 GSUB_LAZY_BODY value expression_builder::reduce(scalar_op combine, value initial, value update,
                                                 std::initializer_list<bound> within) {
     GSUB_ASSERT(made_.update < 0, "a computation has one reduction");
+    GSUB_ASSERT(initial.type() == update.type() && computes(combine, update.type()),
+                "a reduction of values of one type, which it computes with");
     made_.combine = combine;
     made_.initial = initial.id();
     made_.update = update.id();
     made_.bounds.assign(within.begin(), within.end());
     term t;
     t.op = scalar_op::reduced;
+    t.type = update.type();
     return add(std::move(t));
 }
 GSUB_LAZY_BODY value expression_builder::sum(value initial, value update, std::initializer_list<bound> within) {
@@ -130,6 +181,7 @@ GSUB_LAZY_BODY void expression_builder::also(std::int32_t of, std::initializer_l
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
                 "an access has an index for each dimension of its buffer");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].written, "a result goes to an output");
+    GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].element == v.type(), "a result has the type of its buffer");
     made_.also.push_back({{of, {index.begin(), index.end()}}, v.id(), {within.begin(), within.end()}});
 }
 
@@ -143,6 +195,7 @@ GSUB_LAZY_BODY tensor_expression expression_builder::store(std::int32_t of, std:
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
                 "an access has an index for each dimension of its buffer");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].written, "a result goes to an output");
+    GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].element == v.type(), "a result has the type of its buffer");
     made_.result = v.id();
     made_.target = {of, {index.begin(), index.end()}};
     made_.target_within.assign(within.begin(), within.end());

@@ -23,31 +23,27 @@ GSUB_LAZY std::string text_of(access const& a, loop_nest const& nest) {
 
 GSUB_LAZY std::string text_of(std::int32_t id, loop_nest const& nest) {
     auto const& t = nest.what.terms[static_cast<std::size_t>(id)];
-    auto const both = [&](std::string_view before, std::string_view between) {
-        return message({before, "(", text_of(t.operands[0], nest), between, text_of(t.operands[1], nest), ")"});
-    };
+    auto const& of = info(t.op);
     switch (t.op) {
     case scalar_op::constant:
-        return message({t.value});
+        return is_floating(t.type) ? message({t.value}) : message({t.integer});
     case scalar_op::load:
         return text_of(t.source, nest);
     case scalar_op::reduced:
         return "sum";
-    case scalar_op::add:
-        return both("", " + ");
-    case scalar_op::subtract:
-        return both("", " - ");
-    case scalar_op::multiply:
-        return both("", " * ");
-    case scalar_op::divide:
-        return both("", " / ");
-    case scalar_op::maximum:
-        return both("max", ", ");
-    case scalar_op::minimum:
-        return both("min", ", ");
     default:
-        return message({to_string(t.op), "(", text_of(t.operands[0], nest), ")"});
+        break;
     }
+    if (!of.infix.empty())
+        return message({"(", text_of(t.operands[0], nest), of.infix, text_of(t.operands[1], nest), ")"});
+    std::string_view const name = t.op == scalar_op::maximum   ? "max"
+                                  : t.op == scalar_op::minimum ? "min"
+                                  : t.op == scalar_op::cast    ? to_string(t.type)
+                                                               : of.name;
+    std::string operands;
+    for (auto o : t.operands)
+        if (o >= 0) operands += message({operands.empty() ? "" : ", ", text_of(o, nest)});
+    return message({name, "(", operands, ")"});
 }
 
 } // namespace detail

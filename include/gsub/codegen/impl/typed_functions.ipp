@@ -1,0 +1,359 @@
+#pragma once
+
+#include <gsub/codegen/cpp/typed_functions.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace gsub::codegen {
+
+namespace detail {
+
+// A row of the table of C types: how elements are stored and computed with.
+struct c_element {
+    dtype type;
+    std::string_view c, name, vector, unaligned, without_sign, mask;
+};
+inline constexpr c_element c_elements[] = {
+    {dtype::f64, "double", "f64", "v_f64", "u_f64", "", "v_i64"},
+    {dtype::f32, "float", "f32", "vf", "uf", "", "v_i32"},
+    {dtype::f16, "unsigned short", "f16", "v_u16", "u_u16", "v_u16", "v_i16"},
+    {dtype::bf16, "unsigned short", "bf16", "v_u16", "u_u16", "v_u16", "v_i16"},
+    {dtype::i64, "long", "i64", "v_i64", "u_i64", "v_u64", "v_i64"},
+    {dtype::i32, "int", "i32", "v_i32", "u_i32", "v_u32", "v_i32"},
+    {dtype::i16, "short", "i16", "v_i16", "u_i16", "v_u16", "v_i16"},
+    {dtype::i8, "signed char", "i8", "v_i8", "u_i8", "v_u8", "v_i8"},
+    {dtype::u64, "unsigned long", "u64", "v_u64", "u_u64", "v_u64", "v_i64"},
+    {dtype::u32, "unsigned", "u32", "v_u32", "u_u32", "v_u32", "v_i32"},
+    {dtype::u16, "unsigned short", "u16", "v_u16", "u_u16", "v_u16", "v_i16"},
+    {dtype::u8, "unsigned char", "u8", "v_u8", "u_u8", "v_u8", "v_i8"},
+    {dtype::boolean, "unsigned char", "bool", "v_u8", "u_u8", "v_u8", "v_i8"},
+};
+[[nodiscard]] constexpr c_element const& c_element_of(dtype t) noexcept {
+    for (auto const& e : c_elements)
+        if (e.type == t) return e;
+    return c_elements[1]; // no other type is in a kernel
+}
+
+[[nodiscard]] constexpr bool is_half(dtype t) noexcept {
+    return t == dtype::f16 || t == dtype::bf16;
+}
+
+// Rounding to 16 bits is that of a float whose last bit is odd where it is inexact, so that it is no tie.
+inline constexpr std::string_view odd_text = R"(static inline float odd(double x) {
+  const float near = (float)x;
+  if ((double)near == x || x != x) return near;
+  unsigned bits;
+  __builtin_memcpy(&bits, &near, 4);
+  bits = (bits - (__builtin_fabs((double)near) > __builtin_fabs(x))) | 1u;
+  float out;
+  __builtin_memcpy(&out, &bits, 4);
+  return out;
+}
+static inline float odd(float x) { return x; }
+static inline float odd(unsigned long x) {
+  return odd((double)(x > 1UL << 53 ? (x & ~0xfffUL) | (x & 0xfff ? 0x800UL : 0UL) : x));
+}
+static inline float odd(long x) { return x < 0 ? -odd(0UL - (unsigned long)x) : odd((unsigned long)x); }
+static inline float odd(int x) { return odd((double)x); }
+static inline float odd(unsigned x) { return odd((double)x); }
+)";
+inline constexpr std::string_view f32_to_f16_text = R"(static inline v_u16 cast_f32_f16(vf x) {
+  const v_u32 word = (v_u32)x, sign = word >> 16 & 0x8000u, size = word & 0x7fffffffu;
+  const v_u32 normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
+  const v_u32 small = (v_u32)((vf)size + 0.5f) - 0x3f000000u;
+  v_u32 y = size < 0x38800000u ? small : normal;
+  y = size >= 0x47800000u ? v_u32{} + 0x7c00u : y;
+  y = size > 0x7f800000u ? (size >> 13 & 0x3ffu) | 0x7e00u : y;
+  return __builtin_convertvector(sign | y, v_u16);
+}
+)";
+inline constexpr std::string_view f16_to_f32_text = R"(static inline vf cast_f16_f32(v_u16 x) {
+  const v_u32 word = __builtin_convertvector(x, v_u32), sign = (word & 0x8000u) << 16, size = word & 0x7fffu;
+  const vf small = __builtin_convertvector((v_i32)size, vf) * 0x1p-24f;
+  v_u32 y = (size << 13) + 0x38000000u;
+  y = size < 0x400u ? (v_u32)small : y;
+  y = size >= 0x7c00u ? (size << 13) | 0x7f800000u : y;
+  y = size > 0x7c00u ? y | 0x400000u : y;
+  return (vf)(sign | y);
+}
+)";
+inline constexpr std::string_view f32_to_bf16_text = R"(static inline v_u16 cast_f32_bf16(vf x) {
+  const v_u32 word = (v_u32)x;
+  v_u32 y = (word + 0x7fffu + (word >> 16 & 1u)) >> 16;
+  y = (word & 0x7fffffffu) > 0x7f800000u ? word >> 16 | 0x40u : y;
+  return __builtin_convertvector(y, v_u16);
+}
+)";
+inline constexpr std::string_view bf16_to_f32_text = R"(static inline vf cast_bf16_f32(v_u16 x) {
+  v_u32 y = __builtin_convertvector(x, v_u32) << 16;
+  y = (y & 0x7fffffffu) > 0x7f800000u ? y | 0x400000u : y;
+  return (vf)y;
+}
+)";
+
+} // namespace detail
+
+GSUB_INLINE std::string_view c_type(dtype t) noexcept {
+    return detail::c_element_of(t).c;
+}
+GSUB_INLINE std::string_view vector_type(dtype t) noexcept {
+    return detail::c_element_of(t).vector;
+}
+GSUB_INLINE std::string_view unaligned_type(dtype t) noexcept {
+    return detail::c_element_of(t).unaligned;
+}
+
+GSUB_LAZY_BODY std::string literal(double real, std::int64_t integer, dtype t) {
+    switch (t) {
+    case dtype::f16:
+        return fmt::format("(unsigned short){}", float16{static_cast<float>(real)}.bits);
+    case dtype::bf16:
+        return fmt::format("(unsigned short){}", bfloat16{static_cast<float>(real)}.bits);
+    case dtype::f32:
+    case dtype::f64: {
+        auto const single = t == dtype::f32;
+        auto const v = single ? static_cast<double>(static_cast<float>(real)) : real;
+        auto const builtin = single ? "f" : "";
+        if (v != v) return fmt::format("__builtin_nan{}(\"\")", builtin);
+        if (std::isinf(v)) return fmt::format("{}__builtin_inf{}()", v < 0 ? "-" : "", builtin);
+        auto text = fmt::format("{}", v);
+        if (text.find_first_of(".e") == std::string::npos) text += ".0"; // no integer: it would lose the sign of zero
+        return fmt::format("({}){}", c_type(t), text);
+    }
+    case dtype::u64:
+        return fmt::format("{}UL", static_cast<std::uint64_t>(integer));
+    default:
+        if (integer == std::numeric_limits<std::int64_t>::min()) return "(-9223372036854775807L - 1)";
+        return fmt::format("({}){}L", c_type(t), integer);
+    }
+}
+
+GSUB_LAZY_BODY bool typed_functions::begin(std::string const& name) {
+    if (names_.find(fmt::format(" {} ", name)) != std::string::npos) return false;
+    names_ += name + " ";
+    return true;
+}
+
+// A function of a vector, computed one lane after another.
+GSUB_LAZY_BODY std::string typed_functions::lanewise(std::string_view result, std::string_view name,
+                                                     std::string_view of, std::string_view value) const {
+    return fmt::format(
+        "static inline {0} {1}({2} a) {{ {0} y; for (int l = 0; l < {3}; ++l) y[l] = {4}; return y; }}\n", result, name,
+        of, lanes_, value);
+}
+
+GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
+    using loop::scalar_op;
+    auto const& e = detail::c_element_of(of);
+    auto const name = fmt::format("{}_{}", to_string(op), e.name);
+    if (!begin(name)) return name;
+    auto const floats = is_floating(of);
+    auto const unary = [&](std::string_view value) {
+        functions_ += fmt::format("static inline {0} {1}({0} a) {{ return {2}; }}\n", e.vector, name, value);
+    };
+    auto const binary = [&](std::string_view value) {
+        functions_ += fmt::format("static inline {0} {1}({0} a, {0} b) {{ return {2}; }}\n", e.vector, name, value);
+    };
+    auto const wrapping = [&](std::string_view value) { // signed sums would overflow
+        binary(floats ? fmt::format("a {} b", value)
+                      : fmt::format("({1})(({0})a {2} ({0})b)", e.without_sign, e.vector, value));
+    };
+    auto const truth = [&](std::string_view condition) {
+        functions_ += fmt::format("static inline v_u8 {1}({0} a, {0} b) {{ return "
+                                  "(v_u8)__builtin_convertvector({2}, v_i8) & wide((unsigned char)1); }}\n",
+                                  e.vector, name, condition);
+    };
+    auto const each = [&](std::string_view value) { functions_ += lanewise(e.vector, name, e.vector, value); };
+    switch (op) {
+    case scalar_op::add:
+        wrapping("+");
+        break;
+    case scalar_op::subtract:
+        wrapping("-");
+        break;
+    case scalar_op::multiply:
+        if (byte_size(of) < 4 && !floats) // promoted to int, which would overflow
+            functions_ +=
+                fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} y; for (int l = 0; l < {2}; ++l) y[l] "
+                            "= ({3})((unsigned)a[l] * (unsigned)b[l]); return y; }}\n",
+                            e.vector, name, lanes_, e.c);
+        else
+            wrapping("*");
+        break;
+    case scalar_op::divide:
+        if (floats) {
+            binary("a / b");
+        } else {
+            auto const quotient =
+                info(of).is_signed
+                    ? fmt::format("b[l] == -1 ? ({0})(0UL - (unsigned long)a[l]) : ({0})(a[l] / b[l])", e.c)
+                    : fmt::format("({})(a[l] / b[l])", e.c);
+            functions_ +=
+                fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} y; for (int l = 0; l < {2}; ++l) y[l] "
+                            "= b[l] == 0 ? ({3})0 : {4}; return y; }}\n",
+                            e.vector, name, lanes_, e.c, quotient);
+        }
+        break;
+    case scalar_op::maximum:
+        binary("a < b ? b : a");
+        break;
+    case scalar_op::minimum:
+        binary("b < a ? b : a");
+        break;
+    case scalar_op::equal:
+        if (of == dtype::boolean)
+            truth("(a != v_u8{}) == (b != v_u8{})");
+        else
+            truth("a == b");
+        break;
+    case scalar_op::less:
+        truth("a < b");
+        break;
+    case scalar_op::less_equal:
+        truth("a <= b");
+        break;
+    case scalar_op::logical_and:
+        truth("(a != v_u8{}) & (b != v_u8{})");
+        break;
+    case scalar_op::logical_or:
+        truth("(a != v_u8{}) | (b != v_u8{})");
+        break;
+    case scalar_op::logical_xor:
+        truth("(a != v_u8{}) ^ (b != v_u8{})");
+        break;
+    case scalar_op::logical_not:
+        unary("(v_u8)(a == v_u8{}) & wide((unsigned char)1)");
+        break;
+    case scalar_op::select:
+        functions_ +=
+            fmt::format("static inline {0} {1}(v_u8 c, {0} a, {0} b) {{ return __builtin_convertvector((v_i8)(c "
+                        "!= v_u8{{}}), {2}) != {2}{{}} ? a : b; }}\n",
+                        e.vector, name, e.mask);
+        break;
+    case scalar_op::negate:
+        unary(floats ? "-a" : fmt::format("({})(({}){{}} - ({})a)", e.vector, e.without_sign, e.without_sign));
+        break;
+    case scalar_op::absolute:
+        if (floats)
+            unary(fmt::format("(a < {0}{{}} ? -a : a) + {0}{{}}", e.vector));
+        else if (info(of).is_signed)
+            unary(fmt::format("a < {0}{{}} ? ({0})({1}{{}} - ({1})a) : a", e.vector, e.without_sign));
+        else
+            unary("a");
+        break;
+    case scalar_op::square_root:
+        each("__builtin_sqrt(a[l])");
+        break;
+    case scalar_op::floor:
+        each("__builtin_floor(a[l])");
+        break;
+    case scalar_op::exponential:
+        each("__builtin_exp(a[l])");
+        break;
+    case scalar_op::logarithm:
+        each("__builtin_log(a[l])");
+        break;
+    case scalar_op::tanh:
+        each("__builtin_tanh(a[l])");
+        break;
+    case scalar_op::erf:
+        each("__builtin_erf(a[l])");
+        break;
+    case scalar_op::sigmoid:
+        each("1.0 / (1.0 + __builtin_exp(-a[l]))");
+        break;
+    case scalar_op::constant:
+    case scalar_op::load:
+    case scalar_op::reduced:
+    case scalar_op::cast:
+        GSUB_ASSERT(false, "an operation of operands that is no cast");
+    }
+    return name;
+}
+
+GSUB_LAZY_BODY std::string typed_functions::maximum_or_nan(dtype of) {
+    if (!is_floating(of)) return call(loop::scalar_op::maximum, of);
+    auto const& e = detail::c_element_of(of);
+    auto const name = fmt::format("maximum_or_nan_{}", e.name);
+    if (begin(name))
+        functions_ +=
+            fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} m = a < b ? b : a; return b != b ? b : m; }}\n",
+                        e.vector, name);
+    return name;
+}
+
+GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
+    auto const &f = detail::c_element_of(from), &t = detail::c_element_of(to);
+    auto const name = fmt::format("cast_{}_{}", f.name, t.name);
+    if (!begin(name)) return name;
+    auto const by = [&](std::string_view value) {
+        functions_ += fmt::format("static inline {} {}({} a) {{ return {}; }}\n", t.vector, name, f.vector, value);
+    };
+    if (detail::is_half(from)) {
+        if (to == dtype::f32)
+            functions_ += from == dtype::f16 ? detail::f16_to_f32_text : detail::bf16_to_f32_text;
+        else {
+            auto const wide = cast(from, dtype::f32);
+            by(fmt::format("{}({}(a))", cast(dtype::f32, to), wide));
+        }
+    } else if (from == dtype::boolean) {
+        auto const ones = "(v_u8)(a != v_u8{}) & wide((unsigned char)1)";
+        by(to == dtype::u8 ? std::string{ones} : fmt::format("{}({})", cast(dtype::u8, to), ones));
+    } else if (to == dtype::boolean) {
+        by(fmt::format("(v_u8)__builtin_convertvector(a != {}{{}}, v_i8) & wide((unsigned char)1)", f.vector));
+    } else if (detail::is_half(to)) {
+        if (from == dtype::f32) {
+            functions_ += to == dtype::f16 ? detail::f32_to_f16_text : detail::f32_to_bf16_text;
+        } else {
+            auto const narrow = cast(dtype::f32, to);
+            if (begin("odd")) functions_ += detail::odd_text;
+            // Whole numbers of 16 bits are exact in f32.
+            auto const odd = fmt::format("odd_{}", f.name);
+            if (begin(odd))
+                functions_ += lanewise("vf", odd, f.vector, byte_size(from) < 4 ? "(float)a[l]" : "odd(a[l])");
+            by(fmt::format("{}({}(a))", narrow, odd));
+        }
+    } else if (is_floating(from) && is_integer(to)) { // truncates and saturates
+        auto const digits = integer_digits(to);
+        auto const low = info(to).is_signed ? fmt::format("-0x1p{}", digits) : std::string{"0.0"};
+        auto const most = digits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << digits) - 1;
+        functions_ +=
+            lanewise(t.vector, name, f.vector,
+                     fmt::format("a[l] != a[l] ? ({0})0 : a[l] < {1} ? ({0})({1}) : a[l] >= 0x1p{2} ? ({0}){3}UL : "
+                                 "({0})a[l]",
+                                 t.c, low, digits, most));
+    } else {
+        by(fmt::format("__builtin_convertvector(a, {})", t.vector));
+    }
+    return name;
+}
+
+GSUB_LAZY_BODY std::string typed_functions::text() const {
+    std::string out;
+    for (auto const& e : detail::c_elements) {
+        if (e.type == dtype::f32 || detail::is_half(e.type) || e.type == dtype::boolean) continue;
+        auto const bytes = static_cast<std::int32_t>(byte_size(e.type));
+        out += fmt::format("typedef {0} {1} __attribute__((vector_size({2})));\n"
+                           "typedef {0} {3} __attribute__((vector_size({2}), aligned({4}), may_alias));\n"
+                           "static inline {1} wide({0} s) {{ return s - {1}{{}}; }}\n"
+                           "static inline {1} wide({1} v) {{ return v; }}\n",
+                           e.c, e.vector, bytes * lanes_, e.unaligned, bytes);
+    }
+    out +=
+        "template <class V, class S> static inline V part_of(const S* p, int n) { V v = {}; for (int i = 0; i < n; "
+        "++i) "
+        "v[i] = p[i]; return v; }\n"
+        "template <class V, class S> static inline V strided_of(const S* p, long s, int n) { V v = {}; for (int i = 0; "
+        "i < n; ++i) v[i] = p[i * s]; return v; }\n"
+        "template <class V, class S> static inline void keep_of(S* p, V v, int n) { for (int i = 0; i < n; ++i) p[i] = "
+        "v[i]; }\n"
+        "template <class V> static inline V first_of(V a, V b, int n) { for (int i = 0; i < n; ++i) b[i] = a[i]; "
+        "return "
+        "b; }\n";
+    return out + functions_;
+}
+
+} // namespace gsub::codegen
