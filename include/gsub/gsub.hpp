@@ -13,6 +13,7 @@
 #include <gsub/ir.hpp>
 #include <gsub/kernels.hpp>
 #include <gsub/loop.hpp>
+#include <gsub/lower.hpp>
 #include <gsub/models.hpp>
 #include <gsub/optimize.hpp>
 #include <gsub/report.hpp>

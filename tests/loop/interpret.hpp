@@ -88,6 +88,8 @@ inline double apply(loop::scalar_op op, double a, double b, double c = 0, dtype 
         return held(a * b, of);
     case scalar_op::divide:
         return !is_integer(of) ? a / b : b == 0 ? 0 : held(std::trunc(a / b), of);
+    case scalar_op::power:
+        return std::pow(a, b);
     case scalar_op::maximum:
         return a < b ? b : a;
     case scalar_op::minimum:

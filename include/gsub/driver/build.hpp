@@ -4,6 +4,7 @@
 #include <gsub/core/observer.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/winograd.hpp>
+#include <gsub/lower/scalar_rows.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/target/isa.hpp>
@@ -29,6 +30,9 @@ struct build_options {
     kernels::winograd_options winograd{};
     /// Functions of the application: each computes the nodes of its operator, before anything of gsub would.
     std::span<runtime::user_kernel const> kernels{};
+    /// How elementwise operators are lowered, a row an operator of the graph's set; empty: gsub's own, and those of the
+    /// set that `build` is called with.
+    std::span<scalar_row const> scalars{};
     executor* threads = nullptr; ///< for folding and compiling; null: one thread
     observer* watch = nullptr;
 };
@@ -52,7 +56,9 @@ GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span
 template <class OpSet>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine = host(),
                                                 build_options const& options = {}) {
-    return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, options);
+    auto with_rows = options;
+    if (with_rows.scalars.empty()) with_rows.scalars = table_of<scalar_row, OpSet>();
+    return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, with_rows);
 }
 
 } // namespace gsub

@@ -15,6 +15,7 @@ struct array_view {
     std::int64_t elements = 0;               ///< of the array
     std::int64_t offset = 0;                 ///< in elements
     small_vector<std::int64_t, 6> strides{}; ///< one for each dimension of the result; 0: repeated along it
+    dtype element = dtype::f32;
 
     /// A whole array of the result's dimensions, row-major.
     GSUB_LAZY [[nodiscard]] static array_view contiguous(std::span<std::int64_t const> dims);
@@ -22,10 +23,32 @@ struct array_view {
 
 /// One operation of a chain. Operands are numbered: arrays first, then the results of earlier operations.
 struct elementwise_op {
-    loop::scalar_op op = loop::scalar_op::add; ///< of two operands, or a function of `left` alone
-    std::int32_t left = 0, right = -1;         ///< of two operands, the one that is -1 is `value`
-    double value = 0;
+    loop::scalar_op op = loop::scalar_op::add;
+    std::int32_t left = 0, right = -1; ///< of operands, the one that is -1 is a number
+    double value = 0;                  ///< the number, of a floating type
+    std::int32_t third = -1;           ///< of a select: `left ? right : third`
+    dtype type = dtype::f32;           ///< of the number; of a cast, what it gives
+    std::int64_t integer = 0;          ///< the number, of other types
 };
+
+/// The operation on terms under construction: `value_of` gives those of earlier values.
+template <class ValueOf>
+[[nodiscard]] loop::value apply(loop::expression_builder& e, elementwise_op const& step, ValueOf&& value_of) {
+    auto const operand = [&](std::int32_t v) {
+        return v < 0 ? e.number(step.value, step.integer, step.type) : value_of(static_cast<std::size_t>(v));
+    };
+    if (step.op == loop::scalar_op::cast) return cast(operand(step.left), step.type);
+    if (loop::info(step.op).operands == 1) return apply(step.op, operand(step.left));
+    // In the order of the operands: terms are numbered as they are made.
+    auto const left = operand(step.left);
+    auto const right = operand(step.right);
+    if (step.op == loop::scalar_op::select) return select(left, right, operand(step.third));
+    return apply(step.op, left, right);
+}
+/// The type of what an operation gives, of an operand's.
+[[nodiscard]] constexpr dtype result_type(elementwise_op const& step, dtype operand) noexcept {
+    return step.op == loop::scalar_op::cast ? step.type : loop::info(step.op).truth ? dtype::boolean : operand;
+}
 
 /// Adds the results of a chain to its operands.
 GSUB_LAZY void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,

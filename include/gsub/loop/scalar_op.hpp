@@ -26,6 +26,7 @@ enum class scalar_op : std::uint8_t {
     subtract,
     multiply,
     divide,
+    power, ///< the first to the power of the second
     maximum,
     minimum,
     equal,
@@ -82,6 +83,7 @@ inline constexpr std::array<scalar_op_info, scalar_op_count> scalar_op_table{{
     {"subtract", " - ", 2, scalar_domain::numbers},
     {"multiply", " * ", 2, scalar_domain::numbers},
     {"divide", " / ", 2, scalar_domain::numbers, false, 1, true},
+    {"power", {}, 2, scalar_domain::floats, false, 40, true},
     {"maximum", {}, 2, scalar_domain::numbers},
     {"minimum", {}, 2, scalar_domain::numbers},
     {"equal", " == ", 2, scalar_domain::computed, true},

@@ -134,6 +134,8 @@ T expected(scalar_op op, T a, T b) {
         return math::mul(a, b);
     case scalar_op::divide:
         return math::div(a, b);
+    case scalar_op::power:
+        return static_cast<T>(std::pow(a, b));
     case scalar_op::maximum:
         return a < b ? b : a;
     case scalar_op::minimum:

@@ -223,7 +223,7 @@ private:
         using loop::scalar_op;
         if (i.type != dtype::f32 || i.integer != 0) return false;
         if (i.op != opcode::compute) return i.value == 0 || i.op == opcode::splat;
-        return i.function != scalar_op::cast && i.function != scalar_op::select;
+        return i.function != scalar_op::cast && i.function != scalar_op::select && i.function != scalar_op::power;
     }
 
     void write_f32(instruction const& i) {

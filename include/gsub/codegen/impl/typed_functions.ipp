@@ -197,6 +197,11 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
                             e.vector, name, lanes_, e.c, quotient);
         }
         break;
+    case scalar_op::power:
+        functions_ += fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} y; for (int l = 0; l < {2}; ++l) y[l] = "
+                                  "__builtin_pow{3}(a[l], b[l]); return y; }}\n",
+                                  e.vector, name, lanes_, of == dtype::f32 ? "f" : "");
+        break;
     case scalar_op::maximum:
         binary("a < b ? b : a");
         break;
@@ -316,6 +321,10 @@ GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
                 functions_ += lanewise("vf", odd, f.vector, byte_size(from) < 4 ? "(float)a[l]" : "odd(a[l])");
             by(fmt::format("{}({}(a))", narrow, odd));
         }
+    } else if (from == dtype::f32 && is_integer(to) && byte_size(to) == 8) {
+        // By way of f64, which is exact: GCC 12 fails on the loop over lanes ("store_constructor") with AVX-512.
+        auto const wide = cast(from, dtype::f64);
+        by(fmt::format("{}({}(a))", cast(dtype::f64, to), wide));
     } else if (is_floating(from) && is_integer(to)) { // truncates and saturates
         auto const digits = integer_digits(to);
         auto const low = info(to).is_signed ? fmt::format("-0x1p{}", digits) : std::string{"0.0"};

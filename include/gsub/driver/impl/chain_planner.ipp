@@ -3,6 +3,7 @@
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/move_planner.ipp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/lower/scalar_rows.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -18,6 +19,13 @@ public:
     using move_planner<>::move_planner;
 
 protected:
+    // The rows of `scalar_lowering`, of the graph's operators.
+    std::span<scalar_row const> scalar_rows() const {
+        if (!options_.scalars.empty()) return options_.scalars;
+        auto const standard = table_of<op_info, standard_ops>();
+        return g_.operators().ops.data() == standard.data() ? table_of<scalar_row, standard_ops>()
+                                                            : std::span<scalar_row const>{};
+    }
     // The only reader of a value, if it may share a kernel: an operator that nothing computes as yet.
     std::optional<node_id> only_reader(value_id v) const {
         if (!options_.group || g_.use_count(v) != 1) return std::nullopt;
@@ -92,13 +100,13 @@ protected:
         auto const view = [&](value_id v) {
             return g_.type(v) == type ? view_of(v) : std::optional<kernels::array_view>{};
         };
-        chain_writer w{g_, type.sizes(), false, view};
+        chain_writer w{g_, scalar_rows(), type.sizes(), false, view};
         if (!w.add(n)) return 0;
         grow(w, {}, true);
         auto const chain = w.chain();
         using loop::scalar_op;
         for (auto const& o : chain)
-            if (o.op == scalar_op::divide || o.op == scalar_op::logarithm) return 0;
+            if (o.op == scalar_op::divide || o.op == scalar_op::logarithm || o.op == scalar_op::power) return 0;
         std::vector<std::int32_t> values;
         for (auto v : w.arrays()) values.push_back(blocked(v));
         value_id const y{w.nodes().back(), 0};
@@ -115,11 +123,13 @@ protected:
     std::size_t plan_rows(node_id n) {
         auto const reduces = g_.op(n).category == op_category::reduction && g_.operand_count(n) > 0;
         auto const& type = g_.type(reduces ? g_.operand(n, 0) : value_id{n, 0});
-        if (!computes_f32(type) || g_.result_count(n) != 1 || *type.elements() == 0) return 0;
+        if (g_.result_count(n) != 1 || *type.elements() == 0) return 0;
         auto const view = [&](value_id v) { return view_of(v); };
-        chain_writer w{g_, type.sizes(), true, view};
+        chain_writer w{g_, scalar_rows(), type.sizes(), true, view};
         if (!w.add(n)) return 0;
         grow(w, {}, false);
+        for (auto m : w.nodes())
+            if (value_id const y{m, 0}; escapes(w, y)) w.store(y);
         kernels::row_program p;
         p.dims = w.dims();
         p.arrays = w.views();

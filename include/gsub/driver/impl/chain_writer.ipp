@@ -3,6 +3,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/kernels/row_kernel.hpp>
+#include <gsub/lower/scalar_lowering.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -13,31 +14,36 @@
 
 namespace gsub::detail {
 
-// Translates operators to the operations of one kernel: arithmetic on values of one shape, the frame, with operands
-// that broadcast to it; and, where allowed, reductions along its last dimensions. What a kernel computes first (a
-// product) may stand as a value of its own.
+// Translates operators to the operations of one kernel by their rows of `scalar_lowering`: arithmetic on values of one
+// shape, the frame, with operands that broadcast to it; and, in kernels of rows, values of any element type, and
+// reductions along the last dimensions of the frame. What a kernel computes first (a product) may stand as a value of
+// its own.
 template <class = void>
 class chain_writer {
 public:
     using storage_view = function_ref<std::optional<kernels::array_view>(value_id)>;
 
-    /// `view` says how a value is stored that exists before the kernel; nothing: it does not exist, or not as floats.
-    chain_writer(any_graph const& g, ints frame, bool may_reduce, storage_view view)
-        : g_(g), frame_(std::move(frame)), row_from_(frame_.size()), may_reduce_(may_reduce), view_(view) {}
+    /// `view` says how a value is stored that exists before the kernel; nothing: it does not exist. With `rows` the
+    /// kernel is one of rows; others compute f32.
+    chain_writer(any_graph const& g, std::span<scalar_row const> scalars, ints frame, bool rows, storage_view view)
+        : g_(g), scalars_(scalars), frame_(std::move(frame)), row_from_(frame_.size()), rows_(rows), view_(view) {}
 
-    /// A value that the kernel computes before the chain.
+    /// A value of f32 that the kernel computes before the chain.
     void start_with(value_id v) {
-        known_[v] = product_mark;
+        known_[v] = {product_mark, dtype::f32};
         begins_ = true;
     }
 
     /// Adds an operator. Where it does not fit, nothing changes.
     bool add(node_id n) {
         auto const saved_ops = ops_.size(), saved_arrays = arrays_.size(), saved_from = row_from_;
-        if (auto const v = translate(g_, n, [this](value_id o) { return operand(o); })) {
-            known_[{n, 0}] = *v;
-            nodes_.push_back(n);
-            return true;
+        scalar_builder b{ops_, op_mark};
+        if (auto const v = translate(b, g_, n, [&](value_id o) { return operand(b, o); })) {
+            if (auto const number = b.number_of(*v)) {
+                known_[{n, 0}] = {*number, v->type()};
+                nodes_.push_back(n);
+                return true;
+            }
         }
         ops_.resize(saved_ops), arrays_.resize(saved_arrays), views_.resize(saved_arrays), row_from_ = saved_from;
         return false;
@@ -50,7 +56,15 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return ops_.size(); }
     /// Whether a value has one element a row.
     [[nodiscard]] bool is_reduced(value_id v) const { return is_reduced_shape(g_.type(v)); }
-    [[nodiscard]] std::int32_t number(value_id v) const { return final_number(known_.at(v)); }
+    /// Computes a value in the type in which it is stored, where it is computed in another.
+    void store(value_id v) {
+        auto& known = known_.at(v);
+        auto const stored = g_.type(v).element;
+        if (known.type == stored) return;
+        scalar_builder b{ops_, op_mark};
+        known = {*b.number_of(cast(b.value(known.number, known.type), stored)), stored};
+    }
+    [[nodiscard]] std::int32_t number(value_id v) const { return final_number(known_.at(v).number); }
 
     /// Back to so many operators.
     void shrink(std::size_t nodes, std::size_t ops, std::size_t arrays) {
@@ -76,6 +90,7 @@ public:
         for (auto& o : out) {
             if (o.what.left >= 0) o.what.left = final_number(o.what.left);
             if (o.what.right >= 0) o.what.right = final_number(o.what.right);
+            if (o.what.third >= 0) o.what.third = final_number(o.what.third);
         }
         return out;
     }
@@ -88,9 +103,9 @@ public:
 private:
     using number_id = std::int32_t;
     static constexpr number_id op_mark = 1 << 20, product_mark = 1 << 28;
-    struct term {
-        number_id value = -1; // -1: `number`
-        double number = 0;
+    struct known_value {
+        number_id number = 0;
+        dtype type = dtype::f32; ///< in which it is computed
     };
 
     [[nodiscard]] number_id final_number(number_id v) const {
@@ -101,30 +116,53 @@ private:
 
     // ---- operands
 
-    static std::optional<double> number_of(any_graph const& g, value_id v) {
-        if (g.is<ops::fill>(v.node) && g.operand_count(v.node) == 0 && g.type(v).elements() == 1)
-            return g.attributes<ops::fill>(v.node).value;
+    // The element of a constant that has one.
+    static std::optional<tensor> one_number(any_graph const& g, value_id v) {
+        if (g.is<ops::fill>(v.node) && g.operand_count(v.node) == 0 && g.type(v).elements() == 1) {
+            auto const& a = g.attributes<ops::fill>(v.node);
+            auto const to = g.type(v).element;
+            return is_floating(to) ? tensor::scalar(a.value).converted_to(to)
+                                   : tensor::scalar(a.integer).converted_to(to);
+        }
         if (!g.is<ops::constant>(v.node)) return std::nullopt;
         auto const t = g.constant_data(v.node);
-        if (t.element() != dtype::f32 || t.elements() != 1) return std::nullopt;
-        return static_cast<double>(t.data<float>()[0]);
+        return t.elements() == 1 ? std::optional{t} : std::nullopt;
     }
-    std::optional<term> operand(value_id v) {
-        if (auto const known = known_.find(v); known != known_.end()) return term{known->second, 0};
-        if (auto const n = number_of(g_, v)) return term{-1, *n};
-        return array(v);
+    static scalar number(scalar_builder& b, tensor const& t) {
+        auto const type = loop::computed_in(t.element());
+        auto const wide = t.converted_to(widest_of_kind(t.element()));
+        return b.number(is_floating(type) ? wide.template data<double>()[0] : 0, whole_of(wide), type);
     }
-    std::optional<term> array(value_id v) {
+    static std::int64_t whole_of(tensor const& wide) {
+        if (wide.element() == dtype::u64) return static_cast<std::int64_t>(wide.template data<std::uint64_t>()[0]);
+        return is_floating(wide.element()) ? 0 : wide.template data<std::int64_t>()[0];
+    }
+    // In the type that it is computed with.
+    static scalar widened(scalar s) { return cast(s, loop::computed_in(s.type())); }
+    std::optional<scalar> operand(scalar_builder& b, value_id v) {
+        if (auto const known = known_.find(v); known != known_.end())
+            return widened(b.value(known->second.number, known->second.type));
+        if (auto const t = one_number(g_, v)) return number(b, *t);
+        auto const a = array(v);
+        if (!a) return std::nullopt;
+        return widened(b.value(*a, g_.type(v).element));
+    }
+    std::optional<number_id> array(value_id v) {
         for (std::size_t i = 0; i < arrays_.size(); ++i)
-            if (arrays_[i] == v) return term{static_cast<number_id>(i), 0};
-        if (g_.type(v).element != dtype::f32 || arrays_.size() >= 24) return std::nullopt;
+            if (arrays_[i] == v) return static_cast<number_id>(i);
+        if (!has_elements(g_.type(v).element) || arrays_.size() >= 24) return std::nullopt;
         auto const own = view_(v);
         if (!own) return std::nullopt;
-        auto const seen = broadcast(*own, g_.type(v).sizes());
+        auto seen = broadcast(*own, g_.type(v).sizes());
         if (!seen || !merged(*seen, row_from_)) return std::nullopt;
+        seen->element = g_.type(v).element;
         arrays_.push_back(v);
         views_.push_back(*seen);
-        return term{static_cast<number_id>(arrays_.size()) - 1, 0};
+        return static_cast<number_id>(arrays_.size()) - 1;
+    }
+    // Whether values of a type may be in the kernel.
+    [[nodiscard]] bool has_elements(dtype t) const {
+        return rows_ ? computes(loop::scalar_op::cast, t) : t == dtype::f32;
     }
     // The view of an array over the frame.
     [[nodiscard]] std::optional<kernels::array_view> broadcast(kernels::array_view const& own, ints const& dims) const {
@@ -169,45 +207,18 @@ private:
 
     // ---- operators
 
-    std::optional<number_id> emit(kernels::row_step step, loop::scalar_op op, number_id left, number_id right = -1,
-                                  double number = 0) {
-        ops_.push_back({step, {op, left, right, number}});
-        return op_mark + static_cast<number_id>(ops_.size()) - 1;
-    }
-    std::optional<number_id> one(loop::scalar_op op, term x) {
-        if (x.value < 0) return std::nullopt;
-        return emit(kernels::row_step::elementwise, op, x.value);
-    }
-    std::optional<number_id> two(loop::scalar_op op, term x, term y) {
-        if (x.value < 0 && y.value < 0) return std::nullopt;
-        return emit(kernels::row_step::elementwise, op, x.value, y.value, x.value < 0 ? x.number : y.number);
-    }
-    std::optional<number_id> bounds(term x, double low, double high) {
-        if (x.value < 0) return std::nullopt;
-        std::optional<number_id> v = x.value;
-        if (low > -std::numeric_limits<double>::infinity()) v = two(loop::scalar_op::maximum, {*v, 0}, {-1, low});
-        if (high < std::numeric_limits<double>::infinity()) v = two(loop::scalar_op::minimum, {*v, 0}, {-1, high});
-        if (*v == x.value) return std::nullopt;
-        return v;
-    }
-
     // Sets what a row is by its first dimension; refuses where it is set otherwise or an array does not fit.
     bool set_row(std::size_t from) {
-        if (!may_reduce_ || begins_ || from >= frame_.size()) return false;
+        if (!rows_ || begins_ || from >= frame_.size()) return false;
         if (reduces()) return from == row_from_;
         if (!std::all_of(views_.begin(), views_.end(), [&](auto& v) { return merged(v, from).has_value(); }))
             return false;
         row_from_ = from;
         return true;
     }
-    std::optional<number_id> softmax(number_id x) {
-        using kernels::row_step;
-        using loop::scalar_op;
-        auto const most = emit(row_step::maximum, scalar_op::add, x);
-        auto const centred = emit(row_step::elementwise, scalar_op::subtract, x, *most);
-        auto const power = emit(row_step::elementwise, scalar_op::exponential, *centred);
-        auto const sum = emit(row_step::sum, scalar_op::add, *power);
-        return emit(row_step::elementwise, scalar_op::divide, *power, *sum);
+    static scalar softmax(scalar_builder& b, scalar x) {
+        auto const power = apply(loop::scalar_op::exponential, x - b.reduce(kernels::row_step::maximum, x));
+        return power / b.reduce(kernels::row_step::sum, power);
     }
     // The first dimension of those that a node reduces, if they are the last ones.
     static std::optional<std::size_t> reduced_from(any_graph const& g, node_id n) {
@@ -225,82 +236,52 @@ private:
         return static_cast<std::size_t>(axes.front());
     }
 
-    template <class Operand>
-    std::optional<number_id> translate(any_graph const& g, node_id n, Operand&& find) {
-        using loop::scalar_op;
+    using find_operand = function_ref<std::optional<scalar>(value_id)>;
+    std::optional<scalar> translate(scalar_builder& b, any_graph const& g, node_id n, find_operand find) {
         if (g.result_count(n) != 1) return std::nullopt;
         auto const& type = g.type({n, 0});
-        if (type.element != dtype::f32) return std::nullopt;
-        auto const& info = g.op(n);
-        if (info.composite) return translate_parts(g, n, find);
-        auto const whole = type.sizes() == frame_;
-        auto const is_reduction = g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n);
-        if (!whole && !is_reduction && !is_reduced_shape(type)) return std::nullopt;
-        auto const at = [&](std::size_t i) -> std::optional<term> { return find(g.operand(n, i)); };
-        auto const x = g.operand_count(n) > 0 ? at(0) : std::nullopt;
-        if (!x) return std::nullopt;
-        // Approximations are computed as what they stand for: the kernels' functions are within their bounds.
+        if (!has_elements(type.element)) return std::nullopt;
+        if (g.op(n).composite) return translate_parts(b, g, n, find);
+        auto const reduces = g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n);
+        if (type.sizes() != frame_ && !reduces && !is_reduced_shape(type)) return std::nullopt;
         auto const is_softmax = g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n);
-        if (is_reduction || is_softmax) {
-            auto const& in = g.type(g.operand(n, 0));
-            if (x->value < 0 || in.sizes() != frame_) return std::nullopt;
-            if (is_softmax) {
-                auto const& a =
-                    g.is<ops::softmax>(n) ? g.attributes<ops::softmax>(n) : g.attributes<ops::fast_softmax>(n);
-                auto const rank = static_cast<std::int64_t>(in.rank());
-                auto const axis = a.axis < 0 ? a.axis + rank : a.axis;
-                if ((!a.flatten && axis != rank - 1) || !set_row(static_cast<std::size_t>(axis))) return std::nullopt;
-                return softmax(x->value);
-            }
-            auto const from = reduced_from(g, n);
-            if (!from || !set_row(*from)) return std::nullopt;
-            auto const maximum = g.is<ops::reduce_max>(n);
-            auto const v =
-                emit(maximum ? kernels::row_step::maximum : kernels::row_step::sum, scalar_op::add, x->value);
-            if (!g.is<ops::reduce_mean>(n)) return v;
-            auto const count = product(std::span{frame_}.subspan(*from));
-            return two(scalar_op::divide, {*v, 0}, {-1, static_cast<double>(count)});
+        auto const lower = scalars_.empty() ? nullptr : scalars_[g.row(n)].lower;
+        if (!reduces && !is_softmax && !lower) return std::nullopt;
+        small_vector<scalar, 4> x;
+        for (auto v : g.operands(n)) {
+            auto const o = v.valid() ? find(v) : scalar{};
+            if (!o) return std::nullopt;
+            x.push_back(*o);
         }
-        if (g.is<ops::relu>(n)) return bounds(*x, 0, std::numeric_limits<double>::infinity());
-        if (g.is<ops::clip>(n)) {
-            if (g.operand_count(n) != 1) return std::nullopt;
-            auto const& a = g.attributes<ops::clip>(n);
-            return bounds(*x, a.min, a.max);
-        }
-        constexpr auto none = scalar_op::constant;
-        auto const exponential = g.is<ops::exp>(n) || g.is<ops::fast_exp>(n);
-        auto const erf = g.is<ops::erf>(n) || g.is<ops::fast_erf>(n);
-        auto const tanh = g.is<ops::tanh>(n) || g.is<ops::fast_tanh>(n);
-        auto const function = g.is<ops::sqrt>(n)      ? scalar_op::square_root
-                              : exponential           ? scalar_op::exponential
-                              : g.is<ops::log>(n)     ? scalar_op::logarithm
-                              : erf                   ? scalar_op::erf
-                              : tanh                  ? scalar_op::tanh
-                              : g.is<ops::sigmoid>(n) ? scalar_op::sigmoid
-                              : g.is<ops::neg>(n)     ? scalar_op::negate
-                              : g.is<ops::abs>(n)     ? scalar_op::absolute
-                                                      : none;
-        if (function != none) return one(function, *x);
-        auto const y = g.operand_count(n) > 1 ? at(1) : std::nullopt;
-        if (!y) return std::nullopt;
-        if (g.is<ops::pow>(n)) {
-            if (y->value >= 0 || x->value < 0) return std::nullopt;
-            if (y->number != 2 && y->number != 3) return std::nullopt;
-            auto const square = two(scalar_op::multiply, *x, *x);
-            return y->number == 2 ? square : two(scalar_op::multiply, {*square, 0}, *x);
-        }
-        auto const op = g.is<ops::add>(n)   ? scalar_op::add
-                        : g.is<ops::sub>(n) ? scalar_op::subtract
-                        : g.is<ops::mul>(n) ? scalar_op::multiply
-                        : g.is<ops::div>(n) ? scalar_op::divide
-                                            : none;
-        if (op == none) return std::nullopt;
-        return two(op, *x, *y);
+        if (x.empty()) return std::nullopt;
+        auto const made = reduces      ? reduction(b, g, n, x[0])
+                          : is_softmax ? softmax_of(b, g, n, x[0])
+                                       : lower(b, g.attributes(n), std::span<scalar const>{x.data(), x.size()});
+        if (!made || b.refused() || !made->present()) return std::nullopt;
+        if (made->type() != type.element && made->type() != loop::computed_in(type.element)) return std::nullopt;
+        return made;
+    }
+    std::optional<scalar> softmax_of(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
+        auto const& in = g.type(g.operand(n, 0));
+        if (in.sizes() != frame_) return std::nullopt;
+        auto const& a = g.is<ops::softmax>(n) ? g.attributes<ops::softmax>(n) : g.attributes<ops::fast_softmax>(n);
+        auto const rank = static_cast<std::int64_t>(in.rank());
+        auto const axis = a.axis < 0 ? a.axis + rank : a.axis;
+        if ((!a.flatten && axis != rank - 1) || !set_row(static_cast<std::size_t>(axis))) return std::nullopt;
+        return softmax(b, x);
+    }
+    std::optional<scalar> reduction(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
+        if (g.type(g.operand(n, 0)).sizes() != frame_) return std::nullopt;
+        auto const from = reduced_from(g, n);
+        if (!from || !set_row(*from)) return std::nullopt;
+        auto const step = g.is<ops::reduce_max>(n) ? kernels::row_step::maximum : kernels::row_step::sum;
+        auto const v = b.reduce(step, x);
+        if (!g.is<ops::reduce_mean>(n)) return v;
+        return v / b.number(static_cast<double>(product(std::span{frame_}.subspan(*from))), v);
     }
 
     // A composite operator by its parts.
-    template <class Operand>
-    std::optional<number_id> translate_parts(any_graph const& g, node_id n, Operand&& find) {
+    std::optional<scalar> translate_parts(scalar_builder& b, any_graph const& g, node_id n, find_operand find) {
         auto const& d = g.operators();
         auto const build = d.infer[g.row(n)].build;
         if (!build) return std::nullopt;
@@ -312,16 +293,16 @@ private:
             if (v.valid()) outside[inputs.back()] = v;
         }
         auto const result = build(parts, g.attributes(n), inputs);
-        std::map<value_id, number_id> made;
-        auto const inner = [&](value_id v) -> std::optional<term> {
-            if (auto const known = made.find(v); known != made.end()) return term{known->second, 0};
-            if (auto const number = number_of(parts, v)) return term{-1, *number};
+        std::map<value_id, scalar> made;
+        auto const inner = [&](value_id v) -> std::optional<scalar> {
+            if (auto const known = made.find(v); known != made.end()) return widened(known->second);
+            if (auto const t = one_number(parts, v)) return number(b, *t);
             if (auto const o = outside.find(v); o != outside.end()) return find(o->second);
             return std::nullopt;
         };
         for (auto m : parts.order()) {
             if (parts.operand_count(m) == 0) continue; // inputs and numbers
-            auto const v = translate_any(parts, m, inner);
+            auto const v = translate(b, parts, m, inner);
             if (!v) return std::nullopt;
             made[{m, 0}] = *v;
         }
@@ -329,19 +310,15 @@ private:
         if (found == made.end()) return std::nullopt;
         return found->second;
     }
-    // Breaks the circle of the two templates.
-    std::optional<number_id> translate_any(any_graph const& g, node_id n,
-                                           function_ref<std::optional<term>(value_id)> find) {
-        return translate(g, n, find);
-    }
 
     any_graph const& g_;
+    std::span<scalar_row const> scalars_;
     ints frame_;
     std::size_t row_from_; // first dimension of a row; the number of dimensions where nothing is reduced
-    bool may_reduce_, begins_ = false;
+    bool rows_, begins_ = false;
     storage_view view_;
     std::vector<node_id> nodes_;
-    std::map<value_id, number_id> known_;
+    std::map<value_id, known_value> known_;
     std::vector<value_id> arrays_;
     std::vector<kernels::array_view> views_; // over the frame
     std::vector<kernels::row_op> ops_;

@@ -53,7 +53,7 @@ protected:
         s.bias = bias.has_value();
 
         auto const view = [&](value_id v) { return view_of(v); };
-        chain_writer w{g_, dims, false, view};
+        chain_writer w{g_, scalar_rows(), dims, false, view};
         w.start_with(result);
         grow(w, result, true);
         s.arrays = w.views();

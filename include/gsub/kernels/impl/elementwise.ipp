@@ -20,15 +20,7 @@ GSUB_LAZY_BODY array_view array_view::contiguous(std::span<std::int64_t const> d
 
 GSUB_LAZY_BODY void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
                                 std::span<elementwise_op const> chain) {
-    for (auto const& step : chain) {
-        auto const left = step.left < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.left)];
-        if (loop::is_unary(step.op)) {
-            values.push_back(apply(step.op, left));
-            continue;
-        }
-        auto const right = step.right < 0 ? e.constant(step.value) : values[static_cast<std::size_t>(step.right)];
-        values.push_back(apply(step.op, left, right));
-    }
+    for (auto const& step : chain) values.push_back(apply(e, step, [&](std::size_t v) { return values[v]; }));
 }
 
 GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,

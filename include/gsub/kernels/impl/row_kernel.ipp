@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -44,7 +45,7 @@ GSUB_LAZY void merge_dims(row_program& p) {
 template <class = void>
 class row_writer {
 public:
-    row_writer(row_program p, isa const& set) : p_(std::move(p)), lanes_(set.lanes()) {
+    row_writer(row_program p, isa const& set) : p_(std::move(p)) {
         reducing_ = std::any_of(p_.ops.begin(), p_.ops.end(), reduces);
         merge_dims(p_);
         auto const count = p_.arrays.size() + p_.ops.size();
@@ -60,6 +61,13 @@ public:
             uniform_[v] = all || reduces(op);
             if (reduces(op)) ++level_[v];
         }
+        // Vectors of the widest type are those of the instruction set.
+        std::size_t widest = 1;
+        for (std::size_t v = 0; v < count; ++v) {
+            types_.push_back(type_of(v));
+            widest = std::max(widest, byte_size(types_[v]));
+        }
+        lanes_ = set.lanes(static_cast<std::int32_t>(widest));
     }
 
     loop::fused_nest run() {
@@ -81,7 +89,21 @@ private:
     template <class F>
     static void each_operand(row_op const& op, F&& f) {
         if (op.what.left >= 0) f(index(op.what.left));
-        if (!reduces(op) && !loop::is_unary(op.what.op) && op.what.right >= 0) f(index(op.what.right));
+        auto const operands = reduces(op) ? 1 : loop::info(op.what.op).operands;
+        if (operands > 1 && op.what.right >= 0) f(index(op.what.right));
+        if (operands > 2 && op.what.third >= 0) f(index(op.what.third));
+    }
+    // Of values before it, whose types are known.
+    [[nodiscard]] dtype type_of(std::size_t v) const {
+        if (!is_op(v)) return p_.arrays[v].element;
+        auto const& op = op_of(v);
+        auto const operand = [&] {
+            auto const& o = op.what;
+            auto const selects = !reduces(op) && o.op == loop::scalar_op::select;
+            auto const first = selects ? o.right : o.left, second = selects ? o.third : o.right;
+            return first >= 0 ? types_[index(first)] : second >= 0 ? types_[index(second)] : o.type;
+        }();
+        return reduces(op) ? operand : result_type(op.what, operand);
     }
     [[nodiscard]] bool is_op(std::size_t v) const { return v >= p_.arrays.size(); }
     [[nodiscard]] row_op const& op_of(std::size_t v) const { return p_.ops[v - p_.arrays.size()]; }
@@ -108,17 +130,18 @@ private:
         for (auto v = p_.arrays.size(); v < level_.size(); ++v)
             if (reduces(op_of(v))) visit(visit, index(op_of(v).what.left), v);
         for (auto const& r : p_.results) visit(visit, index(r.value), level_.size());
-        std::int64_t kept_rows = 0, kept_scalars = 0;
+        std::map<dtype, std::int64_t> kept_rows, kept_scalars; // by type
         for (auto v = p_.arrays.size(); v < level_.size(); ++v) {
-            if (!uniform_[v] && stages[v].size() > 1 && costs(v)) row_[v] = kept_rows++;
-            if (uniform_[v] && level_[v] > 0) scalar_[v] = kept_scalars++;
+            if (!uniform_[v] && stages[v].size() > 1 && costs(v)) row_[v] = kept_rows[types_[v]]++;
+            if (uniform_[v] && level_[v] > 0) scalar_[v] = kept_scalars[types_[v]]++;
         }
         loop::expression_builder e{"rows"};
-        for (auto const& a : p_.arrays) arrays_.push_back(e.input("x", {a.elements}));
+        for (auto const& a : p_.arrays) arrays_.push_back(e.input("x", {a.elements}, a.element));
         for (auto const& r : p_.results)
-            results_.push_back(e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}));
-        if (kept_scalars > 0) scalars_ = e.scratch("scalars", {kept_scalars});
-        if (kept_rows > 0) rows_ = e.scratch("kept", {kept_rows, (p_.dims.back() + lanes_ - 1) / lanes_ * lanes_});
+            results_.push_back(e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}, types_[index(r.value)]));
+        for (auto const& [type, count] : kept_scalars) scalars_[type] = e.scratch("scalars", {count}, type);
+        for (auto const& [type, count] : kept_rows)
+            rows_[type] = e.scratch("kept", {count, (p_.dims.back() + lanes_ - 1) / lanes_ * lanes_}, type);
         buffers_ = e.buffers();
     }
 
@@ -158,13 +181,10 @@ private:
             return s.e.at(arrays_[v], {at});
         }
         if (stored_[v]) {
-            if (scalar_[v] >= 0) return s.e.at(scalars_, {loop::affine{scalar_[v]}});
-            return s.e.at(rows_, {loop::affine{row_[v]}, s.at.back()});
+            if (scalar_[v] >= 0) return s.e.at(scalars_.at(types_[v]), {loop::affine{scalar_[v]}});
+            return s.e.at(rows_.at(types_[v]), {loop::affine{row_[v]}, s.at.back()});
         }
-        auto const& op = op_of(v).what;
-        auto const left = op.left < 0 ? s.e.constant(op.value) : compute(s, index(op.left));
-        if (loop::is_unary(op.op)) return apply(op.op, left);
-        return apply(op.op, left, op.right < 0 ? s.e.constant(op.value) : compute(s, index(op.right)));
+        return apply(s.e, op_of(v).what, [&](std::size_t o) { return compute(s, o); });
     }
 
     // Rows of this level that later stages read.
@@ -175,9 +195,10 @@ private:
         if (all.empty()) return;
         auto s = begin(false);
         auto const target = [&](std::size_t v) { return loop::affine{row_[v]}; };
-        for (std::size_t i = 1; i < all.size(); ++i) s.e.also(rows_, {target(all[i]), s.at.back()}, compute(s, all[i]));
+        for (std::size_t i = 1; i < all.size(); ++i)
+            s.e.also(rows_.at(types_[all[i]]), {target(all[i]), s.at.back()}, compute(s, all[i]));
         auto const first = compute(s, all[0]);
-        end(s.e.store(rows_, {target(all[0]), s.at.back()}, first));
+        end(s.e.store(rows_.at(types_[all[0]]), {target(all[0]), s.at.back()}, first));
         for (auto v : all) stored_[v] = true;
     }
 
@@ -186,8 +207,12 @@ private:
         auto s = begin(true);
         auto const update = compute(s, index(op_of(v).what.left));
         auto const sums = op_of(v).step == row_step::sum;
-        auto const reduced = sums ? s.e.sum(s.e.constant(0), update)
-                                  : s.e.maximum(s.e.constant(-std::numeric_limits<double>::infinity()), update);
+        auto const type = types_[v];
+        auto const least = info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type))
+                                                : std::int64_t{0};
+        auto const reduced =
+            sums ? s.e.sum(s.e.number(0, 0, type), update)
+                 : s.e.maximum(s.e.number(-std::numeric_limits<double>::infinity(), least, type), update);
         std::fill(s.known.begin(), s.known.end(), std::nullopt);
         s.known[v] = reduced;
         std::vector<std::size_t> made{v};
@@ -198,13 +223,13 @@ private:
                 ready = ready && (!is_op(o) || scalar_[o] < 0 || stored_[o] || s.known[o]);
             });
             if (!ready) continue;
-            s.e.also(scalars_, {loop::affine{scalar_[u]}}, compute(s, u));
+            s.e.also(scalars_.at(types_[u]), {loop::affine{scalar_[u]}}, compute(s, u));
             made.push_back(u);
         }
         for (std::size_t r = 0; r < p_.results.size(); ++r)
             if (!p_.results[r].whole && std::find(made.begin(), made.end(), index(p_.results[r].value)) != made.end())
                 s.e.also(results_[r], {row_index(s)}, compute(s, index(p_.results[r].value)));
-        end(s.e.store(scalars_, {loop::affine{scalar_[v]}}, reduced));
+        end(s.e.store(scalars_.at(type), {loop::affine{scalar_[v]}}, reduced));
         for (auto u : made) stored_[u] = true;
     }
 
@@ -245,14 +270,15 @@ private:
     }
 
     row_program p_;
-    std::int64_t lanes_;
+    std::int64_t lanes_ = 1;
+    std::vector<dtype> types_;
     bool reducing_ = false;
     std::vector<char> uniform_;              // one element a row
     std::vector<int> level_;                 // reductions that a value is after
     std::vector<std::int64_t> scalar_, row_; // places in scratch memory
     std::vector<char> stored_ = std::vector<char>(p_.arrays.size() + p_.ops.size());
     std::vector<std::int32_t> arrays_, results_;
-    std::int32_t scalars_ = -1, rows_ = -1;
+    std::map<dtype, std::int32_t> scalars_, rows_; // buffers, by type
     std::vector<loop::buffer> buffers_;
     std::optional<loop::fused_nest> made_;
 };
