@@ -71,6 +71,10 @@ std::vector<one_operator> all_operators() {
         add("mean of a row", of<ops::reduce_mean>({{t, whole}}, {.axes = {1}}));
         add("greatest of a row", of<ops::reduce_max>({{t, whole}}, {.axes = {-1}}));
         add("softmax", of<ops::softmax>({{t, whole}}));
+        shape const cube{3, 5, 7};
+        add("sum of columns", of<ops::reduce_sum>({{t, cube}}, {.axes = {0}}));
+        add("mean of planes", of<ops::reduce_mean>({{t, cube}}, {.axes = {0, 2}, .keepdims = false}));
+        add("greatest of the middle", of<ops::reduce_max>({{t, cube}}, {.axes = {1}}));
         if (is_floating(t)) add("pow", of<ops::pow>({{t, whole}, {t, row}}));
         for (auto const to : stored_dtypes)
             add(fmt::format("cast to {}", to_string(to)), of<ops::cast>({{t, whole}}, {.to = to}));

@@ -6,6 +6,7 @@
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/pool2d.hpp>
+#include <gsub/kernels/reduction.hpp>
 #include <gsub/kernels/row_kernel.hpp>
 #include <gsub/kernels/separable.hpp>
 #include <gsub/kernels/winograd.hpp>
@@ -33,7 +34,7 @@ struct elementwise_shape {
 /// What a kernel computes and by which algorithm, without the knobs of its schedule. Who tunes, prices or reports
 /// kernels reads this; a call of a program has one.
 using descriptor = std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape,
-                                pool2d_shape, elementwise_shape, row_program>;
+                                pool2d_shape, elementwise_shape, row_program, reduction_shape>;
 
 /// The words that people read in reports, e.g. `depthwise conv2d`, `winograd F4`; a program of rows that only moves
 /// elements is a `copy`. Nothing parses them.

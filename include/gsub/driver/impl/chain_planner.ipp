@@ -3,6 +3,7 @@
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/move_planner.ipp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/reduction.hpp>
 #include <gsub/lower/scalar_rows.hpp>
 
 #include <algorithm>
@@ -145,6 +146,37 @@ protected:
         mark_planned(w.nodes());
         auto const operations = operations_of(p.ops, *type.elements());
         add_kernel(p, w.nodes(), kernels::row_nest(p, set_), std::move(values), operations);
+        return 1;
+    }
+
+    // A reduction along any dimensions by a kernel of its own.
+    std::size_t plan_reduction(node_id n) {
+        auto const sum = g_.is<ops::reduce_sum>(n), mean = g_.is<ops::reduce_mean>(n);
+        if ((!sum && !mean && !g_.is<ops::reduce_max>(n)) || g_.operand_count(n) != 1) return 0;
+        auto const x = g_.operand(n, 0);
+        auto const& in = g_.type(x);
+        auto const view = view_of(x);
+        if (!view || *in.elements() == 0 || !computes(loop::scalar_op::add, loop::computed_in(in.element))) return 0;
+        auto const& a = sum    ? g_.attributes<ops::reduce_sum>(n)
+                        : mean ? g_.attributes<ops::reduce_mean>(n)
+                               : g_.attributes<ops::reduce_max>(n);
+        auto const sizes = in.sizes();
+        kernels::reduction_shape s;
+        s.x = *view;
+        s.x.element = in.element;
+        s.dims.assign(sizes.begin(), sizes.end());
+        auto const nothing = a.axes.empty() && a.noop_with_empty_axes;
+        s.reduced.assign(sizes.size(), a.axes.empty() && !nothing);
+        for (auto axis : a.axes) s.reduced[along(axis, in)] = 1;
+        s.step = g_.is<ops::reduce_max>(n) ? kernels::row_step::maximum : kernels::row_step::sum;
+        if (mean)
+            for (std::size_t d = 0; d < s.dims.size(); ++d)
+                if (s.reduced[d]) s.divisor *= static_cast<double>(s.dims[d]);
+        std::vector<std::int32_t> values{storage_of(x)};
+        values.push_back(new_plain({n, 0}));
+        auto const nest = kernels::reduction_nest(s, set_);
+        auto const operations = s.operations();
+        add_kernel(std::move(s), {&n, 1}, nest, std::move(values), operations);
         return 1;
     }
 

@@ -26,6 +26,7 @@ GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
                               if (std::any_of(p.ops.begin(), p.ops.end(), reduces)) return "rows";
                               return p.ops.empty() ? "copy" : "elementwise";
                           },
+                          [](reduction_shape const&) -> std::string { return "reduction"; },
                       },
                       d);
 }
