@@ -3,6 +3,7 @@
 #include <gsub/kernels/impl/conv2d.ipp>
 #include <gsub/kernels/impl/descriptor.ipp>
 #include <gsub/kernels/impl/elementwise.ipp>
+#include <gsub/kernels/impl/local_response_norm.ipp>
 #include <gsub/kernels/impl/matmul.ipp>
 #include <gsub/kernels/impl/pool2d.ipp>
 #include <gsub/kernels/impl/reduction.ipp>

@@ -5,6 +5,7 @@
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/descriptor.hpp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/reduction.hpp>

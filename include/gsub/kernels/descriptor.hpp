@@ -4,6 +4,7 @@
 #include <gsub/kernels/attention.hpp>
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/reduction.hpp>
@@ -33,8 +34,9 @@ struct elementwise_shape {
 
 /// What a kernel computes and by which algorithm, without the knobs of its schedule. Who tunes, prices or reports
 /// kernels reads this; a call of a program has one.
-using descriptor = std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape,
-                                pool2d_shape, elementwise_shape, row_program, reduction_shape>;
+using descriptor =
+    std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape, pool2d_shape,
+                 elementwise_shape, row_program, reduction_shape, local_response_norm_shape>;
 
 /// The words that people read in reports, e.g. `depthwise conv2d`, `winograd F4`; a program of rows that only moves
 /// elements is a `copy`. Nothing parses them.

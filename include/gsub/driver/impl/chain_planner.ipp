@@ -3,6 +3,7 @@
 #include <gsub/driver/impl/chain_writer.ipp>
 #include <gsub/driver/impl/move_planner.ipp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/lower/scalar_rows.hpp>
 
@@ -177,6 +178,20 @@ protected:
         auto const nest = kernels::reduction_nest(s, set_);
         auto const operations = s.operations();
         add_kernel(std::move(s), {&n, 1}, nest, std::move(values), operations);
+        return 1;
+    }
+
+    std::size_t plan_local_response_norm(node_id n) {
+        auto const x = g_.operand(n, 0);
+        auto const& in = g_.type(x);
+        if (!is_floating(in.element) || in.rank() < 2 || *in.elements() == 0) return 0;
+        auto const& a = g_.attributes<ops::lrn>(n);
+        auto const sizes = in.sizes();
+        kernels::local_response_norm_shape const s{
+            sizes[0], sizes[1], product(std::span{sizes}.subspan(2)), a.size, a.alpha, a.beta, a.bias, in.element};
+        std::vector<std::int32_t> values{plain(x)};
+        values.push_back(new_plain({n, 0}));
+        add_kernel(s, {&n, 1}, kernels::local_response_norm_nest(s, set_), std::move(values), s.operations());
         return 1;
     }
 

@@ -103,6 +103,8 @@ private:
             taken = plan_product(n);
         else if (g_.is<ops::max_pool>(n) || g_.is<ops::average_pool>(n) || g_.is<ops::global_average_pool>(n))
             taken = plan_pool(n);
+        else if (g_.is<ops::lrn>(n))
+            taken = plan_local_response_norm(n);
         else if (g_.is<ops::concat>(n))
             taken = plan_join(n);
         else if (g_.is<ops::split>(n))

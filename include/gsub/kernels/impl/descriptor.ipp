@@ -27,6 +27,7 @@ GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
                               return p.ops.empty() ? "copy" : "elementwise";
                           },
                           [](reduction_shape const&) -> std::string { return "reduction"; },
+                          [](local_response_norm_shape const&) -> std::string { return "local response norm"; },
                       },
                       d);
 }

@@ -1,0 +1,31 @@
+// Local response normalisation: each element over a power of the squares of its neighbours in the other channels.
+#pragma once
+
+#include <gsub/loop/schedule.hpp>
+#include <gsub/target/isa.hpp>
+
+#include <cstdint>
+
+namespace gsub::kernels {
+
+/// `y[c] = x[c] / (bias + alpha / size * sum of x[j]^2 for j in [c - (size - 1) / 2, c + size / 2])^beta`.
+struct local_response_norm_shape {
+    std::int64_t batch = 1, channels = 1, area = 1;
+    std::int64_t size = 1;
+    double alpha = 1e-4, beta = 0.75, bias = 1;
+    dtype element = dtype::f32;
+
+    [[nodiscard]] double operations() const noexcept {
+        return static_cast<double>(batch * channels * area) * static_cast<double>(2 * size + 20);
+    }
+};
+
+/// Buffers: x and y, `[N, C, area]`. A power of 1/4, 1/2, 3/4 or 1 is roots and products. *Requires* a floating element
+/// type.
+GSUB_LAZY [[nodiscard]] loop::loop_nest local_response_norm_nest(local_response_norm_shape const& s, isa const& set);
+
+} // namespace gsub::kernels
+
+#ifndef GSUB_COMPILED
+#include <gsub/kernels/impl/local_response_norm.ipp>
+#endif
