@@ -53,8 +53,9 @@ int main(int argc, char** argv) {
                overhead = flag("--overhead");
     std::string only;
     if (auto const at = std::find(names.begin(), names.end(), "--only"); at != names.end()) {
-        if (at + 1 == names.end() || !onednn || (at[1] != "depthwise" && at[1] != "convolution" && at[1] != "product"))
-            return std::fprintf(stderr, "--onednn --only depthwise|convolution|product\n"), 2;
+        if (at + 1 == names.end() || !onednn ||
+            (at[1] != "depthwise" && at[1] != "convolution" && at[1] != "product" && at[1] != "grouped"))
+            return std::fprintf(stderr, "--onednn --only depthwise|convolution|product|grouped\n"), 2;
         only = at[1];
         names.erase(at, at + 2);
     }

@@ -21,7 +21,7 @@
 
 namespace bench {
 
-enum class layer_kind { convolution, depthwise, product };
+enum class layer_kind { convolution, depthwise, product, grouped };
 
 /// A convolution of one image or a product of matrices, a bias and a ReLU behind it.
 struct layer {
@@ -106,11 +106,14 @@ struct layer {
                 auto const shape = conv2d_of(g, n, set.lanes());
                 if (!shape) continue;
                 auto const& s = of.conv = *shape;
-                if (s.groups > 1 && (s.groups != s.in_channels || s.groups != s.out_channels)) continue;
-                if (s.groups > 1) of.kind = layer_kind::depthwise;
+                auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+                if (!kernels::conv2d_applies(s, set)) continue;
+                if (s.groups > 1) of.kind = depthwise ? layer_kind::depthwise : layer_kind::grouped;
                 of.name = message({s.kernel[0], "x", s.kernel[1], s.stride[0] > 1 ? "/2" : "", " ",
-                                   s.groups > 1 ? "depthwise " : "", s.in_channels, " -> ", s.out_channels, ", ",
-                                   s.out(0), " x ", s.out(1),
+                                   depthwise      ? "depthwise "
+                                   : s.groups > 1 ? message({"in ", s.groups, " groups "})
+                                                  : "",
+                                   s.in_channels, " -> ", s.out_channels, ", ", s.out(0), " x ", s.out(1),
                                    s.pads == std::array<std::int64_t, 4>{} && s.kernel[0] > 1 ? ", no pads" : ""});
             } else if (g.is<ops::gemm>(n) || g.is<ops::mat_mul>(n)) {
                 of.kind = layer_kind::product;

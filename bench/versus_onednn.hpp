@@ -13,7 +13,7 @@ namespace bench {
 
 /// What is compared, and how often.
 struct onednn_comparison {
-    std::string only; ///< `depthwise`, `convolution` or `product`; empty: all
+    std::string only; ///< `depthwise`, `convolution`, `product` or `grouped`; empty: all
     int rounds = 9;
 };
 
@@ -27,7 +27,10 @@ struct contender {
 };
 
 inline std::string_view name_of(layer_kind k) {
-    return k == layer_kind::product ? "product" : k == layer_kind::depthwise ? "depthwise" : "convolution";
+    return k == layer_kind::product     ? "product"
+           : k == layer_kind::depthwise ? "depthwise"
+           : k == layer_kind::grouped   ? "grouped"
+                                        : "convolution";
 }
 
 // max |a - b| / max |b|
@@ -96,7 +99,7 @@ inline void compare_onednn(std::vector<std::string> const& models, onednn_compar
 
     report::table table{
         {"layer", "model", "MFLOP", "gsub", "oneDNN", "oneDNN / gsub, time", "its faster layout", "oneDNN's kernel"}};
-    sample shares, peer_shares, speedups[3], over_fastest[3], heavy_speedups, mobile_depthwise;
+    sample shares, peer_shares, speedups[4], over_fastest[4], heavy_speedups, mobile_depthwise;
     for (auto const& c : all) {
         auto const on = message({c.of.model, " ", c.of.name});
         report.line("share of peak", on, c.share, "x");
@@ -111,7 +114,7 @@ inline void compare_onednn(std::vector<std::string> const& models, onednn_compar
         over_fastest[static_cast<int>(c.of.kind)].values.push_back(c.over_fastest.median());
         if (c.of.kind == layer_kind::depthwise && c.of.model == "mobilenet_v2" && c.of.conv.kernel[0] == 3)
             mobile_depthwise.values.push_back(speedup);
-        if (c.of.kind != layer_kind::depthwise && c.of.operations() >= 50e6) {
+        if (c.of.kind != layer_kind::depthwise && c.of.kind != layer_kind::grouped && c.of.operations() >= 50e6) {
             shares.values.push_back(c.share.median());
             peer_shares.values.push_back(c.peer_share.median());
             heavy_speedups.values.push_back(speedup);
@@ -125,7 +128,7 @@ inline void compare_onednn(std::vector<std::string> const& models, onednn_compar
     add("share of peak", "layers of 50 MFLOP and more", shares, 0.92);
     add("oneDNN's share of peak", "layers of 50 MFLOP and more", peer_shares);
     add("oneDNN / gsub, time", "layers of 50 MFLOP and more", heavy_speedups);
-    for (auto k : {layer_kind::convolution, layer_kind::product, layer_kind::depthwise}) {
+    for (auto k : {layer_kind::convolution, layer_kind::product, layer_kind::depthwise, layer_kind::grouped}) {
         auto const on = message({detail::name_of(k), ", all"});
         add("oneDNN / gsub, time", on, speedups[static_cast<int>(k)]);
         add("oneDNN in its faster layout / gsub, time", on, over_fastest[static_cast<int>(k)]);

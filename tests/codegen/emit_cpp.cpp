@@ -201,4 +201,31 @@ TEST_CASE("square roots are those of the machine") {
     }
 }
 
+TEST_CASE("lanes that look their places up find what is there") {
+    for (auto const* set : compiled_kernel::sets())
+        for (std::uint64_t seed = 0; seed < 12; ++seed) {
+            CAPTURE(set->name, seed);
+            random_stream r{seed};
+            std::int64_t const l = set->lanes(), width = 4 * l + (seed % 3 == 0); // whole vectors, or not
+            std::vector<std::int64_t> table;
+            for (std::int64_t i = 0; i < l; ++i)
+                table.push_back(static_cast<std::int64_t>(r.below(static_cast<std::uint64_t>(l * (1 + seed % 4)))));
+            loop::expression_builder e{"picked"};
+            auto const row = e.spatial("row", 3), lane = e.spatial("lane", l);
+            auto const x = e.input("x", {3, width}), y = e.output("y", {3, l});
+            loop::schedule plan{e.store(y, {row, lane}, e.at(x, {row, 0}, {lane, table}))};
+            plan.vectorize(plan.loop_of("lane"));
+            compiled_kernel::batch kernels{*set};
+            kernels.add(lower(plan.finish(), "picked").value());
+            kernels.compile({});
+            interpret::arrays data{std::vector<double>(static_cast<std::size_t>(3 * width)),
+                                   std::vector<double>(static_cast<std::size_t>(3 * l))};
+            for (auto& v : data[0]) v = static_cast<double>(r.below(99));
+            kernels.run(0, data, compiled_kernel::guarded::side::end, {0, 1});
+            for (std::int64_t i = 0; i < 3 * l; ++i)
+                CHECK(data[1][static_cast<std::size_t>(i)] ==
+                      data[0][static_cast<std::size_t>(i / l * width + table[static_cast<std::size_t>(i % l)])]);
+        }
+}
+
 } // namespace emit_cpp_test

@@ -128,7 +128,7 @@ private:
             require(!inside || (count >= 1 && count <= k_.lanes), "an access has from one to all lanes");
             if (!inside) out.assign(lanes, interpret::held(number, i.type));
             for (std::int32_t l = 0; l < count; ++l) {
-                auto const place = offset + l * i.stride;
+                auto const place = offset + (i.order.empty() ? l * i.stride : i.order.at(static_cast<std::size_t>(l)));
                 require(place >= 0 && place < static_cast<std::int64_t>(b.size()), "an access out of bounds");
                 auto const e = static_cast<std::size_t>(place);
                 if (i.op == opcode::store) {

@@ -238,4 +238,27 @@ TEST_CASE("where a check is not finite the rescue replaces what was stored, with
     }
 }
 
+TEST_CASE("lanes read where a table says, from as many vectors as that takes") {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        random_stream r{seed};
+        std::int64_t const rows = 3, copies = 2, width = r.below(2) ? 16 : 18; // whole vectors, or not
+        std::vector<std::int64_t> table;
+        for (int i = 0; i < copies * 4; ++i) table.push_back(static_cast<std::int64_t>(r.below(16)));
+        loop::expression_builder e{"picked"};
+        auto const row = e.spatial("row", rows), copy = e.spatial("copy", copies), lane = e.spatial("lane", 4);
+        auto const x = e.input("x", {rows, width}), y = e.output("y", {rows, copies, 4});
+        auto const v = e.at(x, {row, 0}, {copy * 4 + lane, table});
+        schedule plan{e.store(y, {row, copy, lane}, v)};
+        auto const text = to_string(plan.finish());
+        CHECK(text.find("table[") != std::string::npos);
+        plan.vectorize(plan.loop_of("lane"));
+        auto const looped = lower(plan.finish(), "k"); // the place of a lane is no constant
+        REQUIRE(!looped);
+        CHECK(looped.error().code() == error_code::unsupported);
+        plan.unroll(plan.loop_of("copy"));
+        auto const nest = plan.finish();
+        CHECK(interpreted_kernel::difference(lower(nest, "k").value(), nest.what, seed) == "");
+    }
+}
+
 } // namespace lower_test

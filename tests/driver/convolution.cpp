@@ -69,4 +69,18 @@ TEST_CASE("factors that weights cannot take are applied behind the kernel, one b
     }
 }
 
+TEST_CASE("convolutions in groups of every width have kernels") {
+    for (auto const groups : {2, 3, 4, 6, 8, 12})
+        for (auto const outputs : {24, 48, 72}) {
+            CAPTURE(groups, outputs);
+            network n;
+            n.y = n.net.conv("g", n.x, {.outputs = outputs, .kernel = {3, 3}, .pad = {1, 1}, .group = groups});
+            n.net.output(n.net.relu("r", n.y), "y");
+            auto const e = built(n.g);
+            CHECK(e.steps().size() == 3);
+            CHECK(count(e, "conv2d") == 1);
+            CHECK(error_of(n.g, e) < 1e-5);
+        }
+}
+
 } // namespace convolution_planning_test

@@ -145,7 +145,7 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
         s.in[d] = std::max(s.in[d], s.dilation[d] * (s.kernel[d] - 1) + 1 - s.pads[d] - s.pads[d + 2]);
     s.in_channels = one_of({1, 3, 17, 24, l});
     s.out_channels = one_of({1, 3, 17, 24, l, 2 * l + 1});
-    switch (r.below(5)) {
+    switch (r.below(8)) {
     case 0:
         s.groups = s.in_channels = s.out_channels = one_of({2, 3, 17, 24, l});
         break;
@@ -156,6 +156,15 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     case 2:
         s.blocked_input = false;
         break;
+    case 3:
+    case 4:
+    case 5: { // groups of any width
+        s.groups = one_of({2, 3, 4, 8, 11});
+        s.in_channels = s.groups * one_of({1, 2, 3, 4, 6, 8, 12, l + 1});
+        auto const one = r.below(2) == 0; // as many results
+        s.out_channels = one ? s.in_channels : s.groups * one_of({1, 2, 3, 4, 6, 8, 12, l});
+        break;
+    }
     default:
         break;
     }
@@ -258,7 +267,15 @@ std::vector<conv2d_shape> layers(isa const& set) {
     larger.pads = {2, 3, 2, 3};
     conv2d_shape grouped = small; // groups of whole blocks
     grouped.groups = 2;
-    return {stem, small, point, down, depth, half, wide, larger, grouped};
+    conv2d_shape narrow = small; // of four channels
+    narrow.groups = l / 2, narrow.in = {9, 19}, narrow.residual = true;
+    conv2d_shape strided = narrow;
+    strided.stride = {2, 2};
+    conv2d_shape odd = narrow; // of a block and a half
+    odd.in_channels = odd.out_channels = 6 * l, odd.groups = 4;
+    conv2d_shape more = narrow; // two filters a channel
+    more.in_channels = more.groups = 24, more.out_channels = 48;
+    return {stem, small, point, down, depth, half, wide, larger, grouped, narrow, strided, odd, more};
 }
 
 TEST_CASE("layers of networks are right with the configuration that is chosen for them") {
@@ -424,6 +441,46 @@ TEST_CASE("NaN stays NaN where it is read, and reaches nothing else") {
     }
 }
 
+TEST_CASE("NaN in a group of channels reaches no other group") {
+    for (auto const* set : compiled_kernel::sets())
+        for (std::int64_t const width : {3, 4, 6}) {
+            CAPTURE(set->name, width);
+            conv2d_shape s;
+            s.groups = 5, s.in_channels = s.out_channels = s.groups * width, s.in = {3, 9}, s.kernel = {3, 3};
+            s.pads = {1, 1, 1, 1}, s.low = 0;
+            problem p{s, 3};
+            p.x[static_cast<std::size_t>(27 * (2 * width + 1) + 9 + 4)] = std::numeric_limits<float>::quiet_NaN();
+            compiled_kernel::batch kernels{*set};
+            kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value());
+            kernels.compile({});
+            auto data = p.buffers(*set);
+            kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
+            auto const l = std::int64_t{set->lanes()};
+            for (std::int64_t c = 0; c < s.out_channels; ++c)
+                for (std::int64_t pixel = 0; pixel < 27; ++pixel) {
+                    auto const v = data.back()[static_cast<std::size_t>((c / l * 27 + pixel) * l + c % l)];
+                    auto const touched = c / width == 2 && pixel % 9 >= 3 && pixel % 9 <= 5;
+                    CHECK((v != v) == touched);
+                }
+        }
+}
+
+TEST_CASE("a kernel of narrow groups loads each vector of the image once for all products of a row of taps") {
+    for (auto const* set : {&isa::avx2, &isa::avx512}) {
+        conv2d_shape s;
+        s.in_channels = s.out_channels = 64, s.groups = 16, s.in = {14, 56}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
+        auto const c = kernels::default_config(s, *set);
+        CAPTURE(set->name, text_of(s, c));
+        auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+        each_block(k.body, [&](auto const& code) {
+            auto const count = [&](auto&& what) { return std::count_if(code.begin(), code.end(), what); };
+            auto const loads = count([](auto& i) { return i.op == codegen::opcode::load && i.buffer == 0; });
+            CHECK(count([](auto& i) { return i.op == codegen::opcode::broadcast; }) == 0);
+            CHECK(loads <= c.tile_ow + 2);
+        });
+    }
+}
+
 TEST_CASE("work is counted with the taps on padding") {
     conv2d_shape s;
     s.batch = 2, s.in_channels = 8, s.out_channels = 6, s.groups = 2, s.in = {5, 7}, s.kernel = {3, 3};
@@ -441,7 +498,7 @@ std::string refusal(conv2d_shape const& s, conv2d_config const& c) {
     return {};
 }
 
-TEST_CASE("knobs that do not apply and groups that are no whole blocks are refused") {
+TEST_CASE("knobs that do not apply and groups of too many parts are refused") {
     conv2d_shape s;
     s.in_channels = s.out_channels = 16, s.in = {4, 4};
     CHECK(refusal(s, {}) == "");
@@ -450,7 +507,7 @@ TEST_CASE("knobs that do not apply and groups that are no whole blocks are refus
                             conv2d_config{.unroll_ic = -1}, conv2d_config{.chunk = 0}})
         CHECK(refusal(s, c) == "usage");
     s.groups = 4; // of four channels each
-    CHECK(refusal(s, {}) == "not supported");
+    CHECK(refusal(s, {}) == "");
     s.groups = 2; // of eight: whole blocks
     CHECK(refusal(s, {}) == "");
     s.blocked_input = false;
@@ -460,6 +517,9 @@ TEST_CASE("knobs that do not apply and groups that are no whole blocks are refus
     s.blocked_input = true;
     CHECK(refusal(s, {}) == "");
     s.out_channels = 32; // two filters a channel
+    CHECK(refusal(s, {}) == "");
+    s.groups = 8, s.in_channels = s.out_channels = 8 * 101; // each of 101 vectors has lanes of its own
+    CHECK(!kernels::conv2d_applies(s, isa::avx2));
     CHECK(refusal(s, {}) == "not supported");
 }
 

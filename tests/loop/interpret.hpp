@@ -48,6 +48,7 @@ inline std::size_t element(tensor_expression const& e, loop::access const& a, po
         if (i < 0 || i >= dims[d]) throw std::out_of_range{"an index outside its buffer"};
         n = n * dims[d] + i;
     }
+    if (!a.beyond.table.empty()) n += a.beyond.table.at(static_cast<std::size_t>(at(a.beyond.by, p)));
     return static_cast<std::size_t>(n);
 }
 /// A number as an element of a type holds it. Elements of i64 and u64 beyond 2^53 are not for this oracle.

@@ -36,6 +36,7 @@ struct instruction {
     affine offset;            ///< of the first lane, in elements
     std::int32_t lanes = 0;   ///< of a load, store or step of an accumulator, from the first; others read as zero, stay
     std::int64_t stride = 1;  ///< of a load, between lanes, in elements
+    std::vector<std::int64_t> order{}; ///< of a load of all lanes: where each reads, from `offset`; empty: by `stride`
     std::vector<loop::bound> within{}; ///< of a load: outside, it gives its number; of a store: outside, there is none
     double value = 0;                  ///< the number of a splat or load, of a floating type
     std::int64_t integer = 0;          ///< the same of other types; of u64 its bits

@@ -22,8 +22,9 @@ struct lower_options {
 /// vectors is the extent of the vectorised loop, which is one in all stages. Where that loop belongs to a reduction,
 /// the lanes are combined at its end, and one element is stored. *Errors* `usage` where the nest has two parallel loops
 /// (fuse them) or no vectorised loop; `unsupported` where results are stored with a step by the vectorised loop, a
-/// bound of a read depends on that loop, or an axis that is split more than once, by factors that do not divide, ends
-/// within a tile. Cost: proportional to the number of instructions.
+/// bound of a read depends on that loop, a place is looked up by another loop that is not unrolled, or an axis that is
+/// split more than once, by factors that do not divide, ends within a tile. Cost: proportional to the number of
+/// instructions.
 GSUB_LAZY [[nodiscard]] result<kernel> lower(loop::fused_nest const& nest, std::string_view name,
                                              lower_options const& options = {});
 

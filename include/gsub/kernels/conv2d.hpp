@@ -42,11 +42,17 @@ struct conv2d_config {
 /// The configuration that counting cycles prefers: multiplications against loads, latency and tails. No measuring.
 GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& set);
 
+/// Whether there is a kernel: groups need an input in blocks, and few enough parts that differ. A part is a vector of
+/// output channels, of those until the lanes of their groups repeat, with one of a group's input channels, of as many
+/// as a vector has lanes; 512 are the most. Groups of whole blocks, and one filter a channel, have no parts.
+GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& set);
+
 /// Buffers: input, weights, then bias `[OC/l, l]` and residual (as the output) where there are, then the output
 /// `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` for an input in NCHW;
-/// `[C/l, KH, KW, l]` for depthwise), see `pack_conv2d_weights`. *Errors* throws `error`: `unsupported` for groups that
-/// are neither one nor depthwise with one filter a channel nor of whole blocks, and for groups of an input in NCHW;
-/// `usage` for knobs that do not apply.
+/// `[C/l, KH, KW, l]` for depthwise; `[OC/l, c, IC/groups/c, KH, KW, l]` where groups are no whole blocks, with c the
+/// lesser of the channels of a group and l), see `pack_conv2d_weights`. Groups that are no whole blocks have no use for
+/// `tile_oc` and `unroll_ic`. *Errors* throws `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for
+/// knobs that do not apply.
 GSUB_LAZY [[nodiscard]] loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
 
 /// Weights `[OC, IC/groups, KH, KW]` in the order that the kernel reads, channels filled up with zeros.

@@ -36,10 +36,17 @@ struct axis {
     axis_kind kind = axis_kind::spatial;
 };
 
+/// A number that depends on axes in a way that no affine index says: the entry `by` of a table.
+struct lookup {
+    affine by{};
+    std::vector<std::int64_t> table{}; ///< empty: zero
+};
+
 /// One element of a buffer.
 struct access {
     std::int32_t of = 0; ///< number of the buffer
     std::vector<affine> index{};
+    lookup beyond{}; ///< elements further on than the index says; of loads
 };
 
 /// `0 <= value < extent`.
@@ -171,6 +178,9 @@ public:
                                      std::initializer_list<bound> within);
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
                                      std::vector<bound> within, value outside);
+    /// The element that lies as many elements beyond an index as a table says. *Requires* that it is in the buffer
+    /// wherever `by` is a number of the table.
+    GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, lookup beyond);
     /// The reduction of `update`, within bounds where an index may lie outside its buffer.
     GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> within = {});
     GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> within = {});

@@ -236,7 +236,8 @@ private:
         case opcode::load:
             define(i.result,
                    guarded(i,
-                           i.stride != 1 ? message({"strided(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
+                           !i.order.empty() ? ordered(i, "vf", "uf")
+                           : i.stride != 1  ? message({"strided(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
                            : i.lanes == k_.lanes ? message({"(vf)*(const uf*)(", place_of(i), ")"})
                                                  : message({"part(", place_of(i), ", ", i.lanes, ")"}),
                            "vf{}"));
@@ -310,7 +311,8 @@ private:
         case opcode::load:
             define(i.result,
                    guarded(i,
-                           i.stride != 1
+                           !i.order.empty() ? ordered(i, type, unaligned)
+                           : i.stride != 1
                                ? message({"strided_of<", type, ">(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
                            : i.lanes == k_.lanes ? message({"(", type, ")*(const ", unaligned, "*)(", place_of(i), ")"})
                                                  : message({"part_of<", type, ">(", place_of(i), ", ", i.lanes, ")"}),
@@ -383,6 +385,48 @@ private:
     static std::string guarded(instruction const& i, std::string const& value, std::string_view outside) {
         if (i.within.empty()) return value;
         return message({conditions(i.within), " ? ", value, " : ", outside});
+    }
+
+    // A load whose lanes read anywhere: whole vectors shuffled, where each is known to be within the buffer.
+    std::string ordered(instruction const& i, std::string_view type, std::string_view unaligned) {
+        auto const blocks = [&](std::int64_t n) { return n % k_.lanes == 0; };
+        auto const& terms = i.offset.terms();
+        auto const in_blocks = blocks(k_.buffers[static_cast<std::size_t>(i.buffer)].elements()) &&
+                               blocks(i.offset.constant()) &&
+                               std::all_of(terms.begin(), terms.end(), [&](auto& t) { return blocks(t.factor); });
+        auto const at = [&](std::int64_t offset) {
+            auto one = i;
+            one.offset += affine{offset};
+            return place_of(one);
+        };
+        std::string text;
+        if (!in_blocks) {
+            for (auto o : i.order) text += message({text.empty() ? "{" : ", ", "*(", at(o), ")"});
+            return message({"(", type, ")", text, "}"});
+        }
+        std::vector<std::int64_t> from; // the vectors that lanes come from
+        for (auto o : i.order) from.push_back(o >= 0 ? o / k_.lanes : (o + 1) / k_.lanes - 1);
+        auto left = from;
+        std::sort(left.begin(), left.end());
+        left.erase(std::unique(left.begin(), left.end()), left.end());
+        for (std::size_t v = 0; v < left.size(); v += v == 0 && left.size() > 1 ? 2 : 1) {
+            auto const vector_at = [&](std::size_t n) {
+                return message({"(", type, ")*(const ", unaligned, "*)(", at(left[n] * k_.lanes), ")"});
+            };
+            std::string lanes;
+            for (std::size_t l = 0; l < from.size(); ++l) {
+                auto const n = static_cast<std::size_t>(std::find(left.begin(), left.end(), from[l]) - left.begin());
+                auto const within = i.order[l] - from[l] * k_.lanes;
+                auto const index = v == 0 && n == 0        ? within
+                                   : n == (v == 0 ? 1 : v) ? within + k_.lanes
+                                                           : static_cast<std::int64_t>(l); // as before, or later
+                lanes += message({", ", index});
+            }
+            text = v == 0 ? message({"__builtin_shufflevector(", vector_at(0), ", ", vector_at(left.size() > 1 ? 1 : 0),
+                                     lanes, ")"})
+                          : message({"__builtin_shufflevector(", text, ", ", vector_at(v), lanes, ")"});
+        }
+        return text;
     }
 
     std::string place_of(instruction const& i) {

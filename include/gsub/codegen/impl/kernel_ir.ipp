@@ -84,6 +84,8 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
                                     loop::to_string(i.offset, k.names), "]"});
                 if (i.lanes > 0 && i.lanes < k.lanes) out += message({" lanes ", i.lanes});
                 if (i.stride != 1) out += message({" by ", i.stride});
+                if (!i.order.empty()) out += " at";
+                for (auto o : i.order) out += message({" ", o});
                 for (auto const& b : i.within)
                     out += message({" if 0 <= ", loop::to_string(b.value, k.names), " < ", b.extent});
                 out += "\n";

@@ -318,7 +318,7 @@ private:
             if (known.op == i.op && known.function == i.function && known.type == i.type && known.buffer == i.buffer &&
                 std::ranges::equal(known.operands, i.operands) && known.integer == i.integer &&
                 known.lanes == i.lanes && known.stride == i.stride && same_bits(known.value, i.value) &&
-                known.offset == i.offset &&
+                known.offset == i.offset && known.order == i.order &&
                 std::equal(known.within.begin(), known.within.end(), i.within.begin(), i.within.end(),
                            [](auto& a, auto& b) { return a.extent == b.extent && a.value == b.value; }))
                 return r;
@@ -339,6 +339,20 @@ private:
             stride *= dims[d];
         }
         return offset;
+    }
+
+    // Where each lane of a load reads that looks its place up; empty where it does not.
+    std::vector<std::int64_t> places_of(loop::lookup const& beyond, std::int64_t step) const {
+        std::vector<std::int64_t> places;
+        if (beyond.table.empty()) return places;
+        auto const first = resolved(beyond.by.with(lane_, 0));
+        if (!first.is_constant()) fail(error_code::unsupported, "a place is looked up by a loop that is not unrolled");
+        for (std::int64_t i = 0; i < made_.lanes; ++i) {
+            auto const at = first.constant() + beyond.by.factor(lane_) * i;
+            GSUB_ASSERT(at >= 0 && at < static_cast<std::int64_t>(beyond.table.size()), "a place is in the table");
+            places.push_back(beyond.table[static_cast<std::size_t>(at)] + step * i);
+        }
+        return places;
     }
 
     // A term that is stored at the present place: what many stores share is looked up once.
@@ -374,7 +388,8 @@ private:
         case loop::scalar_op::load: {
             auto const offset = offset_of(t.source);
             auto const step = offset.factor(lane_);
-            i.op = step == 0 ? opcode::broadcast : opcode::load;
+            i.order = places_of(t.source.beyond, step);
+            i.op = step == 0 && i.order.empty() ? opcode::broadcast : opcode::load;
             i.value = t.value;
             i.integer = t.integer;
             i.buffer = t.source.of;
@@ -393,7 +408,11 @@ private:
                 }
                 i.within.push_back({resolved(b.value), b.extent});
             }
-            if (step == 0) return value_of(std::move(i), out);
+            if (i.op == opcode::broadcast) return value_of(std::move(i), out);
+            if (!i.order.empty()) {
+                i.lanes = made_.lanes;
+                return value_of(std::move(i), out);
+            }
             // Lanes beyond the tail may hold anything that can be read: nobody stores them.
             auto const& from = made_.buffers[static_cast<std::size_t>(i.buffer)];
             auto const reach = loop::range_of(i.offset + affine{step * (made_.lanes - 1)}, as_span(ranges_));

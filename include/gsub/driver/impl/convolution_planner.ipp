@@ -168,10 +168,7 @@ protected:
             s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
         }
         if (*out.elements() == 0 || *in.elements() == 0) return std::nullopt;
-        auto const l = set_.lanes();
-        if (s.groups > 1 && !is_depthwise(s) &&
-            ((s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
-            return std::nullopt;
+        if (!kernels::conv2d_applies(s, set_)) return std::nullopt;
         if (a.act == activation::relu)
             c.after.low = 0;
         else if (a.act == activation::clip)

@@ -5,6 +5,7 @@
 #include <gsub/kernels/register_tile.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace gsub::kernels {
@@ -28,6 +29,127 @@ GSUB_LAZY loop::value bounded(loop::expression_builder& e, loop::value v, conv2d
     if (s.high < 1e300) v = min(v, e.constant(s.high));
     return v;
 }
+// Groups that are not whole blocks of channels: a vector of output channels reads one channel of each of its groups at
+// a time, vectors of the input with lanes moved and repeated. Which lanes repeats after some vectors.
+struct lane_groups {
+    std::int64_t in, out;         // channels of a group
+    std::int64_t vectors;         // of output channels that differ in the lanes that they read
+    std::int64_t blocks;          // of the input that these read
+    std::int64_t turns;           // how often they repeat
+    std::int64_t channels, steps; // of a group: those with code of their own, of how many each stands for one
+
+    lane_groups(conv2d_shape const& s, isa const& set) : in(s.in_channels / s.groups), out(s.out_channels / s.groups) {
+        std::int64_t const l = set.lanes(), all = detail::blocks(s.out_channels, set);
+        vectors = 1;
+        while (vectors < all && (vectors * l % out != 0 || vectors * l / out * in % l != 0)) ++vectors;
+        // What fills up the last block of the results would read beyond the image.
+        if (((all * l - 1) / out * in + in - 1) / l >= detail::blocks(s.in_channels, set)) vectors = all;
+        turns = (all + vectors - 1) / vectors;
+        blocks = turns == 1 ? detail::blocks(s.in_channels, set) : vectors * l / out * in / l;
+        channels = std::min(in, l);
+        steps = (in + channels - 1) / channels;
+    }
+    static bool apply(conv2d_shape const& s, isa const& set) {
+        auto const l = set.lanes();
+        return s.groups > 1 && !is_depthwise(s) &&
+               (s.in_channels / s.groups % l != 0 || s.out_channels / s.groups % l != 0);
+    }
+    // Parts of a kernel with code of their own.
+    [[nodiscard]] std::int64_t parts() const { return vectors * channels; }
+    static constexpr std::int64_t most = 512; // parts
+    // Of the first turn: where each lane of each vector reads each channel, in an image of so many pixels.
+    [[nodiscard]] std::vector<std::int64_t> places(conv2d_shape const& s, std::int64_t pixels, std::int64_t l) const {
+        std::vector<std::int64_t> all;
+        for (std::int64_t v = 0; v < vectors; ++v)
+            for (std::int64_t c = 0; c < channels; ++c)
+                for (std::int64_t lane = 0; lane < l; ++lane) {
+                    auto const o = std::min(v * l + lane, s.out_channels - 1), i = o / out * in + c;
+                    all.push_back(i / l * pixels * l + i % l);
+                }
+        return all;
+    }
+};
+
+// The tile of a row that takes the fewest cycles: its products, the vectors that are read and shuffled for them, one a
+// cycle, and the chains through its accumulators. Text grows with the parts.
+GSUB_LAZY conv2d_config lane_config(conv2d_shape const& s, isa const& set) {
+    lane_groups const of{s, set};
+    auto const flat = is_flat(s);
+    auto const row = flat ? s.out(0) * s.out(1) : s.out(1), taps = s.kernel[1];
+    auto const read = [&](std::int64_t width) {
+        std::vector<std::int64_t> columns;
+        for (std::int64_t x = 0; x < width; ++x)
+            for (std::int64_t k = 0; k < taps; ++k) columns.push_back(x * s.stride[1] + k * s.dilation[1]);
+        std::sort(columns.begin(), columns.end());
+        return std::unique(columns.begin(), columns.end()) - columns.begin();
+    };
+    auto const cycles = [&](std::int64_t width) {
+        auto const products = static_cast<double>(width * taps) / set.fma_per_cycle;
+        return std::max({products, static_cast<double>(read(width)), static_cast<double>(set.fma_latency * taps)}) + 1;
+    };
+    constexpr std::int64_t text = 2048; // products
+    auto const fits =
+        std::min(set.registers - std::min<std::int64_t>(taps, set.registers / 4) - 3, text / (of.parts() * taps));
+    conv2d_config best;
+    auto least = std::numeric_limits<double>::infinity();
+    for (std::int64_t width = 1; width <= std::min(row, std::max<std::int64_t>(fits, 1)); ++width) {
+        auto const all = static_cast<double>(row / width) * cycles(width) + (row % width ? cycles(row % width) : 0);
+        if (all < least * (1 - 1e-9)) least = all, best.tile_ow = static_cast<std::int32_t>(width);
+    }
+    auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
+    if (flat) best.chunk = static_cast<std::int32_t>(std::min<std::int64_t>(tiles, 16));
+    if (!flat && tiles == 1 && s.out(0) > 1 && row < set.fma_latency * set.fma_per_cycle && 2 * row <= fits)
+        best.tile_oh = 2;
+    return best;
+}
+
+GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set) {
+    lane_groups const of{s, set};
+    std::int64_t const l = set.lanes();
+    auto const flat = is_flat(s);
+    auto const out_blocks = blocks(s.out_channels, set);
+    auto const oh = flat ? 1 : s.out(0), ow = flat ? s.out(0) * s.out(1) : s.out(1);
+    auto const h = flat ? 1 : s.in[0], w = flat ? s.in[0] * s.in[1] : s.in[1];
+
+    loop::expression_builder e{"conv2d"};
+    auto const n = e.spatial("n", s.batch), turn = e.spatial("g", of.turns), v = e.spatial("oc", of.vectors),
+               y = e.spatial("oh", oh), x = e.spatial("ow", ow), lane = e.spatial("lane", l);
+    auto const channel = e.reduction("ici", of.channels), step = e.reduction("ic", of.steps),
+               ky = e.reduction("kh", s.kernel[0]), kx = e.reduction("kw", s.kernel[1]);
+    auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
+               column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
+    auto const o = turn * of.vectors + v;
+    if (of.turns * of.vectors != out_blocks) e.only({o, out_blocks});
+
+    auto const in = e.input("x", {s.batch, blocks(s.in_channels, set), h, w, l});
+    auto const weights = e.input("w", {out_blocks, of.channels, of.steps, s.kernel[0], s.kernel[1], l});
+    auto const bias = s.bias ? e.input("bias", {out_blocks, l}) : -1;
+    auto const residual = s.residual ? e.input("residual", {s.batch, out_blocks, oh, ow, l}) : -1;
+    auto const out = e.output("y", {s.batch, out_blocks, oh, ow, l});
+
+    auto const read = e.at(in, {n, turn * of.blocks + step, row, column, 0},
+                           {(v * of.channels + channel) * l + lane, of.places(s, h * w, l)});
+    auto sum =
+        e.sum(s.bias ? e.at(bias, {o, lane}) : e.constant(0), read * e.at(weights, {o, channel, step, ky, kx, lane}),
+              {{row, h}, {column, w}, {step * of.channels + channel, of.in}});
+    if (s.residual) sum = sum + e.at(residual, {n, o, y, x, lane});
+    loop::schedule plan{e.store(out, {n, o, y, x, lane}, bounded(e, sum, s))};
+
+    auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
+    auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
+    auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
+    auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
+    plan.reorder({loop_of("n"), loop_of("g"), yo, xc, loop_of("oc"), xt, loop_of("ici"), loop_of("ic"), loop_of("kh"),
+                  loop_of("kw"), yi, xi, loop_of("lane")});
+    if (c.unroll_kh) plan.unroll(loop_of("kh"));
+    for (auto u : {loop_of("oc"), loop_of("ici"), loop_of("kw"), yi, xi}) plan.unroll(u);
+    plan.vectorize(loop_of("lane"));
+    auto joined = plan.loops()[0].var;
+    for (int k = 0; k < 3; ++k) joined = plan.fuse(joined, plan.loops()[1].var);
+    plan.parallel(joined);
+    return plan.finish();
+}
+
 // Depthwise kernels read much for what they compute. Two rows of pixels at once read the rows of the image that they
 // share once, if the taps of two rows fit the registers beside accumulators enough to hide the latency. More rows, or
 // two of a kernel that has more products for each read, bring nothing but text.
@@ -62,8 +184,14 @@ GSUB_LAZY_BODY double conv2d_shape::operations() const noexcept {
            static_cast<double>(in_channels / groups) * static_cast<double>(kernel[0] * kernel[1]);
 }
 
+GSUB_LAZY_BODY bool conv2d_applies(conv2d_shape const& s, isa const& set) {
+    if (s.groups > 1 && !s.blocked_input) return false;
+    return !detail::lane_groups::apply(s, set) || detail::lane_groups{s, set}.parts() <= detail::lane_groups::most;
+}
+
 GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& set) {
     if (detail::is_depthwise(s)) return detail::depthwise_config(s, set);
+    if (detail::lane_groups::apply(s, set)) return detail::lane_config(s, set);
     auto const flat = detail::is_flat(s);
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
     auto const out_blocks = detail::blocks(s.out_channels, set) / s.groups;
@@ -96,12 +224,11 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
     auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
     auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
     std::int64_t const l = set.lanes();
-    if (s.groups != 1 && !depthwise &&
-        (!s.blocked_input || (s.in_channels / s.groups) % l != 0 || (s.out_channels / s.groups) % l != 0))
-        refuse("grouped convolution whose groups are not whole blocks of channels");
-    if (depthwise && !s.blocked_input) refuse("depthwise convolution of an input that is not blocked");
+    if (s.groups != 1 && !s.blocked_input) refuse("grouped convolution of an input that is not blocked");
+    if (!conv2d_applies(s, set)) refuse("grouped convolution of too many parts that differ");
     if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0)
         throw error{error_code::usage, "a knob of conv2d that does not apply"};
+    if (detail::lane_groups::apply(s, set)) return detail::lane_nest(s, c, set);
 
     auto const ocb = detail::blocks(s.out_channels, set),
                icb = detail::blocks(s.in_channels, set) / (depthwise ? 1 : s.groups);
@@ -173,6 +300,18 @@ GSUB_LAZY_BODY std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std
     auto const in_lanes = s.blocked_input && !depthwise ? l : 1;
     auto const in_blocks = (per_group + in_lanes - 1) / in_lanes;
     auto const out_blocks = detail::blocks(s.out_channels, set);
+    if (detail::lane_groups::apply(s, set)) {
+        detail::lane_groups const of{s, set};
+        std::vector<float> lanes(static_cast<std::size_t>(out_blocks * of.channels * of.steps * area * l), 0.0f);
+        for (std::int64_t o = 0; o < s.out_channels; ++o)
+            for (std::int64_t i = 0; i < per_group; ++i)
+                for (std::int64_t k = 0; k < area; ++k) {
+                    auto const part = (o / l * of.channels + i % of.channels) * of.steps + i / of.channels;
+                    lanes[static_cast<std::size_t>((part * area + k) * l + o % l)] =
+                        weights[static_cast<std::size_t>((o * per_group + i) * area + k)];
+                }
+        return lanes;
+    }
     std::vector<float> packed(static_cast<std::size_t>(out_blocks * in_blocks * area * in_lanes * l), 0.0f);
     for (std::int64_t o = 0; o < s.out_channels; ++o)
         for (std::int64_t i = 0; i < per_group; ++i)

@@ -155,6 +155,12 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     return v;
 }
 
+GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index, lookup beyond) {
+    auto const v = at(of, index);
+    made_.terms.back().source.beyond = std::move(beyond);
+    return v;
+}
+
 GSUB_LAZY_BODY value expression_builder::reduce(scalar_op combine, value initial, value update,
                                                 std::initializer_list<bound> within) {
     GSUB_ASSERT(made_.update < 0, "a computation has one reduction");

@@ -18,7 +18,9 @@ GSUB_LAZY std::string text_of(access const& a, loop_nest const& nest) {
     auto text = nest.what.buffers[static_cast<std::size_t>(a.of)].name + "[";
     for (std::size_t i = 0; i < a.index.size(); ++i)
         text += message({i ? ", " : "", to_string(a.index[i], nest.names)});
-    return text + "]";
+    text += "]";
+    if (!a.beyond.table.empty()) text += message({" + table[", to_string(a.beyond.by, nest.names), "]"});
+    return text;
 }
 
 GSUB_LAZY std::string text_of(std::int32_t id, loop_nest const& nest) {
@@ -138,6 +140,7 @@ GSUB_LAZY_BODY variable schedule::loop_of(std::string_view axis) const {
 GSUB_LAZY_BODY void schedule::substitute(variable v, affine const& by) {
     auto const in = [&](access& a) {
         for (auto& i : a.index) i = i.with(v, by);
+        a.beyond.by = a.beyond.by.with(v, by);
     };
     for (auto& t : nest_.what.terms) {
         in(t.source);
