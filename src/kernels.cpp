@@ -5,6 +5,7 @@
 #include <gsub/kernels/impl/elementwise.ipp>
 #include <gsub/kernels/impl/local_response_norm.ipp>
 #include <gsub/kernels/impl/matmul.ipp>
+#include <gsub/kernels/impl/movement.ipp>
 #include <gsub/kernels/impl/pool2d.ipp>
 #include <gsub/kernels/impl/reduction.ipp>
 #include <gsub/kernels/impl/register_tile.ipp>

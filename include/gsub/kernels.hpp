@@ -7,6 +7,7 @@
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/matmul.hpp>
+#include <gsub/kernels/movement.hpp>
 #include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/kernels/register_tile.hpp>

@@ -119,7 +119,17 @@ private:
             types_.resize(registers_.size(), dtype::undefined);
             types_.at(static_cast<std::size_t>(i.result)) = i.type;
         }
-        if (i.op == opcode::load || i.op == opcode::broadcast || i.op == opcode::store) {
+        if (i.op == opcode::choose) {
+            auto const& chosen = value(i.operands[0]);
+            for (std::size_t l = 0; l < lanes; ++l) {
+                auto const inside = chosen[l] >= -number && chosen[l] < number;
+                if (!inside) data_.at(static_cast<std::size_t>(i.buffer)).at(0) = 1;
+                out[l] = inside ? chosen[l] + (chosen[l] < 0 ? number : 0) : 0;
+            }
+            registers_.at(static_cast<std::size_t>(i.result)) = out;
+            return;
+        }
+        if (i.op == opcode::load || i.op == opcode::broadcast || i.op == opcode::store || i.op == opcode::gather) {
             auto& b = data_.at(static_cast<std::size_t>(i.buffer));
             require(k_.buffers.at(static_cast<std::size_t>(i.buffer)).element == i.type, "an access of another type");
             auto const offset = at(i.offset);
@@ -128,7 +138,9 @@ private:
             require(!inside || (count >= 1 && count <= k_.lanes), "an access has from one to all lanes");
             if (!inside) out.assign(lanes, interpret::held(number, i.type));
             for (std::int32_t l = 0; l < count; ++l) {
-                auto const place = offset + (i.order.empty() ? l * i.stride : i.order.at(static_cast<std::size_t>(l)));
+                auto place = offset + (i.order.empty() ? l * i.stride : i.order.at(static_cast<std::size_t>(l)));
+                if (i.op != opcode::store && i.operands[0] >= 0)
+                    place += static_cast<std::int64_t>(value(i.operands[0])[static_cast<std::size_t>(l)]) * i.entry;
                 require(place >= 0 && place < static_cast<std::int64_t>(b.size()), "an access out of bounds");
                 auto const e = static_cast<std::size_t>(place);
                 if (i.op == opcode::store) {

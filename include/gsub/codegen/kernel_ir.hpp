@@ -19,8 +19,22 @@ using loop::variable;
 /// Vector instructions. `broadcast` reads one element for all lanes and leaves it a scalar until a vector meets it;
 /// `compute` is an operation of `loop::scalar_op` on each lane; `multiply_add` adds the product of its last two
 /// operands to the first, in place; `accumulate` combines its operand with the result, in place, by addition or a
-/// maximum that keeps any NaN; `reduce` combines the lanes of a register so, to a scalar.
-enum class opcode : std::uint8_t { splat, load, broadcast, store, copy, compute, multiply_add, accumulate, reduce };
+/// maximum that keeps any NaN; `reduce` combines the lanes of a register so, to a scalar. `choose` makes the numbers of
+/// entries, of i64, of the integers that its operand holds, as `loop::chosen_entry` has it; `gather` reads an element
+/// of an entry for each lane.
+enum class opcode : std::uint8_t {
+    splat,
+    load,
+    broadcast,
+    store,
+    copy,
+    compute,
+    multiply_add,
+    accumulate,
+    reduce,
+    choose,
+    gather
+};
 GSUB_LAZY [[nodiscard]] std::string_view to_string(opcode op) noexcept;
 
 /// A virtual register of a kernel.
@@ -32,14 +46,15 @@ struct instruction {
     dtype type = dtype::f32;                         ///< of the elements of its result; of a store, of its operand
     reg result = -1;                                 ///< -1: a store; accumulators are results more than once
     reg operands[3] = {-1, -1, -1};
-    std::int32_t buffer = -1; ///< of loads and stores
+    std::int32_t buffer = -1; ///< of loads and stores; of a choice, what tells of those out of range
     affine offset;            ///< of the first lane, in elements
     std::int32_t lanes = 0;   ///< of a load, store or step of an accumulator, from the first; others read as zero, stay
     std::int64_t stride = 1;  ///< of a load, between lanes, in elements
     std::vector<std::int64_t> order{}; ///< of a load of all lanes: where each reads, from `offset`; empty: by `stride`
     std::vector<loop::bound> within{}; ///< of a load: outside, it gives its number; of a store: outside, there is none
     double value = 0;                  ///< the number of a splat or load, of a floating type
-    std::int64_t integer = 0;          ///< the same of other types; of u64 its bits
+    std::int64_t integer = 0;          ///< the same of other types; of u64 its bits; of a choice, the entries
+    std::int64_t entry = 0;            ///< of a load whose operand is a choice: elements between entries
 };
 /// What an instruction does, in one word: `load`, `add`, `accumulate_maximum`.
 GSUB_LAZY [[nodiscard]] std::string to_string(instruction const& i);

@@ -6,6 +6,7 @@
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/matmul.hpp>
+#include <gsub/kernels/movement.hpp>
 #include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/kernels/row_kernel.hpp>
@@ -36,10 +37,10 @@ struct elementwise_shape {
 /// kernels reads this; a call of a program has one.
 using descriptor =
     std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape, pool2d_shape,
-                 elementwise_shape, row_program, reduction_shape, local_response_norm_shape>;
+                 elementwise_shape, row_program, reduction_shape, local_response_norm_shape, movement_shape>;
 
 /// The words that people read in reports, e.g. `depthwise conv2d`, `winograd F4`; a program of rows that only moves
-/// elements is a `copy`. Nothing parses them.
+/// elements is a `copy`, as a movement may be. Nothing parses them.
 GSUB_LAZY [[nodiscard]] std::string kind_of(descriptor const& d);
 
 } // namespace gsub::kernels

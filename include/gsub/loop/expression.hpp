@@ -55,6 +55,15 @@ struct bound {
     std::int64_t extent = 0;
 };
 
+/// An entry of a buffer that an integer chooses while a kernel runs, counted from the end where it is negative. Where
+/// it is out of range, the one element of an i32 buffer becomes 1, and the entry is the first one.
+struct chosen_entry {
+    std::int32_t by = -1;     ///< a term, i32 or i64; -1: nothing is chosen
+    std::int64_t entries = 0; ///< at least one
+    std::int64_t stride = 0;  ///< between entries, in elements
+    std::int32_t status = -1; ///< number of the buffer that tells
+};
+
 /// A scalar term: a node of `tensor_expression::terms`.
 struct term {
     scalar_op op = scalar_op::constant;
@@ -63,6 +72,7 @@ struct term {
     std::int64_t integer = 0;                ///< the same of other types; u64 beyond it as its bits
     access source{};                         ///< of a load
     std::vector<bound> within{};             ///< of a load: outside, it is `value` or `integer`
+    chosen_entry chosen{};                   ///< of a load: its element lies in this entry, `source` in the first one
     std::int32_t operands[3] = {-1, -1, -1}; ///< earlier terms
 };
 
@@ -181,6 +191,9 @@ public:
     /// The element that lies as many elements beyond an index as a table says. *Requires* that it is in the buffer
     /// wherever `by` is a number of the table.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, lookup beyond);
+    /// The element of an entry that `by` chooses; `index` is its place in the first one.
+    GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, value by,
+                                     std::int64_t entries, std::int64_t stride, std::int32_t status);
     /// The reduction of `update`, within bounds where an index may lie outside its buffer.
     GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> within = {});
     GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> within = {});
@@ -194,7 +207,7 @@ public:
     GSUB_LAZY void check(value v, std::initializer_list<affine> at);
     /// The computation, whose element at an index is `v`; not stored where a bound does not hold.
     GSUB_LAZY [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v,
-                                                    std::initializer_list<bound> within = {});
+                                                    std::vector<bound> within = {});
 
 private:
     friend class value;

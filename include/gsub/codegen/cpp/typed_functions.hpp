@@ -34,6 +34,12 @@ public:
     /// A maximum that keeps any NaN.
     GSUB_LAZY std::string maximum_or_nan(dtype of);
 
+    /// The name of a function that exchanges the rows and columns of an array of as many vectors as they have lanes.
+    /// *Requires* a number of lanes that is a power of two.
+    GSUB_LAZY std::string transpose(dtype of);
+    /// Adds `entry_of`, the numbers of entries that integers choose, and `gathered`, elements of them.
+    GSUB_LAZY void choices();
+
     /// Types, loads and stores of a part of a vector, and all functions that were asked for.
     GSUB_LAZY [[nodiscard]] std::string text() const;
 

@@ -112,6 +112,7 @@ private:
 
     static std::string name(variable v) { return message({"i", v}); }
     static std::string number(std::int64_t v) { return message({v, "L"}); }
+    static std::string number_of(std::int64_t v) { return number(v); } // where `number` is something else
     static std::string text_of(affine const& a) {
         std::string out;
         for (auto const& t : a.terms())
@@ -202,17 +203,56 @@ private:
     // instruction.
     void write(std::vector<instruction> const& code) {
         pointers_.clear();
-        for (auto const& i : code) {
+        std::vector<char> written(code.size(), 0);
+        for (std::size_t at = 0; at < code.size(); ++at) {
+            auto const& i = code[at];
             if (i.result >= 0) {
                 types_.resize(static_cast<std::size_t>(k_.registers), dtype::f32);
                 types_[static_cast<std::size_t>(i.result)] = i.type;
             }
+            if (written[at] || write_transposed(code, at, written)) continue;
             if (is_f32(i))
                 write_f32(i);
             else
                 write_typed(i);
         }
     }
+    // Loads with one stride that begin one element after another: as many vectors as they have lanes are read, and
+    // exchanged in registers.
+    static bool is_strided(instruction const& i) {
+        return i.op == opcode::load && i.type != dtype::f32 && i.stride != 1 && i.within.empty() && i.operands[0] < 0;
+    }
+    bool write_transposed(std::vector<instruction> const& code, std::size_t first, std::vector<char>& written) {
+        auto const& i = code[first];
+        auto const lanes = static_cast<std::size_t>(k_.lanes);
+        if (!is_strided(i) || lanes < 2 || k_.buffers[static_cast<std::size_t>(i.buffer)].written) return false;
+        std::vector<std::size_t> group(lanes, code.size());
+        for (auto at = first; at < code.size(); ++at) {
+            auto const& o = code[at];
+            if (!is_strided(o) || o.buffer != i.buffer || o.stride != i.stride || o.lanes != i.lanes) continue;
+            auto const distance = o.offset - i.offset;
+            if (!distance.is_constant() || distance.constant() < 0 || distance.constant() >= k_.lanes) continue;
+            group[static_cast<std::size_t>(distance.constant())] = at;
+        }
+        if (std::find(group.begin(), group.end(), code.size()) != group.end()) return false;
+        typed_ = true;
+        auto const tile = message({"t", next_tile_++});
+        auto const type = vector_type(i.type);
+        line(message({type, " ", tile, "[", lanes, "] = {};"}));
+        auto row = i;
+        for (std::int32_t l = 0; l < i.lanes; ++l) {
+            line(message(
+                {tile, "[", l, "] = (", type, ")*(const ", unaligned_type(i.type), "*)(", place_of(row), ");"}));
+            row.offset += affine{i.stride};
+        }
+        line(message({functions_.transpose(i.type), "(", tile, ");"}));
+        for (std::size_t l = 0; l < lanes; ++l) {
+            define(code[group[l]].result, message({tile, "[", l, "]"}));
+            written[group[l]] = 1;
+        }
+        return true;
+    }
+
     static std::string name_of(reg r) { return message({"r", r}); }
     void define(reg r, std::string_view value) { line(message({"const auto ", name_of(r), " = ", value, ";"})); }
     dtype type_of(reg r) const { return types_[static_cast<std::size_t>(r)]; }
@@ -221,7 +261,7 @@ private:
     // Whether an instruction has f32 operands and a result of f32, and is none that came with other types.
     bool is_f32(instruction const& i) const {
         using loop::scalar_op;
-        if (i.type != dtype::f32 || i.integer != 0) return false;
+        if (i.type != dtype::f32 || i.integer != 0 || i.op == opcode::gather) return false;
         if (i.op != opcode::compute) return i.value == 0 || i.op == opcode::splat;
         return i.function != scalar_op::cast && i.function != scalar_op::select && i.function != scalar_op::power;
     }
@@ -289,6 +329,9 @@ private:
             break;
         case opcode::reduce:
             define(i.result, message({i.function == loop::scalar_op::add ? "sum_of(" : "max_of(", operand(i, 0), ")"}));
+            break;
+        case opcode::choose:
+        case opcode::gather: // typed
             break;
         }
     }
@@ -363,6 +406,18 @@ private:
             define(i.result, message({"s", r, "[0]"}));
             break;
         }
+        case opcode::choose:
+            functions_.choices();
+            define(i.result, message({"entry_of(", operand(i, 0), ", ", number_of(i.integer), ", b", i.buffer, ", ",
+                                      i.lanes, ")"}));
+            break;
+        case opcode::gather:
+            functions_.choices();
+            define(i.result, guarded(i,
+                                     message({"gathered<", type, ">(", place_of(i), ", ", operand(i, 0), ", ",
+                                              number_of(i.entry), ", ", number_of(i.stride), ", ", i.lanes, ")"}),
+                                     message({"wide(", number(), ")"})));
+            break;
         }
     }
 
@@ -430,6 +485,12 @@ private:
     }
 
     std::string place_of(instruction const& i) {
+        auto const first = place_in_first(i);
+        auto const entry = i.op != opcode::gather && i.op != opcode::store && i.operands[0] >= 0;
+        return entry ? message({first, " + ", operand(i, 0), " * ", number(i.entry)}) : first;
+    }
+    // Of what an entry is chosen of, the place in the first one.
+    std::string place_in_first(instruction const& i) {
         auto const varying = i.offset - affine{i.offset.constant()};
         auto const constant = i.offset.constant();
         auto const added = constant == 0  ? std::string{}
@@ -456,7 +517,7 @@ private:
     std::vector<dtype> types_; // of registers
     std::string text_, indent_;
     std::vector<pointer> pointers_;
-    int next_pointer_ = 0;
+    int next_pointer_ = 0, next_tile_ = 0;
 };
 
 } // namespace detail

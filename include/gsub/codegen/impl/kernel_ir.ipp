@@ -8,8 +8,8 @@
 namespace gsub::codegen {
 
 GSUB_LAZY_BODY std::string_view to_string(opcode op) noexcept {
-    constexpr std::string_view names[] = {"splat",   "load",         "broadcast",  "store", "copy",
-                                          "compute", "multiply_add", "accumulate", "reduce"};
+    constexpr std::string_view names[] = {"splat",        "load",       "broadcast", "store",  "copy",  "compute",
+                                          "multiply_add", "accumulate", "reduce",    "choose", "gather"};
     return names[static_cast<std::size_t>(op)];
 }
 GSUB_LAZY_BODY std::string to_string(instruction const& i) {
@@ -83,6 +83,8 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
                     out += message({" ", k.buffers[static_cast<std::size_t>(i.buffer)].name, "[",
                                     loop::to_string(i.offset, k.names), "]"});
                 if (i.lanes > 0 && i.lanes < k.lanes) out += message({" lanes ", i.lanes});
+                if (i.op == opcode::choose) out += message({" of ", i.integer});
+                if (i.entry != 0) out += message({" entries of ", i.entry});
                 if (i.stride != 1) out += message({" by ", i.stride});
                 if (!i.order.empty()) out += " at";
                 for (auto o : i.order) out += message({" ", o});

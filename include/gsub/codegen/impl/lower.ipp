@@ -317,8 +317,8 @@ private:
         for (auto const& [known, r] : values_)
             if (known.op == i.op && known.function == i.function && known.type == i.type && known.buffer == i.buffer &&
                 std::ranges::equal(known.operands, i.operands) && known.integer == i.integer &&
-                known.lanes == i.lanes && known.stride == i.stride && same_bits(known.value, i.value) &&
-                known.offset == i.offset && known.order == i.order &&
+                known.lanes == i.lanes && known.stride == i.stride && known.entry == i.entry &&
+                same_bits(known.value, i.value) && known.offset == i.offset && known.order == i.order &&
                 std::equal(known.within.begin(), known.within.end(), i.within.begin(), i.within.end(),
                            [](auto& a, auto& b) { return a.extent == b.extent && a.value == b.value; }))
                 return r;
@@ -394,11 +394,18 @@ private:
             i.integer = t.integer;
             i.buffer = t.source.of;
             i.offset = resolved(offset.with(lane_, 0));
+            auto const all = lanes;
             for (auto const& b : t.within) {
-                auto const here = check(b);
+                auto here = check(b);
                 if (here == truth::yes) continue;
-                if (b.value.depends_on(lane_))
-                    fail(error_code::unsupported, "a condition depends on the vectorised loop");
+                if (here == truth::unknown && b.value.depends_on(lane_)) {
+                    if (step == 0 || i.value != 0 || i.integer != 0)
+                        fail(error_code::unsupported, "a condition depends on the vectorised loop");
+                    auto const count = lanes_within(b);
+                    lanes = std::min(lanes, count);
+                    if (count > 0) continue;
+                    here = truth::no;
+                }
                 if (here == truth::no) {
                     i = {};
                     i.type = t.type;
@@ -408,6 +415,20 @@ private:
                 }
                 i.within.push_back({resolved(b.value), b.extent});
             }
+            auto const& chosen = t.chosen;
+            if (chosen.by >= 0) {
+                instruction c;
+                c.op = opcode::choose;
+                c.type = dtype::i64;
+                c.operands[0] = term(chosen.by, lanes, reduced, out);
+                c.buffer = chosen.status;
+                c.integer = chosen.entries;
+                c.lanes = lanes;
+                i.operands[0] = value_of(std::move(c), out);
+                i.entry = chosen.stride;
+                if (varies(chosen.by)) i.op = opcode::gather;
+                if (i.op == opcode::gather) i.stride = step;
+            }
             if (i.op == opcode::broadcast) return value_of(std::move(i), out);
             if (!i.order.empty()) {
                 i.lanes = made_.lanes;
@@ -416,7 +437,9 @@ private:
             // Lanes beyond the tail may hold anything that can be read: nobody stores them.
             auto const& from = made_.buffers[static_cast<std::size_t>(i.buffer)];
             auto const reach = loop::range_of(i.offset + affine{step * (made_.lanes - 1)}, as_span(ranges_));
-            i.lanes = reach.low >= 0 && reach.high < from.elements() ? made_.lanes : lanes;
+            auto const behind = chosen.by < 0 ? 0 : (chosen.entries - 1) * chosen.stride;
+            auto const readable = reach.low >= 0 && reach.high + behind < from.elements();
+            i.lanes = readable && lanes == all && i.op == opcode::load ? made_.lanes : lanes;
             i.stride = step;
             return value_of(std::move(i), out);
         }
@@ -427,6 +450,29 @@ private:
                 if (t.operands[o] >= 0) i.operands[o] = term(t.operands[o], lanes, reduced, out);
             return value_of(std::move(i), out);
         }
+    }
+
+    // Whether a term has a value for each lane.
+    [[nodiscard]] bool varies(std::int32_t id) const {
+        auto const& t = nest_.what.terms[static_cast<std::size_t>(id)];
+        if (t.op == loop::scalar_op::reduced) return true;
+        if (t.op == loop::scalar_op::load && offset_of(t.source).depends_on(lane_)) return true;
+        return (t.chosen.by >= 0 && varies(t.chosen.by)) ||
+               std::any_of(std::begin(t.operands), std::end(t.operands), [&](auto o) { return o >= 0 && varies(o); });
+    }
+    // Lanes for which a condition holds: the first ones.
+    std::int32_t lanes_within(loop::bound const& b) {
+        std::int32_t count = 0, last = 0;
+        for (std::int32_t i = 0; i < made_.lanes; ++i) {
+            range(lane_) = {i, i};
+            auto const here = check(b);
+            if (here == truth::unknown)
+                fail(error_code::unsupported, "a condition depends on the vectorised loop and on another one");
+            if (here == truth::yes) ++count, last = i + 1;
+        }
+        range(lane_) = {0, made_.lanes - 1};
+        if (count != last) fail(error_code::unsupported, "a condition leaves out the first lanes of a vector");
+        return count;
     }
 
     // ---- register tiles

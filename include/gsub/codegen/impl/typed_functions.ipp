@@ -340,6 +340,50 @@ GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
     return name;
 }
 
+GSUB_LAZY_BODY std::string typed_functions::transpose(dtype of) {
+    auto const& e = detail::c_element_of(of);
+    auto name = fmt::format("transpose_{}", e.name);
+    if (!begin(name)) return name;
+    std::string calls;
+    for (std::int32_t half = 1; half < lanes_; half *= 2) {
+        std::string first, second; // columns of a and, behind them, of b
+        for (std::int32_t l = 0; l < lanes_; ++l) {
+            auto const low = (l & half) == 0;
+            first += fmt::format(", {}", low ? l : lanes_ + l - half);
+            second += fmt::format(", {}", low ? l + half : lanes_ + l);
+        }
+        functions_ += fmt::format("static inline __attribute__((always_inline)) void {0}_{1}({2}& a, {2}& b) {{ const "
+                                  "{2} x = __builtin_shufflevector(a, b{3}); b = __builtin_shufflevector(a, b{4}); a = "
+                                  "x; }}\n",
+                                  name, half, e.vector, first, second);
+        for (std::int32_t l = 0; l < lanes_; ++l)
+            if ((l & half) == 0) calls += fmt::format("  {}_{}(r[{}], r[{}]);\n", name, half, l, l + half);
+    }
+    functions_ +=
+        fmt::format("static inline __attribute__((always_inline)) void {}({}* r) {{\n{}}}\n", name, e.vector, calls);
+    return name;
+}
+
+GSUB_LAZY_BODY void typed_functions::choices() {
+    if (!begin("choices")) return;
+    functions_ += R"(static inline long entry_of(long k, long n, int* status, int) {
+  if (k >= -n && k < n) return k < 0 ? k + n : k;
+  __atomic_store_n(status, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+template <class V, class E = decltype(V{}[0])> static inline v_i64 entry_of(V k, long n, int* status, int lanes) {
+  v_i64 out = {};
+  for (int i = 0; i < lanes; ++i) out[i] = entry_of((long)k[i], n, status, 0);
+  return out;
+}
+template <class V, class S> static inline V gathered(const S* p, v_i64 at, long entry, long s, int n) {
+  V v = {};
+  for (int i = 0; i < n; ++i) v[i] = p[at[i] * entry + i * s];
+  return v;
+}
+)";
+}
+
 GSUB_LAZY_BODY std::string typed_functions::text() const {
     std::string out;
     for (auto const& e : detail::c_elements) {

@@ -161,6 +161,17 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     return v;
 }
 
+GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index, value by,
+                                            std::int64_t entries, std::int64_t stride, std::int32_t status) {
+    GSUB_ASSERT(by.type() == dtype::i32 || by.type() == dtype::i64, "an i32 or i64 chooses an entry");
+    GSUB_ASSERT(entries > 0, "there is an entry to choose");
+    auto const& tells = made_.buffers[static_cast<std::size_t>(status)];
+    GSUB_ASSERT(tells.written && tells.element == dtype::i32, "a written i32 tells of choices that are out of range");
+    auto const v = at(of, index);
+    made_.terms.back().chosen = {by.id(), entries, stride, status};
+    return v;
+}
+
 GSUB_LAZY_BODY value expression_builder::reduce(scalar_op combine, value initial, value update,
                                                 std::initializer_list<bound> within) {
     GSUB_ASSERT(made_.update < 0, "a computation has one reduction");
@@ -197,14 +208,14 @@ GSUB_LAZY_BODY void expression_builder::check(value v, std::initializer_list<aff
 }
 
 GSUB_LAZY_BODY tensor_expression expression_builder::store(std::int32_t of, std::initializer_list<affine> index,
-                                                           value v, std::initializer_list<bound> within) {
+                                                           value v, std::vector<bound> within) {
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
                 "an access has an index for each dimension of its buffer");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].written, "a result goes to an output");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].element == v.type(), "a result has the type of its buffer");
     made_.result = v.id();
     made_.target = {of, {index.begin(), index.end()}};
-    made_.target_within.assign(within.begin(), within.end());
+    made_.target_within = std::move(within);
     return std::move(made_);
 }
 

@@ -30,7 +30,8 @@ GSUB_LAZY std::string text_of(std::int32_t id, loop_nest const& nest) {
     case scalar_op::constant:
         return is_floating(t.type) ? message({t.value}) : message({t.integer});
     case scalar_op::load:
-        return text_of(t.source, nest);
+        return t.chosen.by < 0 ? text_of(t.source, nest)
+                               : message({text_of(t.source, nest), " of entry ", text_of(t.chosen.by, nest)});
     case scalar_op::reduced:
         return "sum";
     default:
