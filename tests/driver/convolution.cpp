@@ -83,4 +83,53 @@ TEST_CASE("convolutions in groups of every width have kernels") {
         }
 }
 
+TEST_CASE("the activation of a convolution is part of its kernel, whatever it is") {
+    for (auto const groups : {1, 4, 24})
+        for (auto const act : {activation::sigmoid, activation::tanh, activation::clip}) {
+            CAPTURE(groups, to_string(act));
+            graph g;
+            models::network_builder net{g, models::weight_source{3}};
+            auto const x = net.input(dtype::f32, {1, 24, 9, 11}, "x");
+            auto const plain = net.conv("c", x, {.outputs = 24, .kernel = {3, 3}, .pad = {1, 1}, .group = groups});
+            auto a = g.attributes<ops::conv>(plain.node);
+            a.act = act, a.act_min = -1, a.act_max = 2;
+            auto const y = g.add<ops::conv>(a, {x, g.operand(plain.node, 1)});
+            net.output(net.sum("s", net.add<ops::mul>(y, y), x), "y"); // the activation comes first
+            auto const e = built(g);
+            CHECK(e.steps().size() == 3);
+            CHECK(error_of(g, e) < 1e-5);
+        }
+}
+
+TEST_CASE("arithmetic behind a convolution is part of its kernel") {
+    using make = value_id (*)(network&);
+    for (make const behind : {
+             make{[](network& n) { return n.net.add<ops::sigmoid>(n.y); }},
+             make{[](network& n) { return n.net.add<ops::mul>(n.y, n.net.add<ops::sigmoid>(n.y)); }},
+             make{[](network& n) { return n.net.add<ops::hard_sigmoid>(n.y); }},
+             make{[](network& n) { return n.net.add<ops::hard_swish>(n.y); }},
+             make{[](network& n) { return n.net.add<ops::leaky_relu>(n.y); }},
+             make{[](network& n) { return n.net.add<ops::elu>(n.y); }},
+             make{[](network& n) { return n.net.add<ops::gelu>(n.y); }},
+             make{[](network& n) { return n.net.add<ops::exp>(n.net.relu("r", n.y)); }},
+             make{[](network& n) { return n.net.add<ops::mul>(n.net.sum("s", n.net.relu("r", n.y), n.x), n.x); }},
+         })
+        for (auto const groups : {1, 4, 24}) {
+            network n{groups};
+            n.net.output(behind(n), "y");
+            auto const e = built(n.g);
+            CHECK(e.steps().size() == 3); // to blocks of channels, and back
+            CHECK(error_of(n.g, e) < 1e-5);
+        }
+}
+
+TEST_CASE("what could leave channels that do not exist without a finite value stands by itself") {
+    network n;
+    auto const y = n.net.add<ops::div>(n.net.add<ops::exp>(n.y), n.net.add<ops::exp>(n.x));
+    n.net.output(y, "y");
+    auto const e = built(n.g);
+    CHECK(e.steps().size() > 3);
+    CHECK(error_of(n.g, e) < 1e-5);
+}
+
 } // namespace convolution_planning_test

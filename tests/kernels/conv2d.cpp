@@ -28,6 +28,7 @@ bool depthwise(conv2d_shape const& s) {
 struct problem {
     conv2d_shape s;
     std::vector<float> x, w, bias, residual; // NCHW, OIHW, C, NCHW
+    std::vector<std::vector<float>> arrays;  // of the chain, NCHW
 
     problem(conv2d_shape const& shape, std::uint64_t seed) : s(shape) {
         random_stream r{seed};
@@ -38,6 +39,8 @@ struct problem {
         fill(w, s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1]);
         if (s.bias) fill(bias, s.out_channels);
         if (s.residual) fill(residual, s.batch * s.out_channels * s.out(0) * s.out(1));
+        for (std::int32_t a = 0; a < s.arrays; ++a)
+            fill(arrays.emplace_back(), s.batch * s.out_channels * s.out(0) * s.out(1));
     }
 
     // The definition of the operator, [N, C, H, W].
@@ -64,7 +67,15 @@ struct problem {
                         if (s.residual) sum += static_cast<double>(residual[y.size()]);
                         if (s.low > -1e300) sum = sum < s.low ? s.low : sum;
                         if (s.high < 1e300) sum = s.high < sum ? s.high : sum;
-                        y.push_back(sum);
+                        std::vector<double> values{sum};
+                        for (auto const& a : arrays) values.push_back(static_cast<double>(a[y.size()]));
+                        for (auto const& next : s.chain) {
+                            auto const of = [&](std::int32_t v) {
+                                return v < 0 ? next.value : values[static_cast<std::size_t>(v)];
+                            };
+                            values.push_back(interpret::apply(next.op, of(next.left), of(next.right)));
+                        }
+                        y.push_back(s.chain.empty() ? sum : values.back());
                     }
         return y;
     }
@@ -91,6 +102,7 @@ struct problem {
         out.emplace_back(packed.begin(), packed.end());
         if (s.bias) out.push_back(blocked(bias, 1, s.out_channels, 1, l));
         if (s.residual) out.push_back(blocked(residual, s.batch, s.out_channels, out_area, l));
+        for (auto const& a : arrays) out.push_back(blocked(a, s.batch, s.out_channels, out_area, l));
         out.emplace_back(static_cast<std::size_t>(s.batch * ((s.out_channels + l - 1) / l) * out_area * l),
                          interpret::untouched);
         return out;
@@ -105,7 +117,7 @@ struct problem {
                     auto const got =
                                    data.back()[static_cast<std::size_t>(((n * blocks + c / l) * area + p) * l + c % l)],
                                want = y[static_cast<std::size_t>((n * s.out_channels + c) * area + p)];
-                    if (std::abs(got - want) > 1e-4)
+                    if (std::abs(got - want) > 1e-5 * (10 + std::abs(want)))
                         return "batch " + std::to_string(n) + " channel " + std::to_string(c) + " pixel " +
                                std::to_string(p) + " is " + std::to_string(got) + ", not " + std::to_string(want);
                 }
@@ -115,9 +127,27 @@ struct problem {
 
 std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
     std::string out;
-    for (auto v : {s.batch, s.in_channels, s.out_channels, s.groups, s.in[0], s.in[1], s.kernel[0], s.kernel[1],
-                   s.stride[0], s.stride[1], s.dilation[0], s.dilation[1], s.pads[0], s.pads[1], s.pads[2], s.pads[3],
-                   std::int64_t{s.blocked_input}, std::int64_t{s.bias}, std::int64_t{s.residual}})
+    for (auto v : {s.batch,
+                   s.in_channels,
+                   s.out_channels,
+                   s.groups,
+                   s.in[0],
+                   s.in[1],
+                   s.kernel[0],
+                   s.kernel[1],
+                   s.stride[0],
+                   s.stride[1],
+                   s.dilation[0],
+                   s.dilation[1],
+                   s.pads[0],
+                   s.pads[1],
+                   s.pads[2],
+                   s.pads[3],
+                   std::int64_t{s.blocked_input},
+                   std::int64_t{s.bias},
+                   std::int64_t{s.residual},
+                   std::int64_t{s.arrays},
+                   static_cast<std::int64_t>(s.chain.size())})
         out += std::to_string(v) + " ";
     for (auto v :
          {c.tile_ow, c.tile_oh, c.tile_oc, c.unroll_ic, c.chunk, std::int32_t{c.unroll_kh}, std::int32_t{c.oc_inner}})
@@ -125,6 +155,21 @@ std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
     return out;
 }
 
+// Exact arithmetic on what is there, then at times a function.
+void add_chain(random_stream& r, conv2d_shape& s) {
+    using loop::scalar_op;
+    constexpr scalar_op exact[] = {scalar_op::add, scalar_op::subtract, scalar_op::multiply, scalar_op::maximum,
+                                   scalar_op::minimum};
+    constexpr scalar_op functions[] = {scalar_op::sigmoid, scalar_op::tanh, scalar_op::erf, scalar_op::absolute};
+    s.arrays = static_cast<std::int32_t>(r.below(3));
+    for (auto n = 1 + r.below(3); n > 0; --n) {
+        auto const last = s.arrays + static_cast<std::int32_t>(s.chain.size());
+        auto const any = static_cast<std::int32_t>(r.below(static_cast<std::uint64_t>(last) + 2)) - 1;
+        s.chain.push_back({exact[r.below(5)], s.chain.empty() ? 0 : last, any, static_cast<double>(r.below(5)) - 2.5});
+    }
+    if (r.below(2))
+        s.chain.push_back({functions[r.below(4)], s.arrays + static_cast<std::int32_t>(s.chain.size()), -1, 0});
+}
 conv2d_shape random_shape(random_stream& r, isa const& set) {
     auto const one_of = [&](std::initializer_list<std::int64_t> values) {
         return values.begin()[r.below(values.size())];
@@ -171,6 +216,7 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     s.bias = r.below(2), s.residual = r.below(2);
     if (r.below(2)) s.low = 0;
     if (r.below(3) == 0) s.high = 6;
+    if (r.below(3) == 0) add_chain(r, s);
     return s;
 }
 conv2d_config random_config(random_stream& r, isa const& set) {
@@ -439,6 +485,39 @@ TEST_CASE("NaN stays NaN where it is read, and reaches nothing else") {
             CHECK((v != v) == touched);
         }
     }
+}
+
+TEST_CASE("NaN and infinities pass through what stands behind a convolution") {
+    using loop::scalar_op;
+    constexpr auto infinity = std::numeric_limits<float>::infinity();
+    for (auto const* set : compiled_kernel::sets())
+        for (std::int64_t const groups : {1, 4, 24}) {
+            CAPTURE(set->name, groups);
+            conv2d_shape s;
+            s.in_channels = s.out_channels = 24, s.groups = groups, s.in = {1, 8};
+            s.chain = {{scalar_op::sigmoid, 0, -1, 0}, {scalar_op::maximum, 1, -1, 0.25}};
+            problem p{s, 3};
+            std::fill(p.x.begin(), p.x.end(), 0.0f);
+            std::fill(p.w.begin(), p.w.end(), 1.0f);
+            for (std::size_t c = 0; c < 24; ++c) {
+                p.x[8 * c] = std::numeric_limits<float>::quiet_NaN();
+                p.x[8 * c + 1] = infinity, p.x[8 * c + 2] = -infinity;
+            }
+            compiled_kernel::batch kernels{*set};
+            kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value());
+            kernels.compile({});
+            auto data = p.buffers(*set);
+            kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
+            for (std::size_t lane = 0; lane < 4; ++lane) {
+                auto const at = [&](std::size_t pixel) {
+                    return data.back()[pixel * static_cast<std::size_t>(set->lanes()) + lane];
+                };
+                CHECK(at(0) != at(0));
+                CHECK(at(1) == 1);
+                CHECK(at(2) == 0.25);
+                CHECK(at(3) == 0.5);
+            }
+        }
 }
 
 TEST_CASE("NaN in a group of channels reaches no other group") {

@@ -38,6 +38,7 @@ float normal(random_stream& r) {
 struct problem {
     conv2d_shape s;
     std::vector<float> x, w, bias, residual; // NCHW, OIHW, C, NCHW
+    std::vector<float> added;                // as the residual, behind the bounds
 
     problem(conv2d_shape const& shape, std::uint64_t seed) : s(shape) {
         random_stream r{seed};
@@ -49,6 +50,7 @@ struct problem {
         fill(w, s.out_channels * s.in_channels * 9, scale);
         if (s.bias) fill(bias, s.out_channels, 1);
         if (s.residual) fill(residual, s.batch * s.out_channels * s.out(0) * s.out(1), 1);
+        if (s.arrays) fill(added, s.batch * s.out_channels * s.out(0) * s.out(1), 1);
     }
 
     // The definition of the operator, [N, C, H, W].
@@ -68,8 +70,9 @@ struct problem {
                                        static_cast<double>(w[at((o * s.in_channels + i) * 9 + k)]);
                             }
                         if (s.residual) sum += static_cast<double>(residual[y.size()]);
-                        y.push_back(
-                            std::clamp(sum, s.low > -1e300 ? s.low : -infinite, s.high < 1e300 ? s.high : infinite));
+                        sum = std::clamp(sum, s.low > -1e300 ? s.low : -infinite, s.high < 1e300 ? s.high : infinite);
+                        if (s.arrays) sum = 0.5 * sum + static_cast<double>(added[y.size()]);
+                        y.push_back(sum);
                     }
         return y;
     }
@@ -93,6 +96,7 @@ struct problem {
         interpret::arrays out{blocked(x, s.batch, s.in_channels, s.in[0] * s.in[1], l), {packed.begin(), packed.end()}};
         if (s.bias) out.push_back(blocked(bias, 1, s.out_channels, 1, l));
         if (s.residual) out.push_back(blocked(residual, s.batch, s.out_channels, out_area, l));
+        if (s.arrays) out.push_back(blocked(added, s.batch, s.out_channels, out_area, l));
         while (out.size() < k.buffers.size()) {
             auto const& b = k.buffers[out.size()];
             out.emplace_back(at(b.elements()),
@@ -156,6 +160,8 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     s.bias = r.below(2), s.residual = r.below(2);
     if (r.below(2)) s.low = 0;
     if (r.below(3) == 0) s.high = 1;
+    using loop::scalar_op;
+    if (r.below(4) == 0) s.arrays = 1, s.chain = {{scalar_op::multiply, 0, -1, 0.5}, {scalar_op::add, 2, 1, 0}};
     return s;
 }
 winograd_config random_config(random_stream& r, conv2d_shape const& s, isa const& set) {
@@ -244,7 +250,7 @@ problem special_problem(std::uint64_t seed, conv2d_shape const& s) {
 // sums of what is finite come near the largest float, their order decides.
 std::string fault_of(problem const& p, std::vector<double> const& y, isa const& set) {
     auto absolute = p;
-    for (auto* of : {&absolute.x, &absolute.w, &absolute.bias, &absolute.residual})
+    for (auto* of : {&absolute.x, &absolute.w, &absolute.bias, &absolute.residual, &absolute.added})
         for (auto& v : *of) v = std::isfinite(v) ? std::abs(v) : 0;
     absolute.s.low = -1e300, absolute.s.high = 1e300;
     auto const want = p.expected(), size = absolute.expected();

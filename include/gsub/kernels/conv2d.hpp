@@ -2,6 +2,7 @@
 // register holds l output channels of one pixel and weights are read as they lie.
 #pragma once
 
+#include <gsub/kernels/elementwise.hpp>
 #include <gsub/loop/schedule.hpp>
 #include <gsub/target/isa.hpp>
 
@@ -20,6 +21,10 @@ struct conv2d_shape {
     bool blocked_input = true;          ///< false: the input is NCHW
     bool bias = false, residual = false;
     double low = -1e300, high = 1e300; ///< the result is clipped to these; a ReLU has 0 and no upper bound
+    /// Behind that, on the result as value 0, `arrays` further operands, stored as the result is, and its own results;
+    /// the last counts.
+    std::vector<elementwise_op> chain{};
+    std::int32_t arrays = 0;
 
     [[nodiscard]] std::int64_t out(std::size_t i) const noexcept {
         return (in[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
@@ -47,8 +52,9 @@ GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa 
 /// as a vector has lanes; 512 are the most. Groups of whole blocks, and one filter a channel, have no parts.
 GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& set);
 
-/// Buffers: input, weights, then bias `[OC/l, l]` and residual (as the output) where there are, then the output
-/// `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` for an input in NCHW;
+/// Buffers: input, weights, then bias `[OC/l, l]`, residual and arrays (as the output) where there are, then the
+/// output `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` for an input in
+/// NCHW;
 /// `[C/l, KH, KW, l]` for depthwise; `[OC/l, c, IC/groups/c, KH, KW, l]` where groups are no whole blocks, with c the
 /// lesser of the channels of a group and l), see `pack_conv2d_weights`. Groups that are no whole blocks have no use for
 /// `tile_oc` and `unroll_ic`. *Errors* throws `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for

@@ -12,7 +12,7 @@ namespace gsub::kernels {
 
 /// Two convolutions of which the second reads the first.
 struct separable_shape {
-    conv2d_shape depthwise; ///< without a residual
+    conv2d_shape depthwise; ///< without a residual and arrays
     conv2d_shape pointwise; ///< 1×1 with stride 1 and no padding, of one group
 };
 
@@ -30,9 +30,9 @@ GSUB_LAZY [[nodiscard]] bool is_separable(separable_shape const& s) noexcept;
 GSUB_LAZY [[nodiscard]] std::optional<separable_config> choose_separable(separable_shape const& s, isa const& set);
 
 /// Stages within one parallel loop over images and pieces of rows: the rows of the depthwise convolution, then the
-/// pixels of the results. Buffers: input, depthwise weights and bias where there is one, pointwise weights, bias and
-/// residual where there are, then the output, all as `conv2d_nest` has them. *Errors* throws `error` (`usage`) for
-/// shapes that are not separable and knobs that do not apply.
+/// pixels of the results. Buffers: input, depthwise weights and bias where there is one, pointwise weights, bias,
+/// residual and arrays where there are, then the output, all as `conv2d_nest` has them. *Errors* throws `error`
+/// (`usage`) for shapes that are not separable and knobs that do not apply.
 GSUB_LAZY [[nodiscard]] loop::fused_nest separable_nest(separable_shape const& s, separable_config const& c,
                                                         isa const& set);
 

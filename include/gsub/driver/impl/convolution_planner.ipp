@@ -120,11 +120,13 @@ protected:
 
     // A convolution of the first operand of its first node, with what its kernel takes over behind it.
     struct planned_conv {
-        kernels::conv2d_shape s;
-        std::vector<node_id> nodes;
-        tensor weights;
-        std::vector<float> scale, bias; // of output channels, or empty
-        epilogue after;
+        kernels::conv2d_shape s{};
+        std::vector<node_id> nodes{};
+        tensor weights{};
+        std::vector<float> scale{}, bias{};          // of output channels, or empty
+        std::optional<loop::scalar_op> activation{}; // a function; bounds are part of what follows
+        epilogue after{};
+        std::vector<value_id> arrays{}; // of the chain behind
     };
 
     // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
@@ -137,7 +139,7 @@ protected:
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
         s.in = {1, type.dims[2].size() * type.dims[3].size()};
         if (!lines || s.groups == 1) return 0;
-        return add_conv({s, {n}, flat(lines->scale), {}, lines->shift, {}});
+        return add_conv({.s = s, .nodes = {n}, .weights = flat(lines->scale), .bias = lines->shift});
     }
 
     std::size_t plan_conv(node_id n) {
@@ -174,11 +176,11 @@ protected:
         else if (a.act == activation::clip)
             c.after.low = a.act_min, c.after.high = a.act_max;
         else if (a.act != activation::none)
-            return std::nullopt;
+            c.activation = a.act == activation::tanh ? loop::scalar_op::tanh : loop::scalar_op::sigmoid;
         c.nodes.push_back(n);
         c.weights = std::move(*weights);
         if (bias) c.bias.assign(bias->template data<float>().begin(), bias->template data<float>().end());
-        while (!c.after.bounded()) {
+        while (!c.after.bounded() && !c.activation) {
             value_id const before{c.nodes.back(), 0};
             auto const next = only_reader(before);
             auto const lines = next ? lines_behind(*next, before, s.out_channels) : std::nullopt;
@@ -214,11 +216,48 @@ protected:
         return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
     }
     // Takes over what follows.
-    void settle(planned_conv& c) const {
-        absorb(c.nodes, c.after);
+    void settle(planned_conv& c) {
+        if (!c.activation) absorb(c.nodes, c.after);
+        take_chain(c);
         c.s.bias = !c.bias.empty();
         c.s.residual = c.after.residual.valid();
         c.s.low = c.after.low, c.s.high = c.after.high;
+    }
+    // Arithmetic behind all that, on values that are stored alike.
+    void take_chain(planned_conv& c) {
+        value_id const before{c.nodes.back(), 0};
+        auto const& type = g_.type(before);
+        auto const view = [&](value_id v) {
+            return g_.type(v) == type ? view_of(v) : std::optional<kernels::array_view>{};
+        };
+        chain_writer w{g_, type.sizes(), false, view};
+        w.start_with(before);
+        grow(w, before, true);
+        auto chain = w.chain();
+        if (stays_finite(chain)) {
+            c.arrays = w.arrays();
+            c.nodes.insert(c.nodes.end(), w.nodes().begin(), w.nodes().end());
+        } else {
+            chain.clear();
+        }
+        c.s.arrays = static_cast<std::int32_t>(c.arrays.size());
+        if (c.activation) { // the rest is of its result
+            auto const first = c.s.arrays + 1;
+            for (auto& o : chain)
+                for (auto* const operand : {&o.left, &o.right})
+                    if (*operand == 0 || *operand >= first) *operand = *operand == 0 ? first : *operand + 1;
+            chain.insert(chain.begin(), kernels::elementwise_op{*c.activation, 0, -1, 0});
+        }
+        c.s.chain = std::move(chain);
+    }
+    // Whether what fills blocks up stays finite: Winograd kernels that read it would compute all tiles anew.
+    static bool stays_finite(std::span<kernels::elementwise_op const> chain) {
+        using loop::scalar_op;
+        return std::none_of(chain.begin(), chain.end(), [](kernels::elementwise_op const& o) {
+            auto const by_number = o.right < 0 && o.value != 0;
+            return (o.op == scalar_op::divide && !by_number) || o.op == scalar_op::logarithm ||
+                   o.op == scalar_op::square_root;
+        });
     }
     // Whether Winograd kernels may have the weights: finite ones, and whatever scales them.
     static bool transforms(planned_conv const& c) {
@@ -299,6 +338,7 @@ protected:
         values.push_back(add_packed(elements, units, std::move(pack)));
         if (s.bias) values.push_back(add_constant(filled_up(c.bias)));
         if (s.residual) values.push_back(blocked(c.after.residual));
+        for (auto v : c.arrays) values.push_back(blocked(v));
     }
 
     std::size_t plan_pool(node_id n) {

@@ -23,11 +23,23 @@ GSUB_LAZY bool is_flat(conv2d_shape const& s) {
 GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& set) {
     return (channels + set.lanes() - 1) / set.lanes();
 }
-// What is fused behind all sums.
-GSUB_LAZY loop::value bounded(loop::expression_builder& e, loop::value v, conv2d_shape const& s) {
+// What is fused behind all sums. `read` gives an element of an array of the chain.
+template <class Read>
+loop::value finished(loop::expression_builder& e, loop::value v, conv2d_shape const& s, Read&& read) {
     if (s.low > -1e300) v = max(v, e.constant(s.low));
     if (s.high < 1e300) v = min(v, e.constant(s.high));
-    return v;
+    if (s.chain.empty()) return v;
+    std::vector<loop::value> values{v};
+    for (std::size_t a = 0; a < static_cast<std::size_t>(s.arrays); ++a) values.push_back(read(a));
+    apply_chain(e, values, as_span(s.chain));
+    return values.back();
+}
+// The arrays of its chain as buffers.
+GSUB_LAZY std::vector<std::int32_t> arrays_of(loop::expression_builder& e, conv2d_shape const& s,
+                                              std::initializer_list<std::int64_t> dims) {
+    std::vector<std::int32_t> arrays;
+    for (std::int32_t a = 0; a < s.arrays; ++a) arrays.push_back(e.input("array", dims));
+    return arrays;
 }
 // Groups that are not whole blocks of channels: a vector of output channels reads one channel of each of its groups at
 // a time, vectors of the input with lanes moved and repeated. Which lanes repeats after some vectors.
@@ -125,6 +137,7 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     auto const weights = e.input("w", {out_blocks, of.channels, of.steps, s.kernel[0], s.kernel[1], l});
     auto const bias = s.bias ? e.input("bias", {out_blocks, l}) : -1;
     auto const residual = s.residual ? e.input("residual", {s.batch, out_blocks, oh, ow, l}) : -1;
+    auto const arrays = arrays_of(e, s, {s.batch, out_blocks, oh, ow, l});
     auto const out = e.output("y", {s.batch, out_blocks, oh, ow, l});
 
     auto const read = e.at(in, {n, turn * of.blocks + step, row, column, 0},
@@ -133,7 +146,8 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
         e.sum(s.bias ? e.at(bias, {o, lane}) : e.constant(0), read * e.at(weights, {o, channel, step, ky, kx, lane}),
               {{row, h}, {column, w}, {step * of.channels + channel, of.in}});
     if (s.residual) sum = sum + e.at(residual, {n, o, y, x, lane});
-    loop::schedule plan{e.store(out, {n, o, y, x, lane}, bounded(e, sum, s))};
+    sum = finished(e, sum, s, [&](std::size_t a) { return e.at(arrays[a], {n, o, y, x, lane}); });
+    loop::schedule plan{e.store(out, {n, o, y, x, lane}, sum)};
 
     auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
     auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
@@ -254,6 +268,7 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
                                    : e.input("w", {ocb, in_channels, s.kernel[0], s.kernel[1], in_lanes, l});
     auto const bias = s.bias ? e.input("bias", {ocb, l}) : -1;
     auto const residual = s.residual ? e.input("residual", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l}) : -1;
+    auto const arrays = detail::arrays_of(e, s, {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l});
     auto const out = e.output("y", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l});
 
     auto const read = e.at(in, {n, in_block, row, column, depthwise ? lane : inner});
@@ -264,7 +279,8 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
     auto v =
         e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight, {{row, h}, {column, w}, channel});
     if (s.residual) v = v + e.at(residual, {n, out_block, y, x, lane});
-    loop::schedule plan{e.store(out, {n, out_block, y, x, lane}, detail::bounded(e, v, s))};
+    v = detail::finished(e, v, s, [&](std::size_t a) { return e.at(arrays[a], {n, out_block, y, x, lane}); });
+    loop::schedule plan{e.store(out, {n, out_block, y, x, lane}, v)};
 
     auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
     auto const [oo, oi] = plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);

@@ -33,6 +33,7 @@ public:
         weights_ = e.input("w", {out_blocks_, hidden_blocks_, l_, l_});
         if (p_.bias) bias_ = e.input("bias", {out_blocks_, l_});
         if (p_.residual) residual_ = e.input("residual", {p_.batch, out_blocks_, height_ * width_, l_});
+        arrays_ = arrays_of(e, p_, {p_.batch, out_blocks_, height_ * width_, l_});
         y_ = e.output("y", {p_.batch, out_blocks_, height_ * width_, l_});
         hidden_ = e.scratch("hidden", {hidden_blocks_, c_.rows * width_, l_});
         buffers_ = e.buffers();
@@ -74,7 +75,8 @@ private:
         auto const sum =
             t.e.sum(start, t.e.at(x_, {t.n, c, row, column, lane}) * t.e.at(depthwise_weights_, {c, kh, kw, lane}),
                     {{row, d_.in[0]}, {column, d_.in[1]}});
-        loop::schedule plan{t.e.store(hidden_, {c, oh * width_ + ow, lane}, bounded(t.e, sum, d_))};
+        auto const pixel = finished(t.e, sum, d_, [&](std::size_t) { return sum; }); // it has no arrays
+        loop::schedule plan{t.e.store(hidden_, {c, oh * width_ + ow, lane}, pixel)};
         auto const [yo, yi] = plan.split(plan.loop_of("oh"), c_.depthwise.tile_oh);
         auto const [xo, xi] = plan.split(plan.loop_of("ow"), c_.depthwise.tile_ow);
         auto const rows = plan.loop_of("kh"), taps = plan.loop_of("kw");
@@ -96,7 +98,8 @@ private:
         auto v = t.e.sum(start, t.e.at(hidden_, {i, pixel, inner}) * t.e.at(weights_, {o, i, inner, lane}),
                          {{i * l_ + inner, p_.in_channels}});
         if (p_.residual) v = v + t.e.at(residual_, {t.n, o, of_all, lane});
-        loop::schedule plan{t.e.store(y_, {t.n, o, of_all, lane}, bounded(t.e, v, p_))};
+        v = finished(t.e, v, p_, [&](std::size_t a) { return t.e.at(arrays_[a], {t.n, o, of_all, lane}); });
+        loop::schedule plan{t.e.store(y_, {t.n, o, of_all, lane}, v)};
         auto const [oo, oi] = plan.split(plan.loop_of("oc"), c_.pointwise.tile_oc);
         auto const [xo, xi] = plan.split(plan.loop_of("pixel"), c_.pointwise.tile_ow);
         auto const [io, iu] = plan.split(plan.loop_of("ici"), c_.pointwise.unroll_ic);
@@ -113,6 +116,7 @@ private:
     std::int64_t l_, hidden_blocks_ = 1, out_blocks_ = 1, height_ = 1, width_ = 1;
     std::int32_t x_ = -1, depthwise_weights_ = -1, depthwise_bias_ = -1, weights_ = -1, bias_ = -1, residual_ = -1,
                  y_ = -1, hidden_ = -1;
+    std::vector<std::int32_t> arrays_;
     std::vector<loop::buffer> buffers_;
 };
 
@@ -120,8 +124,9 @@ private:
 
 GSUB_LAZY_BODY bool is_separable(separable_shape const& s) noexcept {
     auto const &d = s.depthwise, &p = s.pointwise;
-    return detail::is_depthwise(d) && d.blocked_input && !d.residual && detail::is_flat(p) && p.groups == 1 &&
-           d.batch == p.batch && d.out_channels == p.in_channels && p.in[0] == d.out(0) && p.in[1] == d.out(1);
+    return detail::is_depthwise(d) && d.blocked_input && !d.residual && d.arrays == 0 && detail::is_flat(p) &&
+           p.groups == 1 && d.batch == p.batch && d.out_channels == p.in_channels && p.in[0] == d.out(0) &&
+           p.in[1] == d.out(1);
 }
 
 GSUB_LAZY_BODY std::optional<separable_config> choose_separable(separable_shape const& s, isa const& set) {

@@ -176,6 +176,7 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto const weights = in.input("w", {z.groups, z.points + 1, z.in_blocks, l, c.vectors, l});
     auto const bias = s.bias ? in.input("bias", {z.out_blocks, l}) : -1;
     auto const residual = s.residual ? in.input("residual", {s.batch, z.out_blocks, s.out(0), s.out(1), l}) : -1;
+    auto const arrays = detail::arrays_of(in, s, {s.batch, z.out_blocks, s.out(0), s.out(1), l});
     auto const y = in.output("y", {s.batch, z.out_blocks, s.out(0), s.out(1), l});
     // One more vector a point, lest all points fall into one set of the cache.
     auto const v = in.scratch("v", {z.points, (z.in_blocks * block + 1) * l});
@@ -251,7 +252,9 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
                               loop::affine const& lane_of) {
         if (s.bias) pixel = pixel + e.at(bias, {o, lane_of});
         if (s.residual) pixel = pixel + e.at(residual, {n, o, py, px, lane_of}, {{py, s.out(0)}, {px, s.out(1)}});
-        return detail::bounded(e, pixel, s);
+        return detail::finished(e, pixel, s, [&](std::size_t a) {
+            return e.at(arrays[a], {n, o, py, px, lane_of}, {{py, s.out(0)}, {px, s.out(1)}});
+        });
     };
     for (std::int64_t k = 0; k < m * m; ++k) {
         auto& pixel = pixels[static_cast<std::size_t>(k)];
