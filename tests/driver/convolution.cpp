@@ -132,4 +132,44 @@ TEST_CASE("what could leave channels that do not exist without a finite value st
     CHECK(error_of(n.g, e) < 1e-5);
 }
 
+TEST_CASE("convolutions, poolings and normalisations of rows of pixels have kernels") {
+    for (std::uint64_t seed = 0; seed < 24; ++seed) {
+        random_stream r{seed};
+        auto const up_to = [&](std::uint64_t n) { return static_cast<std::int64_t>(1 + r.below(n)); };
+        CAPTURE(seed);
+        graph g;
+        models::network_builder net{g, models::weight_source{seed}};
+        auto const numbers = [&](ints const& sizes) {
+            auto t = tensor::uninitialized(dtype::f32, sizes);
+            fill_random(t, random_stream{seed + static_cast<std::uint64_t>(g.size())});
+            return net.constant(std::move(t));
+        };
+        auto const x = net.input(dtype::f32, {up_to(2), 24, 20 + up_to(40)}, "x");
+        attributes_of<ops::conv> a;
+        a.strides = {up_to(3)}, a.pads = {up_to(3) - 1, up_to(3) - 1}, a.dilations = {up_to(2)};
+        std::int64_t const groups[] = {1, 3, 24};
+        a.group = groups[r.below(3)];
+        auto y = g.add<ops::conv>(a, {x, numbers({48, 24 / a.group, up_to(5)}), numbers({48})});
+        if (r.below(2)) y = net.add<ops::mul>(y, numbers({48, 1}));
+        if (r.below(2)) y = net.batch_norm("n", y);
+        y = net.relu("r", y);
+        if (r.below(2)) {
+            attributes_of<ops::max_pool> p;
+            p.kernel_shape = {up_to(3)}, p.strides = {up_to(2)}, p.pads = {0, 1}, p.dilations = {1};
+            if (p.kernel_shape[0] == 1) p.pads = {0, 0};
+            y = g.add<ops::max_pool>(p, {y});
+        } else {
+            attributes_of<ops::average_pool> p;
+            p.kernel_shape = {1 + up_to(2)}, p.strides = {up_to(2)}, p.pads = {1, 1}, p.dilations = {1};
+            p.count_include_pad = r.below(2);
+            y = g.add<ops::average_pool>(p, {y});
+        }
+        if (r.below(2)) y = net.add<ops::global_average_pool>(y);
+        net.output(y, "y");
+        auto const e = built(g);
+        for (auto const& kind : built_graph::kinds(e)) CHECK(kind.find("reference") == std::string::npos);
+        CHECK(error_of(g, e) < 1e-5);
+    }
+}
+
 } // namespace convolution_planning_test

@@ -69,13 +69,14 @@ protected:
         std::vector<float> scale, shift;
     };
     // The elements of a constant that is one number a channel, or one for all.
-    std::optional<std::vector<float>> by_channel(value_id v, std::int64_t channels) const {
+    std::optional<std::vector<float>> by_channel(value_id v, std::int64_t channels, std::size_t rank) const {
         auto const c = constant_of(v);
-        if (!c || c->element() != dtype::f32 || c->dims().size() > 4) return std::nullopt;
+        if (!c || c->element() != dtype::f32 || c->dims().size() > rank) return std::nullopt;
         auto const behind = [&](std::size_t i) {
             return i < c->dims().size() ? c->dims()[c->dims().size() - 1 - i] : 1;
         };
-        if (behind(0) != 1 || behind(1) != 1 || behind(3) != 1) return std::nullopt;
+        for (std::size_t i = 0; i < rank; ++i)
+            if (i + 2 != rank && behind(i) != 1) return std::nullopt;
         auto const values = c->template data<float>();
         std::vector<float> out(static_cast<std::size_t>(channels));
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = values[values.size() == 1 ? 0 : i];
@@ -93,7 +94,7 @@ protected:
         auto const sum = g_.is<ops::add>(n), difference = g_.is<ops::sub>(n), product = g_.is<ops::mul>(n);
         if ((!sum && !difference && !product) || g_.type({n, 0}) != g_.type(before)) return std::nullopt;
         auto const first = g_.operand(n, 0) == before;
-        auto c = by_channel(g_.operand(n, first ? 1 : 0), channels);
+        auto c = by_channel(g_.operand(n, first ? 1 : 0), channels, g_.type(before).rank());
         if (!c) return std::nullopt;
         std::vector<float> const ones(c->size(), difference && !first ? -1.0f : 1.0f), zeros(c->size(), 0.0f);
         if (product) return finite(channel_lines{std::move(*c), zeros});
@@ -129,15 +130,24 @@ protected:
         std::vector<value_id> arrays{}; // of the chain behind
     };
 
+    // Rows of pixels are images one pixel high: [N, C, W] is stored as [N, C, 1, W] is.
+    static bool has_pixels(tensor_type const& t) { return t.rank() == 3 || t.rank() == 4; }
+    // Calls `body` with each dimension of an image and its number among those of pixels, and how many there are.
+    template <class F>
+    static void each_direction(tensor_type const& t, F&& body) {
+        auto const count = t.rank() - 2;
+        for (std::size_t d = 0; d < count; ++d) body(d + 2 - count, d, count);
+    }
+
     // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
     std::size_t plan_batch_norm(node_id n) {
         auto const& type = g_.type(g_.operand(n, 0));
-        if (!computes_f32(type) || type.rank() != 4 || *type.elements() == 0 || g_.result_count(n) != 1) return 0;
+        if (!computes_f32(type) || !has_pixels(type) || *type.elements() == 0 || g_.result_count(n) != 1) return 0;
         auto const lines = lines_of(n);
         kernels::conv2d_shape s;
         s.batch = type.dims[0].size();
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
-        s.in = {1, type.dims[2].size() * type.dims[3].size()};
+        s.in = {1, *type.elements() / (s.batch * s.groups)};
         if (!lines || s.groups == 1) return 0;
         return add_conv({.s = s, .nodes = {n}, .weights = flat(lines->scale), .bias = lines->shift});
     }
@@ -155,20 +165,22 @@ protected:
         auto const& a = g_.attributes<ops::conv>(n);
         auto weights = constant_of(g_.operand(n, 1));
         auto bias = constant_of(g_.operand(n, 2));
-        if (!computes_f32(in) || in.rank() != 4 || !weights || (g_.operand(n, 2).valid() && !bias)) return std::nullopt;
+        if (!computes_f32(in) || !has_pixels(in) || !weights || (g_.operand(n, 2).valid() && !bias))
+            return std::nullopt;
         planned_conv c;
         auto& s = c.s;
         s.batch = in.dims[0].size();
         s.in_channels = in.dims[1].size();
         s.out_channels = out.dims[1].size();
         s.groups = a.group;
-        for (std::size_t i = 0; i < 2; ++i) {
-            s.in[i] = in.dims[i + 2].size();
-            s.kernel[i] = weights->dims()[i + 2];
-            s.stride[i] = a.strides[i];
-            s.dilation[i] = a.dilations[i];
-            s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
-        }
+        s.in = {1, 1};
+        each_direction(in, [&](std::size_t i, std::size_t d, std::size_t count) {
+            s.in[i] = in.dims[d + 2].size();
+            s.kernel[i] = weights->dims()[d + 2];
+            s.stride[i] = a.strides[d];
+            s.dilation[i] = a.dilations[d];
+            s.pads[i] = a.pads[d], s.pads[i + 2] = a.pads[d + count];
+        });
         if (*out.elements() == 0 || *in.elements() == 0) return std::nullopt;
         if (!kernels::conv2d_applies(s, set_)) return std::nullopt;
         if (a.act == activation::relu)
@@ -344,23 +356,24 @@ protected:
     std::size_t plan_pool(node_id n) {
         auto const x = g_.operand(n, 0);
         auto const &in = g_.type(x), &out = g_.type({n, 0});
-        if (!computes_f32(in) || in.rank() != 4 || *in.elements() == 0 || *out.elements() == 0) return 0;
+        if (!computes_f32(in) || !has_pixels(in) || *in.elements() == 0 || *out.elements() == 0) return 0;
         for (std::size_t i = 1; i < g_.result_count(n); ++i)
             if (g_.used(value_id{n, static_cast<std::uint32_t>(i)})) return 0;
         kernels::pool2d_shape s;
         s.batch = in.dims[0].size();
         s.channels = in.dims[1].size();
-        for (std::size_t i = 0; i < 2; ++i) {
-            s.in[i] = s.kernel[i] = in.dims[i + 2].size();
-            s.out[i] = out.dims[i + 2].size();
-        }
+        s.in = s.out = s.kernel = {1, 1};
+        each_direction(in, [&](std::size_t i, std::size_t d, std::size_t) {
+            s.in[i] = s.kernel[i] = in.dims[d + 2].size();
+            s.out[i] = out.dims[d + 2].size();
+        });
         auto const window = [&](auto const& a) {
-            for (std::size_t i = 0; i < 2; ++i) {
-                s.kernel[i] = a.kernel_shape[i];
-                s.stride[i] = a.strides[i];
-                s.dilation[i] = a.dilations[i];
-                s.pads[i] = a.pads[i], s.pads_end[i] = a.pads[i + 2];
-            }
+            each_direction(in, [&](std::size_t i, std::size_t d, std::size_t count) {
+                s.kernel[i] = a.kernel_shape[d];
+                s.stride[i] = a.strides[d];
+                s.dilation[i] = a.dilations[d];
+                s.pads[i] = a.pads[d], s.pads_end[i] = a.pads[d + count];
+            });
         };
         s.average = !g_.is<ops::max_pool>(n);
         if (g_.is<ops::max_pool>(n)) window(g_.attributes<ops::max_pool>(n));
