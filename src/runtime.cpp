@@ -6,7 +6,6 @@
 #include <gsub/runtime/impl/jit_cache.ipp>
 #include <gsub/runtime/impl/jit_process.ipp>
 #include <gsub/runtime/impl/memory_planner.ipp>
-#include <gsub/runtime/impl/operator_source.ipp>
 #include <gsub/runtime/impl/program.ipp>
 #include <gsub/runtime/impl/step_source.ipp>
 #include <gsub/runtime/impl/thread_pool.ipp>

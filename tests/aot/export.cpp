@@ -243,11 +243,10 @@ TEST_CASE("a step without a text of its own is named with all others, and nothin
     CHECK(done.error().code() == error_code::unsupported);
     std::set<std::string> named;
     for (auto const& problem : done.error().problems()) named.insert(problem.node + " " + problem.op);
-    for (auto const* one : {"c Conv", "d Conv", "e Conv", "m MaxPool", "fc Gemm"}) {
+    for (auto const* one : {"c Conv", "d Conv", "e Conv", "m MaxPool", "fc Gemm", "j Concat"}) {
         INFO(one);
         CHECK(named.contains(one));
     }
-    CHECK_FALSE(named.contains("j Concat"));
     CHECK_FALSE(std::filesystem::exists(to));
 }
 

@@ -116,7 +116,7 @@ struct movements {
             auto const& s = jobs[i].what;
             std::string dims;
             for (auto d : s.dims) dims += " " + std::to_string(d);
-            CAPTURE(set->name, s.name, to_string(s.element), dims, i);
+            CAPTURE(set->name, to_string(s.kind), to_string(s.element), dims, i);
             CHECK(difference(jobs[i], i) == "");
         }
     }

@@ -14,40 +14,7 @@ namespace program_test {
 
 using namespace gsub;
 
-void run(runtime::host_step const& step, std::vector<void*> const& values) {
-    inline_executor alone;
-    step.run(values, alone);
-}
-
-std::vector<float> counting(std::size_t n) {
-    std::vector<float> v(n);
-    std::iota(v.begin(), v.end(), 1.0f);
-    return v;
-}
-
 } // namespace program_test
-
-TEST_CASE("blocks of channels hold each element once, then zeros, and come back unchanged") {
-    using namespace program_test;
-    for (std::int64_t const lanes : {1, 4, 8, 16})
-        for (ints const& dims :
-             {ints{1, 1, 1, 1}, ints{2, 3, 4, 5}, ints{1, 16, 2, 2}, ints{3, 17, 1, 2}, ints{2, 9}, ints{1, 5, 3}}) {
-            auto const n = static_cast<std::size_t>(product(dims));
-            auto from = counting(n);
-            auto const blocks = (dims[1] + lanes - 1) / lanes;
-            std::vector<float> stored(n / static_cast<std::size_t>(dims[1]) * static_cast<std::size_t>(blocks * lanes),
-                                      -1.0f),
-                back(n, -1.0f);
-            run(*runtime::make_blocking_step(dims, lanes, true), {from.data(), stored.data()});
-            auto const sum = [](std::vector<float> const& v) { return std::accumulate(v.begin(), v.end(), 0.0); };
-            CHECK(sum(stored) == sum(from));
-            CHECK(stored[0] == 1.0f);
-            auto const area = static_cast<float>(product(std::span{dims}.subspan(2)));
-            if (lanes > 1 && dims[1] > 1) CHECK(stored[1] == 1.0f + area);
-            run(*runtime::make_blocking_step(dims, lanes, false), {stored.data(), back.data()});
-            CHECK(back == from);
-        }
-}
 
 TEST_CASE("a join writes each byte of its result once, so many of each operand one after the other") {
     using namespace program_test;
@@ -91,10 +58,12 @@ TEST_CASE("the kind of a step follows from what it is") {
     std::vector<std::size_t> const sizes{4, 8};
     CHECK(kind(runtime::join_of(2, sizes)) == "join");
     CHECK(kind(runtime::external_call{"app.Swish", {}}) == "extern app.Swish");
-    using runtime::host_work;
-    CHECK(kind(runtime::host_call{host_work::gather, {}}) == "gather");
-    CHECK(kind(runtime::host_call{host_work::to_blocks, {}}) == "to blocks of channels");
-    CHECK(kind(runtime::host_call{host_work::from_blocks, {}}) == "from blocks of channels");
+    call.computes = kernels::gathered_entries(dtype::f32, ints{4}, 0, 2, dtype::i64);
+    CHECK(kind(call) == "gather");
+    call.computes = kernels::moved_to_blocks(dtype::f32, ints{1, 3, 2, 2}, 4);
+    CHECK(kind(call) == "to blocks of channels");
+    call.computes = kernels::moved_from_blocks(dtype::f32, ints{1, 3, 2, 2}, 4);
+    CHECK(kind(call) == "from blocks of channels");
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {4}, "x");
@@ -104,7 +73,7 @@ TEST_CASE("the kind of a step follows from what it is") {
     CHECK(kind(reference) == "reference Add");
 }
 
-TEST_CASE("a step that only moves elements has a text of its own, one that computes has none") {
+TEST_CASE("a copy and a cast have a text of their own, what else calls no kernel has none") {
     using namespace program_test;
     auto const text = [](auto what) { return source_of(runtime::program_step{"a step", std::move(what), {}}); };
     auto const copy = text(runtime::copy_of(8));
@@ -115,18 +84,16 @@ TEST_CASE("a step that only moves elements has a text of its own, one that compu
     CHECK(text(runtime::join_of(7, sizes))->positions == 7);
     CHECK(text(runtime::copy_of(std::size_t{1} << 20))->positions > 1); // threads can share it
     CHECK_FALSE(text(runtime::kernel_call{}));
-    CHECK(text(runtime::host_call{runtime::host_work::gather, runtime::make_gather_step(1, 4, 4, 2, dtype::i64)})
-              ->checks);
     graph g, h;
     graph_builder of_g{g}, of_h{h};
-    of_g.outputs({of_g.add<ops::transpose>({.perm = {1, 0}}, {of_g.input(dtype::f32, {4, 3}, "x")})});
+    of_g.outputs({of_g.add<ops::cast>({.to = dtype::f16}, {of_g.input(dtype::f32, {4, 3}, "x")})});
     of_h.outputs({of_h.add<ops::relu>(of_h.input(dtype::f32, {4, 3}, "x"))});
     auto const meaning = table_of<eval_row, standard_ops>();
     CHECK(text(runtime::reference_call{g, meaning}));
     CHECK_FALSE(text(runtime::reference_call{h, meaning}));
 }
 
-TEST_CASE("copies are worth threads by their bytes, other steps by their operations") {
+TEST_CASE("movements are worth threads by their bytes, other steps by their operations") {
     using namespace program_test;
     runtime::program_step s;
     s.what = runtime::copy_of(runtime::bytes_worth_threads / 2);
@@ -135,6 +102,15 @@ TEST_CASE("copies are worth threads by their bytes, other steps by their operati
     CHECK_FALSE(worth_threads(s));
     s.what = runtime::kernel_call{};
     CHECK_FALSE(worth_threads(s));
+    runtime::kernel_call moves;
+    auto const n = static_cast<std::int64_t>(runtime::bytes_worth_threads / 2);
+    moves.computes = kernels::copied_view(dtype::u8, ints{n}, kernels::array_view::contiguous(ints{n}));
+    s.what = moves;
+    CHECK(worth_threads(s));
+    moves.computes = kernels::copied_view(dtype::u8, ints{n - 1}, kernels::array_view::contiguous(ints{n - 1}));
+    s.what = moves;
+    CHECK_FALSE(worth_threads(s));
+    s.what = runtime::kernel_call{};
     s.operations = 1e6;
     CHECK(worth_threads(s));
 }

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace gsub::kernels {
@@ -30,9 +30,13 @@ struct chosen_entries {
     std::int64_t stride = 1;     ///< between entries, in elements
 };
 
+/// What a movement is for, in reports.
+enum class movement_kind : std::uint8_t { copy, join, pad, gather, to_blocks, from_blocks };
+GSUB_LAZY [[nodiscard]] std::string_view to_string(movement_kind k) noexcept;
+
 /// What is moved, over dimensions that may be others than those of the result.
 struct movement_shape {
-    std::string name{"move"};             ///< for reports
+    movement_kind kind = movement_kind::copy;
     dtype element = dtype::f32;           ///< types of one size are moved alike
     small_vector<std::int64_t, 6> dims{}; ///< of the positions
     array_view target{};                  ///< where a position is stored

@@ -82,6 +82,9 @@ struct kernel_call {
     std::int32_t kernel = 0; ///< number in `program::kernels`
     launch_shape launch{};
     std::size_t workspace = 0; ///< bytes that a thread lends the kernel, as one buffer after the step's values
+    /// The last value is an i32 that the kernel makes 1 where an integer chooses what is not there: it is zero before,
+    /// and else the run is an error.
+    bool checks = false;
     /// Of this call: kernels of equal text may compute different things. Nothing for a text from elsewhere.
     std::optional<kernels::descriptor> computes{};
 };
@@ -131,8 +134,6 @@ public:
     virtual ~host_step() = default;
     /// `values` are those of the step. *Errors* throws `error`.
     virtual void run(std::span<void* const> values, executor& threads) const = 0;
-    /// The same work, bit for bit, for programs without gsub; nothing where it cannot be told so.
-    [[nodiscard]] virtual std::optional<step_source> source() const { return std::nullopt; }
 };
 
 /// A kernel of the application.
@@ -149,31 +150,20 @@ struct reference_call {
 /// The operators of the graph in its order, e.g. `Softmax`, `Add+Relu`.
 GSUB_LAZY [[nodiscard]] std::string operators_of(reference_call const& c);
 
-/// What a `host_call` does.
-enum class host_work : std::uint8_t { gather, to_blocks, from_blocks };
-
-/// Movement that gsub does by a function of its own, until generated kernels do it.
-struct host_call {
-    host_work work = host_work::gather;
-    std::shared_ptr<host_step const> host{};
-};
-
 /// One thing that a program does.
 struct program_step {
     std::string name{}; ///< of the graph's node or nodes, for reports
-    std::variant<kernel_call, copy_call, external_call, reference_call, host_call> what{};
+    std::variant<kernel_call, copy_call, external_call, reference_call> what{};
     std::vector<std::int32_t> values{}; ///< in the order of the kernel's buffers, those that are written last
     double operations = 0;              ///< floating-point
 };
 
 /// The words that people read in reports: those of a kernel's descriptor; `join` and `copy`; `extern app.Swish`;
-/// `reference Softmax`; `gather`, `to blocks of channels`, `from blocks of channels`; `kernel` for a text from
-/// elsewhere. Nothing parses them.
+/// `reference Softmax`; `kernel` for a text from elsewhere. Nothing parses them.
 GSUB_LAZY [[nodiscard]] std::string kind_of(program_step const& s);
 
 /// What a step that calls no kernel does, as a text, bit for bit. Nothing for calls of kernels, which have one, and for
-/// what has none: kernels of the application, and the reference evaluator but for graphs of one operator that moves or
-/// converts elements (views, Transpose, Slice, Pad, Split, Concat, Gather, Cast, ConstantOfShape, Shape).
+/// what has none: kernels of the application, and the reference evaluator but for graphs of one cast.
 GSUB_LAZY [[nodiscard]] std::optional<step_source> source_of(program_step const& s);
 
 /// Steps in the order in which they run.
@@ -196,6 +186,10 @@ inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
 /// Whether a step's work is worth waking other threads for: its operations, or the bytes that it moves.
 [[nodiscard]] inline bool worth_threads(program_step const& s) noexcept {
     if (auto const* const copy = std::get_if<copy_call>(&s.what)) return 2 * copy->bytes() >= bytes_worth_threads;
+    if (auto const* const call = std::get_if<kernel_call>(&s.what); call && call->computes)
+        if (auto const* const moved = std::get_if<kernels::movement_shape>(&*call->computes))
+            return 2 * static_cast<std::size_t>(moved->target.elements) * byte_size(moved->element) >=
+                   bytes_worth_threads;
     return s.operations >= 2e5;
 }
 
@@ -211,19 +205,10 @@ struct arena_plan {
 /// *Complexity* as `plan_memory`.
 GSUB_LAZY [[nodiscard]] arena_plan plan_arena(program const& p);
 
-/// Copies a tensor `[N, C, ...]` into blocks of channels `[N, C/l, ..., l]`, filled up with zeros, or back.
-GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> make_blocking_step(std::span<std::int64_t const> dims,
-                                                                            std::int64_t lanes, bool to_blocks);
-/// Entries along an axis of `[outer, size, inner]`, so many bytes each, chosen by `count` integers, i32 or i64;
-/// negative ones count from the end. *Errors* of a run: `invalid_input` for one that is out of range.
-GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const>
-make_gather_step(std::size_t outer, std::int64_t size, std::size_t inner, std::size_t count, dtype integers);
-
 } // namespace gsub::runtime
 
 #ifndef GSUB_COMPILED
 #include <gsub/runtime/impl/cast_source.ipp>
-#include <gsub/runtime/impl/operator_source.ipp>
 #include <gsub/runtime/impl/program.ipp>
 #include <gsub/runtime/impl/step_source.ipp>
 #endif

@@ -74,6 +74,7 @@ private:
             c.kernel = number_of(p.kernels[static_cast<std::size_t>(k->kernel)].source);
             c.positions = k->launch.positions;
             c.workspace = k->workspace;
+            c.checks = k->checks;
             c.parallel = runtime::worth_threads(s);
         } else if (auto const own = runtime::source_of(s)) {
             c.kernel = number_of(own->code);

@@ -133,12 +133,12 @@ struct slot {
         for (std::size_t i = 0; i < p_.steps.size(); ++i) {
             auto const& s = p_.steps[i];
             auto const& call = kernels_.calls()[i];
-            auto const count = s.values.size() + (call.checks ? 1 : 0);
+            auto const count = s.values.size();
             steps += message({"    {", kernel_name(call.kernel), ", ", call.positions, ", ",
                               call.parallel ? "true" : "false", ", ", first, ", ", count, ", ",
                               call.workspace > 0 ? "true" : "false", "},\n"});
-            for (auto v : s.values) slots += slot_of(v);
-            if (call.checks) slots += "    {in_context, 0, 0},\n";
+            for (auto const& v : s.values) // a step that checks tells the context
+                slots += call.checks && &v == &s.values.back() ? "    {in_context, 0, 0},\n" : slot_of(v);
             first += count;
             if (call.workspace > 0) most = std::max(most, count + 1);
             scratch = std::max(scratch, standalone_weights<>::rounded(call.workspace));

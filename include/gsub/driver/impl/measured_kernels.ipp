@@ -113,8 +113,11 @@ private:
 
 // Whether a step is there only because its group stands alone: a change of blocks, or one value copied.
 GSUB_INLINE bool only_arranges(runtime::program_step const& s) {
-    if (auto const* const host = std::get_if<runtime::host_call>(&s.what))
-        return host->work != runtime::host_work::gather;
+    if (auto const* const call = std::get_if<runtime::kernel_call>(&s.what)) {
+        auto const* const moved = call->computes ? std::get_if<kernels::movement_shape>(&*call->computes) : nullptr;
+        return moved &&
+               (moved->kind == kernels::movement_kind::to_blocks || moved->kind == kernels::movement_kind::from_blocks);
+    }
     auto const* const copy = std::get_if<runtime::copy_call>(&s.what);
     return copy && copy->moves.size() == 1;
 }

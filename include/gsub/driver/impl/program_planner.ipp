@@ -111,6 +111,10 @@ private:
             taken = plan_split(n);
         else if (g_.is<ops::gather>(n))
             taken = plan_gather(n);
+        else if (g_.is<ops::pad>(n))
+            taken = plan_pad(n);
+        else if (g_.is<ops::fill>(n) || g_.is<ops::shape>(n))
+            taken = plan_known(n);
         else if (is_view(n))
             taken = plan_view(n);
         if (taken == 0) taken = plan_blocked_elementwise(n);

@@ -10,7 +10,7 @@
 #include <gsub/ir/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/kernels/descriptor.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/movement.hpp>
 #include <gsub/runtime/program.hpp>
 
 #include <algorithm>
@@ -184,11 +184,11 @@ protected:
         auto const& t = g_.type(v);
         if (stored_alike(t)) return from;
         auto const to = add_temporary(to_blocks ? blocked_bytes(t) : bytes_of(t));
-        using runtime::host_work;
-        add_step(v.node,
-                 runtime::host_call{to_blocks ? host_work::to_blocks : host_work::from_blocks,
-                                    runtime::make_blocking_step(t.sizes(), set_.lanes(), to_blocks)},
-                 {from, to});
+        auto const sizes = t.sizes();
+        add_movement(v.node,
+                     to_blocks ? kernels::moved_to_blocks(t.element, sizes, set_.lanes())
+                               : kernels::moved_from_blocks(t.element, sizes, set_.lanes()),
+                     {from, to});
         return to;
     }
 
@@ -198,14 +198,15 @@ protected:
     };
     // What a view shows, row-major.
     std::int32_t copied(value_id v, stored_view const& from) {
-        kernels::row_program p;
-        auto const dims = g_.type(v).sizes();
-        p.dims.assign(dims.begin(), dims.end());
-        p.arrays.push_back(from.how);
-        p.results.push_back({0, true});
-        auto const to = add_temporary(bytes_of(g_.type(v)));
-        add_kernel(p, {&v.node, 1}, kernels::row_nest(p, set_), {from.value, to}, 0);
+        auto const& t = g_.type(v);
+        auto const to = add_temporary(bytes_of(t));
+        add_movement(v.node, kernels::copied_view(t.element, t.sizes(), from.how), {from.value, to});
         return to;
+    }
+    void add_movement(node_id n, kernels::movement_shape s, std::vector<std::int32_t> values) {
+        if (s.chosen) values.push_back(add_temporary(sizeof(std::int32_t)));
+        auto const nest = kernels::movement_nest(s, set_);
+        add_kernel(std::move(s), {&n, 1}, nest, std::move(values), 0);
     }
 
     void add_step(node_id n, decltype(runtime::program_step::what) what, std::vector<std::int32_t> values) {
@@ -218,6 +219,8 @@ protected:
         runtime::kernel_call c;
         c.launch.positions = k.parallel < 0 ? 1 : k.parallel_extent;
         c.workspace = codegen::scratch_bytes(k);
+        if (auto const* const moved = std::get_if<kernels::movement_shape>(&computes))
+            c.checks = moved->chosen.has_value();
         c.computes = std::move(computes);
         auto text = codegen::emit_cpp(k, "gsub_kernel");
         auto const [found, is_new] = kernels_.emplace(std::move(text), static_cast<std::int32_t>(made_.kernels.size()));

@@ -20,7 +20,7 @@ GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
                           [](matmul_shape const&) -> std::string { return "matmul"; },
                           [](attention_shape const&) -> std::string { return "attention"; },
                           [](pool2d_shape const& s) -> std::string { return s.average ? "average pool" : "max pool"; },
-                          [](movement_shape const& s) { return s.name; },
+                          [](movement_shape const& s) { return std::string{to_string(s.kind)}; },
                           [](elementwise_shape const&) -> std::string { return "elementwise"; },
                           [](row_program const& p) -> std::string {
                               auto const reduces = [](row_op const& o) { return o.step != row_step::elementwise; };

@@ -298,6 +298,12 @@ GSUB_LAZY_BODY loop::fused_nest movement_nest(movement_shape s, isa const& set) 
     return detail::movement_writer{std::move(s), set}.run();
 }
 
+GSUB_LAZY_BODY std::string_view to_string(movement_kind k) noexcept {
+    constexpr std::string_view names[] = {
+        "copy", "join", "pad", "gather", "to blocks of channels", "from blocks of channels"};
+    return names[static_cast<std::size_t>(k)];
+}
+
 GSUB_LAZY_BODY movement_shape empty_movement(dtype element, std::span<std::int64_t const> dims) {
     movement_shape s;
     s.element = element;
@@ -309,7 +315,7 @@ GSUB_LAZY_BODY movement_shape empty_movement(dtype element, std::span<std::int64
 
 GSUB_LAZY_BODY movement_shape copied_view(dtype element, std::span<std::int64_t const> dims, array_view const& from) {
     auto s = empty_movement(element, dims);
-    s.name = "copy";
+    s.kind = movement_kind::copy;
     s.arrays = {from.elements};
     auto box = detail::box_along(s.dims, s.dims.size(), 0, 0);
     box.array = 0;
@@ -326,7 +332,7 @@ GSUB_LAZY movement_shape blocking(dtype element, std::span<std::int64_t const> d
     GSUB_ASSERT(dims.size() >= 2, "blocks of channels need a batch and a channel dimension");
     auto const area = product(dims.subspan(2)), channels = dims[1], blocks = (channels + lanes - 1) / lanes;
     movement_shape s;
-    s.name = to_blocks ? "to blocks of channels" : "from blocks of channels";
+    s.kind = to_blocks ? movement_kind::to_blocks : movement_kind::from_blocks;
     s.element = element;
     array_view plain, blocked;
     plain.elements = dims[0] * channels * area, blocked.elements = dims[0] * blocks * lanes * area;
@@ -369,7 +375,7 @@ GSUB_LAZY_BODY movement_shape moved_from_blocks(dtype element, std::span<std::in
 GSUB_LAZY_BODY movement_shape joined_views(dtype element, std::span<std::int64_t const> dims, std::size_t axis,
                                            std::span<std::int64_t const> sizes, std::span<array_view const> from) {
     auto s = empty_movement(element, dims);
-    s.name = "join";
+    s.kind = movement_kind::join;
     std::int64_t first = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         s.arrays.push_back(from[i].elements);
@@ -389,7 +395,7 @@ GSUB_LAZY_BODY movement_shape gathered_entries(dtype element, std::span<std::int
     auto const outer = product(dims.first(axis)), inner = product(dims.subspan(axis + 1));
     std::int64_t const all[] = {outer, count, inner};
     auto s = empty_movement(element, all);
-    s.name = "gather";
+    s.kind = movement_kind::gather;
     s.arrays = {outer * dims[axis] * inner};
     auto box = detail::box_along(s.dims, 3, 0, 0);
     box.array = 0;
@@ -411,7 +417,7 @@ GSUB_LAZY_BODY movement_shape padded_view(dtype element, std::span<std::int64_t 
     ints sizes(dims);
     for (std::size_t d = 0; d < dims.size(); ++d) sizes[d] += before[d] + after[d];
     auto s = empty_movement(element, sizes);
-    s.name = "pad";
+    s.kind = movement_kind::pad;
     s.arrays = {from.elements};
     if (filling) s.arrays.push_back(filling->elements);
     moved_box inside = detail::box_along(s.dims, s.dims.size(), 0, 0);

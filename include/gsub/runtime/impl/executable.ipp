@@ -44,6 +44,23 @@ GSUB_LAZY void run_copy(copy_call const& c, std::span<void* const> values, execu
     });
 }
 
+// The error of a run in which a movement met an integer that chooses nothing.
+GSUB_LAZY [[noreturn]] void refuse_choice(kernel_call const& c, std::span<void* const> values) {
+    auto const* const moved = c.computes ? std::get_if<kernels::movement_shape>(&*c.computes) : nullptr;
+    if (moved && moved->chosen) {
+        auto const& chosen = *moved->chosen;
+        auto const* const integers = values[moved->arrays.size()];
+        for (std::int64_t i = 0; i < chosen.at.elements; ++i) {
+            auto const k = chosen.integers == dtype::i64 ? static_cast<std::int64_t const*>(integers)[i]
+                                                         : std::int64_t{static_cast<std::int32_t const*>(integers)[i]};
+            if (k < -chosen.entries || k >= chosen.entries)
+                throw error{error_code::invalid_input,
+                            message({"index ", k, " of a gather is out of range for ", chosen.entries, " entries"})};
+        }
+    }
+    throw error{error_code::invalid_input, "an index is out of range"};
+}
+
 GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> values, executor& threads) {
     auto const& g = c.graph;
     std::vector<tensor> inputs;
@@ -77,11 +94,15 @@ struct executable::state {
         auto const& s = p.steps[i];
         std::span<void* const> const values{at, s.values.size()};
         std::visit(overloaded{
-                       [&](kernel_call const& c) { run_kernel(c, values, threads, worth_threads(s)); },
+                       [&](kernel_call const& c) {
+                           auto* const status = c.checks ? static_cast<std::int32_t*>(values.back()) : nullptr;
+                           if (status) *status = 0;
+                           run_kernel(c, values, threads, worth_threads(s));
+                           if (status && *status != 0) detail::refuse_choice(c, values);
+                       },
                        [&](copy_call const& c) { detail::run_copy(c, values, threads, worth_threads(s)); },
                        [&](external_call const& c) { c.host->run(values, threads); },
                        [&](reference_call const& c) { detail::run_reference(c, values, threads); },
-                       [&](host_call const& c) { c.host->run(values, threads); },
                    },
                    s.what);
     }

@@ -60,35 +60,4 @@ GSUB_LAZY std::string_view c_type(dtype t) {
         return "unsigned short";
     }
 }
-// Elements that are moved only.
-GSUB_LAZY std::string item_type(dtype t) {
-    auto const size = byte_size(t);
-    return message({"  typedef unsigned ",
-                    size == 1   ? "char"
-                    : size == 2 ? "short"
-                    : size == 4 ? "int"
-                                : "long",
-                    " item __attribute__((may_alias));\n"});
-}
-
-// As `make_gather_step` has it; `b[3]` becomes 1 where an index is out of range.
-GSUB_LAZY step_source source_of_gather(std::size_t outer, std::int64_t size, std::size_t inner, std::size_t count,
-                                       dtype integers) {
-    auto out = source_of_step(message({"  const long size = ", size, ", inner = ", inner, ", count = ", count,
-                                       ";\n  const ", c_type(integers), "* chosen = (const ", c_type(integers),
-                                       "*)b[1];\n", R"(  for (long at = begin; at < end; ++at) {
-    long k = chosen[at % count];
-    if (k < -size || k >= size) {
-      __atomic_store_n((int*)b[3], 1, __ATOMIC_RELAXED);
-      return;
-    }
-    if (k < 0) k += size;
-    __builtin_memcpy((char*)b[2] + at * inner, (const char*)b[0] + (at / count * size + k) * inner, inner);
-  }
-)"}),
-                              static_cast<std::int64_t>(outer * count));
-    out.checks = true;
-    return out;
-}
-
 } // namespace gsub::runtime::detail
