@@ -58,6 +58,41 @@ loop::tensor_expression strided_copy(std::int64_t stride) {
     return e.store(y, {i, x}, e.at(a, {i, x * stride}));
 }
 
+TEST_CASE("an integer chooses the entry that a load reads, for a vector or for each lane") {
+    for (auto const each : {false, true})
+        for (auto const integers : {dtype::i32, dtype::i64})
+            for (std::int64_t const entries : {2, 9}) { // with 2, some are out of range
+                loop::expression_builder e{"gather"};
+                auto const i = e.spatial("i", 5), x = e.spatial("x", 11);
+                auto const from = e.input("from", {entries * 13}), chosen = e.input("chosen", {11}, integers);
+                auto const y = e.output("y", {5, 11}), status = e.output("status", {1}, dtype::i32);
+                auto const by = e.at(chosen, {each ? x : i});
+                auto const what = e.store(y, {i, x}, e.at(from, {x}, by, entries, 13, status));
+                schedule plan{what};
+                plan.vectorize(plan.split(plan.loop_of("x"), 4).second);
+                auto const nest = plan.finish();
+                CHECK(to_string(nest).find("of entry chosen[") != std::string::npos);
+                auto const k = lower(nest, "k").value();
+                CHECK((to_string(k).find("gather") != std::string::npos) == each);
+                auto expected = interpret::random_data(what, 3), actual = expected;
+                interpret::run(what, expected);
+                interpreted_kernel::machine m{k, actual};
+                m.run(0, 1);
+                CHECK(actual[2] == expected[2]);
+                CHECK((actual[3] != expected[3]) == (entries == 2));
+            }
+}
+
+TEST_CASE("a load has zeros in the last lanes where its bound ends within a vector") {
+    loop::expression_builder e{"filled up"};
+    auto const i = e.spatial("i", 3), x = e.spatial("x", 8);
+    auto const a = e.input("a", {13}), y = e.output("y", {3, 8});
+    auto const what = e.store(y, {i, x}, e.at(a, {i * 8 + x}, {{i * 8 + x, 13}}));
+    schedule plan{what};
+    plan.vectorize(plan.loop_of("x"));
+    CHECK(interpreted_kernel::difference(lower(plan.finish(), "k").value(), what, 1) == "");
+}
+
 TEST_CASE("a nest needs one vectorised loop and at most one parallel loop") {
     schedule plain{strided_copy(1)};
     CHECK(lower(plain.finish(), "k").error().code() == error_code::usage);
