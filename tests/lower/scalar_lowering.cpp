@@ -79,7 +79,7 @@ TEST_CASE("what no kernel computes is refused, and leaves the builder refusing")
     CHECK(refused([](auto& b, scalar x, scalar) { return b.reduce(kernels::row_step::sum, b.number(1, x)); }));
 }
 
-TEST_CASE("an operator's row is its expression; one without has none") {
+TEST_CASE("an operator's row is its expression, and one without has none") {
     constexpr auto row = scalar_row::of<swish>();
     REQUIRE(row.lower);
     std::vector<kernels::row_op> ops;

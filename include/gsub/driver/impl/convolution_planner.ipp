@@ -242,7 +242,7 @@ protected:
         auto const view = [&](value_id v) {
             return g_.type(v) == type ? view_of(v) : std::optional<kernels::array_view>{};
         };
-        chain_writer w{g_, type.sizes(), false, view};
+        chain_writer w{g_, scalar_rows(), type.sizes(), false, view};
         w.start_with(before);
         grow(w, before, true);
         auto chain = w.chain();
@@ -256,7 +256,7 @@ protected:
         if (c.activation) { // the rest is of its result
             auto const first = c.s.arrays + 1;
             for (auto& o : chain)
-                for (auto* const operand : {&o.left, &o.right})
+                for (auto* const operand : {&o.left, &o.right, &o.third})
                     if (*operand == 0 || *operand >= first) *operand = *operand == 0 ? first : *operand + 1;
             chain.insert(chain.begin(), kernels::elementwise_op{*c.activation, 0, -1, 0});
         }
@@ -268,7 +268,7 @@ protected:
         return std::none_of(chain.begin(), chain.end(), [](kernels::elementwise_op const& o) {
             auto const by_number = o.right < 0 && o.value != 0;
             return (o.op == scalar_op::divide && !by_number) || o.op == scalar_op::logarithm ||
-                   o.op == scalar_op::square_root;
+                   o.op == scalar_op::square_root || o.op == scalar_op::power;
         });
     }
     // Whether Winograd kernels may have the weights: finite ones, and whatever scales them.
