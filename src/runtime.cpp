@@ -1,5 +1,4 @@
 #include <gsub/runtime.hpp>
-#include <gsub/runtime/impl/cast_source.ipp>
 #include <gsub/runtime/impl/executable.ipp>
 #include <gsub/runtime/impl/extern_kernel.ipp>
 #include <gsub/runtime/impl/jit.ipp>
@@ -7,5 +6,4 @@
 #include <gsub/runtime/impl/jit_process.ipp>
 #include <gsub/runtime/impl/memory_planner.ipp>
 #include <gsub/runtime/impl/program.ipp>
-#include <gsub/runtime/impl/step_source.ipp>
 #include <gsub/runtime/impl/thread_pool.ipp>

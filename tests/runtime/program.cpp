@@ -73,26 +73,6 @@ TEST_CASE("the kind of a step follows from what it is") {
     CHECK(kind(reference) == "reference Add");
 }
 
-TEST_CASE("a copy and a cast have a text of their own, what else calls no kernel has none") {
-    using namespace program_test;
-    auto const text = [](auto what) { return source_of(runtime::program_step{"a step", std::move(what), {}}); };
-    auto const copy = text(runtime::copy_of(8));
-    REQUIRE(copy);
-    CHECK(copy->positions == 1);
-    CHECK(copy->code.text.find("__builtin_memcpy") != std::string::npos);
-    std::vector<std::size_t> const sizes{4, 8};
-    CHECK(text(runtime::join_of(7, sizes))->positions == 7);
-    CHECK(text(runtime::copy_of(std::size_t{1} << 20))->positions > 1); // threads can share it
-    CHECK_FALSE(text(runtime::kernel_call{}));
-    graph g, h;
-    graph_builder of_g{g}, of_h{h};
-    of_g.outputs({of_g.add<ops::cast>({.to = dtype::f16}, {of_g.input(dtype::f32, {4, 3}, "x")})});
-    of_h.outputs({of_h.add<ops::relu>(of_h.input(dtype::f32, {4, 3}, "x"))});
-    auto const meaning = table_of<eval_row, standard_ops>();
-    CHECK(text(runtime::reference_call{g, meaning}));
-    CHECK_FALSE(text(runtime::reference_call{h, meaning}));
-}
-
 TEST_CASE("movements are worth threads by their bytes, other steps by their operations") {
     using namespace program_test;
     runtime::program_step s;

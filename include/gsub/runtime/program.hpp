@@ -118,13 +118,6 @@ struct copy_call {
 /// Joins the first values of a step in the one behind them: each time so many bytes of each, one after the other.
 GSUB_LAZY [[nodiscard]] copy_call join_of(std::int64_t times, std::span<std::size_t const> sizes);
 
-/// What a step does as a text: called as kernels are, it needs nothing of gsub.
-struct step_source {
-    kernel_source code{};
-    std::int64_t positions = 1; ///< of its parallel loop
-    bool checks = false;        ///< has one more buffer, an `int` that becomes 1 where an input is invalid
-};
-
 /// Work that is no generated kernel.
 class host_step {
 public:
@@ -161,10 +154,6 @@ struct program_step {
 /// The words that people read in reports: those of a kernel's descriptor; `join` and `copy`; `extern app.Swish`;
 /// `reference Softmax`; `kernel` for a text from elsewhere. Nothing parses them.
 GSUB_LAZY [[nodiscard]] std::string kind_of(program_step const& s);
-
-/// What a step that calls no kernel does, as a text, bit for bit. Nothing for calls of kernels, which have one, and for
-/// what has none: kernels of the application, and the reference evaluator but for graphs of one cast.
-GSUB_LAZY [[nodiscard]] std::optional<step_source> source_of(program_step const& s);
 
 /// Steps in the order in which they run.
 struct program {
@@ -208,7 +197,5 @@ GSUB_LAZY [[nodiscard]] arena_plan plan_arena(program const& p);
 } // namespace gsub::runtime
 
 #ifndef GSUB_COMPILED
-#include <gsub/runtime/impl/cast_source.ipp>
 #include <gsub/runtime/impl/program.ipp>
-#include <gsub/runtime/impl/step_source.ipp>
 #endif

@@ -5,6 +5,8 @@
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/program.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -46,6 +48,29 @@ GSUB_LAZY std::vector<std::string> options_of(runtime::kernel_source const& k) {
     return out;
 }
 
+// Many bytes a few times are cut into so many parts, so that threads can share them.
+GSUB_LAZY std::int64_t parts_of(runtime::copy_call const& c) {
+    constexpr std::int64_t enough = 64; // positions
+    return c.times < enough && 2 * c.bytes() >= runtime::bytes_worth_threads ? enough : std::int64_t{1};
+}
+// A copy as a text that is called as kernels are, with numbers, but no names.
+GSUB_LAZY runtime::kernel_source text_of(runtime::copy_call const& c, std::int64_t parts) {
+    auto text =
+        fmt::format("extern \"C\" void gsub_step(void* const* b, long begin, long end) {{\n  for (long at = begin; at "
+                    "< end; ++at) {{\n    const long t = at / {0}, k = at % {0};\n",
+                    parts);
+    for (auto const& m : c.moves) {
+        if (m.size == 0) continue;
+        auto const first = parts == 1 ? std::string{"0L"} : fmt::format("{}L * k / {}", m.size, parts);
+        auto const size =
+            parts == 1 ? fmt::format("{}L", m.size) : fmt::format("{}L * (k + 1) / {} - {}", m.size, parts, first);
+        text += fmt::format(
+            "    __builtin_memcpy((char*)b[{}] + {}L + t * {}L + {}, (const char*)b[{}] + {}L + t * {}L + {}, {});\n",
+            m.to, m.to_at, m.to_step, first, m.from, m.from_at, m.from_step, first, size);
+    }
+    return {text + "  }\n}\n", "gsub_step", {}};
+}
+
 // *Errors* throws `unsupported` naming all steps without a text, and options whose presence cannot be asked for.
 template <class = void>
 class standalone_kernels {
@@ -76,21 +101,15 @@ private:
             c.workspace = k->workspace;
             c.checks = k->checks;
             c.parallel = runtime::worth_threads(s);
-        } else if (auto const own = runtime::source_of(s)) {
-            c.kernel = number_of(own->code);
-            c.positions = own->positions;
-            c.checks = own->checks;
-            c.parallel = moved_by(p, s) >= runtime::bytes_worth_threads;
+        } else if (auto const* const copy = std::get_if<runtime::copy_call>(&s.what)) {
+            auto const parts = parts_of(*copy);
+            c.kernel = number_of(text_of(*copy, parts));
+            c.positions = copy->times * parts;
+            c.parallel = runtime::worth_threads(s);
         } else {
             open_.push_back(without_text(s));
         }
         return c;
-    }
-    static std::size_t moved_by(runtime::program const& p, runtime::program_step const& s) {
-        if (auto const* const copy = std::get_if<runtime::copy_call>(&s.what)) return 2 * copy->bytes();
-        std::size_t sum = 0;
-        for (auto v : s.values) sum += p.values[static_cast<std::size_t>(v)].size;
-        return sum;
     }
     static problem without_text(runtime::program_step const& s) {
         if (auto const* const own = std::get_if<runtime::external_call>(&s.what))

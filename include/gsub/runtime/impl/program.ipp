@@ -3,8 +3,6 @@
 #include <gsub/core/message.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/ir/ops.hpp>
-#include <gsub/runtime/impl/cast_source.ipp>
-#include <gsub/runtime/impl/step_source.ipp>
 #include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>
 
@@ -15,27 +13,6 @@
 #include <utility>
 
 namespace gsub::runtime {
-
-namespace detail {
-
-// The text of a graph of one cast.
-GSUB_LAZY std::optional<step_source> source_of_reference(any_graph const& g) {
-    node_id only;
-    for (auto n : g.order()) {
-        if (g.is<ops::input>(n) || n == g.results_node()) continue;
-        if (only.valid() || !g.is<ops::cast>(n)) return std::nullopt;
-        only = n;
-    }
-    if (!only.valid() || g.output_count() != 1) return std::nullopt;
-    auto const &from = g.type(g.operand(only, 0)), &to = g.type({only, 0});
-    if (!from.is_static()) return std::nullopt;
-    auto const elements = *to.elements();
-    if (from.element == to.element)
-        return source_of_copy(copy_of(static_cast<std::size_t>(elements) * byte_size(to.element)));
-    return source_of_cast(from.element, to.element, elements);
-}
-
-} // namespace detail
 
 GSUB_LAZY_BODY std::vector<kernel_source> sources_of(std::span<program_kernel const> kernels) {
     std::vector<kernel_source> out;
@@ -72,17 +49,6 @@ GSUB_LAZY_BODY std::string kind_of(program_step const& s) {
             [](reference_call const& c) { return fmt::format("reference {}", operators_of(c)); },
         },
         s.what);
-}
-
-GSUB_LAZY_BODY std::optional<step_source> source_of(program_step const& s) {
-    using source = std::optional<step_source>;
-    return std::visit(overloaded{
-                          [](kernel_call const&) -> source { return std::nullopt; },
-                          [](copy_call const& c) -> source { return detail::source_of_copy(c); },
-                          [](external_call const&) -> source { return std::nullopt; },
-                          [](reference_call const& c) -> source { return detail::source_of_reference(c.graph); },
-                      },
-                      s.what);
 }
 
 GSUB_LAZY_BODY arena_plan plan_arena(program const& p) {
