@@ -115,7 +115,7 @@ struct movements {
         for (std::size_t i = 0; i < jobs.size(); ++i) {
             auto const& s = jobs[i].what;
             std::string dims;
-            for (auto d : s.dims) dims += " " + std::to_string(d);
+            for (auto d : s.dims) dims.append(" ").append(std::to_string(d));
             CAPTURE(set->name, to_string(s.kind), to_string(s.element), dims, i);
             CHECK(difference(jobs[i], i) == "");
         }

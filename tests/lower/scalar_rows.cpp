@@ -72,6 +72,8 @@ std::vector<one_operator> all_operators() {
         add("greatest of a row", of<ops::reduce_max>({{t, whole}}, {.axes = {-1}}));
         add("softmax", of<ops::softmax>({{t, whole}}));
         shape const cube{3, 5, 7};
+        add("softmax of columns", of<ops::softmax>({{t, cube}}, {.axis = 0}));
+        add("softmax of the middle", of<ops::softmax>({{t, cube}}, {.axis = -2}));
         add("sum of columns", of<ops::reduce_sum>({{t, cube}}, {.axes = {0}}));
         add("mean of planes", of<ops::reduce_mean>({{t, cube}}, {.axes = {0, 2}, .keepdims = false}));
         add("greatest of the middle", of<ops::reduce_max>({{t, cube}}, {.axes = {1}}));

@@ -130,8 +130,6 @@ protected:
         chain_writer w{g_, scalar_rows(), type.sizes(), true, view};
         if (!w.add(n)) return 0;
         grow(w, {}, false);
-        for (auto m : w.nodes())
-            if (value_id const y{m, 0}; escapes(w, y)) w.store(y);
         kernels::row_program p;
         p.dims = w.dims();
         p.arrays = w.views();
@@ -178,6 +176,43 @@ protected:
         auto const nest = kernels::reduction_nest(s, set_);
         auto const operations = s.operations();
         add_kernel(std::move(s), {&n, 1}, nest, std::move(values), operations);
+        return 1;
+    }
+
+    // A softmax along another dimension than the last: rows of a view in which it is the last, stored so.
+    std::size_t plan_softmax(node_id n) {
+        auto const x = g_.operand(n, 0);
+        auto const& in = g_.type(x);
+        auto const fast = g_.is<ops::fast_softmax>(n);
+        auto const& a = fast ? g_.attributes<ops::fast_softmax>(n) : g_.attributes<ops::softmax>(n);
+        auto const view = view_of(x);
+        auto const type = loop::computed_in(in.element);
+        if (!view || a.flatten || !computes(loop::scalar_op::exponential, type) || *in.elements() == 0) return 0;
+        auto const axis = along(a.axis, in);
+        auto const sizes = in.sizes();
+        std::vector<std::size_t> order; // dimensions of the rows
+        for (std::size_t d = 0; d < sizes.size(); ++d)
+            if (d != axis) order.push_back(d);
+        order.push_back(axis);
+        kernels::row_program p;
+        auto rows = *view;
+        rows.element = in.element;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            p.dims.push_back(sizes[order[i]]);
+            rows.strides[i] = view->strides[order[i]];
+        }
+        p.arrays.push_back(rows);
+        scalar_builder b{p.ops, 1};
+        auto const y = chain_writer<>::softmax(b, cast(b.value(0, in.element), type));
+        p.results.push_back({*b.number_of(cast(y, in.element)), true});
+        auto const stored = kernels::array_view::contiguous(p.dims);
+        auto seen = stored; // the result, over its own dimensions
+        for (std::size_t i = 0; i < order.size(); ++i) seen.strides[order[i]] = stored.strides[i];
+        std::vector<std::int32_t> values{storage_of(x), add_temporary(bytes_of(in))};
+        add_view({n, 0}, values.back(), std::move(seen));
+        auto const operations = operations_of(p.ops, *in.elements());
+        auto const nest = kernels::row_nest(p, set_);
+        add_kernel(std::move(p), {&n, 1}, nest, std::move(values), operations);
         return 1;
     }
 

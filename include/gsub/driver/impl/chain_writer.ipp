@@ -39,8 +39,10 @@ public:
         auto const saved_ops = ops_.size(), saved_arrays = arrays_.size(), saved_from = row_from_;
         scalar_builder b{ops_, op_mark};
         if (auto const v = translate(b, g_, n, [&](value_id o) { return operand(b, o); })) {
-            if (auto const number = b.number_of(*v)) {
-                known_[{n, 0}] = {*number, v->type()};
+            // Rounded after each operator, so that it makes no difference which of them share a kernel.
+            auto const result = cast(*v, g_.type({n, 0}).element);
+            if (auto const number = b.number_of(result)) {
+                known_[{n, 0}] = {*number, result.type()};
                 nodes_.push_back(n);
                 return true;
             }
@@ -56,14 +58,6 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return ops_.size(); }
     /// Whether a value has one element a row.
     [[nodiscard]] bool is_reduced(value_id v) const { return is_reduced_shape(g_.type(v)); }
-    /// Computes a value in the type in which it is stored, where it is computed in another.
-    void store(value_id v) {
-        auto& known = known_.at(v);
-        auto const stored = g_.type(v).element;
-        if (known.type == stored) return;
-        scalar_builder b{ops_, op_mark};
-        known = {*b.number_of(cast(b.value(known.number, known.type), stored)), stored};
-    }
     [[nodiscard]] std::int32_t number(value_id v) const { return final_number(known_.at(v).number); }
 
     /// Back to so many operators.
@@ -100,12 +94,18 @@ public:
         return out;
     }
 
+    /// Of the rows of a kernel.
+    static scalar softmax(scalar_builder& b, scalar x) {
+        auto const power = apply(loop::scalar_op::exponential, x - b.reduce(kernels::row_step::maximum, x));
+        return power / b.reduce(kernels::row_step::sum, power);
+    }
+
 private:
     using number_id = std::int32_t;
     static constexpr number_id op_mark = 1 << 20, product_mark = 1 << 28;
     struct known_value {
         number_id number = 0;
-        dtype type = dtype::f32; ///< in which it is computed
+        dtype type = dtype::f32;
     };
 
     [[nodiscard]] number_id final_number(number_id v) const {
@@ -215,10 +215,6 @@ private:
             return false;
         row_from_ = from;
         return true;
-    }
-    static scalar softmax(scalar_builder& b, scalar x) {
-        auto const power = apply(loop::scalar_op::exponential, x - b.reduce(kernels::row_step::maximum, x));
-        return power / b.reduce(kernels::row_step::sum, power);
     }
     // The first dimension of those that a node reduces, if they are the last ones.
     static std::optional<std::size_t> reduced_from(any_graph const& g, node_id n) {

@@ -119,6 +119,7 @@ private:
             taken = plan_view(n);
         if (taken == 0) taken = plan_blocked_elementwise(n);
         if (taken == 0) taken = plan_rows(n);
+        if (taken == 0 && (g_.is<ops::softmax>(n) || g_.is<ops::fast_softmax>(n))) taken = plan_softmax(n);
         if (taken == 0) taken = plan_reduction(n);
         return taken ? taken : plan_reference(n);
     }
