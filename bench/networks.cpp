@@ -42,11 +42,10 @@ std::string text_of(counts const& all) {
     return out;
 }
 
-// The operator that a step computes on the reference runtime; empty where a kernel computes it.
-std::string_view reference_operator(runtime::program_step const& step) {
-    constexpr std::string_view mark = "reference ";
-    std::string_view const kind = step.kind;
-    return kind.starts_with(mark) ? kind.substr(mark.size()) : std::string_view{};
+// The operators that a step computes on the reference runtime; empty where a kernel computes it.
+std::string reference_operator(runtime::program_step const& step) {
+    auto const* const call = std::get_if<runtime::reference_call>(&step.what);
+    return call ? runtime::operators_of(*call) : std::string{};
 }
 
 struct planned_steps {
