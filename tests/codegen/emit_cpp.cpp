@@ -209,7 +209,7 @@ TEST_CASE("lanes that look their places up find what is there") {
             std::int64_t const l = set->lanes(), width = 4 * l + (seed % 3 == 0); // whole vectors, or not
             std::vector<std::int64_t> table;
             for (std::int64_t i = 0; i < l; ++i)
-                table.push_back(static_cast<std::int64_t>(r.below(static_cast<std::uint64_t>(l * (1 + seed % 4)))));
+                table.push_back(static_cast<std::int64_t>(r.below(static_cast<std::uint64_t>(l) * (1 + seed % 4))));
             loop::expression_builder e{"picked"};
             auto const row = e.spatial("row", 3), lane = e.spatial("lane", l);
             auto const x = e.input("x", {3, width}), y = e.output("y", {3, l});
