@@ -102,8 +102,9 @@ TEST_CASE("a thread that comes late finds a loop that is under way, one that sle
     sharing_executor together{below};
     // On a machine that is busy the other thread may have left before the task began: then it is run again.
     auto helped = 0;
-    for (int attempt = 0; helped == 0 && attempt < 20; ++attempt)
+    for (int attempt = 0; helped < 3 && attempt < 20; ++attempt)
         together.run_here([&] {
+            helped = 0;
             for (int round = 0; round < 3; ++round) {
                 std::this_thread::sleep_for(std::chrono::milliseconds{5}); // the other is asleep by now
                 if (together.concurrency() < 2) return;

@@ -4,6 +4,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/program.hpp>
+#include <gsub/target/feature.hpp>
 
 #include <fmt/format.h>
 
@@ -14,27 +15,6 @@
 #include <vector>
 
 namespace gsub::aot::detail {
-
-// Options whose presence a processor can be asked for, by the compiler's word for it; those of an empty word need no
-// asking.
-struct asked_feature {
-    std::string_view option, word;
-};
-inline constexpr asked_feature asked_features[] = {
-    {"-mavx", "avx"},
-    {"-mavx2", "avx2"},
-    {"-mfma", "fma"},
-    {"-mavx512f", "avx512f"},
-    {"-mavx512bw", "avx512bw"},
-    {"-mavx512dq", "avx512dq"},
-    {"-mavx512vl", "avx512vl"},
-    {"-mavx512cd", "avx512cd"},
-    {"-mavx512vnni", "avx512vnni"},
-    {"-msse4.1", "sse4.1"},
-    {"-msse4.2", "sse4.2"},
-    {"-mprefer-vector-width=256", ""},
-    {"-mprefer-vector-width=512", ""},
-};
 
 // `-m` options of a kernel.
 GSUB_LAZY std::vector<std::string> options_of(runtime::kernel_source const& k) {
@@ -137,9 +117,8 @@ private:
                         k.symbol.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos,
                     "a kernel's symbol is of [a-z0-9_] and begins with no digit");
         for (auto const& option : options_of(k)) {
-            auto const* const found = std::find_if(std::begin(asked_features), std::end(asked_features),
-                                                   [&](auto const& f) { return f.option == option; });
-            if (found == std::end(asked_features))
+            auto const* const found = feature_of_option(option);
+            if (!found)
                 open_.push_back(
                     {error_code::unsupported,
                      k.symbol,
