@@ -2,11 +2,13 @@
 #include <gsub/kernels/impl/attention.ipp>
 #include <gsub/kernels/impl/conv2d.ipp>
 #include <gsub/kernels/impl/descriptor.ipp>
+#include <gsub/kernels/impl/descriptor_text.ipp>
 #include <gsub/kernels/impl/elementwise.ipp>
 #include <gsub/kernels/impl/local_response_norm.ipp>
 #include <gsub/kernels/impl/matmul.ipp>
 #include <gsub/kernels/impl/movement.ipp>
 #include <gsub/kernels/impl/pool2d.ipp>
+#include <gsub/kernels/impl/record_text.ipp>
 #include <gsub/kernels/impl/reduction.ipp>
 #include <gsub/kernels/impl/register_tile.ipp>
 #include <gsub/kernels/impl/row_kernel.ipp>

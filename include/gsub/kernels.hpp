@@ -4,11 +4,14 @@
 #include <gsub/kernels/attention.hpp>
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/descriptor.hpp>
+#include <gsub/kernels/descriptor_fields.hpp>
+#include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/movement.hpp>
 #include <gsub/kernels/pool2d.hpp>
+#include <gsub/kernels/record_text.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/kernels/register_tile.hpp>
 #include <gsub/kernels/row_kernel.hpp>
