@@ -33,7 +33,7 @@ TEST_CASE("the kind of a kernel follows from what it computes") {
     CHECK(kind_of(conv) == "conv2d");
     CHECK(kind_of(grouped) == "conv2d");
     CHECK(kind_of(depthwise) == "depthwise conv2d");
-    for (int const m : {2, 4}) CHECK(kind_of(winograd_shape{conv, {.m = m}}) == "winograd F" + std::to_string(m));
+    for (int const m : {2, 4}) CHECK(kind_of(winograd_shape{conv, m}) == "winograd F" + std::to_string(m));
     CHECK(kind_of(separable_shape{depthwise, conv}) == "separable conv2d");
     CHECK(kind_of(matmul_shape{}) == "matmul");
     CHECK(kind_of(attention_shape{}) == "attention");

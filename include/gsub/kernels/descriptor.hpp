@@ -20,10 +20,10 @@
 
 namespace gsub::kernels {
 
-/// A convolution in tiles. The tiles belong to what is computed: their size is the algorithm, no knob of one.
+/// A convolution in tiles. Their size belongs to what is computed: it is the algorithm, no knob of one.
 struct winograd_shape {
     conv2d_shape conv{};
-    winograd_config tiles{};
+    std::int32_t m = 4; ///< pixels of a tile in each direction: 2 or 4
 };
 
 /// A chain over arrays that are stored alike, as `elementwise_nest` takes it.

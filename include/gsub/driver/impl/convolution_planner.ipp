@@ -290,7 +290,7 @@ protected:
         values.push_back(add_blocked({c.nodes.back(), 0}));
         mark_planned(c.nodes);
         if (tiles)
-            add_kernel(kernels::winograd_shape{s, *tiles}, c.nodes, kernels::winograd_nest(s, *tiles, set_),
+            add_kernel(kernels::winograd_shape{s, tiles->m}, c.nodes, kernels::winograd_nest(s, *tiles, set_),
                        std::move(values), s.operations());
         else
             add_kernel(s, c.nodes, kernels::conv2d_nest(s, kernels::default_config(s, set_), set_), std::move(values),

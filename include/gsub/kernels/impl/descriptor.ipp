@@ -15,7 +15,7 @@ GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
                           [](conv2d_shape const& s) -> std::string {
                               return detail::is_depthwise(s) ? "depthwise conv2d" : "conv2d";
                           },
-                          [](winograd_shape const& s) { return fmt::format("winograd F{}", s.tiles.m); },
+                          [](winograd_shape const& s) { return fmt::format("winograd F{}", s.m); },
                           [](separable_shape const&) -> std::string { return "separable conv2d"; },
                           [](matmul_shape const&) -> std::string { return "matmul"; },
                           [](attention_shape const&) -> std::string { return "attention"; },
