@@ -25,8 +25,12 @@ struct separable_config {
 /// Whether two convolutions are of the form that `separable_nest` computes.
 GSUB_LAZY [[nodiscard]] bool is_separable(separable_shape const& s) noexcept;
 
-/// The configuration, where one kernel is better than two; nothing where not: where the pieces of an image are few, or
-/// the weights that each piece reads again are large beside it.
+/// Knobs by counting, whether or not one kernel is better than two: pieces that stay in a cache, enough of them for
+/// threads to share where the image has as many rows. *Requires* `is_separable`.
+GSUB_LAZY [[nodiscard]] separable_config default_config(separable_shape const& s, isa const& set);
+
+/// The default configuration, where one kernel is better than two; nothing where not: where the pieces of an image are
+/// few, or the weights that each piece reads again are large beside it.
 GSUB_LAZY [[nodiscard]] std::optional<separable_config> choose_separable(separable_shape const& s, isa const& set);
 
 /// Stages within one parallel loop over images and pieces of rows: the rows of the depthwise convolution, then the

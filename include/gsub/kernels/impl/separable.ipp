@@ -129,17 +129,32 @@ GSUB_LAZY_BODY bool is_separable(separable_shape const& s) noexcept {
            p.in[1] == d.out(1);
 }
 
-GSUB_LAZY_BODY std::optional<separable_config> choose_separable(separable_shape const& s, isa const& set) {
-    if (!is_separable(s)) return std::nullopt;
-    constexpr std::int64_t pieces = 14, cache = std::int64_t{1} << 16; // at least, for threads to share; elements
-    auto const height = s.depthwise.out(0), width = s.depthwise.out(1);
+namespace detail {
+
+inline constexpr std::int64_t separable_cache = std::int64_t{1} << 16; // elements: pixels, and weights, stay in there
+// Rows of a piece that stay in the cache, of which there are enough for threads to share; may be zero.
+GSUB_LAZY std::int64_t separable_rows(separable_shape const& s) {
+    constexpr std::int64_t pieces = 14;
+    return std::min(s.depthwise.out(0) / pieces, separable_cache / (s.depthwise.out(1) * s.depthwise.out_channels));
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY separable_config default_config(separable_shape const& s, isa const& set) {
     separable_config c;
     c.depthwise = default_config(s.depthwise, set);
-    c.rows = std::min(height / pieces, cache / (width * s.depthwise.out_channels)); // pixels and weights stay in there
-    if (c.rows < c.depthwise.tile_oh || s.pointwise.in_channels * s.pointwise.out_channels > cache) return std::nullopt;
+    c.rows = std::max<std::int64_t>(detail::separable_rows(s), c.depthwise.tile_oh);
     auto piece = s.pointwise;
-    piece.in = {c.rows, width};
+    piece.in = {c.rows, s.depthwise.out(1)};
     c.pointwise = default_config(piece, set);
+    return c;
+}
+
+GSUB_LAZY_BODY std::optional<separable_config> choose_separable(separable_shape const& s, isa const& set) {
+    if (!is_separable(s) || s.pointwise.in_channels * s.pointwise.out_channels > detail::separable_cache)
+        return std::nullopt;
+    auto const c = default_config(s, set);
+    if (detail::separable_rows(s) < c.depthwise.tile_oh) return std::nullopt;
     return c;
 }
 
