@@ -212,12 +212,18 @@ GSUB_LAZY_BODY void config_space::choice(std::string_view name, std::vector<choi
     knob made;
     made.name = name;
     made.choices = std::move(values);
+    // Planners make a space for each kernel: values of one kind are compared without their texts.
+    auto const alike = [](choice_value const& a, choice_value const& b) {
+        return a.kind() == b.kind() ? a == b : to_string(a) == to_string(b);
+    };
     for (std::size_t i = 0; i < made.size(); ++i) {
-        auto const text = to_string(made.choices[i]);
-        if (made.choices[i].kind() == choice_kind::text && !detail::is_word(text))
-            detail::refuse_knob(name, message({in_quotes(text), " is no word of letters, digits and underscores"}));
+        auto const& value = made.choices[i];
+        if (value.kind() == choice_kind::text && !detail::is_word(value.text()))
+            detail::refuse_knob(name,
+                                message({in_quotes(value.text()), " is no word of letters, digits and underscores"}));
         for (std::size_t j = 0; j < i; ++j)
-            if (to_string(made.choices[j]) == text) detail::refuse_knob(name, message({"has two values ", text}));
+            if (alike(made.choices[j], value))
+                detail::refuse_knob(name, message({"has two values ", to_string(value)}));
     }
     add(std::move(made));
 }
