@@ -14,6 +14,10 @@ namespace gsub::kernels {
 
 namespace detail {
 
+// Tiles of a block of whole rows at most: the more, the less often weights are read. Tiles of a piece of a row at
+// least.
+inline constexpr std::int64_t most_block_tiles = 64, least_piece_tiles = 7;
+
 // Numbers of one shape and configuration.
 struct winograd_sizes {
     std::int64_t l, in_blocks, out_blocks;         // lanes, vectors of channels
@@ -476,10 +480,10 @@ GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const
             if (cycles < 0.995 * least) least = cycles, best = c;
         }
     };
-    constexpr std::int64_t most = 64; // tiles a block: the more, the less often weights are read
-    for (std::int64_t rows = 1; rows <= tile_rows && (rows == 1 || rows * tile_columns <= most); ++rows)
+    using detail::most_block_tiles, detail::least_piece_tiles;
+    for (std::int64_t rows = 1; rows <= tile_rows && (rows == 1 || rows * tile_columns <= most_block_tiles); ++rows)
         consider(rows, tile_columns);
-    for (std::int64_t pieces = 2; tile_columns / pieces >= 7; ++pieces)
+    for (std::int64_t pieces = 2; tile_columns / pieces >= least_piece_tiles; ++pieces)
         consider(1, (tile_columns + pieces - 1) / pieces);
     return best;
 }

@@ -1,0 +1,352 @@
+#pragma once
+
+#include <gsub/core/meta.hpp>
+#include <gsub/kernels/impl/conv2d.ipp>
+#include <gsub/kernels/impl/separable.ipp>
+#include <gsub/kernels/impl/winograd.ipp>
+#include <gsub/kernels/knobs.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gsub::kernels {
+
+namespace detail {
+
+// ---- configurations by the names of their fields
+
+template <class T, class Config>
+concept maybe_const = std::same_as<std::remove_const_t<T>, Config>;
+
+template <maybe_const<conv2d_config> Config, class F>
+void each_knob(Config& c, F&& f) {
+    f("tile_ow", c.tile_ow), f("tile_oh", c.tile_oh), f("tile_oc", c.tile_oc), f("unroll_ic", c.unroll_ic);
+    f("chunk", c.chunk), f("unroll_kh", c.unroll_kh), f("oc_inner", c.oc_inner);
+}
+template <maybe_const<winograd_config> Config, class F>
+void each_knob(Config& c, F&& f) {
+    f("rows", c.rows), f("columns", c.columns), f("tile", c.tile), f("vectors", c.vectors);
+    f("unroll_ic", c.unroll_ic), f("parts", c.parts);
+}
+template <maybe_const<separable_config> Config, class F>
+void each_knob(Config& c, F&& f) {
+    f("rows", c.rows), f("depthwise_tile_ow", c.depthwise.tile_ow), f("depthwise_tile_oh", c.depthwise.tile_oh);
+    f("depthwise_unroll_kh", c.depthwise.unroll_kh), f("pointwise_tile_ow", c.pointwise.tile_ow);
+    f("pointwise_tile_oc", c.pointwise.tile_oc), f("pointwise_unroll_ic", c.pointwise.unroll_ic);
+    f("pointwise_oc_inner", c.pointwise.oc_inner);
+}
+template <maybe_const<matmul_config> Config, class F>
+void each_knob(Config& c, F&& f) {
+    f("tile_m", c.tile_m), f("tile_n", c.tile_n), f("unroll_k", c.unroll_k);
+}
+template <maybe_const<attention_config> Config, class F>
+void each_knob(Config& c, F&& f) {
+    f("rows", c.rows), f("scores_pixels", c.scores.pixels), f("scores_vectors", c.scores.vectors);
+    f("values_pixels", c.values.pixels), f("values_vectors", c.values.vectors);
+}
+
+template <class Config>
+Config read_knobs(loop::configuration const& knobs) {
+    Config c;
+    each_knob(c, [&](std::string_view name, auto& field) {
+        field = static_cast<std::remove_reference_t<decltype(field)>>(knobs.choice(name).number());
+    });
+    return c;
+}
+template <class Config>
+void write_knobs(loop::configuration& knobs, Config const& c) {
+    each_knob(c, [&](std::string_view name, auto const& field) { knobs.set(name, loop::choice_value{field}); });
+}
+
+// ---- values
+
+// Unrolled products of a loop's body: compilers take time in proportion.
+inline constexpr std::int64_t most_products = 512;
+// Columns of register tiles, and accumulators of one column: `best_tile` counts no more.
+inline constexpr std::int64_t most_vectors = 8, most_pixels = 28;
+
+// Values of a knob: each once, from small to great.
+GSUB_LAZY std::vector<loop::choice_value> values_of(std::vector<std::int64_t> all) {
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return std::vector<loop::choice_value>(all.begin(), all.end());
+}
+// One to `last`, and what counting prefers.
+GSUB_LAZY std::vector<loop::choice_value> up_to(std::int64_t last, std::int64_t preferred) {
+    std::vector<std::int64_t> all{preferred};
+    for (std::int64_t v = 1; v <= last; ++v) all.push_back(v);
+    return values_of(std::move(all));
+}
+GSUB_LAZY std::vector<loop::choice_value> powers_up_to(std::int64_t last, std::int64_t preferred) {
+    std::vector<std::int64_t> all{preferred};
+    for (std::int64_t v = 1; v <= last; v *= 2) all.push_back(v);
+    return values_of(std::move(all));
+}
+GSUB_LAZY std::vector<loop::choice_value> either(bool open, bool preferred) {
+    if (!open) return std::vector<loop::choice_value>(1, preferred);
+    return {loop::choice_value{false}, loop::choice_value{true}};
+}
+// Rows of a register tile one vector wide.
+GSUB_LAZY std::int64_t pixels_of(std::int64_t positions, isa const& set) {
+    return std::min({positions, most_pixels, std::int64_t{set.registers} - 2});
+}
+// Holds accumulators, a vector of each column and a scalar.
+class register_file {
+public:
+    explicit register_file(isa const& set) : registers_(set.registers) {}
+    [[nodiscard]] bool holds(std::int64_t pixels, std::int64_t vectors) const {
+        return pixels * vectors + vectors + 1 <= registers_;
+    }
+
+private:
+    std::int64_t registers_;
+};
+
+// ---- spaces
+
+GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& set) {
+    auto const best = default_config(s, set);
+    auto const depthwise = is_depthwise(s), flat = is_flat(s) && !depthwise, lanes = lane_groups::apply(s, set);
+    auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
+    auto const columns = blocks(s.out_channels, set) / (depthwise || lanes ? 1 : s.groups);
+    std::vector<std::int64_t> chunks{best.chunk};
+    for (std::int64_t c = 1; flat && c <= std::min<std::int64_t>(row, 16); ++c)
+        if (row % c == 0 || (c & (c - 1)) == 0) chunks.push_back(c);
+
+    loop::config_space space;
+    space.choice("tile_ow", up_to(pixels_of(row, set), best.tile_ow));
+    space.choice("tile_oh", up_to(flat ? 1 : std::min<std::int64_t>(s.out(0), 4), best.tile_oh));
+    space.choice("tile_oc", up_to(depthwise || lanes ? 1 : std::min(columns, most_vectors), best.tile_oc));
+    auto const one_channel = depthwise || lanes || !s.blocked_input; // a turn
+    space.choice("unroll_ic", one_channel ? values_of({best.unroll_ic}) : powers_up_to(set.lanes(), best.unroll_ic));
+    space.choice("chunk", values_of(std::move(chunks)));
+    space.choice("unroll_kh", either(s.kernel[0] > 1, best.unroll_kh));
+    space.choice("oc_inner", either(!lanes, best.oc_inner));
+
+    auto const parts = lanes ? lane_groups{s, set}.parts() : 1;
+    auto const products = [=, height = s.kernel[0], width = s.kernel[1]](conv2d_config const& c) {
+        return parts * c.tile_ow * c.tile_oh * c.tile_oc * (one_channel ? 1 : c.unroll_ic) * width *
+               (c.unroll_kh ? height : 1);
+    };
+    space.only([=, most = std::max(products(best), most_products),
+                registers = register_file{set}](loop::configuration const& knobs) {
+        auto const c = conv2d_knobs(knobs);
+        return registers.holds(std::int64_t{c.tile_ow} * c.tile_oh, c.tile_oc) && products(c) <= most;
+    });
+    return space;
+}
+
+GSUB_LAZY loop::config_space knobs_of(winograd_shape const& s, isa const& set) {
+    auto const up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+    auto const tile_rows = up(s.conv.out(0), s.m), tile_columns = up(s.conv.out(1), s.m);
+    auto const out_blocks = blocks(s.conv.out_channels, set);
+    auto const rows = std::clamp<std::int64_t>(most_block_tiles / tile_columns, 1, tile_rows);
+    // Pieces of a row, shorter ones than counting considers too.
+    std::vector<std::int64_t> columns{tile_columns};
+    for (std::int64_t pieces = 2; tile_columns / pieces >= std::min<std::int64_t>(least_piece_tiles, 4); ++pieces)
+        columns.push_back(up(tile_columns, pieces));
+    std::int64_t const vectors = std::min<std::int64_t>(out_blocks, tile_options{}.max_vectors);
+    std::vector<std::int64_t> parts; // that divide the groups of channels
+    for (std::int64_t v = 1; v <= vectors; ++v)
+        for (std::int64_t p = 1, groups = up(out_blocks, v); p * p <= groups; ++p)
+            if (groups % p == 0) parts.insert(parts.end(), {p, groups / p});
+
+    loop::config_space space;
+    space.choice("rows", up_to(rows, 1));
+    space.choice("columns", values_of(std::move(columns)));
+    space.choice("tile", up_to(pixels_of(rows * tile_columns, set), 1));
+    space.choice("vectors", up_to(vectors, 1));
+    space.choice("unroll_ic", powers_up_to(std::min(set.lanes(), 8), 1));
+    space.choice("parts", values_of(std::move(parts)));
+    space.only([=, registers = register_file{set}](loop::configuration const& knobs) {
+        auto const c = read_knobs<winograd_config>(knobs);
+        auto const groups = up(out_blocks, c.vectors), of_part = up(groups, c.parts);
+        return (c.rows == 1 || c.columns == tile_columns) && c.parts == up(groups, of_part) && // none is empty
+               c.tile <= c.rows * c.columns && registers.holds(c.tile, c.vectors);
+    });
+    return space;
+}
+
+GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& set) {
+    constexpr std::int64_t elements = 4 * separable_cache; // of a piece
+    auto const &d = s.depthwise, &p = s.pointwise;
+    auto const best = default_config(s, set);
+    auto const height = d.out(0), width = d.out(1);
+    auto const rows =
+        std::min({height, std::int64_t{16}, std::max<std::int64_t>(elements / (width * d.out_channels), 1)});
+    loop::config_space space;
+    space.choice("rows", up_to(rows, best.rows));
+    space.choice("depthwise_tile_ow", up_to(pixels_of(width, set), best.depthwise.tile_ow));
+    space.choice("depthwise_tile_oh", up_to(std::min<std::int64_t>(height, 4), best.depthwise.tile_oh));
+    space.choice("depthwise_unroll_kh", either(d.kernel[0] > 1, best.depthwise.unroll_kh));
+    auto const pixels = std::max(rows, best.rows) * width, columns = blocks(p.out_channels, set);
+    space.choice("pointwise_tile_ow", up_to(pixels_of(pixels, set), best.pointwise.tile_ow));
+    space.choice("pointwise_tile_oc", up_to(std::min(columns, most_vectors), best.pointwise.tile_oc));
+    space.choice("pointwise_unroll_ic", powers_up_to(set.lanes(), best.pointwise.unroll_ic));
+    space.choice("pointwise_oc_inner", either(true, best.pointwise.oc_inner));
+
+    auto const products = [taps_y = d.kernel[0], taps_x = d.kernel[1]](conv2d_config const& c) {
+        return c.tile_ow * c.tile_oh * taps_x * (c.unroll_kh ? taps_y : 1);
+    };
+    space.only([=, most = std::max(products(best.depthwise), most_products),
+                registers = register_file{set}](loop::configuration const& knobs) {
+        auto const c = separable_knobs(knobs);
+        return c.depthwise.tile_oh <= c.rows && products(c.depthwise) <= most &&
+               registers.holds(std::int64_t{c.depthwise.tile_ow} * c.depthwise.tile_oh, 1) &&
+               c.pointwise.tile_ow <= c.rows * width && registers.holds(c.pointwise.tile_ow, c.pointwise.tile_oc);
+    });
+    return space;
+}
+
+GSUB_LAZY loop::config_space knobs_of(matmul_shape const& s, isa const& set) {
+    auto const best = default_config(s, set);
+    std::vector<std::int64_t> steps{best.unroll_k};
+    for (std::int64_t u = 1; u <= 8; ++u)
+        if (s.k % u == 0) steps.push_back(u);
+    loop::config_space space;
+    space.choice("tile_m", up_to(pixels_of(s.m, set), best.tile_m));
+    space.choice("tile_n", up_to(std::min(blocks(s.n, set), most_vectors), best.tile_n));
+    space.choice("unroll_k", values_of(std::move(steps)));
+    space.only([registers = register_file{set}](loop::configuration const& knobs) {
+        auto const c = matmul_knobs(knobs);
+        return registers.holds(c.tile_m, c.tile_n);
+    });
+    return space;
+}
+
+GSUB_LAZY loop::config_space knobs_of(attention_shape const& s, isa const& set) {
+    constexpr std::int64_t elements = std::int64_t{1} << 18; // of the scores of a piece and their exponentials
+    auto const best = default_config(s, set);
+    std::vector<std::int64_t> rows{best.rows};
+    auto const consider = [&](std::int64_t r) {
+        if (r <= s.m && 2 * r * s.s <= elements) rows.push_back(r);
+    };
+    for (std::int64_t r = 1; r <= s.m; r *= 2) consider(r);
+    consider(s.m);
+    auto const pixels = pixels_of(*std::max_element(rows.begin(), rows.end()), set);
+    auto const columns = [&](std::int64_t n) { return std::min(blocks(n, set), most_vectors); };
+    loop::config_space space;
+    space.choice("rows", values_of(std::move(rows)));
+    space.choice("scores_pixels", up_to(pixels, best.scores.pixels));
+    space.choice("scores_vectors", up_to(columns(s.s), best.scores.vectors));
+    space.choice("values_pixels", up_to(pixels, best.values.pixels));
+    space.choice("values_vectors", up_to(columns(s.n), best.values.vectors));
+    space.only([registers = register_file{set}](loop::configuration const& knobs) {
+        auto const c = attention_knobs(knobs);
+        auto const fits = [&](register_tile t) { return t.pixels <= c.rows && registers.holds(t.pixels, t.vectors); };
+        return fits(c.scores) && fits(c.values);
+    });
+    return space;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY conv2d_config conv2d_knobs(loop::configuration const& knobs) {
+    return detail::read_knobs<conv2d_config>(knobs);
+}
+GSUB_LAZY_BODY winograd_config winograd_knobs(loop::configuration const& knobs, std::int32_t m) {
+    auto c = detail::read_knobs<winograd_config>(knobs);
+    c.m = m;
+    return c;
+}
+GSUB_LAZY_BODY separable_config separable_knobs(loop::configuration const& knobs) {
+    return detail::read_knobs<separable_config>(knobs);
+}
+GSUB_LAZY_BODY matmul_config matmul_knobs(loop::configuration const& knobs) {
+    return detail::read_knobs<matmul_config>(knobs);
+}
+GSUB_LAZY_BODY attention_config attention_knobs(loop::configuration const& knobs) {
+    return detail::read_knobs<attention_config>(knobs);
+}
+
+GSUB_LAZY_BODY void set_knobs(loop::configuration& knobs, conv2d_config const& c) {
+    detail::write_knobs(knobs, c);
+}
+GSUB_LAZY_BODY void set_knobs(loop::configuration& knobs, winograd_config const& c) {
+    detail::write_knobs(knobs, c);
+}
+GSUB_LAZY_BODY void set_knobs(loop::configuration& knobs, separable_config const& c) {
+    detail::write_knobs(knobs, c);
+}
+GSUB_LAZY_BODY void set_knobs(loop::configuration& knobs, matmul_config const& c) {
+    detail::write_knobs(knobs, c);
+}
+GSUB_LAZY_BODY void set_knobs(loop::configuration& knobs, attention_config const& c) {
+    detail::write_knobs(knobs, c);
+}
+
+GSUB_LAZY_BODY loop::config_space space_of(descriptor const& d, isa const& set) {
+    return std::visit(
+        [&](auto const& s) {
+            if constexpr (requires { detail::knobs_of(s, set); }) return detail::knobs_of(s, set);
+            return loop::config_space{};
+        },
+        d);
+}
+
+GSUB_LAZY_BODY loop::configuration counted(descriptor const& d, isa const& set, loop::config_space const& space,
+                                           winograd_options const& options) {
+    auto point = space.at(0);
+    std::visit(
+        [&](auto const& s) {
+            if constexpr (std::same_as<std::decay_t<decltype(s)>, winograd_shape>)
+                set_knobs(point, default_winograd(s.conv, set, s.m, options));
+            else if constexpr (requires { default_config(s, set); })
+                set_knobs(point, default_config(s, set));
+        },
+        d);
+    return point;
+}
+
+GSUB_LAZY_BODY loop::fused_nest nest_of(descriptor const& d, loop::configuration const& knobs, isa const& set) {
+    return std::visit(
+        overloaded{
+            [&](conv2d_shape const& s) -> loop::fused_nest { return conv2d_nest(s, conv2d_knobs(knobs), set); },
+            [&](winograd_shape const& s) { return winograd_nest(s.conv, winograd_knobs(knobs, s.m), set); },
+            [&](separable_shape const& s) { return separable_nest(s, separable_knobs(knobs), set); },
+            [&](matmul_shape const& s) { return matmul_nest(s, matmul_knobs(knobs), set); },
+            [&](attention_shape const& s) { return attention_nest(s, attention_knobs(knobs), set); },
+            [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, set); },
+            [&](elementwise_shape const& s) -> loop::fused_nest {
+                return elementwise_nest(s.elements, s.arrays, s.chain, set);
+            },
+            [&](row_program const& p) { return row_nest(p, set); },
+            [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, set); },
+            [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, set); },
+            [&](movement_shape const& s) { return movement_nest(s, set); },
+        },
+        d);
+}
+
+GSUB_LAZY_BODY double operations_of(descriptor const& d) {
+    auto const each = [](std::int64_t elements, auto const& ops, auto const& what) {
+        double cost = 0;
+        for (auto const& o : ops) cost += info(what(o).op).cost;
+        return cost * static_cast<double>(elements);
+    };
+    return std::visit(overloaded{
+                          [](winograd_shape const& s) { return s.conv.operations(); },
+                          [](separable_shape const& s) { return s.depthwise.operations() + s.pointwise.operations(); },
+                          [](pool2d_shape const& s) {
+                              return static_cast<double>(s.batch * s.channels * s.out[0] * s.out[1] * s.kernel[0] *
+                                                         s.kernel[1]);
+                          },
+                          [&](elementwise_shape const& s) {
+                              return each(s.elements, s.chain, [](elementwise_op const& o) { return o; });
+                          },
+                          [&](row_program const& p) {
+                              std::int64_t elements = 1;
+                              for (auto n : p.dims) elements *= n;
+                              return each(elements, p.ops, [](row_op const& o) { return o.what; });
+                          },
+                          [](movement_shape const&) { return 0.0; },
+                          [](auto const& s) -> double { return s.operations(); },
+                      },
+                      d);
+}
+
+} // namespace gsub::kernels
