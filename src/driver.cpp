@@ -2,12 +2,5 @@
 #include <gsub/driver/impl/bisect.ipp>
 #include <gsub/driver/impl/build.ipp>
 #include <gsub/driver/impl/calibrate.ipp>
-#include <gsub/driver/impl/chain_planner.ipp>
-#include <gsub/driver/impl/chain_writer.ipp>
-#include <gsub/driver/impl/convolution_planner.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>
-#include <gsub/driver/impl/move_planner.ipp>
 #include <gsub/driver/impl/passes.ipp>
-#include <gsub/driver/impl/product_planner.ipp>
-#include <gsub/driver/impl/program_planner.ipp>
-#include <gsub/driver/impl/storage_planner.ipp>

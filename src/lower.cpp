@@ -1,4 +1,19 @@
 #include <gsub/lower.hpp>
+#include <gsub/lower/impl/emit.ipp>
+#include <gsub/lower/impl/expression_writer.ipp>
+#include <gsub/lower/impl/fuse.ipp>
+#include <gsub/lower/impl/fuse_conv.ipp>
+#include <gsub/lower/impl/fuse_elements.ipp>
+#include <gsub/lower/impl/fuse_matmul.ipp>
+#include <gsub/lower/impl/fuse_movement.ipp>
+#include <gsub/lower/impl/kernel_builder.ipp>
+#include <gsub/lower/impl/kernel_graph.ipp>
+#include <gsub/lower/impl/layout.ipp>
+#include <gsub/lower/impl/lower_graph.ipp>
 #include <gsub/lower/impl/scalar_lowering.ipp>
+#include <gsub/lower/impl/schedule.ipp>
+#include <gsub/lower/impl/select.ipp>
+#include <gsub/lower/impl/weight_packer.ipp>
 
+template struct gsub::detail::table_storage<gsub::lowering_row, gsub::standard_ops>;
 template struct gsub::detail::table_storage<gsub::scalar_row, gsub::standard_ops>;

@@ -1,5 +1,15 @@
 // Umbrella of layer lower: from groups of operators to kernels.
 #pragma once
 
+#include <gsub/lower/emit.hpp>
+#include <gsub/lower/fuse.hpp>
+#include <gsub/lower/kernel_builder.hpp>
+#include <gsub/lower/kernel_graph.hpp>
+#include <gsub/lower/layout.hpp>
+#include <gsub/lower/lower_graph.hpp>
+#include <gsub/lower/lowering.hpp>
+#include <gsub/lower/lowering_rows.hpp>
 #include <gsub/lower/scalar_lowering.hpp>
 #include <gsub/lower/scalar_rows.hpp>
+#include <gsub/lower/schedule.hpp>
+#include <gsub/lower/select.hpp>

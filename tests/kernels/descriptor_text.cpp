@@ -257,8 +257,8 @@ TEST_CASE("what is wrong with the text of a descriptor is told with its column")
         {"conv2d{kernel=[3]}", "column 17: the list ends after 1 of 2 elements"},
         {"conv2d{pads=[0,0,0,0,0]}", "column 22: the list has more than 4 elements"},
         {"conv2d{chain=[{op=relu}]}", "column 19: expected a word (constant, load, reduced, cast"},
-        {"winograd{tiles={m=4 m=4}}", "column 21: field \"m\" stands there twice"},
-        {"winograd{tiles={m=4}", "column 21: expected a space or \"}\", found the end"},
+        {"winograd{m=4 m=4}", "column 14: field \"m\" stands there twice"},
+        {"winograd{m=4", "column 13: expected a space or \"}\", found the end"},
         {"matmul{a={element=f31}}", "column 19: expected a word (?, f64, f32"},
         {"reduction{step=mean}", "column 16: expected a word (elementwise, sum, maximum), found \"mean\""},
         {"movement{kind=to blocks}", "column 15: expected a word (copy, join, pad, gather, to_blocks, from_blocks), "

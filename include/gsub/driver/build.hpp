@@ -4,13 +4,15 @@
 #include <gsub/core/observer.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/winograd.hpp>
-#include <gsub/lower/scalar_rows.hpp>
+#include <gsub/lower/emit.hpp>
+#include <gsub/lower/lower_graph.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/target/isa.hpp>
 #include <gsub/target/target.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,24 +32,40 @@ struct build_options {
     kernels::winograd_options winograd{};
     /// Functions of the application: each computes the nodes of its operator, before anything of gsub would.
     std::span<runtime::user_kernel const> kernels{};
-    /// How elementwise operators are lowered, a row an operator of the graph's set; empty: gsub's own, and those of the
-    /// set that `build` is called with.
-    std::span<scalar_row const> scalars{};
+    /// How operators are lowered, a row an operator of the graph's set; empty: gsub's own, and those of the set that
+    /// `build` is called with.
+    std::span<lowering_row const> rows{};
+    std::span<scalar_row const> scalars{}; ///< the same, of expressions of elements
+    /// Who chooses schedules; none: the counting heuristic.
+    std::optional<schedule_function> schedules{};
+    /// Is shown the kernel graph behind each pass of lowering.
+    std::optional<function_ref<void(kernel_graph const&)>> on_stage{};
     executor* threads = nullptr; ///< for folding and compiling; null: one thread
     observer* watch = nullptr;
 };
 
-/// The program of a graph: operators are grouped (`passes::fuse_groups`) unless told otherwise, each group becomes a
-/// generated kernel where there is a generator for it, else its operators are steps of the reference runtime; the
-/// type of each step says which. Nodes with a kernel of the application are an `external_call`. Convolutions and
-/// poolings work on blocks of channels, and blocks are made and dissolved where they meet anything else. Weights that a
-/// kernel has packed are freed one by one where no copy of the graph shares them: a graph that is moved here does not
-/// keep them in memory twice. *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or
-/// weights beyond the limit; those of `runtime::bind_kernels`.
+/// What lowering is told of how a graph is built.
+[[nodiscard]] inline lowering_options lowering_of(build_options const& options) {
+    return {.generate = options.generate,
+            .group = options.group,
+            .max_weight_bytes = options.max_weight_bytes,
+            .winograd = options.winograd,
+            .kernels = options.kernels,
+            .rows = options.rows,
+            .scalars = options.scalars,
+            .schedules = options.schedules,
+            .on_stage = options.on_stage,
+            .threads = options.threads};
+}
+
+/// The program of a graph: `lower_graph`, then `emit`. Operators share generated kernels as far as templates take them,
+/// the others are steps of the reference runtime; the type of each step says which. Weights that a kernel has packed
+/// are freed one by one where no copy of the graph shares them: a graph that is moved here does not keep them in memory
+/// twice. *Errors* those of both.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                                       build_options const& options = {});
 
-/// Plans, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
+/// Lowers, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
 /// gets a note. *Errors* as `plan`; `environment` where the compiler fails.
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning,
                                                           target const& machine, build_options const& options = {});
@@ -57,6 +75,7 @@ template <class OpSet>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine = host(),
                                                 build_options const& options = {}) {
     auto with_rows = options;
+    if (with_rows.rows.empty()) with_rows.rows = table_of<lowering_row, OpSet>();
     if (with_rows.scalars.empty()) with_rows.scalars = table_of<scalar_row, OpSet>();
     return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, with_rows);
 }
@@ -65,11 +84,4 @@ template <class OpSet>
 
 #ifndef GSUB_COMPILED
 #include <gsub/driver/impl/build.ipp>
-#include <gsub/driver/impl/chain_planner.ipp>
-#include <gsub/driver/impl/chain_writer.ipp>
-#include <gsub/driver/impl/convolution_planner.ipp>
-#include <gsub/driver/impl/move_planner.ipp>
-#include <gsub/driver/impl/product_planner.ipp>
-#include <gsub/driver/impl/program_planner.ipp>
-#include <gsub/driver/impl/storage_planner.ipp>
 #endif

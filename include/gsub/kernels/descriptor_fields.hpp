@@ -153,7 +153,7 @@ struct record_traits<winograd_shape> {
     static constexpr std::string_view word = "winograd";
     static constexpr void each_field(auto&& field) {
         field("conv", &s::conv);
-        field("tiles", &s::tiles);
+        field("m", &s::m);
     }
 };
 

@@ -2,7 +2,6 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/driver/build.hpp>
-#include <gsub/driver/impl/program_planner.ipp>
 
 #include <utility>
 #include <vector>
@@ -11,9 +10,9 @@ namespace gsub {
 
 GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                              build_options const& options) {
-    try {
-        return detail::program_planner{std::move(g), meaning, set, options}.run();
-    } catch (error const& e) { return e; }
+    auto lowered = lower_graph(std::move(g), meaning, set, lowering_of(options));
+    if (!lowered) return lowered.error();
+    return emit(std::move(*lowered), set, options.threads);
 }
 
 GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,

@@ -14,19 +14,39 @@
 
 namespace gsub::detail {
 
+// A view over `frame` with its dimensions from `from` on as one, which are then stored one after another or repeat
+// altogether; nothing where they do neither.
+GSUB_LAZY [[nodiscard]] std::optional<kernels::array_view> merged_view(std::span<std::int64_t const> frame,
+                                                                       kernels::array_view const& v, std::size_t from) {
+    auto out = v;
+    if (frame.empty()) out.strides.push_back(0);
+    if (from >= frame.size()) return out;
+    std::int64_t stride = 0, extent = 1;
+    for (auto d = frame.size(); d-- > from;) {
+        if (frame[d] == 1) continue;
+        if (extent == 1)
+            stride = v.strides[d];
+        else if (v.strides[d] != stride * extent)
+            return std::nullopt;
+        extent *= frame[d];
+    }
+    out.strides.resize(from);
+    out.strides.push_back(stride);
+    return out;
+}
+
 // Translates operators to the operations of one kernel by their rows of `scalar_lowering`: arithmetic on values of one
 // shape, the frame, with operands that broadcast to it; and, in kernels of rows, values of any element type, and
 // reductions along the last dimensions of the frame. What a kernel computes first (a product) may stand as a value of
 // its own.
 template <class = void>
-class chain_writer {
+class expression_writer {
 public:
-    using storage_view = function_ref<std::optional<kernels::array_view>(value_id)>;
+    using array_test = function_ref<bool(value_id)>;
 
-    /// `view` says how a value is stored that exists before the kernel; nothing: it does not exist. With `rows` the
-    /// kernel is one of rows; others compute f32.
-    chain_writer(any_graph const& g, std::span<scalar_row const> scalars, ints frame, bool rows, storage_view view)
-        : g_(g), scalars_(scalars), frame_(std::move(frame)), row_from_(frame_.size()), rows_(rows), view_(view) {}
+    /// `takes` says whether the kernel may read a value. With `rows` the kernel is one of rows; others compute f32.
+    expression_writer(any_graph const& g, std::span<scalar_row const> scalars, ints frame, bool rows, array_test takes)
+        : g_(g), scalars_(scalars), frame_(std::move(frame)), row_from_(frame_.size()), rows_(rows), takes_(takes) {}
 
     /// A value of f32 that the kernel computes before the chain.
     void start_with(value_id v) {
@@ -73,10 +93,11 @@ public:
         if (out.empty()) out.push_back(1);
         return out;
     }
-    /// How the arrays are read, over `dims`.
+    [[nodiscard]] ints const& frame() const noexcept { return frame_; }
+    /// How the arrays are read over `dims` if they are stored row-major.
     [[nodiscard]] std::vector<kernels::array_view> views() const {
         std::vector<kernels::array_view> out;
-        for (auto const& v : views_) out.push_back(*merged(v, row_from_));
+        for (auto const& v : views_) out.push_back(*merged_view(frame_, v, row_from_));
         return out;
     }
     [[nodiscard]] std::vector<kernels::row_op> ops() const {
@@ -151,10 +172,10 @@ private:
         for (std::size_t i = 0; i < arrays_.size(); ++i)
             if (arrays_[i] == v) return static_cast<number_id>(i);
         if (!has_elements(g_.type(v).element) || arrays_.size() >= 24) return std::nullopt;
-        auto const own = view_(v);
-        if (!own) return std::nullopt;
-        auto seen = broadcast(*own, g_.type(v).sizes());
-        if (!seen || !merged(*seen, row_from_)) return std::nullopt;
+        if (!takes_(v)) return std::nullopt;
+        auto const sizes = g_.type(v).sizes();
+        auto seen = broadcast(kernels::array_view::contiguous(sizes), sizes);
+        if (!seen || !merged_view(frame_, *seen, row_from_)) return std::nullopt;
         seen->element = g_.type(v).element;
         arrays_.push_back(v);
         views_.push_back(*seen);
@@ -177,24 +198,6 @@ private:
         }
         return out;
     }
-    // The same with the dimensions of a row as one, which are then stored one after another or repeat altogether.
-    [[nodiscard]] std::optional<kernels::array_view> merged(kernels::array_view const& v, std::size_t from) const {
-        auto out = v;
-        if (frame_.empty()) out.strides.push_back(0);
-        if (from >= frame_.size()) return out;
-        std::int64_t stride = 0, extent = 1;
-        for (auto d = frame_.size(); d-- > from;) {
-            if (frame_[d] == 1) continue;
-            if (extent == 1)
-                stride = v.strides[d];
-            else if (v.strides[d] != stride * extent)
-                return std::nullopt;
-            extent *= frame_[d];
-        }
-        out.strides.resize(from);
-        out.strides.push_back(stride);
-        return out;
-    }
     [[nodiscard]] bool is_reduced_shape(tensor_type const& t) const {
         if (!reduces()) return false;
         auto const dims = t.sizes();
@@ -211,7 +214,8 @@ private:
     bool set_row(std::size_t from) {
         if (!rows_ || begins_ || from >= frame_.size()) return false;
         if (reduces()) return from == row_from_;
-        if (!std::all_of(views_.begin(), views_.end(), [&](auto& v) { return merged(v, from).has_value(); }))
+        if (!std::all_of(views_.begin(), views_.end(),
+                         [&](auto& v) { return merged_view(frame_, v, from).has_value(); }))
             return false;
         row_from_ = from;
         return true;
@@ -312,7 +316,7 @@ private:
     ints frame_;
     std::size_t row_from_; // first dimension of a row; the number of dimensions where nothing is reduced
     bool rows_, begins_ = false;
-    storage_view view_;
+    array_test takes_;
     std::vector<node_id> nodes_;
     std::map<value_id, known_value> known_;
     std::vector<value_id> arrays_;

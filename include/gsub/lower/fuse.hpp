@@ -1,0 +1,26 @@
+// The first pass of lowering: operators become kernels, one for as many as its template takes.
+#pragma once
+
+#include <gsub/lower/kernel_builder.hpp>
+#include <gsub/lower/lowering_rows.hpp>
+#include <gsub/lower/scalar_rows.hpp>
+
+namespace gsub {
+
+/// The kernels of a graph, each with the operators that it covers and the reason why it covers no more. Operators are
+/// visited in the order of `passes::fuse_groups`; each is a kernel of the application, or what its `lowering` row makes
+/// of it, or an expression of elements, or a call of the reference evaluator. Views and joins are operators still.
+/// *Requires* static types. *Errors* `unsupported` for values that are too large. *Complexity* O(n k) for n operators
+/// and kernels of at most k.
+GSUB_LAZY [[nodiscard]] result<kernel_graph> fuse(any_graph const& g, fuse_context const& cx);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/lower/impl/expression_writer.ipp>
+#include <gsub/lower/impl/fuse.ipp>
+#include <gsub/lower/impl/fuse_conv.ipp>
+#include <gsub/lower/impl/fuse_elements.ipp>
+#include <gsub/lower/impl/fuse_matmul.ipp>
+#include <gsub/lower/impl/fuse_movement.ipp>
+#endif

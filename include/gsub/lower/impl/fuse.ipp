@@ -1,0 +1,104 @@
+#pragma once
+
+#include <gsub/lower/fuse.hpp>
+#include <gsub/lower/impl/fuse_conv.ipp>
+#include <gsub/lower/impl/fuse_elements.ipp>
+#include <gsub/lower/impl/fuse_matmul.ipp>
+#include <gsub/lower/impl/fuse_movement.ipp>
+#include <gsub/passes/fuse_ops.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace gsub {
+
+namespace detail {
+
+GSUB_LAZY_BODY bool lower_conv(kernel_builder& b, node_id n) {
+    return conv_fusion{b}.conv(n);
+}
+GSUB_LAZY_BODY bool lower_batch_norm(kernel_builder& b, node_id n) {
+    return conv_fusion{b}.batch_norm(n);
+}
+GSUB_LAZY_BODY bool lower_pool(kernel_builder& b, node_id n) {
+    return conv_fusion{b}.pool(n);
+}
+GSUB_LAZY_BODY bool lower_product(kernel_builder& b, node_id n) {
+    return fuse_product(b, n);
+}
+GSUB_LAZY_BODY bool lower_softmax(kernel_builder& b, node_id n) {
+    return fuse_rows(b, n) || fuse_softmax(b, n);
+}
+GSUB_LAZY_BODY bool lower_reduction(kernel_builder& b, node_id n) {
+    return fuse_rows(b, n) || fuse_reduction(b, n);
+}
+GSUB_LAZY_BODY bool lower_local_response_norm(kernel_builder& b, node_id n) {
+    return fuse_local_response_norm(b, n);
+}
+GSUB_LAZY_BODY bool lower_view(kernel_builder& b, node_id n) {
+    return fuse_view(b, n);
+}
+GSUB_LAZY_BODY bool lower_concat(kernel_builder& b, node_id n) {
+    return fuse_concat(b, n);
+}
+GSUB_LAZY_BODY bool lower_split(kernel_builder& b, node_id n) {
+    return fuse_split(b, n);
+}
+GSUB_LAZY_BODY bool lower_gather(kernel_builder& b, node_id n) {
+    return fuse_gather(b, n);
+}
+GSUB_LAZY_BODY bool lower_pad(kernel_builder& b, node_id n) {
+    return fuse_pad(b, n);
+}
+GSUB_LAZY_BODY bool lower_fill(kernel_builder& b, node_id n) {
+    return fuse_fill(b, n);
+}
+GSUB_LAZY_BODY bool lower_shape(kernel_builder& b, node_id n) {
+    return fuse_shape(b, n);
+}
+
+// A kernel of the application.
+GSUB_LAZY void fuse_external(kernel_builder& b, node_id n, std::shared_ptr<runtime::host_step const> own) {
+    auto const& g = b.graph();
+    auto const& a = g.attributes<ops::opaque>(n);
+    kernel_op op{.computes = runtime::external_call{
+                     fmt::format("{}{}{}", a.domain, a.domain.empty() ? "" : ".", a.op_type), std::move(own)}};
+    for (auto v : g.operands(n))
+        if (v.valid()) op.operands.push_back(b.whole(v));
+    for (std::uint32_t port = 0; port < g.result_count(n); ++port) op.results.push_back(b.result({n, port}));
+    b.add({&n, 1}, std::move(op));
+}
+
+// Adds the kernel that computes a node.
+GSUB_LAZY void fuse_node(kernel_builder& b, node_id n) {
+    auto const& cx = b.context();
+    auto const& g = b.graph();
+    if (auto own = cx.own ? cx.own->step_of(n) : nullptr) return fuse_external(b, n, std::move(own));
+    if (!cx.generate) return b.add_reference(n);
+    if (auto const row = cx.rows.empty() ? nullptr : cx.rows[g.row(n)].lower; row && row(b, n)) return;
+    if (g.op(n).free_view && is_view(g, n) && fuse_view(b, n)) return;
+    if (!fuse_in_blocks(b, n) && !fuse_rows(b, n)) b.add_reference(n);
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<kernel_graph> fuse(any_graph const& g, fuse_context const& cx) {
+    try {
+        kernel_builder b{g, cx};
+        auto groups = passes::fuse_groups(g, {.max_ops = cx.group ? passes::fuse_ops{}.max_ops : 1});
+        if (cx.own && !cx.own->steps.empty()) { // nodes that no group has
+            for (auto const& own : cx.own->steps)
+                if (g.live(own.first)) groups.push_back({own.first});
+            std::sort(groups.begin(), groups.end(),
+                      [&](auto const& x, auto const& y) { return b.position(x.back()) < b.position(y.back()); });
+        }
+        for (auto const& group : groups)
+            for (auto n : group)
+                if (!b.done(n)) detail::fuse_node(b, n);
+        return b.take();
+    } catch (error const& e) { return e; }
+}
+
+} // namespace gsub

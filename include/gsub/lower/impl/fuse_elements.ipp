@@ -1,0 +1,245 @@
+// Expressions of elements, reductions, softmax: kernels that grow over the graph as long as operators fit.
+#pragma once
+
+#include <gsub/ir/blocked_layout.hpp>
+#include <gsub/kernels/local_response_norm.hpp>
+#include <gsub/kernels/reduction.hpp>
+#include <gsub/lower/impl/expression_writer.ipp>
+#include <gsub/lower/kernel_builder.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace gsub::detail {
+
+GSUB_LAZY [[nodiscard]] std::size_t along(std::int64_t axis, tensor_type const& t) {
+    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(t.rank()) : axis);
+}
+
+// Whether something reads a value that is not a part of the kernel.
+GSUB_LAZY [[nodiscard]] bool escapes(any_graph const& g, expression_writer<> const& w, value_id v) {
+    bool out = false; // the graph's outputs are uses by its node of results
+    g.for_each_use(v, [&](use u) { out = out || !w.knows({u.user, 0}); });
+    return out;
+}
+// Whether all operands of a node are there by the time of the kernel.
+GSUB_LAZY [[nodiscard]] bool can_join(kernel_builder const& b, expression_writer<> const& w, node_id n) {
+    auto const operands = b.graph().operands(n);
+    return b.context().group && std::all_of(operands.begin(), operands.end(),
+                                            [&](value_id v) { return !v.valid() || w.knows(v) || b.exists(v); });
+}
+// Adds operators that use what the kernel computes, in the graph's order, as long as they fit. With `one_result`, only
+// as many as leave one value that others read, the last.
+GSUB_LAZY void grow(kernel_builder const& b, expression_writer<>& w, value_id start, bool one_result) {
+    auto const& g = b.graph();
+    std::size_t nodes = one_result ? 0 : w.nodes().size(), ops = 0, arrays = 0;
+    std::vector<value_id> values;
+    if (start.valid()) values.push_back(start);
+    for (auto n : w.nodes()) values.push_back({n, 0});
+    std::vector<node_id> refused;
+    auto const settle = [&] {
+        if (!one_result) return;
+        for (auto v : values)
+            if (v != values.back() && escapes(g, w, v)) return;
+        nodes = w.nodes().size(), ops = w.size(), arrays = w.arrays().size();
+    };
+    settle();
+    while (w.nodes().size() < 32) { // with arrays and scratch memory less than 64 buffers
+        std::optional<node_id> next;
+        for (auto v : values)
+            g.for_each_use(v, [&](use u) {
+                auto const n = u.user;
+                if (n == g.results_node() || b.done(n) || w.knows({n, 0}) || !can_join(b, w, n) ||
+                    std::find(refused.begin(), refused.end(), n) != refused.end())
+                    return;
+                if (!next || b.position(n) < b.position(*next)) next = n;
+            });
+        if (!next) break;
+        if (w.add(*next)) {
+            values.push_back({*next, 0});
+            settle();
+        } else {
+            refused.push_back(*next);
+        }
+    }
+    if (one_result) w.shrink(nodes, ops, arrays);
+}
+
+// An operand of a kernel over `frame`, to whose last dimensions it broadcasts.
+GSUB_LAZY [[nodiscard]] kernel_operand broadcast_operand(kernel_builder& b, value_id v,
+                                                         std::span<std::int64_t const> frame) {
+    auto const dims = b.type(v).sizes();
+    kernel_operand o{b.operand(v), {}, {}};
+    auto const shift = frame.size() - dims.size();
+    for (std::size_t d = 0; d < frame.size(); ++d)
+        o.access.push_back(d < shift || dims[d - shift] == 1 ? std::int8_t{-1} : static_cast<std::int8_t>(d - shift));
+    return o;
+}
+
+// Whether what fills blocks up stays finite under the operations of a node: zeros at first. Kernels that read it would
+// otherwise compute NaN in lanes that nobody asked for, and Winograd kernels all their tiles anew.
+GSUB_LAZY [[nodiscard]] bool stays_finite(std::span<kernels::elementwise_op const> chain) {
+    using loop::scalar_op;
+    return std::none_of(chain.begin(), chain.end(), [](kernels::elementwise_op const& o) {
+        auto const by_number = o.right < 0 && o.value != 0;
+        return (o.op == scalar_op::divide && !by_number) || o.op == scalar_op::logarithm ||
+               o.op == scalar_op::square_root || o.op == scalar_op::power;
+    });
+}
+
+// Arithmetic on values of one type that lie in blocks of channels.
+GSUB_LAZY [[nodiscard]] bool fuse_in_blocks(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const& type = g.type({n, 0});
+    if (!may_be_blocked(type)) return false;
+    auto const operands = g.operands(n);
+    if (std::none_of(operands.begin(), operands.end(), [&](auto v) { return b.in_blocks(v); })) return false;
+    auto const takes = [&](value_id v) { return g.type(v) == type && b.exists(v); };
+    expression_writer w{g, b.context().scalars, type.sizes(), false, takes};
+    if (!w.add(n)) return false;
+    grow(b, w, {}, true);
+    auto chain = w.chain();
+    using loop::scalar_op;
+    for (auto const& o : chain)
+        if (o.op == scalar_op::divide || o.op == scalar_op::logarithm || o.op == scalar_op::power) return false;
+    kernel_op op;
+    for (auto v : w.arrays()) op.operands.push_back(b.whole(v));
+    op.results.push_back(b.result({w.nodes().back(), 0}));
+    auto const elements = blocked_layout{type.rank(), 1, b.set().lanes()}.stored_elements(type.sizes());
+    if (!elements) throw error{error_code::unsupported, fmt::format("too large in blocks: {}", to_string(type))};
+    op.computes = kernels::elementwise_shape{*elements, static_cast<std::int32_t>(w.arrays().size()), std::move(chain)};
+    auto const nodes = w.nodes();
+    b.add(nodes, std::move(op));
+    return true;
+}
+
+// Arithmetic and reductions along the last dimensions.
+GSUB_LAZY [[nodiscard]] bool fuse_rows(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const reduces = g.op(n).category == op_category::reduction && g.operand_count(n) > 0;
+    auto const& type = g.type(reduces ? g.operand(n, 0) : value_id{n, 0});
+    if (g.result_count(n) != 1 || *type.elements() == 0) return false;
+    auto const takes = [&](value_id v) { return b.exists(v); };
+    expression_writer w{g, b.context().scalars, type.sizes(), true, takes};
+    if (!w.add(n)) return false;
+    grow(b, w, {}, false);
+    kernels::row_program p;
+    p.dims = w.dims();
+    p.arrays = w.views();
+    p.ops = w.ops();
+    kernel_op op;
+    op.frame.append(std::span<std::int64_t const>{w.frame().data(), w.frame().size()});
+    for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, op.frame));
+    for (auto m : w.nodes())
+        if (value_id const y{m, 0}; escapes(g, w, y)) {
+            p.results.push_back({w.number(y), !w.is_reduced(y)});
+            op.results.push_back(b.result(y));
+        }
+    if (p.results.empty()) return false; // nothing reads it
+    op.computes = std::move(p);
+    auto const nodes = w.nodes();
+    b.add(nodes, std::move(op));
+    return true;
+}
+
+// Marks of the dimensions that a reduction combines, by the attributes of ONNX.
+GSUB_LAZY [[nodiscard]] std::vector<char> reduced_dims(any_graph const& g, node_id n, tensor_type const& in) {
+    auto const& a = g.is<ops::reduce_sum>(n)    ? g.attributes<ops::reduce_sum>(n)
+                    : g.is<ops::reduce_mean>(n) ? g.attributes<ops::reduce_mean>(n)
+                                                : g.attributes<ops::reduce_max>(n);
+    auto const nothing = a.axes.empty() && a.noop_with_empty_axes;
+    std::vector<char> marks(in.rank(), a.axes.empty() && !nothing);
+    for (auto axis : a.axes) marks[along(axis, in)] = 1;
+    return marks;
+}
+
+// A reduction along any dimensions by a kernel of its own.
+GSUB_LAZY [[nodiscard]] bool fuse_reduction(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const mean = g.is<ops::reduce_mean>(n);
+    if (g.operand_count(n) != 1) return false;
+    auto const x = g.operand(n, 0);
+    auto const& in = g.type(x);
+    if (!b.exists(x) || *in.elements() == 0 || !computes(loop::scalar_op::add, loop::computed_in(in.element)))
+        return false;
+    auto const sizes = in.sizes();
+    kernels::reduction_shape s;
+    s.x = kernels::array_view::contiguous(sizes);
+    s.x.element = in.element;
+    s.dims.assign(sizes.begin(), sizes.end());
+    s.reduced = reduced_dims(g, n, in);
+    s.step = g.is<ops::reduce_max>(n) ? kernels::row_step::maximum : kernels::row_step::sum;
+    if (mean)
+        for (std::size_t d = 0; d < s.dims.size(); ++d)
+            if (s.reduced[d]) s.divisor *= static_cast<double>(s.dims[d]);
+    kernel_op op{.computes = std::move(s), .operands = {b.viewed(x)}, .results = {b.result({n, 0})}};
+    b.add({&n, 1}, std::move(op));
+    return true;
+}
+
+// A softmax along another dimension than the last: rows of a view in which it is the last.
+GSUB_LAZY [[nodiscard]] bool fuse_softmax(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0);
+    auto const& in = g.type(x);
+    auto const& a = g.is<ops::fast_softmax>(n) ? g.attributes<ops::fast_softmax>(n) : g.attributes<ops::softmax>(n);
+    auto const type = loop::computed_in(in.element);
+    if (!b.exists(x) || a.flatten || !computes(loop::scalar_op::exponential, type) || *in.elements() == 0) return false;
+    auto const axis = along(a.axis, in);
+    auto const sizes = in.sizes();
+    std::vector<std::size_t> order; // dimensions of the rows
+    for (std::size_t d = 0; d < sizes.size(); ++d)
+        if (d != axis) order.push_back(d);
+    order.push_back(axis);
+    kernels::row_program p;
+    kernel_op op;
+    kernel_operand rows{b.operand(x), {}, {}};
+    ints turned_dims;
+    for (auto d : order) {
+        turned_dims.push_back(sizes[d]);
+        rows.access.push_back(static_cast<std::int8_t>(d));
+    }
+    p.dims.assign(turned_dims.begin(), turned_dims.end());
+    op.frame.append(std::span<std::int64_t const>{turned_dims.data(), turned_dims.size()});
+    p.arrays.push_back(kernels::array_view::contiguous(p.dims));
+    p.arrays.back().element = in.element;
+    scalar_builder e{p.ops, 1};
+    auto const y = expression_writer<>::softmax(e, cast(e.value(0, in.element), type));
+    p.results.push_back({*e.number_of(cast(y, in.element)), true});
+    op.operands.push_back(std::move(rows));
+    // Its rows as they are computed, and what the graph means by them, a view.
+    auto const stored = b.unnamed(tensor_type{in.element, turned_dims});
+    op.results.push_back(stored);
+    op.computes = std::move(p);
+    b.add({&n, 1}, std::move(op));
+    kernel_op turned;
+    view_shape v;
+    v.from.resize(sizes.size(), -1);
+    for (std::size_t i = 0; i < order.size(); ++i) v.from[order[i]] = static_cast<std::int8_t>(i);
+    v.start.resize(sizes.size(), 0);
+    v.step.resize(sizes.size(), 1);
+    turned.computes = std::move(v);
+    turned.operands.push_back({stored, {}, {}});
+    turned.results.push_back(b.result({n, 0}));
+    b.add({&n, 1}, std::move(turned));
+    return true;
+}
+
+GSUB_LAZY [[nodiscard]] bool fuse_local_response_norm(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0);
+    auto const& in = g.type(x);
+    if (!is_floating(in.element) || in.rank() < 2 || *in.elements() == 0) return false;
+    auto const& a = g.attributes<ops::lrn>(n);
+    auto const sizes = in.sizes();
+    kernels::local_response_norm_shape const s{
+        sizes[0], sizes[1], product(std::span{sizes}.subspan(2)), a.size, a.alpha, a.beta, a.bias, in.element};
+    b.add({&n, 1}, {.computes = s, .operands = {b.whole(x)}, .results = {b.result({n, 0})}});
+    return true;
+}
+
+} // namespace gsub::detail

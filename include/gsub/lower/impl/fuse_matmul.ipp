@@ -1,0 +1,123 @@
+// Products of matrices, and attention.
+#pragma once
+
+#include <gsub/kernels/attention.hpp>
+#include <gsub/kernels/matmul.hpp>
+#include <gsub/lower/impl/fuse_elements.ipp>
+#include <gsub/lower/kernel_builder.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace gsub::detail {
+
+// An operand of a product, over the batches of the result and the two dimensions of its matrices.
+GSUB_LAZY [[nodiscard]] kernel_operand over_batches(kernel_builder& b, value_id v, std::size_t rank, bool turned) {
+    auto const dims = b.type(v).sizes();
+    kernel_operand o{b.operand(v), {}, {}};
+    o.access.resize(rank - dims.size(), -1);
+    for (std::size_t d = 0; d < dims.size(); ++d)
+        o.access.push_back(d + 2 < dims.size() && dims[d] == 1 ? std::int8_t{-1} : static_cast<std::int8_t>(d));
+    if (turned) std::swap(o.access[rank - 2], o.access[rank - 1]);
+    return o;
+}
+
+// A softmax of the rows of a product and a product with values that are there already are one kernel with it: the
+// second product, or nothing.
+struct attention_nodes {
+    node_id softmax{}, product{};
+};
+GSUB_LAZY [[nodiscard]] std::optional<attention_nodes> find_attention(kernel_builder& b, value_id last) {
+    auto const& g = b.graph();
+    auto const softmax = b.only_reader(last);
+    auto const fast = softmax && g.is<ops::fast_softmax>(*softmax);
+    if (!fast && (!softmax || !g.is<ops::softmax>(*softmax))) return std::nullopt;
+    auto const dims = g.type(last).sizes();
+    auto const rank = dims.size();
+    auto const axis = (fast ? g.attributes<ops::fast_softmax>(*softmax) : g.attributes<ops::softmax>(*softmax)).axis;
+    if (axis != -1 && axis != static_cast<std::int64_t>(rank) - 1) return std::nullopt;
+    value_id const weights{*softmax, 0};
+    auto const second = b.only_reader(weights);
+    if (!second || !g.is<ops::mat_mul>(*second) || g.operand(*second, 0) != weights) return std::nullopt;
+    auto const v = g.operand(*second, 1);
+    auto const &type = g.type(v), &out = g.type({*second, 0});
+    if (type.element != dtype::f32 || out.element != dtype::f32 || type.rank() < 2 || b.constant_of(v) || !b.reach(v))
+        return std::nullopt;
+    auto const out_dims = out.sizes();
+    if (out_dims.size() != rank || !std::equal(dims.begin(), dims.end() - 1, out_dims.begin())) return std::nullopt;
+    if (out_dims.back() == 0) return std::nullopt;
+    return attention_nodes{*softmax, *second};
+}
+
+GSUB_LAZY [[nodiscard]] bool fuse_product(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0), y = g.operand(n, 1);
+    value_id const result{n, 0};
+    auto const &left = g.type(x), &right = g.type(y), &out = g.type(result);
+    if (left.element != dtype::f32 || right.element != dtype::f32 || left.rank() < 2 || right.rank() < 2 ||
+        *out.elements() == 0 || *left.elements() == 0)
+        return false;
+    auto const dims = out.sizes(), left_dims = left.sizes();
+    auto const rank = dims.size();
+    kernels::matmul_shape s;
+    double alpha = 1, beta = 1;
+    std::optional<tensor> bias;
+    bool turned_left = false, turned_right = false;
+    if (g.is<ops::gemm>(n)) {
+        auto const& how = g.attributes<ops::gemm>(n);
+        alpha = how.alpha, beta = how.beta;
+        turned_left = how.transpose_a, turned_right = how.transpose_b;
+        bias = b.constant_of(g.operand(n, 2));
+        if (g.operand(n, 2).valid() && !bias) return false;
+    }
+    s.m = dims[rank - 2], s.n = dims[rank - 1];
+    s.k = *left.elements() / (product(std::span{left_dims}.first(left.rank() - 2)) * s.m);
+    if (bias && (bias->elements() != s.n || bias->dims().back() != s.n)) return false;
+    s.batch.assign(dims.begin(), dims.end() - 2);
+    s.constant = right.rank() == 2 && b.constant_of(y);
+    if (!s.constant && alpha != 1) return false;
+    s.bias = bias.has_value();
+
+    auto const takes = [&](value_id v) { return b.exists(v); };
+    expression_writer w{g, b.context().scalars, dims, false, takes};
+    w.start_with(result);
+    grow(b, w, result, true);
+    s.arrays = w.views();
+    s.chain = w.chain();
+    auto const last = w.nodes().empty() ? result : value_id{w.nodes().back(), 0};
+    std::vector<node_id> taken{n};
+    taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
+
+    kernel_op op{.operands = {over_batches(b, x, rank, turned_left)}};
+    auto const attention = !s.constant && !s.bias ? find_attention(b, last) : std::nullopt;
+    if (s.constant)
+        op.operands.push_back({b.operand(y), {}, weight_packing{.transposed = turned_right, .alpha = alpha}});
+    else
+        op.operands.push_back(over_batches(b, y, rank, turned_right));
+    if (bias) {
+        std::vector<float> scaled(bias->data<float>().begin(), bias->data<float>().end());
+        for (auto& v : scaled) v *= static_cast<float>(beta);
+        std::int64_t const of[] = {s.n};
+        op.operands.push_back(
+            {b.constant(tensor::from(std::span<std::int64_t const>{of}, as_span(scaled)), {}), {}, {}});
+    }
+    if (attention) {
+        auto const v = g.operand(attention->product, 1);
+        kernels::attention_shape a;
+        a.m = s.m, a.k = s.k, a.s = s.n, a.n = g.type({attention->product, 0}).dims[rank - 1].size();
+        a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.chain = std::move(s.chain);
+        op.operands.push_back(over_batches(b, v, rank, false));
+        op.computes = std::move(a);
+        taken.push_back(attention->softmax);
+        taken.push_back(attention->product);
+    } else {
+        op.computes = std::move(s);
+    }
+    for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, dims));
+    op.results.push_back(b.result({taken.back(), 0}));
+    b.add(taken, std::move(op));
+    return true;
+}
+
+} // namespace gsub::detail

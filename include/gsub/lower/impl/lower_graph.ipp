@@ -1,0 +1,77 @@
+#pragma once
+
+#include <gsub/eval/fold.hpp>
+#include <gsub/lower/lower_graph.hpp>
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace gsub {
+
+namespace detail {
+
+// Refuses what cannot be lowered, and folds constants.
+GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, std::span<eval_row const> meaning,
+                       lowering_options const& options) {
+    std::vector<node_id> nodes;
+    if (own)
+        for (auto const& s : own->steps) nodes.push_back(s.first);
+    if (auto missing = not_computable(g, meaning, nodes); !missing.empty()) throw error{std::move(missing)};
+    std::vector<problem> open;
+    for (auto n : g.order())
+        for (std::size_t i = 0; i < g.result_count(n); ++i)
+            if (auto const& t = g.type({n, static_cast<std::uint32_t>(i)}); !t.is_static())
+                open.push_back({error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+                                fmt::format("an executable has static shapes; this is {}", to_string(t)),
+                                "give the model fixed dimensions"});
+    if (!open.empty()) throw error{std::move(open)};
+    fold_options folding;
+    folding.max_weight_bytes = options.max_weight_bytes;
+    folding.dequantize = true;
+    folding.threads = options.threads;
+    fold_constants(g, meaning, folding).value();
+}
+
+// The rows of gsub's own operators, where the graph has them.
+template <class Row>
+[[nodiscard]] std::span<Row const> rows_or_own(std::span<Row const> given, any_graph const& g) {
+    if (!given.empty()) return given;
+    auto const standard = table_of<op_info, standard_ops>();
+    return g.operators().ops.data() == standard.data() ? table_of<Row, standard_ops>() : std::span<Row const>{};
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row const> meaning, isa const& set,
+                                                lowering_options const& options) {
+    try {
+        auto const shown = [&](result<kernel_graph> made) -> kernel_graph {
+            auto k = std::move(made).value();
+            if (auto found = check(k); !found.empty()) throw error{std::move(found)};
+            if (options.on_stage) (*options.on_stage)(k);
+            return k;
+        };
+        std::optional<runtime::bound_graph> own;
+        if (!options.kernels.empty()) {
+            own = runtime::bind_kernels(g, options.kernels).value();
+            g = std::move(own->graph);
+            g.erase_dead();
+        }
+        detail::prepare(g, own ? &*own : nullptr, meaning, options);
+        fuse_context cx;
+        cx.meaning = meaning, cx.set = &set, cx.own = own ? &*own : nullptr;
+        cx.rows = detail::rows_or_own(options.rows, g), cx.scalars = detail::rows_or_own(options.scalars, g);
+        cx.generate = options.generate, cx.group = options.group;
+        auto k = shown(fuse(g, cx));
+        { auto const gone = std::move(g); } // its weights are those of the kernel graph from here on
+        k = shown(select(std::move(k), set, options.winograd));
+        k = shown(layout_values(std::move(k), set));
+        if (options.schedules) return shown(schedule(std::move(k), set, *options.schedules));
+        return shown(schedule(std::move(k), set, counting_heuristic{options.winograd}));
+    } catch (error const& e) { return e; }
+}
+
+} // namespace gsub

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <gsub/kernels/descriptor_text.hpp>
+#include <gsub/lower/schedule.hpp>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace gsub {
+
+GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& set, schedule_function choose) {
+    try {
+        struct chosen {
+            std::shared_ptr<loop::config_space const> space;
+            loop::configuration point;
+        };
+        std::map<hash128, chosen> known;
+        for (auto& op : g.ops) {
+            auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+            auto const* const own = std::get_if<custom_kernel>(&op.computes);
+            if (own) {
+                op.space =
+                    std::make_shared<loop::config_space const>(own->space ? own->space(set) : loop::config_space{});
+                op.schedule = op.space->at(0);
+            }
+            if (!d) continue;
+            auto space = std::make_shared<loop::config_space const>(kernels::space_of(*d, set));
+            if (space->knobs().empty()) { // nothing to choose
+                op.schedule = space->at(0);
+                op.space = std::move(space);
+                continue;
+            }
+            auto const key = kernels::hash_of(*d);
+            auto found = known.find(key);
+            if (found == known.end()) {
+                auto point = choose(*d, set, *space);
+                if (&point.space() != space.get() || !space->allows(point))
+                    return error{error_code::usage, fmt::format("the schedule of {} is no point of its space: {}",
+                                                                op.covers.empty() ? op.moves : op.covers.front().name,
+                                                                loop::to_string(point))};
+                found = known.emplace(key, chosen{std::move(space), std::move(point)}).first;
+            }
+            op.space = found->second.space;
+            op.schedule = found->second.point;
+        }
+        g.stage = lowering_stage::scheduled;
+        return g;
+    } catch (error const& e) { return e; }
+}
+
+} // namespace gsub

@@ -1,0 +1,104 @@
+// A kernel graph under construction: what a `lowering<Op>` row asks of the graph, and where it puts its kernel.
+#pragma once
+
+#include <gsub/ir/graph.hpp>
+#include <gsub/lower/kernel_graph.hpp>
+#include <gsub/lower/scalar_lowering.hpp>
+#include <gsub/runtime/extern_kernel.hpp>
+#include <gsub/target/isa.hpp>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gsub {
+
+struct lowering_row;
+
+/// What the fuse pass is told.
+struct fuse_context {
+    std::span<eval_row const> meaning{};       ///< outlives the kernel graph
+    isa const* set = nullptr;                  ///< what kernels there are, and how many channels a block has
+    std::span<lowering_row const> rows{};      ///< of the graph's operators
+    std::span<scalar_row const> scalars{};     ///< the same
+    runtime::bound_graph const* own = nullptr; ///< nodes with a function of the application; null: none
+    bool generate = true;                      ///< false: every operator runs on the reference runtime
+    bool group = true;                         ///< false: no two operators share a kernel
+};
+
+/// Adds kernels to a kernel graph, each after what it reads. A row of `lowering` finds out whether its template
+/// computes a node, and which nodes behind it join, and adds the kernel; it adds nothing where not.
+class kernel_builder {
+public:
+    GSUB_LAZY kernel_builder(any_graph const& g, fuse_context const& cx);
+    kernel_builder(kernel_builder const&) = delete;
+    kernel_builder& operator=(kernel_builder const&) = delete;
+
+    [[nodiscard]] any_graph const& graph() const noexcept { return g_; }
+    [[nodiscard]] isa const& set() const noexcept { return *cx_.set; }
+    [[nodiscard]] fuse_context const& context() const noexcept { return cx_; }
+    [[nodiscard]] tensor_type const& type(value_id v) const { return g_.type(v); }
+
+    // ---- what is there
+
+    /// Whether a kernel computes the node by now.
+    [[nodiscard]] bool done(node_id n) const noexcept { return done_[n.index] != 0; }
+    /// Whether a value is computed by now, or constant.
+    [[nodiscard]] bool exists(value_id v) const { return number_.contains(v) || (v.valid() && g_.constant(v)); }
+    /// Whether a value is there, or becomes so by views alone, which this adds.
+    GSUB_LAZY [[nodiscard]] bool reach(value_id v);
+    /// Whether a value lies in blocks of channels.
+    [[nodiscard]] bool in_blocks(value_id v) const { return blocked_.contains(v); }
+    /// The elements of a constant, or nothing.
+    GSUB_LAZY [[nodiscard]] std::optional<tensor> constant_of(value_id v) const;
+    /// The only reader of a value, if it may share a kernel: one result, and no kernel computes it yet.
+    GSUB_LAZY [[nodiscard]] std::optional<node_id> only_reader(value_id v) const;
+    /// Place of a node in the graph's order.
+    [[nodiscard]] std::size_t position(node_id n) const noexcept { return position_[n.index]; }
+
+    // ---- kernels
+
+    /// The number of a value that exists.
+    GSUB_LAZY [[nodiscard]] kernel_value_id operand(value_id v);
+    /// The number of a value that the next kernel computes.
+    GSUB_LAZY [[nodiscard]] kernel_value_id result(value_id v);
+    /// The number of a value that the next kernel computes and the graph does not have.
+    GSUB_LAZY [[nodiscard]] kernel_value_id unnamed(tensor_type t);
+    /// The number of a constant that the graph does not have.
+    GSUB_LAZY [[nodiscard]] kernel_value_id constant(tensor t, std::string name);
+    /// An operand that is read as it lies, and one that is read as a view over its own dimensions.
+    [[nodiscard]] kernel_operand whole(value_id v) { return {operand(v), {}, {}}; }
+    GSUB_LAZY [[nodiscard]] kernel_operand viewed(value_id v);
+    /// Marks a value as one without elements, or of elements that are known.
+    GSUB_LAZY void set_constant(value_id v, tensor t);
+
+    /// Adds a kernel that covers nodes, its last one last; `what` has operands and results in the kernel's order.
+    GSUB_LAZY void add(std::span<node_id const> covers, kernel_op what);
+    /// Adds a step of the reference evaluator.
+    GSUB_LAZY void add_reference(node_id n);
+
+    /// What is left when all nodes are done: the kernel graph, with inputs, outputs and names.
+    GSUB_LAZY [[nodiscard]] kernel_graph take();
+
+private:
+    GSUB_LAZY [[nodiscard]] std::string border_of(std::span<node_id const> covers) const;
+    GSUB_LAZY [[nodiscard]] bool cuts_or_joins_blocks(kernel_op const& op) const;
+    any_graph const& g_;
+    fuse_context cx_;
+    kernel_graph made_;
+    std::map<value_id, kernel_value_id> number_;
+    std::vector<value_id> sources_; // of the values; none of constants of the builder's own
+    std::set<value_id> blocked_;
+    mutable std::map<value_id, tensor> constants_; // weight arithmetic that is not folded, evaluated
+    std::vector<char> done_;                       // nodes
+    std::vector<std::size_t> position_;            // of nodes in the graph's order
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/lower/impl/kernel_builder.ipp>
+#endif

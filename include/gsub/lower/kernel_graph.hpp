@@ -1,0 +1,174 @@
+// The value between a graph and a program: kernels, what each computes, which operators it covers, how its operands
+// lie.
+//
+//     any_graph ─ fuse ─► kernel graph ─ select ─► ─ layout ─► ─ schedule ─► kernel graph ─ emit ─► program
+//
+// Each pass takes a kernel graph of one stage and gives one of the next. Before `layout` a value is a tensor and views
+// are operators; behind it a value is a piece of storage, and what descriptors read are views of storage.
+#pragma once
+
+#include <gsub/core/small_vector.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/ir/tensor.hpp>
+#include <gsub/kernels/descriptor.hpp>
+#include <gsub/loop/config_space.hpp>
+#include <gsub/loop/fused_nest.hpp>
+#include <gsub/runtime/program.hpp>
+#include <gsub/target/isa.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace gsub {
+
+/// The pass that a kernel graph has been through.
+enum class lowering_stage : std::uint8_t { fused, selected, laid_out, scheduled };
+/// `fused`, `selected`, `laid-out`, `scheduled`.
+GSUB_LAZY [[nodiscard]] std::string_view to_string(lowering_stage s) noexcept;
+
+/// Number of a value of a kernel graph.
+using kernel_value_id = std::int32_t;
+
+/// A tensor; behind the layout pass, a piece of storage.
+struct kernel_value {
+    std::string name{}; ///< the graph's, for reports
+    tensor_type type{}; ///< static
+    runtime::memory_role role = runtime::memory_role::temporary;
+    std::size_t position = 0; ///< of an input or output in the signature
+    tensor data{};            ///< of a constant; none in a graph that was read from a text
+
+    // ---- storage, from the layout pass on
+    std::int64_t block = 0;       ///< 0: row-major; else in blocks of so many channels, `[N, C/block, ..., block]`
+    std::size_t bytes = 0;        ///< its size
+    kernel_value_id part_of = -1; ///< the value that it is a piece of, which is no piece itself
+    std::size_t offset = 0;       ///< of the piece, in bytes
+};
+
+/// What is done to weights before the kernel may read them, besides putting them in its order.
+struct weight_packing {
+    bool transposed = false;    ///< of a matrix: it is stored `[n, k]`
+    double alpha = 1;           ///< all of them times this
+    std::vector<float> scale{}; ///< each output channel times its own; empty: 1
+    friend bool operator==(weight_packing const&, weight_packing const&) = default;
+};
+
+/// What a kernel reads.
+struct kernel_operand {
+    kernel_value_id value = 0;
+    /// Of an operand that its kernel reads as a view: for each dimension of the kernel's frame the dimension of the
+    /// operand, or -1 where it is repeated. The layout pass makes the descriptor's view of it.
+    small_vector<std::int8_t, 6> access{};
+    std::optional<weight_packing> packing{}; ///< of weights
+};
+
+/// Elements seen at other places: no kernel where readers can do with strides.
+struct view_shape {
+    bool reshape = false;                  ///< the same elements in order over other dimensions; what follows is empty
+    small_vector<std::int8_t, 6> from{};   ///< of each dimension of the result, the operand's; -1: repeated
+    small_vector<std::int64_t, 6> start{}; ///< in each dimension of the operand
+    small_vector<std::int64_t, 6> step{};  ///< along each dimension of the result
+};
+/// Operands one after another along a dimension.
+struct concat_shape {
+    std::int64_t axis = 0;
+};
+/// So many positions more, or less, before and after each dimension. The second operand, where there is one, is the
+/// element of the border.
+struct pad_shape {
+    std::vector<std::int64_t> before{}, after{};
+    kernels::border kind = kernels::border::constant;
+    std::uint64_t fill = 0; ///< the bits of an element
+};
+
+/// A kernel of the application: a tensor expression that its own schedule turns into a loop nest. Its operands and
+/// results are row-major.
+struct custom_kernel {
+    std::string name{};    ///< for reports
+    double operations = 0; ///< floating-point
+    std::function<loop::config_space(isa const&)> space{};
+    std::function<loop::fused_nest(loop::configuration const&, isa const&)> nest{};
+};
+
+/// What an operator of a kernel graph computes.
+using kernel_computation = std::variant<kernels::descriptor, view_shape, concat_shape, pad_shape, custom_kernel,
+                                        runtime::copy_call, runtime::external_call, runtime::reference_call>;
+
+/// An operator of the graph that a kernel computes.
+struct covered_node {
+    std::string op{};   ///< e.g. `Conv`
+    std::string name{}; ///< the display name of the node
+    friend bool operator==(covered_node const&, covered_node const&) = default;
+};
+
+/// A kernel, or what becomes none.
+struct kernel_op {
+    kernel_computation computes{};
+    std::vector<covered_node> covers{};     ///< none of a change of layout
+    std::vector<kernel_operand> operands{}; ///< in the order of the kernel's buffers
+    std::vector<kernel_value_id> results{}; ///< behind them
+    std::string border{}; ///< why it covers no more: the first reader that did not join, and the reason
+    std::string moves{};  ///< of a change of layout: the value's name
+    /// Of a kernel of rows before the layout pass: its dimensions, of which the descriptor has the last ones as one.
+    small_vector<std::int64_t, 6> frame{};
+
+    // ---- from the schedule pass on
+    std::shared_ptr<loop::config_space const> space{}; ///< what there was to choose from
+    std::optional<loop::configuration> schedule{};     ///< a point of it
+};
+
+/// Kernels in an order in which they can run.
+struct kernel_graph {
+    lowering_stage stage = lowering_stage::fused;
+    std::vector<kernel_value> values{};
+    std::vector<kernel_op> ops{};
+    std::vector<kernel_value_id> outputs{};
+    std::vector<tensor_type> inputs{}; ///< of the signature, row-major
+    std::vector<tensor_type> results{};
+    std::vector<std::string> input_names{}, output_names{};
+};
+
+/// The words that people read in reports: those of the descriptor; `view`, `concat`, `pad`, `copy`; `extern app.Swish`;
+/// `reference Softmax`. Nothing parses them.
+GSUB_LAZY [[nodiscard]] std::string kind_of(kernel_op const& op);
+
+/// How an operand has to lie for its kernel.
+enum class operand_need : std::uint8_t {
+    row_major,
+    view,    ///< any strides
+    blocks,  ///< `[N, C/l, ..., l]`
+    weights, ///< packed when the program is emitted
+    any,     ///< its bytes are copied
+    lanes,   ///< numbers of channels, filled up with zeros to whole vectors
+};
+/// Of an operand by its number; what the descriptor says.
+GSUB_LAZY [[nodiscard]] operand_need need_of(kernel_op const& op, std::size_t operand);
+/// Whether results of a kernel lie in blocks of channels.
+GSUB_LAZY [[nodiscard]] bool makes_blocks(kernel_op const& op) noexcept;
+
+/// Whether a value may stand in blocks of channels: f32, with channels and pixels, and elements.
+[[nodiscard]] inline bool may_be_blocked(tensor_type const& t) noexcept {
+    return t.element == dtype::f32 && t.rank() >= 3 && t.rank() <= 5 && *t.elements() > 0;
+}
+/// Whether a join along the channels of one image is one of whole blocks. *Requires* types of rank 3 and more.
+GSUB_LAZY [[nodiscard]] bool joins_blocks(tensor_type const& whole, std::int64_t axis,
+                                          std::span<tensor_type const> parts, std::int64_t lanes);
+/// Whether a view shows whole blocks of the channels of one image: the first channel, or none.
+GSUB_LAZY [[nodiscard]] std::optional<std::int64_t> cuts_blocks(view_shape const& v, tensor_type const& from,
+                                                                tensor_type const& to, std::int64_t lanes);
+
+/// Everything that is illegal for the stage, each naming the kernel by what it covers, the operand, what was expected
+/// and the pass that made the graph. Nothing where it is legal. *Complexity* O(values + operands).
+GSUB_LAZY [[nodiscard]] std::vector<problem> check(kernel_graph const& g);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/lower/impl/kernel_graph.ipp>
+#endif

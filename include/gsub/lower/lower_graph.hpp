@@ -1,0 +1,44 @@
+// All passes of lowering, one after another: from a graph to scheduled kernels.
+#pragma once
+
+#include <gsub/lower/fuse.hpp>
+#include <gsub/lower/layout.hpp>
+#include <gsub/lower/schedule.hpp>
+#include <gsub/lower/select.hpp>
+#include <gsub/runtime/extern_kernel.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace gsub {
+
+/// How a graph is lowered.
+struct lowering_options {
+    bool generate = true;                                    ///< false: every operator runs on the reference runtime
+    bool group = true;                                       ///< false: no two operators share a kernel
+    std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
+    kernels::winograd_options winograd{};                    ///< what select and the counting heuristic go by
+    std::span<runtime::user_kernel const> kernels{};         ///< functions of the application
+    /// Of the graph's operators; empty: gsub's own, where the graph has them.
+    std::span<lowering_row const> rows{};
+    std::span<scalar_row const> scalars{}; ///< the same
+    /// Who chooses schedules; none: the counting heuristic.
+    std::optional<schedule_function> schedules{};
+    /// Is shown the kernel graph behind each pass.
+    std::optional<function_ref<void(kernel_graph const&)>> on_stage{};
+    executor* threads = nullptr; ///< for folding; null: one thread
+};
+
+/// Binds the application's kernels, folds constants, then fuses, selects, lays out and schedules. A graph that is moved
+/// here is gone afterwards, so that weights can be freed as they are packed. Each stage is checked (`check`). *Errors*
+/// `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond the limit; those of
+/// `runtime::bind_kernels` and of the passes.
+GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, std::span<eval_row const> meaning, isa const& set,
+                                                         lowering_options const& options = {});
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/lower/impl/lower_graph.ipp>
+#endif

@@ -1,0 +1,38 @@
+// Which kernel computes an operator: one row an operator.
+#pragma once
+
+#include <gsub/ir/op.hpp>
+#include <gsub/lower/kernel_builder.hpp>
+
+#include <concepts>
+
+namespace gsub {
+
+/// The trait: how an operator that is no expression of elements becomes a kernel. `static bool lower(kernel_builder& b,
+/// node_id n)` adds a kernel that computes `n`, and operators behind it as it can, or adds nothing and returns false;
+/// then the operator is tried as an expression of elements (`scalar_lowering<Op>`), and at last is computed by the
+/// reference evaluator. What kernels compute is a descriptor, or a tensor expression with a schedule of its own
+/// (`custom_kernel`).
+template <class Op>
+struct lowering;
+
+/// The row of an operator in the table of `lowering`.
+struct lowering_row {
+    /// Null where an operator has no row.
+    bool (*lower)(kernel_builder&, node_id) = nullptr;
+
+    template <operation Op>
+    static constexpr lowering_row of() noexcept {
+        lowering_row row;
+        if constexpr (requires(kernel_builder & b, node_id n) {
+                          { lowering<Op>::lower(b, n) } -> std::same_as<bool>;
+                      })
+            row.lower = [](kernel_builder& b, node_id n) { return lowering<Op>::lower(b, n); };
+        else
+            static_assert(!specialised<lowering<Op>>,
+                          "lowering<Op> has no `static bool lower(kernel_builder&, node_id)`");
+        return row;
+    }
+};
+
+} // namespace gsub

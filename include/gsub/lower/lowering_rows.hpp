@@ -1,0 +1,106 @@
+// The rows of gsub's own operators in the table of `lowering`.
+#pragma once
+
+#include <gsub/ir/ops.hpp>
+#include <gsub/lower/lowering.hpp>
+
+namespace gsub {
+
+namespace detail {
+
+// What a row does; they are defined beside the fuse pass.
+GSUB_LAZY [[nodiscard]] bool lower_conv(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_batch_norm(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_pool(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_product(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_softmax(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_reduction(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_local_response_norm(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_view(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_concat(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_split(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_gather(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_pad(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_fill(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_shape(kernel_builder& b, node_id n);
+
+} // namespace detail
+
+template <>
+struct lowering<ops::conv> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_conv(b, n); }
+};
+template <>
+struct lowering<ops::batch_norm> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_batch_norm(b, n); }
+};
+template <>
+struct lowering<ops::max_pool> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_pool(b, n); }
+};
+template <>
+struct lowering<ops::average_pool> : lowering<ops::max_pool> {};
+template <>
+struct lowering<ops::global_average_pool> : lowering<ops::max_pool> {};
+template <>
+struct lowering<ops::mat_mul> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_product(b, n); }
+};
+template <>
+struct lowering<ops::gemm> : lowering<ops::mat_mul> {};
+template <>
+struct lowering<ops::softmax> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_softmax(b, n); }
+};
+template <>
+struct lowering<ops::fast_softmax> : lowering<ops::softmax> {};
+template <>
+struct lowering<ops::reduce_sum> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_reduction(b, n); }
+};
+template <>
+struct lowering<ops::reduce_mean> : lowering<ops::reduce_sum> {};
+template <>
+struct lowering<ops::reduce_max> : lowering<ops::reduce_sum> {};
+template <>
+struct lowering<ops::lrn> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_local_response_norm(b, n); }
+};
+template <>
+struct lowering<ops::transpose> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_view(b, n); }
+};
+template <>
+struct lowering<ops::slice> : lowering<ops::transpose> {};
+template <>
+struct lowering<ops::expand> : lowering<ops::transpose> {};
+template <>
+struct lowering<ops::concat> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_concat(b, n); }
+};
+template <>
+struct lowering<ops::split> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_split(b, n); }
+};
+template <>
+struct lowering<ops::gather> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_gather(b, n); }
+};
+template <>
+struct lowering<ops::pad> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_pad(b, n); }
+};
+template <>
+struct lowering<ops::fill> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_fill(b, n); }
+};
+template <>
+struct lowering<ops::shape> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_shape(b, n); }
+};
+
+#ifdef GSUB_COMPILED
+extern template struct detail::table_storage<lowering_row, standard_ops>;
+#endif
+
+} // namespace gsub

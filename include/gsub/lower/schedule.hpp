@@ -1,0 +1,49 @@
+// The fourth pass of lowering: a schedule for each kernel, from whoever is asked.
+#pragma once
+
+#include <gsub/core/algorithm.hpp>
+#include <gsub/kernels/knobs.hpp>
+#include <gsub/lower/kernel_graph.hpp>
+
+#include <concepts>
+
+namespace gsub {
+
+/// Who chooses schedules: `choose` gives a point of the space of a kernel on an instruction set. It must be allowed.
+/// Everything else that it goes by (a machine's caches, records, a model) it has as members.
+template <class S>
+concept schedule_source = requires(S const& s, kernels::descriptor const& d, isa const& set,
+                                   loop::config_space const& space) {
+    { s.choose(d, set, space) } -> std::same_as<loop::configuration>;
+};
+
+/// Counted cycles of registers, loads and tails. Measures nothing.
+struct counting_heuristic {
+    kernels::winograd_options winograd{};
+    [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& set,
+                                             loop::config_space const& space) const {
+        return kernels::counted(d, set, space, winograd);
+    }
+};
+static_assert(schedule_source<counting_heuristic>);
+
+/// Any source, called.
+using schedule_function =
+    function_ref<loop::configuration(kernels::descriptor const&, isa const&, loop::config_space const&)>;
+
+/// Asks the source for each kernel; those of one descriptor get one schedule. *Requires* stage `laid_out`. *Errors*
+/// `usage` naming the kernel, where the source chooses what its space does not allow; what the source throws.
+/// *Complexity* a call of the source for each distinct descriptor.
+GSUB_LAZY [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& set, schedule_function choose);
+template <schedule_source S>
+[[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& set, S const& source) {
+    return schedule(std::move(g), set,
+                    schedule_function{[&](kernels::descriptor const& d, isa const& on,
+                                          loop::config_space const& space) { return source.choose(d, on, space); }});
+}
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/lower/impl/schedule.ipp>
+#endif
