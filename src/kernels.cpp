@@ -1,6 +1,7 @@
 #include <gsub/kernels.hpp>
 #include <gsub/kernels/impl/attention.ipp>
 #include <gsub/kernels/impl/conv2d.ipp>
+#include <gsub/kernels/impl/depth_direction.ipp>
 #include <gsub/kernels/impl/descriptor.ipp>
 #include <gsub/kernels/impl/descriptor_text.ipp>
 #include <gsub/kernels/impl/elementwise.ipp>

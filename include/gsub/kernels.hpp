@@ -3,6 +3,7 @@
 
 #include <gsub/kernels/attention.hpp>
 #include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/depth_direction.hpp>
 #include <gsub/kernels/descriptor.hpp>
 #include <gsub/kernels/descriptor_fields.hpp>
 #include <gsub/kernels/descriptor_text.hpp>

@@ -27,43 +27,53 @@ bool depthwise(conv2d_shape const& s) {
 // Inputs in the order of frameworks, small whole numbers.
 struct problem {
     conv2d_shape s;
-    std::vector<float> x, w, bias, residual; // NCHW, OIHW, C, NCHW
-    std::vector<std::vector<float>> arrays;  // of the chain, NCHW
+    std::vector<float> x, w, bias, residual; // NCDHW, OIDHW, C, NCDHW
+    std::vector<std::vector<float>> arrays;  // of the chain, NCDHW
 
     problem(conv2d_shape const& shape, std::uint64_t seed) : s(shape) {
         random_stream r{seed};
         auto const fill = [&](std::vector<float>& v, std::int64_t n) {
             for (; n > 0; --n) v.push_back(static_cast<float>(r.below(9)) - 4);
         };
-        fill(x, s.batch * s.in_channels * s.in[0] * s.in[1]);
-        fill(w, s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1]);
+        fill(x, s.batch * s.in_channels * in_area());
+        fill(w, s.out_channels * (s.in_channels / s.groups) * s.depth.kernel * s.kernel[0] * s.kernel[1]);
         if (s.bias) fill(bias, s.out_channels);
-        if (s.residual) fill(residual, s.batch * s.out_channels * s.out(0) * s.out(1));
-        for (std::int32_t a = 0; a < s.arrays; ++a)
-            fill(arrays.emplace_back(), s.batch * s.out_channels * s.out(0) * s.out(1));
+        if (s.residual) fill(residual, s.batch * s.out_channels * out_area());
+        for (std::int32_t a = 0; a < s.arrays; ++a) fill(arrays.emplace_back(), s.batch * s.out_channels * out_area());
     }
+    [[nodiscard]] std::int64_t in_area() const { return s.depth.in * s.in[0] * s.in[1]; }
+    [[nodiscard]] std::int64_t out_area() const { return s.out_depth() * s.out(0) * s.out(1); }
 
-    // The definition of the operator, [N, C, H, W].
+    // One result before what follows it.
+    [[nodiscard]] double sum_at(std::int64_t n, std::int64_t o, std::int64_t oz, std::int64_t oy,
+                                std::int64_t ox) const {
+        auto const per_group = s.in_channels / s.groups, out_per_group = s.out_channels / s.groups;
+        auto const& d = s.depth;
+        double sum = s.bias ? static_cast<double>(bias[static_cast<std::size_t>(o)]) : 0;
+        for (std::int64_t i = 0; i < per_group; ++i)
+            for (std::int64_t kz = 0; kz < d.kernel; ++kz)
+                for (std::int64_t ky = 0; ky < s.kernel[0]; ++ky)
+                    for (std::int64_t kx = 0; kx < s.kernel[1]; ++kx) {
+                        auto const iz = oz * d.stride + kz * d.dilation - d.pads[0],
+                                   iy = oy * s.stride[0] + ky * s.dilation[0] - s.pads[0],
+                                   ix = ox * s.stride[1] + kx * s.dilation[1] - s.pads[1];
+                        if (iz < 0 || iz >= d.in || iy < 0 || iy >= s.in[0] || ix < 0 || ix >= s.in[1]) continue;
+                        auto const c = o / out_per_group * per_group + i;
+                        auto const pixel = (((n * s.in_channels + c) * d.in + iz) * s.in[0] + iy) * s.in[1] + ix,
+                                   tap = (((o * per_group + i) * d.kernel + kz) * s.kernel[0] + ky) * s.kernel[1] + kx;
+                        sum += static_cast<double>(x[static_cast<std::size_t>(pixel)]) *
+                               static_cast<double>(w[static_cast<std::size_t>(tap)]);
+                    }
+        return sum;
+    }
+    // The definition of the operator, [N, C, D, H, W].
     [[nodiscard]] std::vector<double> expected() const {
         std::vector<double> y;
-        auto const per_group = s.in_channels / s.groups, out_per_group = s.out_channels / s.groups;
         for (std::int64_t n = 0; n < s.batch; ++n)
             for (std::int64_t o = 0; o < s.out_channels; ++o)
-                for (std::int64_t oy = 0; oy < s.out(0); ++oy)
+                for (std::int64_t row = 0; row < s.out_depth() * s.out(0); ++row)
                     for (std::int64_t ox = 0; ox < s.out(1); ++ox) {
-                        double sum = s.bias ? static_cast<double>(bias[static_cast<std::size_t>(o)]) : 0;
-                        for (std::int64_t i = 0; i < per_group; ++i)
-                            for (std::int64_t ky = 0; ky < s.kernel[0]; ++ky)
-                                for (std::int64_t kx = 0; kx < s.kernel[1]; ++kx) {
-                                    auto const iy = oy * s.stride[0] + ky * s.dilation[0] - s.pads[0],
-                                               ix = ox * s.stride[1] + kx * s.dilation[1] - s.pads[1];
-                                    if (iy < 0 || iy >= s.in[0] || ix < 0 || ix >= s.in[1]) continue;
-                                    auto const c = o / out_per_group * per_group + i;
-                                    sum += static_cast<double>(x[static_cast<std::size_t>(
-                                               ((n * s.in_channels + c) * s.in[0] + iy) * s.in[1] + ix)]) *
-                                           static_cast<double>(w[static_cast<std::size_t>(
-                                               ((o * per_group + i) * s.kernel[0] + ky) * s.kernel[1] + kx)]);
-                                }
+                        auto sum = sum_at(n, o, row / s.out(0), row % s.out(0), ox);
                         if (s.residual) sum += static_cast<double>(residual[y.size()]);
                         if (s.low > -1e300) sum = sum < s.low ? s.low : sum;
                         if (s.high < 1e300) sum = s.high < sum ? s.high : sum;
@@ -80,7 +90,7 @@ struct problem {
         return y;
     }
 
-    // [N, C/l, H, W, l]; what fills channels up is not a number.
+    // [N, C/l, D, H, W, l]; what fills channels up is not a number.
     static std::vector<double> blocked(std::vector<float> const& from, std::int64_t batch, std::int64_t channels,
                                        std::int64_t area, std::int64_t l) {
         auto const blocks = (channels + l - 1) / l;
@@ -94,22 +104,22 @@ struct problem {
         return out;
     }
     [[nodiscard]] interpret::arrays buffers(isa const& set) const {
-        std::int64_t const l = set.lanes(), out_area = s.out(0) * s.out(1);
+        std::int64_t const l = set.lanes(), area = out_area();
         interpret::arrays out;
-        out.push_back(s.blocked_input ? blocked(x, s.batch, s.in_channels, s.in[0] * s.in[1], l)
+        out.push_back(s.blocked_input ? blocked(x, s.batch, s.in_channels, in_area(), l)
                                       : std::vector<double>(x.begin(), x.end()));
         auto const packed = kernels::pack_conv2d_weights(s, w, set);
         out.emplace_back(packed.begin(), packed.end());
         if (s.bias) out.push_back(blocked(bias, 1, s.out_channels, 1, l));
-        if (s.residual) out.push_back(blocked(residual, s.batch, s.out_channels, out_area, l));
-        for (auto const& a : arrays) out.push_back(blocked(a, s.batch, s.out_channels, out_area, l));
-        out.emplace_back(static_cast<std::size_t>(s.batch * ((s.out_channels + l - 1) / l) * out_area * l),
+        if (s.residual) out.push_back(blocked(residual, s.batch, s.out_channels, area, l));
+        for (auto const& a : arrays) out.push_back(blocked(a, s.batch, s.out_channels, area, l));
+        out.emplace_back(static_cast<std::size_t>(s.batch * ((s.out_channels + l - 1) / l) * area * l),
                          interpret::untouched);
         return out;
     }
     // What is wrong with the output of a kernel; empty where nothing is.
     [[nodiscard]] std::string fault(interpret::arrays const& data, isa const& set) const {
-        std::int64_t const l = set.lanes(), blocks = (s.out_channels + l - 1) / l, area = s.out(0) * s.out(1);
+        std::int64_t const l = set.lanes(), blocks = (s.out_channels + l - 1) / l, area = out_area();
         auto const y = expected();
         for (std::int64_t n = 0; n < s.batch; ++n)
             for (std::int64_t c = 0; c < s.out_channels; ++c)
@@ -143,6 +153,12 @@ std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
                    s.pads[1],
                    s.pads[2],
                    s.pads[3],
+                   s.depth.in,
+                   s.depth.kernel,
+                   s.depth.stride,
+                   s.depth.dilation,
+                   s.depth.pads[0],
+                   s.depth.pads[1],
                    std::int64_t{s.blocked_input},
                    std::int64_t{s.bias},
                    std::int64_t{s.residual},
@@ -219,6 +235,21 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     if (r.below(3) == 0) add_chain(r, s);
     return s;
 }
+// The same of images that have depth.
+conv2d_shape random_deep_shape(random_stream& r, isa const& set) {
+    auto const one_of = [&](std::initializer_list<std::int64_t> values) {
+        return values.begin()[r.below(values.size())];
+    };
+    auto s = random_shape(r, set);
+    s.in[0] = std::max<std::int64_t>(std::min<std::int64_t>(s.in[0], 4),
+                                     s.dilation[0] * (s.kernel[0] - 1) + 1 - s.pads[0] - s.pads[2]);
+    auto& d = s.depth;
+    d.kernel = one_of({1, 2, 3, 3, 4}), d.stride = one_of({1, 1, 2, 3}), d.dilation = one_of({1, 1, 2});
+    d.pads = {one_of({0, 1, 2}), one_of({0, 1, 3})};
+    if (r.below(4) == 0) d = {};
+    d.in = std::max(one_of({1, 2, 3, 5}), d.dilation * (d.kernel - 1) + 1 - d.pads[0] - d.pads[1]);
+    return s;
+}
 conv2d_config random_config(random_stream& r, isa const& set) {
     conv2d_config c;
     c.tile_ow = static_cast<std::int32_t>(1 + r.below(28));
@@ -243,6 +274,24 @@ TEST_CASE("a kernel of any shape and any knobs computes the convolution") {
             problem const p{s, seed};
             auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
             CHECK(k.lanes == set->lanes());
+            auto data = p.buffers(*set);
+            interpreted_kernel::machine m{k, data};
+            REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
+            CHECK(p.fault(data, *set) == "");
+            auto const& written = m.written(data.size() - 1);
+            CHECK(std::all_of(written.begin(), written.end(), [](int n) { return n == 1; }));
+        }
+}
+
+TEST_CASE("a kernel of images that have depth computes the convolution") {
+    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+        for (std::uint64_t seed = 0; seed < 200; ++seed) {
+            random_stream r{seed + 4000};
+            auto const s = random_deep_shape(r, *set);
+            auto const c = r.below(4) ? random_config(r, *set) : kernels::default_config(s, *set);
+            CAPTURE(set->name, seed, text_of(s, c));
+            problem const p{s, seed};
+            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
             auto data = p.buffers(*set);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
@@ -283,6 +332,74 @@ TEST_CASE("compiled convolutions of random shapes and knobs stay within their bu
             if (c.tile_ow * c.tile_oc * c.unroll_ic * s.kernel[1] * rows <= 192) cases.emplace_back(s, c);
         }
         check_compiled(*set, cases, {"-O1"});
+    }
+}
+
+// Layers of networks of videos and volumes.
+std::vector<conv2d_shape> deep_layers(isa const& set) {
+    std::int64_t const l = set.lanes();
+    conv2d_shape stem; // 3x7x7 of NCDHW
+    stem.in_channels = 3, stem.out_channels = 2 * l, stem.in = {9, 17}, stem.kernel = {7, 7}, stem.stride = {2, 2};
+    stem.pads = {3, 3, 3, 3}, stem.blocked_input = false, stem.bias = true, stem.low = 0;
+    stem.depth = {5, 3, 1, 1, {1, 1}};
+    conv2d_shape small; // 3x3x3
+    small.in_channels = small.out_channels = 2 * l, small.in = {5, 7}, small.kernel = {3, 3};
+    small.pads = {1, 1, 1, 1}, small.depth = {4, 3, 1, 1, {1, 1}}, small.bias = small.residual = true, small.low = 0;
+    auto half = small;
+    half.stride = {2, 2}, half.depth.stride = 2, half.batch = 2, half.residual = false;
+    auto wide = small; // dilated, with other pads at the end
+    wide.in_channels = 17, wide.out_channels = 24, wide.dilation = {2, 2}, wide.pads = {2, 1, 0, 3};
+    wide.depth = {7, 3, 1, 2, {0, 3}};
+    auto frames = small; // 1x3x3, and 3x1x1 behind it
+    frames.depth = {4, 1, 1, 1, {}};
+    auto time = small;
+    time.kernel = {1, 1}, time.pads = {};
+    auto lines = small; // 1x1x3
+    lines.kernel = {1, 3}, lines.pads = {0, 1, 0, 1}, lines.depth = frames.depth;
+    auto point = time; // 1x1x1
+    point.depth = frames.depth;
+    auto down = point;
+    down.stride = {2, 2}, down.depth.stride = 2, down.residual = false;
+    auto channels = small; // depthwise
+    channels.in_channels = channels.out_channels = channels.groups = 24, channels.high = 6;
+    auto grouped = small; // groups of whole blocks, of four channels, of a block and a half
+    grouped.groups = 2;
+    auto narrow = half;
+    narrow.groups = l / 2;
+    auto odd = small;
+    odd.in_channels = odd.out_channels = 6 * l, odd.groups = 4;
+    return {stem, small, half, wide, frames, time, lines, point, down, channels, grouped, narrow, odd};
+}
+
+TEST_CASE("layers of images that have depth are right with the configuration that is chosen for them") {
+    for (auto const* set : compiled_kernel::sets()) {
+        std::vector<std::pair<conv2d_shape, conv2d_config>> cases;
+        for (auto const& s : deep_layers(*set)) cases.emplace_back(s, kernels::default_config(s, *set));
+        for (std::uint64_t seed = 0; seed < 12; ++seed) {
+            random_stream r{seed + 6000};
+            auto const s = random_deep_shape(r, *set);
+            cases.emplace_back(s, kernels::default_config(s, *set));
+        }
+        check_compiled(*set, cases, {"-O1"});
+    }
+}
+
+TEST_CASE("depth has the register tiles of two dimensions, and is none where it has no window") {
+    for (auto const* set : {&isa::avx2, &isa::avx512}) {
+        conv2d_shape flat, deep;
+        flat.in_channels = flat.out_channels = 64, flat.in = {28, 28}, flat.kernel = {3, 3}, flat.pads = {1, 1, 1, 1};
+        deep = flat;
+        deep.depth = {16, 3, 1, 1, {1, 1}};
+        auto const a = kernels::default_config(flat, *set), b = kernels::default_config(deep, *set);
+        CHECK(a.tile_ow == b.tile_ow);
+        CHECK(a.tile_oc == b.tile_oc);
+        CHECK(deep.operations() == 48 * flat.operations());
+        deep.kernel = {1, 1}, deep.pads = {}, deep.depth.kernel = 1, deep.depth.pads = {};
+        flat = deep;
+        flat.depth = {}, flat.in = {16 * 28, 28}; // the same pixels in one plane
+        auto const c = kernels::default_config(deep, *set);
+        CHECK(to_string(kernels::conv2d_nest(deep, c, *set)) ==
+              to_string(kernels::conv2d_nest(flat, kernels::default_config(flat, *set), *set)));
     }
 }
 
@@ -567,6 +684,13 @@ TEST_CASE("work is counted with the taps on padding") {
     CHECK(s.out(0) == 3);
     CHECK(s.out(1) == 7);
     CHECK(s.operations() == 2.0 * 2 * 6 * 21 * 4 * 9);
+}
+
+TEST_CASE("work is counted with the planes of images that have depth") {
+    conv2d_shape s;
+    s.in = {5, 7}, s.depth = {9, 3, 2, 2, {1, 0}};
+    CHECK(s.out_depth() == 3);
+    CHECK(s.operations() == 2.0 * 3 * 35 * 3);
 }
 
 // The code of the error, or nothing.

@@ -33,6 +33,9 @@ TEST_CASE("the kind of a kernel follows from what it computes") {
     CHECK(kind_of(conv) == "conv2d");
     CHECK(kind_of(grouped) == "conv2d");
     CHECK(kind_of(depthwise) == "depthwise conv2d");
+    auto deep = conv;
+    deep.depth.in = 8;
+    CHECK(kind_of(deep) == "conv3d");
     for (int const m : {2, 4}) CHECK(kind_of(winograd_shape{conv, m}) == "winograd F" + std::to_string(m));
     CHECK(kind_of(separable_shape{depthwise, conv}) == "separable conv2d");
     CHECK(kind_of(matmul_shape{}) == "matmul");

@@ -184,6 +184,7 @@ movement_shape random_movement(random_stream& r) {
     }
     case 3: {
         ints blocked{1 + below(r, 2), 1 + below(r, 40), 1 + below(r, 6), 1 + below(r, 9)};
+        if (r.below(3) == 0) blocked.push_back(1 + below(r, 5)); // images that have depth
         auto const lanes = std::int64_t{1} << (2 + r.below(3));
         return r.below(2) ? moved_to_blocks(type, blocked, lanes) : moved_from_blocks(type, blocked, lanes);
     }

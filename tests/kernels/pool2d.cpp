@@ -22,13 +22,15 @@ constexpr auto infinity = std::numeric_limits<double>::infinity();
 interpret::arrays pool_buffers(pool2d_shape const& s, isa const& set, std::uint64_t seed) {
     std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
     random_stream r{seed};
-    interpret::arrays out{std::vector<double>(static_cast<std::size_t>(s.batch * blocks * s.in[0] * s.in[1] * l))};
+    auto const pixels = s.depth.in * s.in[0] * s.in[1];
+    interpret::arrays out{std::vector<double>(static_cast<std::size_t>(s.batch * blocks * pixels * l))};
     for (auto& v : out[0]) v = static_cast<double>(r.below(9)) - 4;
     if (s.average) {
         auto const factors = kernels::pool2d_factors(s);
         out.emplace_back(factors.begin(), factors.end());
     }
-    out.emplace_back(static_cast<std::size_t>(s.batch * blocks * s.out[0] * s.out[1] * l), interpret::untouched);
+    auto const results = s.out_depth * s.out[0] * s.out[1];
+    out.emplace_back(static_cast<std::size_t>(s.batch * blocks * results * l), interpret::untouched);
     return out;
 }
 
@@ -36,24 +38,28 @@ interpret::arrays pool_buffers(pool2d_shape const& s, isa const& set, std::uint6
 std::string fault(pool2d_shape const& s, isa const& set, interpret::arrays const& data) {
     std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
     std::size_t at = 0;
-    for (std::int64_t image = 0; image < s.batch * blocks; ++image)
+    auto const& d = s.depth;
+    for (std::int64_t plane = 0; plane < s.batch * blocks * s.out_depth; ++plane)
         for (std::int64_t oy = 0; oy < s.out[0]; ++oy)
             for (std::int64_t ox = 0; ox < s.out[1]; ++ox)
                 for (std::int64_t lane = 0; lane < l; ++lane, ++at) {
                     double sum = 0, most = -infinity, taps = 0;
-                    for (std::int64_t ky = 0; ky < s.kernel[0]; ++ky)
-                        for (std::int64_t kx = 0; kx < s.kernel[1]; ++kx) {
-                            auto const y = oy * s.stride[0] + ky * s.dilation[0] - s.pads[0],
-                                       x = ox * s.stride[1] + kx * s.dilation[1] - s.pads[1];
-                            auto const inside = y >= 0 && y < s.in[0] && x >= 0 && x < s.in[1];
-                            taps +=
-                                inside || (s.count_pads && y < s.in[0] + s.pads_end[0] && x < s.in[1] + s.pads_end[1]);
-                            if (!inside) continue;
-                            auto const v =
-                                data[0][static_cast<std::size_t>(((image * s.in[0] + y) * s.in[1] + x) * l + lane)];
-                            sum += v;
-                            most = interpret::combine(loop::scalar_op::maximum, most, v);
-                        }
+                    auto const image = plane / s.out_depth, oz = plane % s.out_depth;
+                    for (std::int64_t tap = 0; tap < d.kernel * s.kernel[0] * s.kernel[1]; ++tap) {
+                        auto const kz = tap / (s.kernel[0] * s.kernel[1]), ky = tap / s.kernel[1] % s.kernel[0],
+                                   kx = tap % s.kernel[1];
+                        auto const z = oz * d.stride + kz * d.dilation - d.pads[0],
+                                   y = oy * s.stride[0] + ky * s.dilation[0] - s.pads[0],
+                                   x = ox * s.stride[1] + kx * s.dilation[1] - s.pads[1];
+                        auto const inside = z >= 0 && z < d.in && y >= 0 && y < s.in[0] && x >= 0 && x < s.in[1];
+                        taps += inside || (s.count_pads && z < d.in + d.pads[1] && y < s.in[0] + s.pads_end[0] &&
+                                           x < s.in[1] + s.pads_end[1]);
+                        if (!inside) continue;
+                        auto const pixel = ((image * d.in + z) * s.in[0] + y) * s.in[1] + x;
+                        auto const v = data[0][static_cast<std::size_t>(pixel * l + lane)];
+                        sum += v;
+                        most = interpret::combine(loop::scalar_op::maximum, most, v);
+                    }
                     auto const want = s.average ? sum / taps : most, got = data.back()[at];
                     if (!(std::abs(got - want) <= 1e-5 || got == want || (got != got && want != want)))
                         return "element " + std::to_string(at) + " is " + std::to_string(got) + ", not " +
@@ -64,9 +70,11 @@ std::string fault(pool2d_shape const& s, isa const& set, interpret::arrays const
 
 std::string text_of(pool2d_shape const& s) {
     std::string out = s.average ? "average " : "max ";
-    for (auto v : {s.batch, s.channels, s.in[0], s.in[1], s.kernel[0], s.kernel[1], s.stride[0], s.stride[1],
-                   s.dilation[0], s.dilation[1], s.out[0], s.out[1], s.pads[0], s.pads[1], s.pads_end[0], s.pads_end[1],
-                   std::int64_t{s.count_pads}})
+    for (auto v :
+         {s.batch,        s.channels,       s.in[0],         s.in[1],         s.kernel[0], s.kernel[1],
+          s.stride[0],    s.stride[1],      s.dilation[0],   s.dilation[1],   s.out[0],    s.out[1],
+          s.pads[0],      s.pads[1],        s.pads_end[0],   s.pads_end[1],   s.depth.in,  s.depth.kernel,
+          s.depth.stride, s.depth.dilation, s.depth.pads[0], s.depth.pads[1], s.out_depth, std::int64_t{s.count_pads}})
         out += std::to_string(v) + " ";
     return out;
 }
@@ -91,11 +99,25 @@ pool2d_shape random_shape(random_stream& r) {
     return s;
 }
 
+// The same of images that have depth.
+pool2d_shape random_deep_shape(random_stream& r) {
+    auto const upto = [&](std::uint64_t n) { return static_cast<std::int64_t>(1 + r.below(n)); };
+    auto s = random_shape(r);
+    auto const global = s.kernel == s.in && r.below(2) == 0;
+    auto& d = s.depth;
+    d.in = upto(5), d.kernel = global ? d.in : upto(4), d.stride = upto(3), d.dilation = upto(2);
+    if (!global || r.below(2)) d.pads = {upto(3) - 1, upto(3) - 1};
+    auto const room = d.in + d.pads[0] + d.pads[1] - d.dilation * (d.kernel - 1) - 1;
+    if (room < 0) d.pads[1] -= room;
+    s.out_depth = std::max<std::int64_t>(room, 0) / d.stride + 1;
+    return s;
+}
+
 TEST_CASE("a pooling of any shape is right") {
     for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
-        for (std::uint64_t seed = 0; seed < 150; ++seed) {
+        for (std::uint64_t seed = 0; seed < 250; ++seed) {
             random_stream r{seed};
-            auto const s = random_shape(r);
+            auto const s = seed % 2 ? random_deep_shape(r) : random_shape(r);
             CAPTURE(set->name, seed, text_of(s));
             auto const k = codegen::lower(kernels::pool2d_nest(s, *set), "pool").value();
             auto data = pool_buffers(s, *set, seed);
@@ -106,13 +128,26 @@ TEST_CASE("a pooling of any shape is right") {
         }
 }
 
+TEST_CASE("windows of pixels of every direction divide by their taps") {
+    pool2d_shape s; // planes, rows and pixels of three, windows of three with padding, whatever lies there
+    s.channels = 3, s.in = s.out = s.kernel = {3, 3}, s.pads = s.pads_end = {1, 1}, s.average = true;
+    s.depth = {3, 3, 1, 1, {1, 1}}, s.out_depth = 3;
+    auto const inside = kernels::pool2d_factors(s);
+    REQUIRE(inside.size() == 27);
+    CHECK(inside[0] == 1.0f / 8);
+    CHECK(inside[4] == 1.0f / 18);
+    CHECK(inside[13] == 1.0f / 27);
+    s.count_pads = true;
+    for (auto f : kernels::pool2d_factors(s)) CHECK(f == 1.0f / 27);
+}
+
 TEST_CASE("compiled poolings stay within their buffers and are right") {
     for (auto const* set : compiled_kernel::sets()) {
         compiled_kernel::batch kernels{*set};
         std::vector<pool2d_shape> cases;
-        for (std::uint64_t seed = 700; seed < 724; ++seed) {
+        for (std::uint64_t seed = 700; seed < 732; ++seed) {
             random_stream r{seed};
-            cases.push_back(random_shape(r));
+            cases.push_back(seed % 2 ? random_deep_shape(r) : random_shape(r));
             kernels.add(codegen::lower(kernels::pool2d_nest(cases.back(), *set), "pool").value());
         }
         kernels.compile();

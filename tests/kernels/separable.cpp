@@ -170,6 +170,8 @@ TEST_CASE("what is no separable convolution, or a knob that does not apply, is r
     refused([](auto& shape, auto&) { shape.pointwise.in = {4, 5}; });
     refused([](auto& shape, auto&) { shape.depthwise.groups = 2; });
     refused([](auto& shape, auto&) { shape.depthwise.residual = true; });
+    refused([](auto& shape, auto&) { shape.depthwise.depth.in = shape.pointwise.depth.in = 2; });
+    refused([](auto& shape, auto&) { shape.pointwise.depth.in = 2; });
     refused([](auto&, auto& config) { config.rows = 0; });
     refused([](auto&, auto& config) { config.pointwise.unroll_ic = 3; });
 }

@@ -397,13 +397,14 @@ TEST_CASE("convolutions and knobs to which it does not apply are refused") {
     s.in_channels = s.out_channels = 16, s.in = {9, 9}, s.kernel = {3, 3};
     auto const c = kernels::default_winograd(s, isa::avx2, 4);
     CHECK(refusal(s, c) == "");
-    for (auto change : {0, 1, 2, 3, 4}) {
+    for (auto change : {0, 1, 2, 3, 4, 5}) {
         auto other = s;
         if (change == 0) other.stride = {1, 2};
         if (change == 1) other.dilation = {2, 1};
         if (change == 2) other.kernel = {3, 1};
         if (change == 3) other.groups = 2;
         if (change == 4) other.blocked_input = false;
+        if (change == 5) other.depth.in = 4;
         CHECK(refusal(other, c) == "not supported");
     }
     for (auto change : {0, 1, 2, 3, 4, 5}) {

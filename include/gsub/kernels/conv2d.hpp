@@ -1,7 +1,9 @@
-// Direct convolution over blocked layouts: activations as [N, C/l, H, W, l] with l the lanes of a vector, so that a
-// register holds l output channels of one pixel and weights are read as they lie.
+// Direct convolution over blocked layouts: activations as [N, C/l, H, W, l], or [N, C/l, D, H, W, l] for images that
+// have depth, with l the lanes of a vector, so that a register holds l output channels of one pixel and weights are
+// read as they lie.
 #pragma once
 
+#include <gsub/kernels/depth_direction.hpp>
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/loop/schedule.hpp>
 #include <gsub/target/isa.hpp>
@@ -18,7 +20,8 @@ struct conv2d_shape {
     std::int64_t batch = 1, in_channels = 1, out_channels = 1, groups = 1;
     std::array<std::int64_t, 2> in{}, kernel{1, 1}, stride{1, 1}, dilation{1, 1};
     std::array<std::int64_t, 4> pads{}; ///< begins, then ends
-    bool blocked_input = true;          ///< false: the input is NCHW
+    depth_direction depth{};            ///< of images of three dimensions: what stands in front of rows
+    bool blocked_input = true;          ///< false: the input is NCHW, or NCDHW
     bool bias = false, residual = false;
     double low = -1e300, high = 1e300; ///< the result is clipped to these; a ReLU has 0 and no upper bound
     /// Behind that, on the result as value 0, `arrays` further operands, stored as the result is, and its own results;
@@ -29,6 +32,7 @@ struct conv2d_shape {
     [[nodiscard]] std::int64_t out(std::size_t i) const noexcept {
         return (in[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
     }
+    [[nodiscard]] std::int64_t out_depth() const noexcept { return depth.out(); }
     /// Multiplications and additions, taps on padding included.
     GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
@@ -56,12 +60,12 @@ GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& se
 /// output `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` for an input in
 /// NCHW;
 /// `[C/l, KH, KW, l]` for depthwise; `[OC/l, c, IC/groups/c, KH, KW, l]` where groups are no whole blocks, with c the
-/// lesser of the channels of a group and l), see `pack_conv2d_weights`. Groups that are no whole blocks have no use for
-/// `tile_oc` and `unroll_ic`. *Errors* throws `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for
-/// knobs that do not apply.
+/// lesser of the channels of a group and l), see `pack_conv2d_weights`. Where images have depth, D, KD and OD stand in
+/// front of H, KH and OH. Groups that are no whole blocks have no use for `tile_oc` and `unroll_ic`. *Errors* throws
+/// `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for knobs that do not apply.
 GSUB_LAZY [[nodiscard]] loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
 
-/// Weights `[OC, IC/groups, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
+/// Weights `[OC, IC/groups, KD, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
                                                                isa const& set);
 

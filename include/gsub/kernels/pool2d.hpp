@@ -1,6 +1,7 @@
-// Pooling of images over blocked layouts: [N, C/l, H, W, l].
+// Pooling of images over blocked layouts: [N, C/l, H, W, l], or [N, C/l, D, H, W, l] for images that have depth.
 #pragma once
 
+#include <gsub/kernels/depth_direction.hpp>
 #include <gsub/loop/schedule.hpp>
 #include <gsub/target/isa.hpp>
 
@@ -15,11 +16,14 @@ struct pool2d_shape {
     std::array<std::int64_t, 2> in{}, kernel{1, 1}, stride{1, 1}, dilation{1, 1}, out{};
     std::array<std::int64_t, 2> pads{};     ///< begins; ends follow from `out`
     std::array<std::int64_t, 2> pads_end{}; ///< ends as stated, which averages may count
+    depth_direction depth{};                ///< of images of three dimensions, with stated ends of padding
+    std::int64_t out_depth = 1;             ///< as `out`
     bool average = false;
     bool count_pads = false; ///< averages divide by the taps on stated padding too
 };
 
-/// Buffers: input, for averages the factors `[OH, OW]` of `pool2d_factors`, output `[N, C/l, OH, OW, l]`.
+/// Buffers: input, for averages the factors `[OH, OW]` of `pool2d_factors`, output `[N, C/l, OH, OW, l]`;
+/// where images have depth, D and OD stand in front of H and OH.
 /// A maximum over a NaN is NaN.
 GSUB_LAZY [[nodiscard]] loop::loop_nest pool2d_nest(pool2d_shape const& s, isa const& set);
 

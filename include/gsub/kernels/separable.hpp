@@ -12,7 +12,7 @@ namespace gsub::kernels {
 
 /// Two convolutions of which the second reads the first.
 struct separable_shape {
-    conv2d_shape depthwise; ///< without a residual and arrays
+    conv2d_shape depthwise; ///< without a residual and arrays, of images without depth
     conv2d_shape pointwise; ///< 1×1 with stride 1 and no padding, of one group
 };
 

@@ -42,7 +42,7 @@ struct winograd_options {
 /// What is known of a machine: its threads, its caches, and whether it does wide vectors in halves.
 GSUB_LAZY [[nodiscard]] winograd_options winograd_options_of(target const& t);
 
-/// Whether there are Winograd kernels of a shape: 3x3, stride and dilation 1, one group, a blocked input.
+/// Whether there are Winograd kernels of a shape: 3x3 without depth, stride and dilation 1, one group, a blocked input.
 GSUB_LAZY [[nodiscard]] bool winograd_applies(conv2d_shape const& s) noexcept;
 
 /// Knobs for tiles of `m` x `m`, by counting. *Requires* a shape to which it applies, and `m` 2 or 4.

@@ -2,6 +2,7 @@
 
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/conv2d.hpp>
+#include <gsub/kernels/impl/depth_direction.ipp>
 #include <gsub/kernels/register_tile.hpp>
 
 #include <algorithm>
@@ -17,8 +18,26 @@ GSUB_LAZY bool is_depthwise(conv2d_shape const& s) {
 }
 // Rows of pixels follow each other without a gap in what is read too: they are joined to one row.
 GSUB_LAZY bool is_flat(conv2d_shape const& s) {
-    return s.blocked_input && s.kernel[0] == 1 && s.kernel[1] == 1 && s.stride[0] == 1 && s.stride[1] == 1 &&
-           s.pads == std::array<std::int64_t, 4>{};
+    return s.blocked_input && !s.depth.exists() && s.kernel[0] == 1 && s.kernel[1] == 1 && s.stride[0] == 1 &&
+           s.stride[1] == 1 && s.pads == std::array<std::int64_t, 4>{};
+}
+// The same over the same arrays with two directions in place of three, where one of them has no window.
+GSUB_LAZY conv2d_shape planar(conv2d_shape s) {
+    auto const d = s.depth;
+    auto const no_window = [&](std::size_t i) {
+        return s.kernel[i] == 1 && s.stride[i] == 1 && s.pads[i] == 0 && s.pads[i + 2] == 0;
+    };
+    if (!d.exists() || !no_window(0)) return s;
+    if (no_window(1)) { // planes become rows
+        s.in = {d.in, s.in[0] * s.in[1]};
+        s.kernel = {d.kernel, 1}, s.stride = {d.stride, 1}, s.dilation = {d.dilation, 1};
+        s.pads = {d.pads[0], 0, d.pads[1], 0};
+        s.depth = {};
+    } else if (d.kernel == 1 && d.stride == 1 && d.pads == std::array<std::int64_t, 2>{}) { // rows of all planes
+        s.in[0] *= d.in;
+        s.depth = {};
+    }
+    return s;
 }
 GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& set) {
     return (channels + set.lanes() - 1) / set.lanes();
@@ -128,38 +147,43 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
                y = e.spatial("oh", oh), x = e.spatial("ow", ow), lane = e.spatial("lane", l);
     auto const channel = e.reduction("ici", of.channels), step = e.reduction("ic", of.steps),
                ky = e.reduction("kh", s.kernel[0]), kx = e.reduction("kw", s.kernel[1]);
+    depth_axes const depth{e, s.depth, s.out_depth()};
     auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
                column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
+    auto const row_out = depth.out * oh + y, row_in = depth.plane * h + row, tap = depth.tap * s.kernel[0] + ky;
     auto const o = turn * of.vectors + v;
     if (of.turns * of.vectors != out_blocks) e.only({o, out_blocks});
 
-    auto const in = e.input("x", {s.batch, blocks(s.in_channels, set), h, w, l});
-    auto const weights = e.input("w", {out_blocks, of.channels, of.steps, s.kernel[0], s.kernel[1], l});
+    auto const in = e.input("x", {s.batch, blocks(s.in_channels, set), s.depth.in * h, w, l});
+    auto const weights =
+        e.input("w", {out_blocks, of.channels, of.steps, s.depth.kernel * s.kernel[0], s.kernel[1], l});
     auto const bias = s.bias ? e.input("bias", {out_blocks, l}) : -1;
-    auto const residual = s.residual ? e.input("residual", {s.batch, out_blocks, oh, ow, l}) : -1;
-    auto const arrays = arrays_of(e, s, {s.batch, out_blocks, oh, ow, l});
-    auto const out = e.output("y", {s.batch, out_blocks, oh, ow, l});
+    auto const residual = s.residual ? e.input("residual", {s.batch, out_blocks, depth.count * oh, ow, l}) : -1;
+    auto const arrays = arrays_of(e, s, {s.batch, out_blocks, depth.count * oh, ow, l});
+    auto const out = e.output("y", {s.batch, out_blocks, depth.count * oh, ow, l});
 
-    auto const read = e.at(in, {n, turn * of.blocks + step, row, column, 0},
-                           {(v * of.channels + channel) * l + lane, of.places(s, h * w, l)});
+    auto const read = e.at(in, {n, turn * of.blocks + step, row_in, column, 0},
+                           {(v * of.channels + channel) * l + lane, of.places(s, s.depth.in * h * w, l)});
     auto sum =
-        e.sum(s.bias ? e.at(bias, {o, lane}) : e.constant(0), read * e.at(weights, {o, channel, step, ky, kx, lane}),
-              {{row, h}, {column, w}, {step * of.channels + channel, of.in}});
-    if (s.residual) sum = sum + e.at(residual, {n, o, y, x, lane});
-    sum = finished(e, sum, s, [&](std::size_t a) { return e.at(arrays[a], {n, o, y, x, lane}); });
-    loop::schedule plan{e.store(out, {n, o, y, x, lane}, sum)};
+        e.sum(s.bias ? e.at(bias, {o, lane}) : e.constant(0), read * e.at(weights, {o, channel, step, tap, kx, lane}),
+              {{depth.plane, depth.in}, {row, h}, {column, w}, {step * of.channels + channel, of.in}});
+    if (s.residual) sum = sum + e.at(residual, {n, o, row_out, x, lane});
+    sum = finished(e, sum, s, [&](std::size_t a) { return e.at(arrays[a], {n, o, row_out, x, lane}); });
+    loop::schedule plan{e.store(out, {n, o, row_out, x, lane}, sum)};
 
     auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
     auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
     auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
     auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
-    plan.reorder({loop_of("n"), loop_of("g"), yo, xc, loop_of("oc"), xt, loop_of("ici"), loop_of("ic"), loop_of("kh"),
-                  loop_of("kw"), yi, xi, loop_of("lane")});
-    if (c.unroll_kh) plan.unroll(loop_of("kh"));
+    auto const tap_rows = loop_of("kh");
+    plan.reorder(as_span(depth.within(plan, yo, tap_rows,
+                                      {loop_of("n"), loop_of("g"), yo, xc, loop_of("oc"), xt, loop_of("ici"),
+                                       loop_of("ic"), tap_rows, loop_of("kw"), yi, xi, loop_of("lane")})));
+    if (c.unroll_kh) plan.unroll(tap_rows);
     for (auto u : {loop_of("oc"), loop_of("ici"), loop_of("kw"), yi, xi}) plan.unroll(u);
     plan.vectorize(loop_of("lane"));
     auto joined = plan.loops()[0].var;
-    for (int k = 0; k < 3; ++k) joined = plan.fuse(joined, plan.loops()[1].var);
+    for (int k = 0; k < (depth.exist ? 4 : 3); ++k) joined = plan.fuse(joined, plan.loops()[1].var);
     plan.parallel(joined);
     return plan.finish();
 }
@@ -194,8 +218,9 @@ GSUB_LAZY conv2d_config depthwise_config(conv2d_shape const& s, isa const& set) 
 } // namespace detail
 
 GSUB_LAZY_BODY double conv2d_shape::operations() const noexcept {
-    return 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) * static_cast<double>(out(0) * out(1)) *
-           static_cast<double>(in_channels / groups) * static_cast<double>(kernel[0] * kernel[1]);
+    auto const places = out(0) * out(1) * out_depth(), taps = kernel[0] * kernel[1] * depth.kernel;
+    return 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) * static_cast<double>(places) *
+           static_cast<double>(in_channels / groups) * static_cast<double>(taps);
 }
 
 GSUB_LAZY_BODY bool conv2d_applies(conv2d_shape const& s, isa const& set) {
@@ -203,7 +228,8 @@ GSUB_LAZY_BODY bool conv2d_applies(conv2d_shape const& s, isa const& set) {
     return !detail::lane_groups::apply(s, set) || detail::lane_groups{s, set}.parts() <= detail::lane_groups::most;
 }
 
-GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& set) {
+GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const& set) {
+    auto const s = detail::planar(given);
     if (detail::is_depthwise(s)) return detail::depthwise_config(s, set);
     if (detail::lane_groups::apply(s, set)) return detail::lane_config(s, set);
     auto const flat = detail::is_flat(s);
@@ -212,15 +238,17 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& se
     conv2d_config best;
     // Pixels of an image in NCHW that several taps of a row use: compilers read them once for all of these taps.
     auto const scalars_stay = !s.blocked_input && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
-    auto const results = s.batch * detail::blocks(s.out_channels, set) * s.out(0) * s.out(1) * set.vector_bytes;
+    auto const results =
+        s.batch * detail::blocks(s.out_channels, set) * s.out_depth() * s.out(0) * s.out(1) * set.vector_bytes;
+    auto const taps = s.depth.kernel * s.kernel[0] * s.kernel[1];
     auto const tile = best_tile(row, out_blocks, set,
                                 {.max_vectors = flat ? 6 : 4,
                                  .scalars_stay = scalars_stay,
-                                 .steps = s.in_channels / s.groups * s.kernel[0] * s.kernel[1],
+                                 .steps = s.in_channels / s.groups * taps,
                                  .far = results > 1 << 20 ? 1 + s.residual : 0});
     best.tile_ow = tile.pixels;
     best.tile_oc = tile.vectors;
-    best.unroll_ic = s.kernel[0] * s.kernel[1] == 1 ? std::min(4, set.lanes()) : 1;
+    best.unroll_ic = taps == 1 ? std::min(4, set.lanes()) : 1;
     if (flat) {
         auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
         // The most tiles a position, up to 16, that divide evenly: so no position has a tail of its own.
@@ -234,7 +262,8 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& s, isa const& se
     return best;
 }
 
-GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set) {
+GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& given, conv2d_config const& c, isa const& set) {
+    auto const s = detail::planar(given);
     auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
     auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
     std::int64_t const l = set.lanes();
@@ -256,31 +285,35 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
                x = e.spatial("ow", flat ? oh * ow : ow), lane = e.spatial("lane", l);
     auto const i = e.reduction("ic", depthwise ? 1 : in_channels), ky = e.reduction("kh", s.kernel[0]),
                kx = e.reduction("kw", s.kernel[1]), inner = e.reduction("ici", depthwise ? 1 : in_lanes);
+    detail::depth_axes const depth{e, s.depth, s.out_depth()};
     auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
                column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
+    auto const row_out = depth.out * oh + y, row_in = depth.plane * ih + row, tap = depth.tap * s.kernel[0] + ky;
     auto const out_block = g * (ocb / (depthwise ? 1 : s.groups)) + o;
     auto const in_block = depthwise ? o : g * icb + i;
 
     auto const h = flat ? 1 : ih, w = flat ? ih * iw : iw;
     auto const all_in = s.blocked_input ? detail::blocks(s.in_channels, set) : s.in_channels;
-    auto const in = e.input("x", {s.batch, all_in, h, w, in_lanes});
-    auto const weights = depthwise ? e.input("w", {ocb, s.kernel[0], s.kernel[1], l})
-                                   : e.input("w", {ocb, in_channels, s.kernel[0], s.kernel[1], in_lanes, l});
+    auto const rows_out = flat ? 1 : depth.count * oh, columns_out = flat ? oh * ow : ow;
+    auto const in = e.input("x", {s.batch, all_in, s.depth.in * h, w, in_lanes});
+    auto const taps_down = s.depth.kernel * s.kernel[0];
+    auto const weights = depthwise ? e.input("w", {ocb, taps_down, s.kernel[1], l})
+                                   : e.input("w", {ocb, in_channels, taps_down, s.kernel[1], in_lanes, l});
     auto const bias = s.bias ? e.input("bias", {ocb, l}) : -1;
-    auto const residual = s.residual ? e.input("residual", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l}) : -1;
-    auto const arrays = detail::arrays_of(e, s, {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l});
-    auto const out = e.output("y", {s.batch, ocb, flat ? 1 : oh, flat ? oh * ow : ow, l});
+    auto const residual = s.residual ? e.input("residual", {s.batch, ocb, rows_out, columns_out, l}) : -1;
+    auto const arrays = detail::arrays_of(e, s, {s.batch, ocb, rows_out, columns_out, l});
+    auto const out = e.output("y", {s.batch, ocb, rows_out, columns_out, l});
 
-    auto const read = e.at(in, {n, in_block, row, column, depthwise ? lane : inner});
+    auto const read = e.at(in, {n, in_block, row_in, column, depthwise ? lane : inner});
     auto const weight =
-        depthwise ? e.at(weights, {o, ky, kx, lane}) : e.at(weights, {out_block, i, ky, kx, inner, lane});
+        depthwise ? e.at(weights, {o, tap, kx, lane}) : e.at(weights, {out_block, i, tap, kx, inner, lane});
     // What fills up the last block of channels counts for nothing, whatever it is.
     loop::bound const channel{i * in_lanes + inner, s.in_channels};
-    auto v =
-        e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight, {{row, h}, {column, w}, channel});
-    if (s.residual) v = v + e.at(residual, {n, out_block, y, x, lane});
-    v = detail::finished(e, v, s, [&](std::size_t a) { return e.at(arrays[a], {n, out_block, y, x, lane}); });
-    loop::schedule plan{e.store(out, {n, out_block, y, x, lane}, v)};
+    auto v = e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight,
+                   {{depth.plane, depth.in}, {row, h}, {column, w}, channel});
+    if (s.residual) v = v + e.at(residual, {n, out_block, row_out, x, lane});
+    v = detail::finished(e, v, s, [&](std::size_t a) { return e.at(arrays[a], {n, out_block, row_out, x, lane}); });
+    loop::schedule plan{e.store(out, {n, out_block, row_out, x, lane}, v)};
 
     auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
     auto const [oo, oi] = plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);
@@ -289,14 +322,15 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config 
     auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
     auto const [io, iu] = plan.split(loop_of("ici"), depthwise ? 1 : std::min<std::int64_t>(c.unroll_ic, in_lanes));
     auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh"), taps = loop_of("kw");
+    auto const order = [&, rows = yo](std::initializer_list<loop::variable> loops) {
+        plan.reorder(as_span(depth.within(plan, rows, tap_rows, loops)));
+    };
     if (c.oc_inner)
-        plan.reorder(
-            {batch, yo, xc, group, oo, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
+        order({batch, yo, xc, group, oo, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
     else
-        plan.reorder(
-            {batch, group, oo, yo, xc, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
+        order({batch, group, oo, yo, xc, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
     auto joined = plan.loops()[0].var;
-    for (int k = 0; k < 4; ++k) joined = plan.fuse(joined, plan.loops()[1].var);
+    for (int k = 0; k < (depth.exist ? 5 : 4); ++k) joined = plan.fuse(joined, plan.loops()[1].var);
     plan.parallel(joined);
     if (c.unroll_kh) plan.unroll(tap_rows);
     plan.unroll(taps);
@@ -312,7 +346,7 @@ GSUB_LAZY_BODY std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std
                                                       isa const& set) {
     auto const depthwise = detail::is_depthwise(s);
     auto const l = static_cast<std::int64_t>(set.lanes()), per_group = s.in_channels / s.groups;
-    auto const area = s.kernel[0] * s.kernel[1];
+    auto const area = s.depth.kernel * s.kernel[0] * s.kernel[1];
     auto const in_lanes = s.blocked_input && !depthwise ? l : 1;
     auto const in_blocks = (per_group + in_lanes - 1) / in_lanes;
     auto const out_blocks = detail::blocks(s.out_channels, set);

@@ -13,7 +13,8 @@ namespace gsub::kernels {
 GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
     return std::visit(overloaded{
                           [](conv2d_shape const& s) -> std::string {
-                              return detail::is_depthwise(s) ? "depthwise conv2d" : "conv2d";
+                              return fmt::format("{}conv{}d", detail::is_depthwise(s) ? "depthwise " : "",
+                                                 s.depth.exists() ? 3 : 2);
                           },
                           [](winograd_shape const& s) { return fmt::format("winograd F{}", s.m); },
                           [](separable_shape const&) -> std::string { return "separable conv2d"; },

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/kernels/impl/depth_direction.ipp>
 #include <gsub/kernels/pool2d.hpp>
 
 #include <algorithm>
@@ -10,33 +11,43 @@ namespace gsub::kernels {
 GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& set) {
     auto s = given;
     // A window that is the image, as one row.
+    auto const& d = s.depth;
     auto const global = s.kernel == s.in && s.out[0] * s.out[1] == 1 && s.pads == std::array<std::int64_t, 2>{} &&
-                        s.dilation == std::array<std::int64_t, 2>{1, 1};
-    if (global) s.in = s.kernel = {1, s.in[0] * s.in[1]};
+                        s.dilation == std::array<std::int64_t, 2>{1, 1} && d.kernel == d.in && s.out_depth == 1 &&
+                        d.pads[0] == 0 && d.dilation == 1;
+    if (global) s.in = s.kernel = {1, d.in * s.in[0] * s.in[1]}, s.depth = {};
     std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
 
     loop::expression_builder e{"pool2d"};
     auto const n = e.spatial("n", s.batch), c = e.spatial("c", blocks), y = e.spatial("oh", s.out[0]),
                x = e.spatial("ow", s.out[1]), lane = e.spatial("lane", l);
     auto const ky = e.reduction("kh", s.kernel[0]), kx = e.reduction("kw", s.kernel[1]);
+    detail::depth_axes const depth{e, d, s.out_depth};
     auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
                column = x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
-    auto const in = e.input("x", {s.batch, blocks, s.in[0], s.in[1], l});
-    auto const factors = s.average ? e.input("factor", {s.out[0], s.out[1]}) : -1;
-    auto const out = e.output("y", {s.batch, blocks, s.out[0], s.out[1], l});
-    auto const read = e.at(in, {n, c, row, column, lane});
+    auto const row_out = depth.out * s.out[0] + y, row_in = depth.plane * s.in[0] + row;
+    auto const rows_out = depth.count * s.out[0];
+    auto const in = e.input("x", {s.batch, blocks, depth.in * s.in[0], s.in[1], l});
+    auto const factors = s.average ? e.input("factor", {rows_out, s.out[1]}) : -1;
+    auto const out = e.output("y", {s.batch, blocks, rows_out, s.out[1], l});
+    auto const read = e.at(in, {n, c, row_in, column, lane});
     auto const first = e.constant(s.average ? 0 : -std::numeric_limits<double>::infinity());
-    auto v = s.average ? e.sum(first, read, {{row, s.in[0]}, {column, s.in[1]}})
-                       : e.maximum(first, read, {{row, s.in[0]}, {column, s.in[1]}});
-    if (s.average) v = v * e.at(factors, {y, x});
-    loop::schedule plan{e.store(out, {n, c, y, x, lane}, v)};
+    loop::bound const plane{depth.plane, depth.in};
+    auto v = s.average ? e.sum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}})
+                       : e.maximum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}});
+    if (s.average) v = v * e.at(factors, {row_out, x});
+    loop::schedule plan{e.store(out, {n, c, row_out, x, lane}, v)};
 
     auto const pixels = std::min<std::int64_t>(s.out[1], set.registers / 2 - 2);
     auto const [xo, xi] = plan.split(plan.loop_of("ow"), pixels);
     auto const [co, ci] = plan.split(plan.loop_of("c"), std::min<std::int64_t>(blocks, s.out[1] == 1 ? 4 : 1));
     auto const batch = plan.loop_of("n"), rows = plan.loop_of("oh"), taps = plan.loop_of("kw");
-    plan.reorder({batch, co, rows, xo, plan.loop_of("kh"), taps, ci, xi, plan.loop_of("lane")});
-    plan.parallel(plan.fuse(plan.fuse(batch, co), rows));
+    auto const tap_rows = plan.loop_of("kh");
+    plan.reorder(as_span(
+        depth.within(plan, rows, tap_rows, {batch, co, rows, xo, tap_rows, taps, ci, xi, plan.loop_of("lane")})));
+    auto outer = plan.fuse(batch, co);
+    if (depth.exist) outer = plan.fuse(outer, plan.loop_of("od"));
+    plan.parallel(plan.fuse(outer, rows));
     if (s.kernel[1] <= 11) plan.unroll(taps);
     plan.unroll(ci);
     plan.unroll(xi);
@@ -46,19 +57,23 @@ GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const&
 
 GSUB_LAZY_BODY std::vector<float> pool2d_factors(pool2d_shape const& s) {
     // Taps of one dimension at one place.
-    auto const taps = [&](std::size_t d, std::int64_t at) {
+    auto const taps_along = [&](depth_direction const& d, std::int64_t at) {
         std::int64_t count = 0;
-        auto const low = s.count_pads ? -s.pads[d] : 0, high = s.in[d] + (s.count_pads ? s.pads_end[d] : 0);
-        for (std::int64_t k = 0; k < s.kernel[d]; ++k) {
-            auto const i = at * s.stride[d] + k * s.dilation[d] - s.pads[d];
+        auto const low = s.count_pads ? -d.pads[0] : 0, high = d.in + (s.count_pads ? d.pads[1] : 0);
+        for (std::int64_t k = 0; k < d.kernel; ++k) {
+            auto const i = at * d.stride + k * d.dilation - d.pads[0];
             count += i >= low && i < high;
         }
         return count;
     };
+    auto const taps = [&](std::size_t d, std::int64_t at) {
+        return taps_along({s.in[d], s.kernel[d], s.stride[d], s.dilation[d], {s.pads[d], s.pads_end[d]}}, at);
+    };
     std::vector<float> factors;
-    for (std::int64_t y = 0; y < s.out[0]; ++y)
-        for (std::int64_t x = 0; x < s.out[1]; ++x)
-            factors.push_back(1.0f / static_cast<float>(taps(0, y) * taps(1, x)));
+    for (std::int64_t z = 0; z < s.out_depth; ++z)
+        for (std::int64_t y = 0; y < s.out[0]; ++y)
+            for (std::int64_t x = 0; x < s.out[1]; ++x)
+                factors.push_back(1.0f / static_cast<float>(taps_along(s.depth, z) * taps(0, y) * taps(1, x)));
     return factors;
 }
 

@@ -124,9 +124,9 @@ private:
 
 GSUB_LAZY_BODY bool is_separable(separable_shape const& s) noexcept {
     auto const &d = s.depthwise, &p = s.pointwise;
-    return detail::is_depthwise(d) && d.blocked_input && !d.residual && d.arrays == 0 && detail::is_flat(p) &&
-           p.groups == 1 && d.batch == p.batch && d.out_channels == p.in_channels && p.in[0] == d.out(0) &&
-           p.in[1] == d.out(1);
+    return detail::is_depthwise(d) && d.blocked_input && !d.depth.exists() && !d.residual && d.arrays == 0 &&
+           detail::is_flat(p) && p.groups == 1 && d.batch == p.batch && d.out_channels == p.in_channels &&
+           p.in[0] == d.out(0) && p.in[1] == d.out(1);
 }
 
 namespace detail {

@@ -154,7 +154,7 @@ GSUB_LAZY void parallel_block(loop::schedule& plan) {
 GSUB_LAZY_BODY bool winograd_applies(conv2d_shape const& s) noexcept {
     constexpr std::array<std::int64_t, 2> one{1, 1}, three{3, 3};
     return s.kernel == three && s.stride == one && s.dilation == one && s.groups == 1 && s.blocked_input &&
-           s.out(0) > 0 && s.out(1) > 0;
+           !s.depth.exists() && s.out(0) > 0 && s.out(1) > 0;
 }
 
 GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set) {
