@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -24,13 +25,13 @@ interpret::arrays pool_buffers(pool2d_shape const& s, isa const& set, std::uint6
     random_stream r{seed};
     auto const pixels = s.depth.in * s.in[0] * s.in[1];
     interpret::arrays out{std::vector<double>(static_cast<std::size_t>(s.batch * blocks * pixels * l))};
-    for (auto& v : out[0]) v = static_cast<double>(r.below(9)) - 4;
+    for (auto& v : out[0]) v = interpret::small_number(r, s.element);
     if (s.average) {
         auto const factors = kernels::pool2d_factors(s);
         out.emplace_back(factors.begin(), factors.end());
     }
     auto const results = s.out_depth * s.out[0] * s.out[1];
-    out.emplace_back(static_cast<std::size_t>(s.batch * blocks * results * l), interpret::untouched);
+    out.emplace_back(static_cast<std::size_t>(s.batch * blocks * results * l), interpret::untouched_of(s.element));
     return out;
 }
 
@@ -39,11 +40,17 @@ std::string fault(pool2d_shape const& s, isa const& set, interpret::arrays const
     std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
     std::size_t at = 0;
     auto const& d = s.depth;
+    auto const bits = 8 * static_cast<int>(byte_size(s.element));
+    auto const least = is_floating(s.element) ? -infinity : info(s.element).is_signed ? -std::ldexp(1.0, bits - 1) : 0;
+    auto const precise = s.element == dtype::f64    ? 1e-12
+                         : s.element == dtype::f16  ? 2e-3
+                         : s.element == dtype::bf16 ? 2e-2
+                                                    : 1e-5;
     for (std::int64_t plane = 0; plane < s.batch * blocks * s.out_depth; ++plane)
         for (std::int64_t oy = 0; oy < s.out[0]; ++oy)
             for (std::int64_t ox = 0; ox < s.out[1]; ++ox)
                 for (std::int64_t lane = 0; lane < l; ++lane, ++at) {
-                    double sum = 0, most = -infinity, taps = 0;
+                    double sum = 0, most = least, taps = 0;
                     auto const image = plane / s.out_depth, oz = plane % s.out_depth;
                     for (std::int64_t tap = 0; tap < d.kernel * s.kernel[0] * s.kernel[1]; ++tap) {
                         auto const kz = tap / (s.kernel[0] * s.kernel[1]), ky = tap / s.kernel[1] % s.kernel[0],
@@ -61,7 +68,7 @@ std::string fault(pool2d_shape const& s, isa const& set, interpret::arrays const
                         most = interpret::combine(loop::scalar_op::maximum, most, v);
                     }
                     auto const want = s.average ? sum / taps : most, got = data.back()[at];
-                    if (!(std::abs(got - want) <= 1e-5 || got == want || (got != got && want != want)))
+                    if (!(std::abs(got - want) <= precise || got == want || (got != got && want != want)))
                         return "element " + std::to_string(at) + " is " + std::to_string(got) + ", not " +
                                std::to_string(want);
                 }
@@ -70,11 +77,31 @@ std::string fault(pool2d_shape const& s, isa const& set, interpret::arrays const
 
 std::string text_of(pool2d_shape const& s) {
     std::string out = s.average ? "average " : "max ";
-    for (auto v :
-         {s.batch,        s.channels,       s.in[0],         s.in[1],         s.kernel[0], s.kernel[1],
-          s.stride[0],    s.stride[1],      s.dilation[0],   s.dilation[1],   s.out[0],    s.out[1],
-          s.pads[0],      s.pads[1],        s.pads_end[0],   s.pads_end[1],   s.depth.in,  s.depth.kernel,
-          s.depth.stride, s.depth.dilation, s.depth.pads[0], s.depth.pads[1], s.out_depth, std::int64_t{s.count_pads}})
+    for (auto v : {s.batch,
+                   s.channels,
+                   s.in[0],
+                   s.in[1],
+                   s.kernel[0],
+                   s.kernel[1],
+                   s.stride[0],
+                   s.stride[1],
+                   s.dilation[0],
+                   s.dilation[1],
+                   s.out[0],
+                   s.out[1],
+                   s.pads[0],
+                   s.pads[1],
+                   s.pads_end[0],
+                   s.pads_end[1],
+                   s.depth.in,
+                   s.depth.kernel,
+                   s.depth.stride,
+                   s.depth.dilation,
+                   s.depth.pads[0],
+                   s.depth.pads[1],
+                   s.out_depth,
+                   std::int64_t{s.count_pads},
+                   static_cast<std::int64_t>(s.element)})
         out += std::to_string(v) + " ";
     return out;
 }
@@ -160,6 +187,35 @@ TEST_CASE("compiled poolings stay within their buffers and are right") {
             data = pool_buffers(cases[i], *set, i);
             kernels.run(i, data, compiled_kernel::guarded::side::begin, {0, last / 2, last});
             CHECK(fault(cases[i], *set, data) == "");
+        }
+    }
+}
+
+TEST_CASE("poolings of every type are right") {
+    constexpr dtype types[] = {dtype::f64, dtype::f16, dtype::bf16, dtype::i8,  dtype::u8, dtype::i16,
+                               dtype::u16, dtype::i32, dtype::u32,  dtype::i64, dtype::u64};
+    for (auto const* set : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*set};
+        std::vector<pool2d_shape> cases;
+        for (std::uint64_t seed = 0; seed < 44; ++seed) {
+            random_stream r{seed};
+            auto& s = cases.emplace_back(seed % 4 ? random_shape(r) : random_deep_shape(r));
+            s.element = types[seed % std::size(types)];
+            s.average = s.average && is_floating(s.element);
+            kernels.add(codegen::lower(kernels::pool2d_nest(s, *set), "pool").value());
+        }
+        kernels.compile();
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+            auto const& s = cases[i];
+            CAPTURE(set->name, i, text_of(s));
+            auto data = pool_buffers(s, *set, i);
+            interpreted_kernel::machine{kernels[i], data}.run(0, kernels[i].parallel_extent);
+            CHECK(fault(s, *set, data) == "");
+            CHECK(kernels[i].live + 1 <= set->registers);
+            CHECK(kernels[i].lanes * (byte_size(s.element) > 4 ? 2 : 1) == set->lanes());
+            data = pool_buffers(s, *set, i);
+            kernels.run(i, data, compiled_kernel::guarded::side::end, {0, kernels[i].parallel_extent});
+            CHECK(fault(s, *set, data) == "");
         }
     }
 }

@@ -1,6 +1,7 @@
 // Pooling of images over blocked layouts: [N, C/l, H, W, l], or [N, C/l, D, H, W, l] for images that have depth.
 #pragma once
 
+#include <gsub/ir/dtype.hpp>
 #include <gsub/kernels/depth_direction.hpp>
 #include <gsub/loop/schedule.hpp>
 #include <gsub/target/isa.hpp>
@@ -18,16 +19,17 @@ struct pool2d_shape {
     std::array<std::int64_t, 2> pads_end{}; ///< ends as stated, which averages may count
     depth_direction depth{};                ///< of images of three dimensions, with stated ends of padding
     std::int64_t out_depth = 1;             ///< as `out`
+    dtype element = dtype::f32;             ///< f16 and bf16 are combined in f32; averages are of floating types
     bool average = false;
     bool count_pads = false; ///< averages divide by the taps on stated padding too
 };
 
 /// Buffers: input, for averages the factors `[OH, OW]` of `pool2d_factors`, output `[N, C/l, OH, OW, l]`;
 /// where images have depth, D and OD stand in front of H and OH.
-/// A maximum over a NaN is NaN.
+/// A maximum over a NaN is NaN, one over nothing the least of its type. Blocks have l elements of every type.
 GSUB_LAZY [[nodiscard]] loop::loop_nest pool2d_nest(pool2d_shape const& s, isa const& set);
 
-/// One over the number of taps that each place averages.
+/// One over the number of taps that each place averages; the number itself for f64, by which sums are divided.
 GSUB_LAZY [[nodiscard]] std::vector<float> pool2d_factors(pool2d_shape const& s);
 
 } // namespace gsub::kernels

@@ -16,6 +16,7 @@ GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const&
                         s.dilation == std::array<std::int64_t, 2>{1, 1} && d.kernel == d.in && s.out_depth == 1 &&
                         d.pads[0] == 0 && d.dilation == 1;
     if (global) s.in = s.kernel = {1, d.in * s.in[0] * s.in[1]}, s.depth = {};
+    auto const type = loop::computed_in(s.element);
     std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
 
     loop::expression_builder e{"pool2d"};
@@ -27,31 +28,45 @@ GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const&
                column = x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
     auto const row_out = depth.out * s.out[0] + y, row_in = depth.plane * s.in[0] + row;
     auto const rows_out = depth.count * s.out[0];
-    auto const in = e.input("x", {s.batch, blocks, depth.in * s.in[0], s.in[1], l});
+    auto const in = e.input("x", {s.batch, blocks, depth.in * s.in[0], s.in[1], l}, s.element);
     auto const factors = s.average ? e.input("factor", {rows_out, s.out[1]}) : -1;
-    auto const out = e.output("y", {s.batch, blocks, rows_out, s.out[1], l});
-    auto const read = e.at(in, {n, c, row_in, column, lane});
-    auto const first = e.constant(s.average ? 0 : -std::numeric_limits<double>::infinity());
+    auto const out = e.output("y", {s.batch, blocks, rows_out, s.out[1], l}, s.element);
+    auto const read = cast(e.at(in, {n, c, row_in, column, lane}), type);
+    auto const least =
+        info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type)) : 0;
+    auto const first =
+        s.average ? e.constant(0, type) : e.number(-std::numeric_limits<double>::infinity(), least, type);
     loop::bound const plane{depth.plane, depth.in};
     auto v = s.average ? e.sum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}})
                        : e.maximum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}});
-    if (s.average) v = v * e.at(factors, {row_out, x});
-    loop::schedule plan{e.store(out, {n, c, row_out, x, lane}, v)};
+    if (s.average) {
+        auto const factor = e.at(factors, {row_out, x});
+        v = type == dtype::f64 ? v / cast(factor, type) : v * factor;
+    }
+    loop::schedule plan{e.store(out, {n, c, row_out, x, lane}, cast(v, s.element))};
 
-    auto const pixels = std::min<std::int64_t>(s.out[1], set.registers / 2 - 2);
+    auto const parts = byte_size(type) > 4 ? 2 : 1; // registers of a block
+    auto const pixels = std::min<std::int64_t>(s.out[1], set.registers / (2 * parts) - 2);
     auto const [xo, xi] = plan.split(plan.loop_of("ow"), pixels);
     auto const [co, ci] = plan.split(plan.loop_of("c"), std::min<std::int64_t>(blocks, s.out[1] == 1 ? 4 : 1));
     auto const batch = plan.loop_of("n"), rows = plan.loop_of("oh"), taps = plan.loop_of("kw");
     auto const tap_rows = plan.loop_of("kh");
-    plan.reorder(as_span(
-        depth.within(plan, rows, tap_rows, {batch, co, rows, xo, tap_rows, taps, ci, xi, plan.loop_of("lane")})));
+    std::vector<loop::variable> lanes{plan.loop_of("lane")};
+    if (parts > 1) {
+        auto const [part, of_part] = plan.split(lanes[0], l / parts);
+        plan.unroll(part);
+        lanes = {part, of_part};
+    }
+    auto order = depth.within(plan, rows, tap_rows, {batch, co, rows, xo, tap_rows, taps, ci, xi});
+    order.insert(order.end(), lanes.begin(), lanes.end());
+    plan.reorder(as_span(order));
     auto outer = plan.fuse(batch, co);
     if (depth.exist) outer = plan.fuse(outer, plan.loop_of("od"));
     plan.parallel(plan.fuse(outer, rows));
     if (s.kernel[1] <= 11) plan.unroll(taps);
     plan.unroll(ci);
     plan.unroll(xi);
-    plan.vectorize(plan.loop_of("lane"));
+    plan.vectorize(lanes.back());
     return plan.finish();
 }
 
@@ -69,11 +84,15 @@ GSUB_LAZY_BODY std::vector<float> pool2d_factors(pool2d_shape const& s) {
     auto const taps = [&](std::size_t d, std::int64_t at) {
         return taps_along({s.in[d], s.kernel[d], s.stride[d], s.dilation[d], {s.pads[d], s.pads_end[d]}}, at);
     };
+    auto const factor_of = [&](std::int64_t count) {
+        auto const n = static_cast<float>(count);
+        return s.element == dtype::f64 ? n : 1 / n;
+    };
     std::vector<float> factors;
     for (std::int64_t z = 0; z < s.out_depth; ++z)
         for (std::int64_t y = 0; y < s.out[0]; ++y)
             for (std::int64_t x = 0; x < s.out[1]; ++x)
-                factors.push_back(1.0f / static_cast<float>(taps_along(s.depth, z) * taps(0, y) * taps(1, x)));
+                factors.push_back(factor_of(taps_along(s.depth, z) * taps(0, y) * taps(1, x)));
     return factors;
 }
 
