@@ -172,4 +172,74 @@ TEST_CASE("convolutions, poolings and normalisations of rows of pixels have kern
     }
 }
 
+TEST_CASE("convolutions, poolings and normalisations of images that have depth have kernels") {
+    for (std::uint64_t seed = 0; seed < 24; ++seed) {
+        random_stream r{seed};
+        auto const up_to = [&](std::uint64_t n) { return static_cast<std::int64_t>(1 + r.below(n)); };
+        auto const three = [&](std::uint64_t n) { return ints{up_to(n), up_to(n), up_to(n)}; };
+        CAPTURE(seed);
+        graph g;
+        models::network_builder net{g, models::weight_source{seed}};
+        auto const numbers = [&](ints const& sizes) {
+            auto t = tensor::uninitialized(dtype::f32, sizes);
+            fill_random(t, random_stream{seed + static_cast<std::uint64_t>(g.size())});
+            return net.constant(std::move(t));
+        };
+        std::int64_t const channels = seed % 4 == 0 ? 3 : 24, groups[] = {1, 3, 24};
+        auto const x = net.input(dtype::f32, {up_to(2), channels, 5 + up_to(4), 6 + up_to(5), 8 + up_to(9)}, "x");
+        attributes_of<ops::conv> a;
+        a.strides = three(2), a.dilations = three(2), a.pads = {1, 0, 2, 0, 1, 1};
+        a.group = channels == 3 ? 1 : groups[r.below(3)];
+        auto const kernel = three(3);
+        auto const conv = [&] {
+            ints const sizes{48, channels / a.group, kernel[0], kernel[1], kernel[2]};
+            return g.add<ops::conv>(a, {x, numbers(sizes), numbers({48})});
+        };
+        auto y = conv();
+        if (r.below(2)) y = net.batch_norm("n", y);
+        if (r.below(3) == 0) y = net.sum("s", conv(), y);
+        y = net.relu("r", y);
+        if (r.below(2)) y = net.add<ops::mul>(y, net.add<ops::sigmoid>(y));
+        if (r.below(2)) {
+            attributes_of<ops::max_pool> p;
+            p.kernel_shape = {2, up_to(2), 2}, p.strides = three(2), p.pads = {1, 0, 0, 0, 0, 1};
+            p.dilations = {1, 1, 1};
+            p.ceil_mode = r.below(2);
+            y = g.add<ops::max_pool>(p, {y});
+        } else {
+            attributes_of<ops::average_pool> p;
+            p.kernel_shape = {2, 2, 2}, p.strides = three(2), p.pads = {1, 0, 1, 0, 1, 0}, p.dilations = {1, 1, 1};
+            p.count_include_pad = r.below(2);
+            y = g.add<ops::average_pool>(p, {y});
+        }
+        if (r.below(2)) y = net.add<ops::global_average_pool>(y);
+        net.output(y, "y");
+        auto const e = built(g);
+        for (auto const& kind : built_graph::kinds(e)) CHECK(kind.find("reference") == std::string::npos);
+        CHECK(count(e, "conv3d") + count(e, "conv2d") >= 1);
+        CHECK(error_of(g, e) < 1e-5);
+    }
+}
+
+TEST_CASE("poolings of every type have kernels") {
+    for (auto const t : {dtype::f64, dtype::f16, dtype::i8, dtype::u8})
+        for (auto const& sizes : {shape{2, 21, 13}, shape{1, 16, 9, 7}, shape{1, 5, 4, 5, 6}}) {
+            CAPTURE(to_string(t), sizes.size());
+            graph g;
+            models::network_builder net{g, models::weight_source{3}};
+            auto const n = sizes.size() - 2;
+            attributes_of<ops::max_pool> p;
+            p.kernel_shape.resize(n, 3), p.strides.resize(n, 2), p.pads.resize(2 * n, 1), p.dilations.resize(n, 1);
+            auto const x = net.input(t, sizes, "x");
+            auto const y = g.add<ops::max_pool>(p, {x});
+            if (is_floating(t))
+                net.outputs({y, net.add<ops::global_average_pool>(x)});
+            else
+                net.outputs({y});
+            auto const e = built(g);
+            for (auto const& kind : built_graph::kinds(e)) CHECK(kind.find("reference") == std::string::npos);
+            CHECK(error_of(g, e) < (t == dtype::f16 ? 2e-3 : 1e-6));
+        }
+}
+
 } // namespace convolution_planning_test

@@ -124,6 +124,18 @@ struct record_traits<winograd_config> {
 // ---- what a descriptor may be
 
 template <>
+struct record_traits<depth_direction> {
+    using s = depth_direction;
+    static constexpr void each_field(auto&& field) {
+        field("in", &s::in);
+        field("kernel", &s::kernel);
+        field("stride", &s::stride);
+        field("dilation", &s::dilation);
+        field("pads", &s::pads);
+    }
+};
+
+template <>
 struct record_traits<conv2d_shape> {
     using s = conv2d_shape;
     static constexpr std::string_view word = "conv2d";
@@ -133,6 +145,7 @@ struct record_traits<conv2d_shape> {
         field("out_channels", &s::out_channels);
         field("groups", &s::groups);
         field("in", &s::in);
+        field("depth", &s::depth);
         field("kernel", &s::kernel);
         field("stride", &s::stride);
         field("dilation", &s::dilation);
@@ -221,6 +234,9 @@ struct record_traits<pool2d_shape> {
         field("pads_end", &s::pads_end);
         field("average", &s::average);
         field("count_pads", &s::count_pads);
+        field("element", &s::element);
+        field("depth", &s::depth);
+        field("out_depth", &s::out_depth);
     }
 };
 

@@ -74,6 +74,7 @@ struct view_shape {
     small_vector<std::int8_t, 6> from{};   ///< of each dimension of the result, the operand's; -1: repeated
     small_vector<std::int64_t, 6> start{}; ///< in each dimension of the operand
     small_vector<std::int64_t, 6> step{};  ///< along each dimension of the result
+    bool in_blocks = false;                ///< whole blocks of channels, which stay in blocks where the operand lies so
 };
 /// Operands one after another along a dimension.
 struct concat_shape {
@@ -152,9 +153,9 @@ GSUB_LAZY [[nodiscard]] operand_need need_of(kernel_op const& op, std::size_t op
 /// Whether results of a kernel lie in blocks of channels.
 GSUB_LAZY [[nodiscard]] bool makes_blocks(kernel_op const& op) noexcept;
 
-/// Whether a value may stand in blocks of channels: f32, with channels and pixels, and elements.
+/// Whether a value may stand in blocks of channels: it has channels and pixels, and elements.
 [[nodiscard]] inline bool may_be_blocked(tensor_type const& t) noexcept {
-    return t.element == dtype::f32 && t.rank() >= 3 && t.rank() <= 5 && *t.elements() > 0;
+    return t.rank() >= 3 && t.rank() <= 5 && *t.elements() > 0;
 }
 /// Whether a join along the channels of one image is one of whole blocks. *Requires* types of rank 3 and more.
 GSUB_LAZY [[nodiscard]] bool joins_blocks(tensor_type const& whole, std::int64_t axis,

@@ -52,7 +52,7 @@ public:
     // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
     bool batch_norm(node_id n) {
         auto const& type = g_.type(g_.operand(n, 0));
-        if (!has_pixels(type) || *type.elements() == 0 || g_.result_count(n) != 1) return false;
+        if (!of_floats(type) || *type.elements() == 0 || g_.result_count(n) != 1) return false;
         auto lines = lines_of(n);
         kernels::conv2d_shape s;
         s.batch = type.dims[0].size();
@@ -66,10 +66,13 @@ public:
     bool pool(node_id n) {
         auto const x = g_.operand(n, 0);
         auto const &in = g_.type(x), &out = g_.type({n, 0});
+        auto const largest = g_.is<ops::max_pool>(n);
         if (!has_pixels(in) || *in.elements() == 0 || *out.elements() == 0) return false;
+        if (!largest && !is_floating(in.element)) return false;
         for (std::size_t i = 1; i < g_.result_count(n); ++i)
             if (g_.used(value_id{n, static_cast<std::uint32_t>(i)})) return false;
         kernels::pool2d_shape s;
+        s.element = in.element;
         s.batch = in.dims[0].size();
         s.channels = in.dims[1].size();
         s.in = s.out = s.kernel = {1, 1};
@@ -77,6 +80,7 @@ public:
             s.in[i] = s.kernel[i] = in.dims[d + 2].size();
             s.out[i] = out.dims[d + 2].size();
         });
+        if (in.rank() == 5) s.depth.in = s.depth.kernel = in.dims[2].size(), s.out_depth = out.dims[2].size();
         auto const window = [&](auto const& a) {
             each_direction(in, [&](std::size_t i, std::size_t d, std::size_t count) {
                 s.kernel[i] = a.kernel_shape[d];
@@ -84,9 +88,10 @@ public:
                 s.dilation[i] = a.dilations[d];
                 s.pads[i] = a.pads[d], s.pads_end[i] = a.pads[d + count];
             });
+            s.depth = depth_of(in, a.kernel_shape[0], a);
         };
-        s.average = !g_.is<ops::max_pool>(n);
-        if (g_.is<ops::max_pool>(n)) window(g_.attributes<ops::max_pool>(n));
+        s.average = !largest;
+        if (largest) window(g_.attributes<ops::max_pool>(n));
         if (g_.is<ops::average_pool>(n)) {
             window(g_.attributes<ops::average_pool>(n));
             s.count_pads = g_.attributes<ops::average_pool>(n).count_include_pad;
@@ -104,13 +109,18 @@ public:
     }
 
 private:
-    // Rows of pixels are images one pixel high: [N, C, W] is stored as [N, C, 1, W] is.
-    static bool has_pixels(tensor_type const& t) { return t.element == dtype::f32 && (t.rank() == 3 || t.rank() == 4); }
-    // Calls `body` with each dimension of an image and its number among those of pixels, and how many there are.
+    // Rows of pixels are images one pixel high: [N, C, W] is stored as [N, C, 1, W] is. [N, C, D, H, W] has depth.
+    static bool has_pixels(tensor_type const& t) { return t.rank() >= 3 && t.rank() <= 5; }
+    static bool of_floats(tensor_type const& t) { return has_pixels(t) && t.element == dtype::f32; }
+    // Calls `body` with rows and pixels, their numbers among the dimensions of a window, and how many these are.
     template <class F>
     static void each_direction(tensor_type const& t, F&& body) {
         auto const count = t.rank() - 2;
-        for (std::size_t d = 0; d < count; ++d) body(d + 2 - count, d, count);
+        for (auto d = count == 3 ? std::size_t{1} : 0; d < count; ++d) body(d + 2 - count, d, count);
+    }
+    static kernels::depth_direction depth_of(tensor_type const& t, std::int64_t kernel, auto const& a) {
+        if (t.rank() != 5) return {};
+        return {t.dims[2].size(), kernel, a.strides[0], a.dilations[0], {a.pads[0], a.pads[3]}};
     }
 
     // ---- what follows
@@ -209,7 +219,7 @@ private:
         auto const& a = g_.attributes<ops::conv>(n);
         auto weights = b_.constant_of(g_.operand(n, 1));
         auto bias = b_.constant_of(g_.operand(n, 2));
-        if (!has_pixels(in) || !weights || (g_.operand(n, 2).valid() && !bias)) return std::nullopt;
+        if (!of_floats(in) || !weights || (g_.operand(n, 2).valid() && !bias)) return std::nullopt;
         conv_group c;
         auto& s = c.s;
         s.batch = in.dims[0].size();
@@ -224,6 +234,7 @@ private:
             s.dilation[i] = a.dilations[d];
             s.pads[i] = a.pads[d], s.pads[i + 2] = a.pads[d + count];
         });
+        s.depth = depth_of(in, weights->dims()[2], a);
         if (*out.elements() == 0 || *in.elements() == 0) return std::nullopt;
         if (!kernels::conv2d_applies(s, b_.set())) return std::nullopt;
         if (a.act == activation::relu)

@@ -95,7 +95,7 @@ GSUB_LAZY [[nodiscard]] bool stays_finite(std::span<kernels::elementwise_op cons
 GSUB_LAZY [[nodiscard]] bool fuse_in_blocks(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const& type = g.type({n, 0});
-    if (!may_be_blocked(type)) return false;
+    if (!may_be_blocked(type) || type.element != dtype::f32) return false;
     auto const operands = g.operands(n);
     if (std::none_of(operands.begin(), operands.end(), [&](auto v) { return b.in_blocks(v); })) return false;
     auto const takes = [&](value_id v) { return g.type(v) == type && b.exists(v); };

@@ -76,6 +76,7 @@ GSUB_LAZY_BODY bool fuse_view(kernel_builder& b, node_id n) {
             v.start[d] += range.start;
             if (out.dims[d].size() != 1) v.step[d] *= range.step; // one may have any step
         }
+        v.in_blocks = cuts_blocks(v, in, out, b.set().lanes()).has_value();
     } else if (g.is<ops::expand>(n)) {
         v.from.assign(out.rank(), -1), v.step.assign(out.rank(), 1);
         auto const before = out.rank() - in.rank();
@@ -96,6 +97,13 @@ GSUB_LAZY [[nodiscard]] bool fuse_split(kernel_builder& b, node_id n) {
     auto const& in = g.type(x);
     auto const axis = along(g.attributes<ops::split>(n).axis, in);
     auto v = same_view(in.rank());
+    v.in_blocks = true; // all pieces, or else none, as what is not read so is needed row-major
+    auto piece = v;
+    for (std::uint32_t i = 0; i < g.result_count(n); ++i) {
+        auto const& t = g.type({n, i});
+        v.in_blocks = v.in_blocks && cuts_blocks(piece, in, t, b.set().lanes()).has_value();
+        piece.start[axis] += t.dims[axis].size();
+    }
     for (std::uint32_t i = 0; i < g.result_count(n); ++i) {
         value_id const y{n, i};
         auto const& t = g.type(y);

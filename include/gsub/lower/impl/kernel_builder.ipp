@@ -122,7 +122,7 @@ GSUB_LAZY_BODY bool kernel_builder::cuts_or_joins_blocks(kernel_op const& op) co
         return v.valid() && blocked_.contains(v);
     };
     if (auto const* const v = std::get_if<view_shape>(&op.computes))
-        return in_blocks(op.operands[0]) &&
+        return v->in_blocks && in_blocks(op.operands[0]) &&
                cuts_blocks(*v, type_of(op.operands[0].value), type_of(op.results[0]), set().lanes()).has_value();
     auto const* const join = std::get_if<concat_shape>(&op.computes);
     if (!join || std::none_of(op.operands.begin(), op.operands.end(), in_blocks)) return false;

@@ -181,7 +181,7 @@ private:
                 add(name, {}, "a piece within its value", fmt::format("bytes up to {}", value.offset + value.bytes));
         }
         if (value.block != 0 && !may_be_blocked(value.type))
-            add(name, {}, "f32 of rank 3 to 5 in blocks", to_string(value.type));
+            add(name, {}, "a value of rank 3 to 5 in blocks", to_string(value.type));
     }
     void check_op(kernel_op const& op) {
         auto const name = op.covers.empty() ? op.moves : op.covers.back().name;

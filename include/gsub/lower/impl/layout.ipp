@@ -81,7 +81,7 @@ private:
     std::size_t blocked_bytes(tensor_type const& t) const {
         auto const elements = blocked_layout{t.rank(), 1, set_.lanes()}.stored_elements(t.sizes());
         if (!elements) throw error{error_code::unsupported, fmt::format("too large in blocks: {}", to_string(t))};
-        return static_cast<std::size_t>(*elements) * sizeof(float);
+        return static_cast<std::size_t>(*elements) * byte_size(t.element);
     }
     // Blocks of one pixel a channel are the channels in order.
     bool stored_alike(tensor_type const& t) const {
@@ -151,7 +151,7 @@ private:
     kernel_value_id add_blocked(kernel_value_id v) {
         kernel_op const* join = nullptr;
         for (auto const u : uses_[index(v)])
-            if (!join && joins(in_.ops[u.op])) join = &in_.ops[u.op];
+            if (joins(in_.ops[u.op])) join = &in_.ops[u.op];
         if (!join) return blocked_[index(v)] = add_temporary(v, blocked_bytes(type(v)), set_.lanes());
         auto const whole = join->results[0];
         if (blocked_[index(whole)] < 0) {
@@ -385,7 +385,7 @@ private:
 
     void place_view(kernel_op const& op, view_shape const& v) {
         auto const x = op.operands[0].value, y = op.results[0];
-        if (blocked_[index(x)] >= 0)
+        if (blocked_[index(x)] >= 0 && v.in_blocks)
             if (auto const first = cuts_blocks(v, type(x), type(y), set_.lanes())) {
                 auto before = type(x);
                 before.dims[1] = dim{*first};
