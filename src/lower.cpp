@@ -13,6 +13,7 @@
 #include <gsub/lower/impl/scalar_lowering.ipp>
 #include <gsub/lower/impl/schedule.ipp>
 #include <gsub/lower/impl/select.ipp>
+#include <gsub/lower/impl/value_storage.ipp>
 #include <gsub/lower/impl/weight_packer.ipp>
 
 template struct gsub::detail::table_storage<gsub::lowering_row, gsub::standard_ops>;

@@ -7,6 +7,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/io/json.hpp>
 #include <gsub/ir/ops.hpp>
+#include <gsub/lower/kernel_graph.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/target/target.hpp>
 
@@ -70,11 +71,22 @@ answer optimize(optimize_request const& r, session const& s);
 /// What `optimize` does where it is given passes.
 answer run_passes(optimize_request const& r, session const& s);
 
+/// How kernels are generated.
+struct kernel_choice {
+    std::string winograd = "f4"; ///< or `f2`, `off`
+    std::string target = "host"; ///< as `parse_target` reads it
+    std::string dump_passes;     ///< folder for what each pass of lowering made; empty: none
+};
+
 struct explain_request : cost_choice {
     std::string model, rule;
-    std::string node; ///< by name; empty: everywhere
+    std::string node;         ///< by name; empty: everywhere
+    bool kernels = false;     ///< kernels in place of a rule
+    kernel_choice kernels_of; ///< how they are generated
 };
 answer explain(explain_request const& r, session const& s);
+/// What `explain` does where it is asked for kernels.
+answer explain_kernels(explain_request const& r, session const& s);
 
 struct passes_request {
     bool markdown = false;
@@ -89,12 +101,6 @@ struct bisect_request {
 };
 answer bisect(bisect_request const& r, session const& s);
 
-/// How kernels are generated.
-struct kernel_choice {
-    std::string winograd = "f4"; ///< or `f2`, `off`
-    std::string target = "host"; ///< as `parse_target` reads it
-};
-
 struct run_request {
     std::string model;
     std::vector<std::string> inputs; ///< `NAME=FILE.npy`
@@ -107,7 +113,9 @@ struct run_request {
 };
 answer run(run_request const& r, session const& s);
 
-/// Builds generated kernels; says which operators have none.
+/// Builds generated kernels; says which operators have none. `on_stage` is shown each kernel graph.
+gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s,
+                                     gsub::function_ref<void(gsub::kernel_graph const&)> on_stage);
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s);
 
 struct bench_request {

@@ -46,6 +46,7 @@ std::vector<std::pair<std::string, std::size_t>> summary(gsub::rule_explanation 
 } // namespace
 
 answer explain(explain_request const& r, session const& s) {
+    if (r.kernels) return explain_kernels(r, s);
     auto const& rule = *gsub::find_rule(gsub::standard_rules(), r.rule).value();
     auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     s.watch->on_progress({"explain", 0, 0, r.rule});

@@ -44,6 +44,8 @@ void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
                    "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
         ->check(CLI::IsMember({"off", "f2", "f4"}));
     add_target(to, how.target);
+    to->add_option("--dump-passes", how.dump_passes, "write what each pass of lowering made into this folder")
+        ->type_name("DIR");
 }
 
 void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
@@ -174,10 +176,17 @@ int main(int argc, char** argv) {
         ->type_name("DIR");
 
     cli::explain_request y;
-    auto* explain = declare("explain", "tell where a rule applies, and why not elsewhere", y, &cli::explain);
+    auto* explain =
+        declare("explain", "tell where a rule applies, or which kernels compute a model, and why", y, &cli::explain);
     explain->add_option("model", y.model, "ONNX model")->required()->type_name("MODEL.onnx");
-    explain->add_option("--rule", y.rule, "its name, see `gsub rules`")->required()->type_name("RULE");
-    explain->add_option("--node", y.node, "this node alone, by its name in the model")->type_name("NODE");
+    auto* subject = explain->add_option_group("subject", "what is explained");
+    auto* rule = subject->add_option("--rule", y.rule, "where this rule applies, see `gsub rules`")->type_name("RULE");
+    subject->add_flag(
+        "--kernels", y.kernels,
+        "the kernels: what each computes, why no more, by which algorithm and schedule, how long it takes");
+    subject->require_option(1);
+    explain->add_option("--node", y.node, "this node alone, by its name in the model")->type_name("NODE")->needs(rule);
+    add_kernel_choice(explain, y.kernels_of);
     add_cost_choice(explain, y);
 
     cli::run_request r;

@@ -78,6 +78,10 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 } // namespace
 
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s) {
+    return build_simd(std::move(g), how, s, [](gsub::kernel_graph const&) {});
+}
+gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s,
+                                     gsub::function_ref<void(gsub::kernel_graph const&)> on_stage) {
     auto const machine = gsub::parse_target(how.target).value();
     if (!gsub::host().has(*machine.set))
         throw error{error_code::environment,
@@ -86,6 +90,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     gsub::build_options options;
     options.threads = s.threads;
     options.watch = s.watch;
+    options.on_stage = on_stage;
     using gsub::kernels::winograd_accuracy;
     options.winograd.accuracy = how.winograd == "off"  ? winograd_accuracy::off
                                 : how.winograd == "f2" ? winograd_accuracy::f2

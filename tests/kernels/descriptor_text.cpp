@@ -41,8 +41,13 @@ std::vector<descriptor> examples() {
     conv2d_shape stem;
     stem.in_channels = 3, stem.out_channels = 64, stem.in = {224, 224}, stem.kernel = {7, 7}, stem.stride = {2, 2};
     stem.pads = {3, 3, 3, 3}, stem.blocked_input = false, stem.bias = true, stem.low = 0;
-    out.insert(out.end(), {conv2d_shape{}, stem, full_conv()});
-    out.push_back(winograd_shape{full_conv(), {2, 3, 4, 5, 6, 7, 8}});
+    auto deep = full_conv();
+    deep.depth = {16, 3, 2, 2, {1, 2}};
+    pool2d_shape halves{.batch = 2, .channels = 48, .average = true};
+    halves.element = dtype::f16;
+    halves.depth = {9, 3, 2, 1, {0, 1}}, halves.out_depth = 4;
+    out.insert(out.end(), {conv2d_shape{}, stem, full_conv(), deep, halves});
+    out.push_back(winograd_shape{full_conv(), 2});
     out.push_back(separable_shape{full_conv(), stem});
 
     std::vector<elementwise_op> const scaled = {

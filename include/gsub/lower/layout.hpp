@@ -16,4 +16,5 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> layout_values(kernel_graph g, isa c
 
 #ifndef GSUB_COMPILED
 #include <gsub/lower/impl/layout.ipp>
+#include <gsub/lower/impl/value_storage.ipp>
 #endif

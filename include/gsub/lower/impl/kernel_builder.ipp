@@ -40,10 +40,14 @@ GSUB_LAZY_BODY kernel_builder::kernel_builder(any_graph const& g, fuse_context c
 }
 
 GSUB_LAZY_BODY bool kernel_builder::reach(value_id v) {
-    if (exists(v)) return true;
-    auto const n = v.node;
-    if (done(n) || !detail::is_view(g_, n) || !reach(g_.operand(n, 0))) return false;
-    return detail::fuse_view(*this, n);
+    std::vector<node_id> views; // that v is reached by, the last first
+    for (auto from = v; !exists(from); from = g_.operand(from.node, 0)) {
+        if (done(from.node) || !detail::is_view(g_, from.node)) return false;
+        views.push_back(from.node);
+    }
+    for (; !views.empty(); views.pop_back())
+        if (!detail::fuse_view(*this, views.back())) return false;
+    return true;
 }
 
 GSUB_LAZY_BODY std::optional<tensor> kernel_builder::constant_of(value_id v) const {
