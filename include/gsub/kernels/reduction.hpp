@@ -9,7 +9,8 @@
 
 namespace gsub::kernels {
 
-/// `y[kept...] = combination of x over the reduced dimensions, divided`. f16 and bf16 are combined in f32.
+/// `y[kept...] = combination of x over the reduced dimensions, divided`. f16 and bf16 are combined in f32, integers
+/// that are divided in the widest type of their kind.
 struct reduction_shape {
     array_view x{}; ///< over `dims`; its element type is the result's
     std::vector<std::int64_t> dims{};

@@ -54,6 +54,25 @@ public:
         begins_ = true;
     }
 
+    /// The same, times a factor, and another value added times its own: what Gemm does behind its product. False where
+    /// the kernel cannot read that value.
+    bool start_with_sum(value_id v, double alpha, value_id added, double beta) {
+        start_with(v);
+        scalar_builder b{ops_, op_mark};
+        auto sum = b.value(product_mark, dtype::f32);
+        if (alpha != 1) sum = sum * b.number(alpha, sum);
+        if (added.valid()) {
+            auto const other = operand(b, added);
+            if (!other) return false;
+            if (other->is_number())
+                sum = sum + b.number(beta * other->real(), sum);
+            else
+                sum = sum + (beta == 1 ? *other : *other * b.number(beta, sum));
+        }
+        if (auto const number = b.number_of(sum)) known_[v] = {*number, dtype::f32};
+        return !b.refused();
+    }
+
     /// Adds an operator. Where it does not fit, nothing changes.
     bool add(node_id n) {
         auto const saved_ops = ops_.size(), saved_arrays = arrays_.size(), saved_from = row_from_;
@@ -97,7 +116,11 @@ public:
     /// How the arrays are read over `dims` if they are stored row-major.
     [[nodiscard]] std::vector<kernels::array_view> views() const {
         std::vector<kernels::array_view> out;
-        for (auto const& v : views_) out.push_back(*merged_view(frame_, v, row_from_));
+        for (auto const& v : views_) {
+            auto one = merged_view(frame_, v, row_from_);
+            out.push_back(one ? std::move(*one) : kernels::array_view::contiguous(dims())); // it is repeated before
+            out.back().element = v.element;
+        }
         return out;
     }
     [[nodiscard]] std::vector<kernels::row_op> ops() const {
@@ -175,7 +198,7 @@ private:
         if (!takes_(v)) return std::nullopt;
         auto const sizes = g_.type(v).sizes();
         auto seen = broadcast(kernels::array_view::contiguous(sizes), sizes);
-        if (!seen || !merged_view(frame_, *seen, row_from_)) return std::nullopt;
+        if (!seen) return std::nullopt;
         seen->element = g_.type(v).element;
         arrays_.push_back(v);
         views_.push_back(*seen);
@@ -210,13 +233,10 @@ private:
 
     // ---- operators
 
-    // Sets what a row is by its first dimension; refuses where it is set otherwise or an array does not fit.
+    // Sets what a row is by its first dimension; refuses where it is set otherwise.
     bool set_row(std::size_t from) {
         if (!rows_ || begins_ || from >= frame_.size()) return false;
         if (reduces()) return from == row_from_;
-        if (!std::all_of(views_.begin(), views_.end(),
-                         [&](auto& v) { return merged_view(frame_, v, from).has_value(); }))
-            return false;
         row_from_ = from;
         return true;
     }
@@ -243,7 +263,9 @@ private:
         if (!has_elements(type.element)) return std::nullopt;
         if (g.op(n).composite) return translate_parts(b, g, n, find);
         auto const reduces = g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n);
-        if (type.sizes() != frame_ && !reduces && !is_reduced_shape(type)) return std::nullopt;
+        // A part of a composite operator may be computed for more elements than it has, where it repeats.
+        auto const repeats = &g != &g_ && broadcast(kernels::array_view::contiguous(type.sizes()), type.sizes());
+        if (type.sizes() != frame_ && !reduces && !is_reduced_shape(type) && !repeats) return std::nullopt;
         auto const is_softmax = g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n);
         auto const lower = scalars_.empty() ? nullptr : scalars_[g.row(n)].lower;
         if (!reduces && !is_softmax && !lower) return std::nullopt;
@@ -275,9 +297,10 @@ private:
         auto const from = reduced_from(g, n);
         if (!from || !set_row(*from)) return std::nullopt;
         auto const step = g.is<ops::reduce_max>(n) ? kernels::row_step::maximum : kernels::row_step::sum;
-        auto const v = b.reduce(step, x);
-        if (!g.is<ops::reduce_mean>(n)) return v;
-        return v / b.number(static_cast<double>(product(std::span{frame_}.subspan(*from))), v);
+        if (!g.is<ops::reduce_mean>(n)) return b.reduce(step, x);
+        // The sum of integers has the bits that it needs before it is divided.
+        auto const sum = b.reduce(step, is_integer(x.type()) ? cast(x, widest_of_kind(x.type())) : x);
+        return cast(sum / b.number(static_cast<double>(product(std::span{frame_}.subspan(*from))), sum), x.type());
     }
 
     // A composite operator by its parts.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fuse.hpp>
 #include <gsub/lower/impl/fuse_conv.ipp>
 #include <gsub/lower/impl/fuse_elements.ipp>
@@ -71,12 +72,31 @@ GSUB_LAZY void fuse_external(kernel_builder& b, node_id n, std::shared_ptr<runti
     b.add({&n, 1}, std::move(op));
 }
 
+// What is computed from nothing is known now: a reduction, a product or a border of a value without elements.
+GSUB_LAZY [[nodiscard]] bool fuse_known(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto of_nothing = false;
+    for (auto v : g.operands(n)) {
+        if (!v.valid() || g.constant(v)) continue;
+        if (*g.type(v).elements() != 0) return false;
+        of_nothing = true;
+    }
+    if (!of_nothing) return false;
+    auto const alone = extract(g, {&n, 1});
+    std::vector<tensor> inputs;
+    for (auto v : alone.boundary) inputs.push_back(tensor::zeros(g.type(v).element, g.type(v).sizes()));
+    auto results = evaluate_graph(alone.graph, b.context().meaning, inputs).value();
+    for (std::size_t i = 0; i < results.size(); ++i) b.set_constant(alone.results[i], std::move(results[i]));
+    return true;
+}
+
 // Adds the kernel that computes a node.
 GSUB_LAZY void fuse_node(kernel_builder& b, node_id n) {
     auto const& cx = b.context();
     auto const& g = b.graph();
     if (auto own = cx.own ? cx.own->step_of(n) : nullptr) return fuse_external(b, n, std::move(own));
     if (!cx.generate) return b.add_reference(n);
+    if (fuse_nothing(b, n) || fuse_known(b, n)) return;
     if (auto const row = cx.rows.empty() ? nullptr : cx.rows[g.row(n)].lower; row && row(b, n)) return;
     if (g.op(n).free_view && is_view(g, n) && fuse_view(b, n)) return;
     if (!fuse_in_blocks(b, n) && !fuse_rows(b, n)) b.add_reference(n);

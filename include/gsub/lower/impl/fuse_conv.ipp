@@ -52,13 +52,15 @@ public:
     // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
     bool batch_norm(node_id n) {
         auto const& type = g_.type(g_.operand(n, 0));
-        if (!of_floats(type) || *type.elements() == 0 || g_.result_count(n) != 1) return false;
+        if (type.element != dtype::f32 || type.rank() < 2 || *type.elements() == 0 || g_.result_count(n) != 1)
+            return false;
         auto lines = lines_of(n);
+        if (lines && (!of_floats(type) || type.dims[1].size() == 1)) return add_lines(n, *lines);
         kernels::conv2d_shape s;
         s.batch = type.dims[0].size();
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
         s.in = {1, *type.elements() / (s.batch * s.groups)};
-        if (!lines || s.groups == 1) return false;
+        if (!lines) return false;
         std::int64_t const dims[] = {s.groups, 1, 1, 1};
         auto factors = tensor::from(std::span<std::int64_t const>{dims}, as_span(lines->scale));
         return add({.s = s, .nodes = {n}, .weights = std::move(factors), .bias = std::move(lines->shift)});
@@ -109,6 +111,35 @@ public:
     }
 
 private:
+    // A line for each channel as arithmetic.
+    bool add_lines(node_id n, channel_lines const& lines) {
+        auto const x = g_.operand(n, 0);
+        auto const dims = g_.type(x).sizes();
+        std::int64_t const channels[] = {dims[1]};
+        kernel_op op{.operands = {b_.viewed(x)}};
+        kernels::row_program p;
+        p.dims.assign(dims.begin(), dims.end());
+        p.arrays.push_back(kernels::array_view::contiguous(p.dims));
+        for (auto const* const of : {&lines.scale, &lines.shift}) {
+            kernel_operand o{
+                b_.constant(tensor::from(std::span<std::int64_t const>{channels}, as_span(*of)), {}), {}, {}};
+            o.access.assign(dims.size(), -1);
+            o.access[1] = 0;
+            op.operands.push_back(std::move(o));
+            kernels::array_view along{dims[1], 0, {}};
+            along.strides.assign(dims.size(), 0);
+            along.strides[1] = 1;
+            p.arrays.push_back(std::move(along));
+        }
+        p.ops.push_back({kernels::row_step::elementwise, {loop::scalar_op::multiply, 0, 1}});
+        p.ops.push_back({kernels::row_step::elementwise, {loop::scalar_op::add, 3, 2}});
+        p.results.push_back({4, true});
+        op.frame.append(std::span<std::int64_t const>{dims.data(), dims.size()});
+        op.computes = std::move(p);
+        finish({n}, std::move(op));
+        return true;
+    }
+
     // Rows of pixels are images one pixel high: [N, C, W] is stored as [N, C, 1, W] is. [N, C, D, H, W] has depth.
     static bool has_pixels(tensor_type const& t) { return t.rank() >= 3 && t.rank() <= 5; }
     static bool of_floats(tensor_type const& t) { return has_pixels(t) && t.element == dtype::f32; }

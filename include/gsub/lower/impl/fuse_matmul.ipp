@@ -50,38 +50,69 @@ GSUB_LAZY [[nodiscard]] std::optional<attention_nodes> find_attention(kernel_bui
     return attention_nodes{*softmax, *second};
 }
 
+// A product of matrices and a vector, the vector as a matrix of one row: of a vector on the right, the matrices turned.
+GSUB_LAZY [[nodiscard]] bool fuse_vector_product(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0), y = g.operand(n, 1);
+    auto const on_right = g.type(y).rank() == 1;
+    auto const vector = on_right ? y : x, matrix = on_right ? x : y;
+    auto const &of = g.type(matrix), &out = g.type({n, 0});
+    if (*out.elements() == 0 || *of.elements() == 0) return false;
+    kernels::matmul_shape s;
+    s.constant = false;
+    s.m = 1, s.k = *g.type(vector).elements();
+    auto const rank = std::max<std::size_t>(of.rank(), 2);
+    auto const dims = of.sizes();
+    s.batch.assign(dims.begin(), dims.end() - std::min<std::ptrdiff_t>(2, static_cast<std::ptrdiff_t>(dims.size())));
+    s.n = of.rank() == 1 ? 1 : dims[rank - (on_right ? 2 : 1)];
+    kernel_operand row{b.operand(vector), {}, {}};
+    row.access.assign(rank, -1);
+    row.access[rank - 1] = 0;
+    kernel_operand columns{b.operand(matrix), {}, {}};
+    if (of.rank() == 1) { // two vectors
+        columns.access.assign(rank, -1);
+        columns.access[0] = 0;
+    } else {
+        columns = over_batches(b, matrix, rank, on_right);
+    }
+    kernel_op op{.computes = std::move(s), .operands = {std::move(row), std::move(columns)}};
+    op.results.push_back(b.result({n, 0}));
+    b.add({&n, 1}, std::move(op));
+    return true;
+}
+
 GSUB_LAZY [[nodiscard]] bool fuse_product(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0), y = g.operand(n, 1);
     value_id const result{n, 0};
     auto const &left = g.type(x), &right = g.type(y), &out = g.type(result);
-    if (left.element != dtype::f32 || right.element != dtype::f32 || left.rank() < 2 || right.rank() < 2 ||
-        *out.elements() == 0 || *left.elements() == 0)
+    if (left.element != dtype::f32 || right.element != dtype::f32 || *out.elements() == 0 || *left.elements() == 0)
         return false;
+    if (left.rank() == 1 || right.rank() == 1) return fuse_vector_product(b, n);
     auto const dims = out.sizes(), left_dims = left.sizes();
     auto const rank = dims.size();
     kernels::matmul_shape s;
     double alpha = 1, beta = 1;
-    std::optional<tensor> bias;
+    value_id added{};
     bool turned_left = false, turned_right = false;
     if (g.is<ops::gemm>(n)) {
         auto const& how = g.attributes<ops::gemm>(n);
         alpha = how.alpha, beta = how.beta;
         turned_left = how.transpose_a, turned_right = how.transpose_b;
-        bias = b.constant_of(g.operand(n, 2));
-        if (g.operand(n, 2).valid() && !bias) return false;
+        added = g.operand(n, 2);
     }
     s.m = dims[rank - 2], s.n = dims[rank - 1];
     s.k = *left.elements() / (product(std::span{left_dims}.first(left.rank() - 2)) * s.m);
-    if (bias && (bias->elements() != s.n || bias->dims().back() != s.n)) return false;
     s.batch.assign(dims.begin(), dims.end() - 2);
     s.constant = right.rank() == 2 && b.constant_of(y);
-    if (!s.constant && alpha != 1) return false;
+    // A constant row is added by the kernel itself, and a factor is one of the weights: what is left is arithmetic.
+    auto bias = s.constant ? b.constant_of(added) : std::nullopt;
+    if (bias && (bias->elements() != s.n || bias->dims().back() != s.n)) bias.reset();
     s.bias = bias.has_value();
 
     auto const takes = [&](value_id v) { return b.exists(v); };
     expression_writer w{g, b.context().scalars, dims, false, takes};
-    w.start_with(result);
+    if (!w.start_with_sum(result, s.constant ? 1 : alpha, bias ? value_id{} : added, beta)) return false;
     grow(b, w, result, true);
     s.arrays = w.views();
     s.chain = w.chain();

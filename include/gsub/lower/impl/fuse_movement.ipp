@@ -57,7 +57,6 @@ GSUB_LAZY_BODY bool fuse_view(kernel_builder& b, node_id n) {
     value_id const y{n, 0};
     auto const &in = g.type(x), &out = g.type(y);
     if (g.op(n).free_view && (in.element != out.element || in.elements() != out.elements())) return false;
-    if (fuse_nothing(b, n)) return true;
     auto v = same_view(in.rank());
     if (g.is<ops::transpose>(n)) {
         auto const& perm = g.attributes<ops::transpose>(n).perm;
@@ -101,7 +100,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_split(kernel_builder& b, node_id n) {
     auto piece = v;
     for (std::uint32_t i = 0; i < g.result_count(n); ++i) {
         auto const& t = g.type({n, i});
-        v.in_blocks = v.in_blocks && cuts_blocks(piece, in, t, b.set().lanes()).has_value();
+        v.in_blocks = v.in_blocks && (*t.elements() == 0 || cuts_blocks(piece, in, t, b.set().lanes()).has_value());
         piece.start[axis] += t.dims[axis].size();
     }
     for (std::uint32_t i = 0; i < g.result_count(n); ++i) {
@@ -120,7 +119,6 @@ GSUB_LAZY [[nodiscard]] bool fuse_split(kernel_builder& b, node_id n) {
 
 GSUB_LAZY [[nodiscard]] bool fuse_concat(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
-    if (fuse_nothing(b, n)) return true;
     value_id const whole{n, 0};
     kernel_op op;
     for (auto v : g.operands(n))
@@ -136,7 +134,6 @@ GSUB_LAZY [[nodiscard]] bool fuse_gather(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0), index = g.operand(n, 1);
     auto const &in = g.type(x), &at = g.type(index);
-    if (fuse_nothing(b, n)) return true;
     if (*in.elements() == 0 || (at.element != dtype::i32 && at.element != dtype::i64)) return false;
     auto const axis = along(g.attributes<ops::gather>(n).axis, in);
     auto shape = kernels::gathered_entries(in.element, in.sizes(), axis, *at.elements(), at.element);
@@ -152,7 +149,6 @@ GSUB_LAZY [[nodiscard]] bool fuse_pad(kernel_builder& b, node_id n) {
     auto const& a = g.attributes<ops::pad>(n);
     auto const axes = setting(b, n, 3, all_axes(in.rank())), pads = setting(b, n, 1, a.pads);
     if (!axes || !pads) return false;
-    if (fuse_nothing(b, n)) return true;
     pad_shape s;
     auto const constant = a.mode == "constant";
     if (*in.elements() == 0 && !constant) return false;
@@ -184,7 +180,6 @@ GSUB_LAZY [[nodiscard]] bool fuse_pad(kernel_builder& b, node_id n) {
 // One number everywhere: a view of it.
 GSUB_LAZY [[nodiscard]] bool fuse_fill(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
-    if (fuse_nothing(b, n)) return true;
     auto const& t = g.type({n, 0});
     auto const& a = g.attributes<ops::fill>(n);
     auto const one = is_floating(t.element) ? tensor::scalar(a.value) : tensor::scalar(a.integer);
@@ -199,7 +194,6 @@ GSUB_LAZY [[nodiscard]] bool fuse_fill(kernel_builder& b, node_id n) {
 // Dimensions, which are known.
 GSUB_LAZY [[nodiscard]] bool fuse_shape(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
-    if (fuse_nothing(b, n)) return true;
     auto const& t = g.type({n, 0});
     auto const dims = g.type(g.operand(n, 0)).sizes();
     auto const rank = static_cast<std::int64_t>(dims.size());

@@ -73,7 +73,10 @@ private:
         for (std::size_t i = 0; i < needs.size(); ++i) needs[i] = need_of(op, i);
         for (std::size_t i = 0; i < needs.size(); ++i) {
             auto& o = op.operands[i];
-            o.value = needs[i] == operand_need::blocks    ? s_.blocked(o.value)
+            auto const written =
+                std::find_if(repeated_.begin(), repeated_.end(), [&](auto const& r) { return r.first == &o; });
+            o.value = written != repeated_.end()          ? written->second
+                      : needs[i] == operand_need::blocks  ? s_.blocked(o.value)
                       : needs[i] == operand_need::view    ? s_.storage_of(o.value)
                       : needs[i] == operand_need::lanes   ? lanes_of(o.value)
                       : needs[i] == operand_need::weights ? weights_of(o.value)
@@ -81,10 +84,10 @@ private:
             o.access.clear();
         }
         if (auto* const s = std::get_if<kernels::matmul_shape>(&d)) {
-            op.results[0] = product_result(op.results[0], s->m, s->n, s->y);
+            op.results[0] = product_result(op.results[0], s->batch.size() + 2, s->m, s->n, s->y);
             if (s->constant) join_rows(*s);
         } else if (auto* const a = std::get_if<kernels::attention_shape>(&d)) {
-            op.results[0] = product_result(op.results[0], a->m, a->n, a->y);
+            op.results[0] = product_result(op.results[0], a->batch.size() + 2, a->m, a->n, a->y);
         } else {
             for (auto& r : op.results) r = makes_blocks(op) ? s_.add_blocked(r) : s_.new_plain(r);
         }
@@ -94,6 +97,7 @@ private:
             op.results.push_back(s_.add_value(std::move(flag)));
         }
         op.frame.clear();
+        repeated_.clear();
         s_.out.ops.push_back(std::move(op));
     }
     // The weights of one kernel, which are packed when the program is emitted: each its own value.
@@ -129,19 +133,35 @@ private:
         auto const from = p.dims.size() - 1;
         std::span<std::int64_t const> const frame{op.frame.data(), op.frame.size()};
         for (std::size_t i = 0; i < p.arrays.size(); ++i) {
-            auto how = merged_view(frame, read_view(op.operands[i]), from);
+            auto& o = op.operands[i];
+            auto how = merged_view(frame, read_view(o), from);
             if (!how) { // what is no row as it lies is one row-major
-                static_cast<void>(s_.plain(op.operands[i].value));
-                how = merged_view(frame, read_view(op.operands[i]), from);
+                static_cast<void>(s_.plain(o.value));
+                how = merged_view(frame, read_view(o), from);
             }
-            p.arrays[i] = std::move(*how);
+            p.arrays[i] = how ? std::move(*how) : repeated_rows(o, frame, from);
         }
+    }
+    // Rows of an operand that repeats along some of their dimensions but not all: written out.
+    kernels::array_view repeated_rows(kernel_operand& o, std::span<std::int64_t const> frame, std::size_t from) {
+        auto const how = read_view(o);
+        ints dims;
+        for (std::size_t d = 0; d < frame.size(); ++d) dims.push_back(d < from && how.strides[d] == 0 ? 1 : frame[d]);
+        auto const element = s_.type(o.value).element;
+        repeated_.emplace_back(&o, s_.repeated(o.value, dims, how));
+        auto made = kernels::array_view::contiguous(dims);
+        for (std::size_t d = 0; d < from; ++d)
+            if (dims[d] == 1) made.strides[d] = 0;
+        made.element = element;
+        return *merged_view(frame, made, from);
     }
 
     // Where the only reader of a product permutes its dimensions, but not the last one, the product is stored so. Rows
     // a multiple of 4 KiB apart would all fall on the same few lines of a cache: then they have gaps, if all readers
     // are products.
-    kernel_value_id product_result(kernel_value_id v, std::int64_t rows, std::int64_t columns, kernels::array_view& y) {
+    kernel_value_id product_result(kernel_value_id v, std::size_t rank, std::int64_t rows, std::int64_t columns,
+                                   kernels::array_view& y) {
+        if (s_.type(v).rank() != rank) return s_.new_plain(v); // a product with a vector
         if (s_.use_count(v) == 1 && s_.uses(v).size() == 1) {
             auto const& reader = s_.in.ops[s_.uses(v)[0].op];
             if (auto const* const turned = std::get_if<view_shape>(&reader.computes); turned && permutes(*turned, v)) {
@@ -228,7 +248,7 @@ private:
         auto const how = s_.view_of(x);
         auto made = how;
         if (v.reshape) {
-            auto reshaped = reshape(how, s_.type(x).sizes(), s_.type(y).sizes());
+            auto reshaped = s_.reshape(how, s_.type(x).sizes(), s_.type(y).sizes());
             if (!reshaped) { // elements in another order than they are stored
                 s_.set_plain(y, s_.plain(x));
                 return;
@@ -243,38 +263,6 @@ private:
         }
         s_.set_view(y, from, std::move(made));
     }
-    // The same elements over other dimensions, where no copy is needed for that.
-    static std::optional<kernels::array_view> reshape(kernels::array_view const& v, ints const& from, ints const& to) {
-        auto out = v;
-        out.strides.resize(0);
-        out.strides.resize(to.size(), 0);
-        std::size_t i = 0, j = 0;
-        while (i < from.size() || j < to.size()) {
-            // Groups of dimensions with one product.
-            auto const first = i, begin = j;
-            std::int64_t a = i < from.size() ? from[i++] : 1, b = j < to.size() ? to[j++] : 1;
-            while (a != b)
-                if (a < b)
-                    a *= from[i++];
-                else
-                    b *= to[j++];
-            std::int64_t stride = 0, extent = 1;
-            for (auto d = i; d-- > first;) {
-                if (from[d] == 1) continue;
-                if (extent == 1)
-                    stride = v.strides[d];
-                else if (v.strides[d] != stride * extent)
-                    return std::nullopt;
-                extent *= from[d];
-            }
-            for (auto d = j; d-- > begin;) {
-                out.strides[d] = stride;
-                stride *= to[d];
-            }
-        }
-        return out;
-    }
-
     void place_concat(kernel_op const& op, concat_shape const& c) {
         auto const whole = op.results[0];
         auto const& t = s_.type(whole);
@@ -381,6 +369,7 @@ private:
     }
 
     value_storage<> s_;
+    std::vector<std::pair<kernel_operand const*, kernel_value_id>> repeated_; // operands of the kernel at hand
 };
 
 } // namespace detail

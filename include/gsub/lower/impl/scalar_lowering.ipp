@@ -61,9 +61,18 @@ GSUB_INLINE scalar select(scalar condition, scalar a, scalar b) {
     if (!condition.present()) return {};
     auto& in = *condition.in_;
     auto const fits = a.present() && b.present() && condition.type() == dtype::boolean && a.type() == b.type();
-    // One number is an operand; a second would need a place of its own.
-    if (!fits || condition.is_number() || (a.is_number() && b.is_number())) in.refuse();
+    if (!fits) in.refuse();
     if (in.refused()) return a;
+    if (condition.is_number()) {
+        auto const &chosen = condition.whole_ != 0 ? a : b, &other = condition.whole_ != 0 ? b : a;
+        if (!chosen.is_number() || other.is_number()) return chosen;
+        auto const same = apply(loop::scalar_op::equal, other, other); // a number everywhere: whatever that is
+        return select(apply(loop::scalar_op::logical_not, same), chosen, select(same, chosen, other));
+    }
+    if (a.is_number() && b.is_number()) { // an operation has one number as operand: two operations, one of them each
+        auto const first = select(condition, a, cast(condition, a.type()));
+        return select(apply(loop::scalar_op::logical_not, condition), b, first);
+    }
     auto const& n = a.is_number() ? a : b;
     kernels::elementwise_op what{
         loop::scalar_op::select, condition.value_, a.value_, n.real_, b.value_, a.type(), n.whole_};

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -125,6 +126,37 @@ public:
         else
             views_[index(v)] = {stored, std::move(how)};
     }
+    // The same elements over other dimensions, where no copy is needed for that.
+    static std::optional<kernels::array_view> reshape(kernels::array_view const& v, ints const& from, ints const& to) {
+        auto out = v;
+        out.strides.resize(0);
+        out.strides.resize(to.size(), 0);
+        std::size_t i = 0, j = 0;
+        while (i < from.size() || j < to.size()) {
+            // Groups of dimensions with one product.
+            auto const first = i, begin = j;
+            std::int64_t a = i < from.size() ? from[i++] : 1, b = j < to.size() ? to[j++] : 1;
+            while (a != b)
+                if (a < b)
+                    a *= from[i++];
+                else
+                    b *= to[j++];
+            std::int64_t stride = 0, extent = 1;
+            for (auto d = i; d-- > first;) {
+                if (from[d] == 1) continue;
+                if (extent == 1)
+                    stride = v.strides[d];
+                else if (v.strides[d] != stride * extent)
+                    return std::nullopt;
+                extent *= from[d];
+            }
+            for (auto d = j; d-- > begin;) {
+                out.strides[d] = stride;
+                stride *= to[d];
+            }
+        }
+        return out;
+    }
     // A piece of a value that is stored in blocks.
     kernel_value part_of(kernel_value_id of, kernel_value_id whole, std::size_t offset) const {
         auto const& owner = out.values[index(whole)];
@@ -206,6 +238,16 @@ public:
         auto const& t = type(v);
         auto const to = add_temporary(v, bytes_of(t));
         add_op(conversion_of(v), kernels::copied_view(t.element, t.sizes(), from.how), {from.value}, {to});
+        return to;
+    }
+
+    // What a view over other dimensions shows of a value at `storage_of`, row-major.
+    kernel_value_id repeated(kernel_value_id v, ints const& dims, kernels::array_view const& how) {
+        auto const from = storage_of(v);
+        kernel_value made{.name = in.values[index(v)].name, .type = tensor_type{type(v).element, dims}};
+        made.bytes = bytes_of(made.type);
+        auto const to = add_value(std::move(made));
+        add_op(conversion_of(v), kernels::copied_view(type(v).element, dims, how), {from}, {to});
         return to;
     }
 

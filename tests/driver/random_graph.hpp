@@ -1,0 +1,272 @@
+// Random graphs of every operator and element type that kernels take, whose numbers stay of moderate size.
+#pragma once
+
+#include "random_values.hpp"
+
+#include <iterator>
+
+namespace random_program {
+
+/// Grows a graph operator by operator: the same for the same seed.
+class generator : public values {
+public:
+    using values::values;
+
+    void grow(std::size_t operators) {
+        std::size_t count = 0;
+        while (count < operators) {
+            step();
+            count = 0;
+            for (auto n : g.order()) count += !g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.results_node();
+        }
+        std::vector<v> outputs;
+        for (auto n : g.order())
+            if (!g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.results_node())
+                for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+                    if (v const x{n, port}; bounds.contains(x) && (!g.used(x) || chance(8))) outputs.push_back(x);
+        if (chance(3)) outputs.push_back(outputs[r.below(outputs.size())]);
+        g.set_outputs(outputs);
+    }
+
+private:
+    void step() {
+        using recipe = void (generator::*)();
+        static constexpr recipe all[] = {
+            &generator::unary,    &generator::unary,    &generator::unary,    &generator::binary,
+            &generator::binary,   &generator::binary,   &generator::compare,  &generator::combine,
+            &generator::choose,   &generator::choose,   &generator::convert,  &generator::convert,
+            &generator::convert,  &generator::permute,  &generator::slice,    &generator::pad,
+            &generator::split,    &generator::join,     &generator::gather,   &generator::repeat,
+            &generator::refold,   &generator::known,    &generator::reduce,   &generator::reduce,
+            &generator::normal,   &generator::normal,   &generator::multiply, &generator::multiply,
+            &generator::convolve, &generator::convolve, &generator::convolve, &generator::pool,
+            &generator::tail,     &generator::rare,     &generator::layers,
+        };
+        (this->*all[r.below(std::size(all))])();
+    }
+
+    // ---- arithmetic
+    void unary() {
+        if (chance(4)) {
+            auto const x = arithmetic();
+            auto k = of(x);
+            switch (r.below(7)) {
+            case 0:
+                return void(keep(b.add<ops::relu>(x), k));
+            case 1:
+                k = is_floating(type(x)) ? k : bound{greatest(type(x)), 0, 0, false};
+                return void(keep(b.add<ops::neg>(x), k));
+            case 2:
+                k = is_floating(type(x)) ? k : bound{greatest(type(x)), 0, 0, false};
+                return void(keep(b.add<ops::abs>(x), k));
+            case 3:
+                return void(keep(b.add<ops::clip>({.min = static_cast<double>(pick(-9, 0)), .max = 3}, {x}), k));
+            case 4:
+                return void(keep(b.add<ops::clip>({}, {x, number(type(x), 1), chance(2) ? v{} : number(type(x), 2)}),
+                                 {std::max(k.size, 2.0), k.error, k.fraction, k.specials}));
+            case 5:
+                return void(keep(b.add<ops::identity>(x), k));
+            default:
+                return void(keep(b.add<ops::dropout>(x), k));
+            }
+        }
+        auto const any_size = floating();
+        auto const t = type(any_size);
+        auto const x = tame(any_size);
+        auto const k = of(x);
+        auto const is = [&](v y, double size, double slope, double times = 8) {
+            keep(y, mapped(t, k, size, slope, times));
+        };
+        switch (r.below(16)) {
+        case 0:
+            return is(b.add<ops::sigmoid>(x), 1, 0.25);
+        case 1:
+            return void(keep(b.add<ops::tanh>(any_size), mapped(t, of(any_size), 1, 1)));
+        case 2: // of negative numbers too, where their sign is known
+            if (k.error == 0) return keep(b.add<ops::sqrt>(x), mapped(t, {k.size, 0, -1, true}, 3, 0)), void();
+            return is(b.add<ops::sqrt>(positive(x, 0.25)), std::sqrt(k.size + 0.25), 1);
+        case 3: {
+            auto const y = clipped(x, 3);
+            return void(keep(b.add<ops::exp>(y), mapped(t, of(y), 20.1, 20.1, 12)));
+        }
+        case 4:
+            if (k.error == 0) return keep(b.add<ops::log>(x), mapped(t, {k.size, 0, -1, true}, 750, 0)), void();
+            return is(b.add<ops::log>(positive(x, 0.5)), 2, 2, 16);
+        case 5:
+            return is(b.add<ops::erf>(x), 1, 1.2);
+        case 6:
+            return is(b.add<ops::hard_sigmoid>({.alpha = 0.3, .beta = 0.4}, {x}), 1, 0.3);
+        case 7:
+            return is(b.add<ops::hard_swish>(x), k.size, 1.6);
+        case 8:
+            return is(b.add<ops::leaky_relu>({.alpha = 0.3}, {x}), k.size, 1);
+        case 9:
+            return is(b.add<ops::elu>({.alpha = 1.5}, {x}), std::max(k.size, 1.5), 1.5);
+        case 10:
+            return is(b.add<ops::gelu>({.approximate = "tanh"}, {x}), k.size, 1.2, 16);
+        case 11:
+            return is(b.add<ops::gelu>(x), k.size, 1.2, 16);
+        case 12: {
+            auto const y = clipped(x, 3);
+            return void(keep(b.add<ops::fast_exp>(y), mapped(t, of(y), 20.1, 20.1, 20)));
+        }
+        case 13:
+            return is(b.add<ops::fast_tanh>(x), 1, 1, 16);
+        case 14:
+            return is(b.add<ops::fast_erf>(x), 1, 1.2, 16);
+        default: // negated, of the sign of zeros too
+            return void(keep(b.add<ops::neg>(x), k));
+        }
+    }
+    // |x| + least
+    v positive(v x, double least) {
+        auto const k = of(x);
+        auto const size = keep(b.add<ops::abs>(x), k);
+        return keep(
+            b.add<ops::add>(size, number(type(x), least)),
+            rounded(type(x), {k.size + least, k.error, k.fraction < 0 ? -1 : std::max(k.fraction, 2), k.specials}));
+    }
+    void binary() {
+        auto const x = tame(arithmetic());
+        auto const t = type(x);
+        auto const y = tame(partner(x));
+        auto const &p = of(x), &q = of(y);
+        auto const both = p.specials || q.specials;
+        auto const finer = p.fraction < 0 || q.fraction < 0 ? -1 : std::max(p.fraction, q.fraction);
+        // Operations on halves are exact in f32 and rounded then, any way.
+        auto const settle = [&](bound k) {
+            auto const same = is_half(t) && k.error == 0;
+            k = rounded(t, k);
+            if (is_integer(t) && !info(t).is_signed) k.size = greatest(t);
+            if (same) k.error = 0;
+            return k;
+        };
+        switch (r.below(6)) {
+        case 0:
+            return void(keep(b.add<ops::add>(x, y), settle({p.size + q.size, p.error + q.error, finer, both})));
+        case 1:
+            return void(keep(b.add<ops::sub>(x, y), settle({p.size + q.size, p.error + q.error, finer, both})));
+        case 2:
+            return void(keep(b.add<ops::mul>(x, y),
+                             settle({p.size * q.size, p.error * q.size + q.error * p.size + p.error * q.error,
+                                     finer < 0 ? -1 : p.fraction + q.fraction, both})));
+        case 3: {
+            if (!is_floating(t)) return void(keep(b.add<ops::div>(x, y), {greatest(t), 0, 0, false}));
+            auto const d = positive(y, 0.5);
+            return void(
+                keep(b.add<ops::div>(x, d), rounded(t, {p.size * 2, p.error * 2 + q.error * p.size * 4, -1, both}, 4)));
+        }
+        case 4: {
+            std::vector<v> all{x, y};
+            auto k = bound{p.size + q.size, p.error + q.error, finer, both};
+            if (chance(2)) {
+                auto const z = tame(partner(x));
+                all.push_back(z);
+                k = {k.size + of(z).size, k.error + of(z).error,
+                     k.fraction < 0 || of(z).fraction < 0 ? -1 : std::max(k.fraction, of(z).fraction),
+                     both || of(z).specials};
+            }
+            std::vector<tensor_type> types;
+            auto d = g.type(x).dims;
+            for (auto z : all) {
+                auto const wider = broadcast(d, g.type(z).dims);
+                if (!wider) return;
+                d = *wider;
+            }
+            return void(keep(b.add<ops::sum>({}, std::span<v const>{all}), rounded(t, k, 3)));
+        }
+        default: {
+            if (!is_floating(t)) return;
+            if (chance(3))
+                return void(keep(b.add<ops::pow>(x, number(t, static_cast<double>(pick(2, 3)))),
+                                 rounded(t, {64, 48 * p.error, -1, p.specials}, 4)));
+            auto const base = clipped(positive(x, 0.5), 4), power = clipped(y, 2);
+            auto const &m = of(base), &e = of(power);
+            return void(
+                keep(b.add<ops::pow>(base, power), rounded(t, {16.1, 32 * m.error + 24 * e.error, -1, both}, 24)));
+        }
+        }
+    }
+    // ---- truth values
+    v truth(v x) { return keep(x, {1, 0, 0, false}); }
+    void compare() {
+        auto const x = exact(), y = partner(x);
+        if (of(y).error != 0) return;
+        switch (r.below(7)) {
+        case 0:
+            return void(truth(b.add<ops::equal>(x, y)));
+        case 1:
+            return void(truth(b.add<ops::less>(x, y)));
+        case 2:
+            return void(truth(b.add<ops::less_or_equal>(x, y)));
+        case 3:
+            return void(truth(b.add<ops::greater>(x, y)));
+        case 4:
+            return void(truth(b.add<ops::greater_or_equal>(y, x)));
+        case 5:
+            return void(truth(b.add<ops::is_nan>(floating())));
+        default:
+            return void(
+                truth(b.add<ops::is_inf>({.negative = chance(2), .positive = chance(2) || true}, {floating()})));
+        }
+    }
+    void combine() {
+        auto const x = of_type(dtype::boolean), y = partner(x);
+        switch (r.below(5)) {
+        case 0:
+            return void(truth(b.add<ops::logical_and>(x, y)));
+        case 1:
+            return void(truth(b.add<ops::logical_or>(x, y)));
+        case 2:
+            return void(truth(b.add<ops::logical_xor>(x, y)));
+        case 3:
+            return void(truth(b.add<ops::equal>(x, y)));
+        default:
+            return void(truth(b.add<ops::logical_not>(x)));
+        }
+    }
+    void choose() {
+        auto const x = any(), y = partner(x);
+        auto d = broadcast(g.type(x).dims, g.type(y).dims);
+        v condition{};
+        for (int i = 0; i < 8 && !condition.valid(); ++i)
+            if (auto const c = any();
+                type(c) == dtype::boolean && broadcast(*d, g.type(c).dims) && elements(c) * elements(x) < 4000)
+                condition = c;
+        if (!condition.valid()) condition = fresh(dtype::boolean, chance(3) ? dims(y) : dims(x));
+        if (condition == x || condition == y) return;
+        auto const &p = of(x), &q = of(y);
+        keep(b.add<ops::where>(condition, x, y),
+             {std::max(p.size, q.size), std::max(p.error, q.error),
+              p.fraction < 0 || q.fraction < 0 ? -1 : std::max(p.fraction, q.fraction), p.specials || q.specials});
+    }
+    void convert() {
+        auto const to = chance(3) ? floating_type() : any_type();
+        cast(is_floating(to) ? any() : exact(), to);
+    }
+
+    // ---- in other files
+    void permute();
+    void slice();
+    void pad();
+    void split();
+    void join();
+    void gather();
+    void repeat();
+    void refold();
+    void known();
+    void reduce();
+    void normal();
+    void multiply();
+    void convolve();
+    void pool();
+    void tail();
+    void layers();
+    void rare();
+    window_attributes window(std::span<std::int64_t const> pixels, ints& kernel);
+};
+
+} // namespace random_program
+
+#include "random_graph_contractions.hpp"
+#include "random_graph_movement.hpp"

@@ -1,0 +1,151 @@
+// Operators of random graphs that move elements.
+#pragma once
+
+#include "random_graph.hpp"
+
+namespace random_program {
+
+inline void generator::permute() {
+    auto const x = any();
+    ints perm;
+    for (std::size_t i = 0; i < rank(x); ++i) perm.push_back(static_cast<std::int64_t>(i));
+    for (auto i = rank(x); i-- > 1;) std::swap(perm[i], perm[r.below(i + 1)]);
+    if (rank(x) > 0) keep(b.add<ops::transpose>({.perm = perm}, {x}), of(x));
+}
+inline void generator::slice() {
+    auto const x = any();
+    auto const d = dims(x);
+    ints starts, ends, axes, steps;
+    for (std::size_t i = 0; i < d.size(); ++i) {
+        if (chance(3)) continue;
+        auto const forward = !chance(3);
+        starts.push_back(forward ? below(d[i] + 1) / 2 : d[i] - 1 - below(d[i] + 1) / 3);
+        ends.push_back(forward ? d[i] : -99999);
+        axes.push_back(static_cast<std::int64_t>(i) - (chance(2) ? static_cast<std::int64_t>(d.size()) : 0));
+        steps.push_back(pick(1, 2) * (forward ? 1 : -1));
+    }
+    if (axes.empty()) return;
+    keep(chance(2) ? b.add<ops::slice>({starts, ends, axes, steps}, {x})
+                   : b.add<ops::slice>({}, {x, whole(starts), whole(ends), whole(axes), whole(steps)}),
+         of(x));
+}
+inline void generator::pad() {
+    auto const x = any();
+    auto const d = dims(x);
+    char const* const modes[] = {"constant", "edge", "reflect"};
+    auto const mode = elements(x) == 0 ? 0 : r.below(3);
+    ints pads;
+    for (int side = 0; side < 2; ++side)
+        for (auto n : d) pads.push_back(elements(x) > 2000 ? 0 : below(std::min<std::int64_t>(n, 3)) - (n > 8 ? 1 : 0));
+    auto k = of(x);
+    if (mode == 0 && type(x) != dtype::boolean) k.size = std::max(k.size, 2.0);
+    if (k.fraction >= 0) k.fraction = std::max(k.fraction, 2);
+    if (is_floating(type(x)) || chance(2))
+        keep(b.add<ops::pad>({.mode = modes[mode], .pads = pads, .value = 1.75}, {x}), k);
+    else
+        keep(b.add<ops::pad>({.mode = modes[mode]}, {x, whole(pads), number(type(x), 1)}), k);
+}
+inline void generator::split() {
+    auto const x = any();
+    if (rank(x) == 0) return;
+    auto const axis = below(static_cast<std::int64_t>(rank(x)));
+    auto const size = dims(x)[static_cast<std::size_t>(axis)], first = below(size + 1);
+    auto const y = b.add<ops::split>({axis, {first, size - first}}, {x}, 2);
+    auto const k = of(x);
+    keep(y, k), keep({y.node, 1}, k);
+}
+inline void generator::join() {
+    auto const x = any();
+    if (rank(x) == 0) return;
+    auto const axis = below(static_cast<std::int64_t>(rank(x)));
+    std::vector<v> parts{x};
+    auto k = of(x);
+    for (auto more = pick(1, 3); more > 0; --more) {
+        auto other = v{};
+        for (int i = 0; i < 6 && !other.valid(); ++i) {
+            auto const y = any();
+            auto fits = type(y) == type(x) && rank(y) == rank(x);
+            for (std::size_t i2 = 0; fits && i2 < rank(x); ++i2)
+                fits = static_cast<std::int64_t>(i2) == axis || dims(y)[i2] == dims(x)[i2];
+            if (fits) other = y;
+        }
+        if (!other.valid()) {
+            auto d = dims(x);
+            d[static_cast<std::size_t>(axis)] = below(5);
+            other = fresh(type(x), d);
+        }
+        parts.push_back(other);
+        auto const& q = of(other);
+        k = {std::max(k.size, q.size), std::max(k.error, q.error),
+             k.fraction < 0 || q.fraction < 0 ? -1 : std::max(k.fraction, q.fraction), k.specials || q.specials};
+    }
+    keep(b.add<ops::concat>({.axis = axis}, std::span<v const>{parts}), k);
+}
+inline void generator::gather() {
+    auto const x = any();
+    if (rank(x) == 0) return;
+    auto const axis = r.below(rank(x));
+    auto const size = dims(x)[axis];
+    if (size == 0) return;
+    auto chosen = tensor::zeros(dtype::i64, shape(r.below(3)));
+    if (chosen.elements() * elements(x) / size > 6000) return;
+    for (auto& i : chosen.mutable_data<std::int64_t>()) i = below(2 * size) - size;
+    auto const i = chosen.converted_to(chance(2) ? dtype::i32 : dtype::i64);
+    bound const k{static_cast<double>(size), 0, 0, false};
+    auto const at =
+        chance(2) ? constant(i, k) : b.input(i.element(), i.type().dims, "i" + std::to_string(inputs.size()));
+    if (!bounds.contains(at)) inputs.push_back(i), bounds[at] = k; // nothing else may follow from what it is
+    keep(b.add<ops::gather>({.axis = static_cast<std::int64_t>(axis)}, {x, at}), of(x));
+}
+inline void generator::repeat() {
+    auto const x = any();
+    auto to = dims(x);
+    for (auto& d : to)
+        if (d == 1 && chance(2)) d = pick(1, 4);
+    if (rank(x) < 5 && chance(2)) to.insert(0, 2);
+    if (product(to) > 4000) return;
+    keep(chance(2) ? b.add<ops::expand>({.shape = to}, {x}) : b.add<ops::expand>({}, {x, whole(to)}), of(x));
+}
+inline void generator::refold() {
+    auto const x = any();
+    auto const k = of(x);
+    auto const d = dims(x);
+    auto const places = static_cast<std::int64_t>(rank(x));
+    switch (r.below(6)) {
+    case 0:
+        return void(keep(b.add<ops::flatten>({.axis = below(places + 1)}, {x}), k));
+    case 1:
+        if (places < 5) keep(b.add<ops::unsqueeze>({.axes = {below(places + 1)}}, {x}), k);
+        return;
+    case 2:
+        return void(keep(b.add<ops::squeeze>(x), k));
+    case 3: // neighbours joined
+        if (places > 1) {
+            auto const at = r.below(static_cast<std::size_t>(places) - 1);
+            ints to;
+            for (std::size_t i = 0; i < d.size(); ++i)
+                if (i != at + 1) to.push_back(i == at ? d[i] * d[i + 1] : d[i]);
+            shaped(x, to);
+        }
+        return;
+    case 4: // depth to space: channels become pixels
+        if (places == 4 && d[1] % 4 == 0 && elements(x) > 0) {
+            auto const y = shaped(x, {d[0], 2, 2, d[1] / 4, d[2], d[3]});
+            auto const z = keep(b.add<ops::transpose>({.perm = {0, 3, 4, 1, 5, 2}}, {y}), k);
+            shaped(z, {d[0], d[1] / 4, d[2] * 2, d[3] * 2});
+        }
+        return;
+    default: // and back
+        if (places == 4 && d[2] % 2 == 0 && d[3] % 2 == 0 && elements(x) > 0) {
+            auto const y = shaped(x, {d[0], d[1], d[2] / 2, 2, d[3] / 2, 2});
+            auto const z = keep(b.add<ops::transpose>({.perm = {0, 3, 5, 1, 2, 4}}, {y}), k);
+            shaped(z, {d[0], d[1] * 4, d[2] / 2, d[3] / 2});
+        }
+    }
+}
+inline void generator::known() {
+    if (chance(2)) return void(keep(b.add<ops::shape>({.start = -below(3)}, {any()}), {4000, 0, 0, false}));
+    keep(b.add<ops::fill>({shape(r.below(4)), any_type(), -1.5, 1}, std::span<v const>{}), {1.5, 0, 1, false});
+}
+
+} // namespace random_program

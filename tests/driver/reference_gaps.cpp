@@ -1,0 +1,163 @@
+// Small graphs whose operators were on the reference runtime, or worse, until random graphs found them.
+#include "built_graph.hpp"
+#include "catch.hpp"
+#include <gsub/core/random.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/ir/builder.hpp>
+#include <gsub/ir/text.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace reference_gaps_test {
+
+using namespace gsub;
+
+void has_kernels(graph const& g) {
+    auto const e = built_graph::built(g);
+    CHECK(built_graph::error_of(g, e) < 1e-5);
+    for (auto const& kind : built_graph::kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
+}
+
+void has_kernels(std::string_view text) {
+    has_kernels(parse_graph<standard_ops>(text).value());
+}
+
+} // namespace reference_gaps_test
+
+TEST_CASE("products with vectors have kernels") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[2,17,9] = input
+        %1 "b": f32[9] = input
+        %2 "c": f32[17] = input
+        %3: f32[2,17] = MatMul(%0, %1)
+        %4: f32[2,9] = MatMul(%2, %0)
+        return %3, %4
+    })");
+}
+TEST_CASE("products of nothing have kernels") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[4,0] = input
+        %1 "b": f32[0,6] = input
+        %2: f32[4,6] = MatMul(%0, %1)
+        return %2
+    })");
+}
+TEST_CASE("Gemm with a transposed operand or a factor has kernels where operands are computed") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[7,5] = input
+        %1 "b": f32[7,17] = input
+        %2 "c": f32[7,17] = input
+        %3: f32[5,17] = Gemm(%0, %1) {alpha = 0.5, transA = 1}
+        %4: f32[5,7] = Gemm(%3, %2) {transB = 1}
+        %5: f32[5,17] = Gemm(%4, %1) {alpha = 0.5}
+        return %5
+    })");
+}
+TEST_CASE("normalisations of matrices and of one channel have kernels") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[1,2] = input
+        %1 "b": f32[7,1,6] = input
+        %2: f32[2] = constant 0x0000803f00000040
+        %3: f32[1] = constant 0x0000803f
+        %4: f32[1,2] = BatchNormalization(%0, %2, %2, %2, %2)
+        %5: f32[7,1,6] = BatchNormalization(%1, %3, %3, %3, %3)
+        return %4, %5
+    })");
+}
+TEST_CASE("layer normalisations of several dimensions have kernels where the scale repeats") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[3,7,6,2] = input
+        %1 "s": f32[2] = input
+        %2: f32[3,7,6,2] = LayerNormalization(%0, %1) {axis = 1, epsilon = 0.5}
+        return %2
+    })");
+}
+TEST_CASE("reductions of nothing have kernels") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[3,0,2] = input
+        %1: f32[3,1,2] = ReduceSum(%0) {axes = [1]}
+        %2: f32[3,2] = ReduceMax(%0) {axes = [1], keepdims = 0}
+        return %1, %2
+    })");
+}
+TEST_CASE("a softmax of several dimensions has kernels where they do not lie one after another") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[4,3,7] = input
+        %1: f32[4,7,3] = Transpose(%0) {perm = [0, 2, 1]}
+        %2: f32[4,7,3] = Softmax(%1) {axis = 1, flatten = 1}
+        return %2
+    })");
+}
+TEST_CASE("a sum whose first operands broadcast to less than all of them has kernels") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[6,3] = input
+        %1 "b": f32[1,32,1,1] = input
+        %2: f32[1,32,6,3] = Sum(%0, %0, %1)
+        return %2
+    })");
+}
+
+TEST_CASE("operators on nothing are no steps") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": f32[3,0,2] = input
+        %1 "b": bool[3,1,2] = input
+        %2 "c": f32[3,1,1] = input
+        %3: f32[3,0,2] = Where(%1, %0, %2)
+        %4: f32[3,0,2] = Softmax(%3)
+        %5: bool[3,0,2] = IsNaN(%4)
+        %6: i32[3,0,2] = Cast(%4) {to = "i32"}
+        return %5, %6, %4
+    })");
+}
+TEST_CASE("no channels may be split off from what is in blocks") {
+    using namespace gsub;
+    graph g;
+    graph_builder b{g};
+    attributes_of<ops::conv> a;
+    a.strides = a.dilations = {1, 1}, a.pads = {0, 0, 0, 0};
+    auto w = tensor::zeros(dtype::f32, ints{16, 16, 1, 1});
+    fill_random(w, random_stream{1});
+    auto const y = b.add<ops::conv>(a, {b.input(dtype::f32, {1, 16, 5, 5}, "x"), b.constant(std::move(w))});
+    auto const parts = b.add<ops::split>({.axis = 1, .sizes = {0, 16}}, {y}, 2);
+    b.outputs({parts, {parts.node, 1}});
+    reference_gaps_test::has_kernels(g);
+}
+TEST_CASE("a choice among numbers, or by one, has kernels") {
+    reference_gaps_test::has_kernels(R"(graph "" {
+        %0 "a": bool[3] = input
+        %1 "b": f32[3] = input
+        %2: f32[] = constant 0x0000803f
+        %3: f32[] = constant 0x00000040
+        %4: bool[1] = constant 0x01
+        %5: bool[1] = constant 0x00
+        %6: f32[3] = Where(%0, %2, %3)
+        %7: f32[3] = Where(%4, %1, %2)
+        %8: f32[3] = Where(%5, %1, %2)
+        return %6, %7, %8
+    })");
+}
+TEST_CASE("the sum of a mean of integers does not wrap around") {
+    using namespace reference_gaps_test;
+    for (auto const t :
+         {dtype::i8, dtype::u8, dtype::i16, dtype::u16, dtype::i32, dtype::u32, dtype::i64, dtype::u64}) {
+        graph g;
+        graph_builder b{g};
+        auto const x = b.input(t, {2, 300}, "x");
+        b.outputs({b.add<ops::reduce_mean>({.axes = {1}}, {x}), b.add<ops::reduce_mean>({.axes = {0}}, {x})});
+        auto const e = built_graph::built(g);
+        auto const large = static_cast<std::int64_t>(std::uint64_t{0x7fff'ffff'ffff'ffff} >>
+                                                     (byte_size(t) == 8 ? 12 : 64 - 8 * byte_size(t)));
+        auto whole = tensor::zeros(dtype::i64, ints{2, 300});
+        for (std::size_t i = 0; i < 600; ++i)
+            whole.mutable_data<std::int64_t>()[i] = large - static_cast<std::int64_t>(i % 5);
+        std::vector<tensor> const inputs{whole.converted_to(t)};
+        auto const want = evaluate_graph(g, inputs).value(), got = e.run(inputs).value();
+        for (std::size_t i = 0; i < want.size(); ++i) {
+            INFO(to_string(t) << ' ' << i);
+            CHECK(std::ranges::equal(got[i].raw(), want[i].raw()));
+        }
+        for (auto const& kind : built_graph::kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
+    }
+}
