@@ -258,3 +258,34 @@ TEST_CASE("a list has so many elements and no more") {
     CHECK(message_of<std::vector<std::int64_t>>(text + ",0]") ==
           "invalid input: column 131074: the list has more than 65536 elements");
 }
+
+TEST_CASE("single numbers and quoted texts read back as they are printed") {
+    using namespace record_text_test;
+    using limits = std::numeric_limits<float>;
+    for (float const x : {0.0f, -0.0f, 0.1f, limits::denorm_min(), limits::max(), limits::lowest(), limits::infinity(),
+                          limits::quiet_NaN()}) {
+        std::string text;
+        print_value(text, x);
+        INFO(text);
+        record_reader in{text};
+        float back = 1;
+        read_value(in, back);
+        CHECK(same_value(back, x));
+        CHECK(in.at_end());
+    }
+    CHECK_FALSE(same_value(0.0f, -0.0f));
+    CHECK(message_of<std::vector<float>>("[1, 1e39]") == "invalid input: column 5: the number is out of range");
+
+    std::string odd{"a \"b\" \\ \xc3\xa9 x"};
+    for (int c = 0; c < 32; ++c) odd += static_cast<char>(c);
+    for (auto const& text : {std::string{}, odd}) {
+        auto const line = " " + gsub::in_quotes(text) + " 7";
+        record_reader in{line};
+        CHECK(in.quoted() == text);
+        CHECK(in.integer(0, 9) == 7);
+    }
+    for (auto const* text : {"a", "\"a", "\"\\", "\"\\\"", "\"\\x", "\"\\x1", "\"\\x1g\"", "\"\\x1\"", ""}) {
+        record_reader in{text};
+        CHECK_THROWS_AS(in.quoted(), gsub::error);
+    }
+}

@@ -60,6 +60,8 @@ public:
     GSUB_LAZY std::int64_t integer(std::int64_t low, std::int64_t high);
     GSUB_LAZY std::uint64_t natural(std::uint64_t high);
     GSUB_LAZY double real();
+    /// A text between quotes, as `in_quotes` writes it.
+    GSUB_LAZY std::string quoted();
     /// The number of a word among those that there are; `what` says what they are, e.g. `field`.
     GSUB_LAZY std::size_t word(std::string_view what, std::span<std::string_view const> words);
 
@@ -150,7 +152,9 @@ concept has_words = std::is_enum_v<T> && specialised<word_traits<T>>;
 /// but every NaN is the same.
 template <class T>
 [[nodiscard]] bool same_value(T const& a, T const& b) {
-    if constexpr (std::same_as<T, double>) {
+    if constexpr (std::same_as<T, float>) {
+        return same_value(static_cast<double>(a), static_cast<double>(b));
+    } else if constexpr (std::same_as<T, double>) {
         return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (a != a && b != b);
     } else if constexpr (std::integral<T> || has_words<T>) {
         return a == b;
@@ -185,8 +189,8 @@ template <class T>
 void print_value(std::string& out, T const& value) {
     if constexpr (std::same_as<T, bool>) {
         out += value ? "true" : "false";
-    } else if constexpr (std::same_as<T, double>) {
-        detail::print_real(out, value);
+    } else if constexpr (std::floating_point<T>) {
+        detail::print_real(out, static_cast<double>(value));
     } else if constexpr (std::signed_integral<T>) {
         out += message_piece{static_cast<long long>(value)}.text();
     } else if constexpr (std::unsigned_integral<T>) {
@@ -236,6 +240,14 @@ void read_value(record_reader& in, T& value) {
         value = in.word("truth value", detail::truths) != 0;
     } else if constexpr (std::same_as<T, double>) {
         value = in.real();
+    } else if constexpr (std::same_as<T, float>) {
+        in.skip_space();
+        auto const at = in.offset();
+        auto const wide = in.real();
+        if (wide - wide == 0 &&
+            (wide > std::numeric_limits<float>::max() || wide < std::numeric_limits<float>::lowest()))
+            in.fail(at, "the number is out of range");
+        value = static_cast<float>(wide);
     } else if constexpr (std::signed_integral<T>) {
         value = static_cast<T>(in.integer(std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
     } else if constexpr (std::unsigned_integral<T>) {

@@ -10,7 +10,8 @@ namespace gsub {
 /// Lowers each kernel to kernel IR and prints it; kernels of equal text are one. Weights are packed in the order that
 /// their kernels read, the largest first, by all `threads`, and give their memory back as they are packed where nothing
 /// else holds them. *Requires* stage `scheduled`. *Errors* `usage` for a kernel graph that is illegal, and for
-/// constants without elements, as a graph that was read from a text has; those of `codegen::lower`.
+/// constants without elements and kernels of the application without functions, as a graph that was read from a text
+/// has; those of `codegen::lower`.
 GSUB_LAZY [[nodiscard]] result<runtime::program> emit(kernel_graph g, isa const& set, executor* threads = nullptr);
 
 } // namespace gsub

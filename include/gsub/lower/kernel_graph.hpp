@@ -7,6 +7,7 @@
 // are operators; behind it a value is a piece of storage, and what descriptors read are views of storage.
 #pragma once
 
+#include <gsub/core/hash.hpp>
 #include <gsub/core/small_vector.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/tensor.hpp>
@@ -42,7 +43,8 @@ struct kernel_value {
     tensor_type type{}; ///< static
     runtime::memory_role role = runtime::memory_role::temporary;
     std::size_t position = 0; ///< of an input or output in the signature
-    tensor data{};            ///< of a constant; none in a graph that was read from a text
+    tensor data{};            ///< of a constant; none where a text left its elements out
+    hash128 left_out{};       ///< then those elements' hash
 
     // ---- storage, from the layout pass on
     std::int64_t block = 0;       ///< 0: row-major; else in blocks of so many channels, `[N, C/block, ..., block]`

@@ -84,6 +84,29 @@ GSUB_LAZY_BODY double record_reader::real() {
     return value;
 }
 
+GSUB_LAZY_BODY std::string record_reader::quoted() {
+    auto const digit = [&](std::size_t at) {
+        auto const c = at < text_.size() ? text_[at] : ' ';
+        if (c >= '0' && c <= '9') return c - '0';
+        if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+        fail_expected(at, "a hexadecimal digit");
+    };
+    expect('"');
+    std::string out;
+    for (; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+        if (text_[at_] != '\\') {
+            out += text_[at_];
+        } else if (++at_; at_ < text_.size() && text_[at_] == 'x') {
+            out += static_cast<char>(digit(at_ + 1) * 16 + digit(at_ + 2));
+            at_ += 2;
+        } else if (at_ < text_.size()) {
+            out += text_[at_];
+        }
+    }
+    expect('"');
+    return out;
+}
+
 GSUB_LAZY_BODY std::size_t record_reader::word(std::string_view what, std::span<std::string_view const> words) {
     auto const text = token();
     auto const found = std::find(words.begin(), words.end(), text);

@@ -87,16 +87,22 @@ private:
             call.computes = std::move(*d);
             s.what = std::move(call);
         } else if (auto* const own = std::get_if<custom_kernel>(&op.computes)) {
+            if (!own->nest) refuse_without_function(op);
             s.operations = own->operations;
             s.what = kernel(own->nest(*op.schedule, set_), own->name);
         } else if (auto* const copy = std::get_if<runtime::copy_call>(&op.computes)) {
             s.what = std::move(*copy);
         } else if (auto* const external = std::get_if<runtime::external_call>(&op.computes)) {
+            if (!external->host) refuse_without_function(op);
             s.what = std::move(*external);
         } else {
             s.what = std::move(std::get<runtime::reference_call>(op.computes));
         }
         made_.steps.push_back(std::move(s));
+    }
+    [[noreturn]] static void refuse_without_function(kernel_op const& op) {
+        auto const name = op.covers.empty() ? std::string{} : op.covers.front().name;
+        throw error{problem{error_code::usage, name, kind_of(op), "the kernel of the application has no function", {}}};
     }
     runtime::kernel_call kernel(loop::fused_nest const& nest, std::string const& name) {
         auto k = codegen::lower(nest, name).value();
