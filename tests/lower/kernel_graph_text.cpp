@@ -306,9 +306,9 @@ TEST_CASE("constants are printed up to a size, and emission misses those that we
     static_cast<void>(emit(parsed(whole_text(all.back())), isa::avx512).value());
     // Functions of the application have no text either.
     for (auto const* what : {"extern \"app.Swish\"", "custom \"mine\""}) {
-        auto const line =
-            std::string{"kernel graph scheduled\n%0: f32[2] input 0 bytes=8\n%1: f32[2] output 0 bytes=8\n%1 = "} +
-            what + " %0\n  schedule\nresult f32[2] %1\n";
+        auto const line = std::string{"kernel graph scheduled\ninput f32[2]\n%0: f32[2] input 0 bytes=8\n%1: f32[2] "
+                                      "output 0 bytes=8\n%1 = "} +
+                          what + " %0\n  schedule\nresult f32[2] %1\n";
         auto const own =
             emit(parsed(line.find("extern") != line.npos ? with(line, "  schedule\n", "") : line), isa::avx512);
         REQUIRE_FALSE(own);

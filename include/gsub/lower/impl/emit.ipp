@@ -82,14 +82,18 @@ private:
         if (op.covers.empty()) s.name = op.moves;
         if (auto* const d = std::get_if<kernels::descriptor>(&op.computes)) {
             s.operations = kernels::operations_of(*d);
-            auto call = kernel(kernels::nest_of(*d, *op.schedule, set_), kernels::kind_of(*d));
+            auto const nest = kernels::nest_of(*d, *op.schedule, set_);
+            check_buffers(op, s, nest);
+            auto call = kernel(nest, kernels::kind_of(*d));
             if (auto const* const m = std::get_if<kernels::movement_shape>(d)) call.checks = m->chosen.has_value();
             call.computes = std::move(*d);
             s.what = std::move(call);
         } else if (auto* const own = std::get_if<custom_kernel>(&op.computes)) {
             if (!own->nest) refuse_without_function(op);
             s.operations = own->operations;
-            s.what = kernel(own->nest(*op.schedule, set_), own->name);
+            auto const nest = own->nest(*op.schedule, set_);
+            check_buffers(op, s, nest);
+            s.what = kernel(nest, own->name);
         } else if (auto* const copy = std::get_if<runtime::copy_call>(&op.computes)) {
             s.what = std::move(*copy);
         } else if (auto* const external = std::get_if<runtime::external_call>(&op.computes)) {
@@ -99,6 +103,27 @@ private:
             s.what = std::move(std::get<runtime::reference_call>(op.computes));
         }
         made_.steps.push_back(std::move(s));
+    }
+    // Whether the values of a step are as many and as large as what its kernel reads and writes.
+    void check_buffers(kernel_op const& op, runtime::program_step const& s, loop::fused_nest const& nest) const {
+        std::size_t count = 0;
+        auto const wrong = [&](std::string reason) {
+            auto const name = op.covers.empty() ? op.moves : op.covers.back().name;
+            throw error{problem{error_code::usage, name, kind_of(op), std::move(reason), {}}};
+        };
+        for (auto const& b : nest.buffers()) {
+            if (b.scratch) continue;
+            auto const i = count++;
+            if (i >= s.values.size()) continue;
+            if ((i < op.operands.size()) == b.written)
+                wrong(fmt::format("its kernel {} {}", b.written ? "writes the operand" : "does not write", b.name));
+            auto const needed = static_cast<std::size_t>(b.elements()) * byte_size(b.element);
+            auto const& value = made_.values[static_cast<std::size_t>(s.values[i])];
+            if (value.size < needed && !(i < op.operands.size() && op.operands[i].packing))
+                wrong(fmt::format("its kernel takes {} bytes as {}, and is given {}", needed, b.name, value.size));
+        }
+        if (count != s.values.size())
+            wrong(fmt::format("its kernel takes {} arrays, and is given {}", count, s.values.size()));
     }
     [[noreturn]] static void refuse_without_function(kernel_op const& op) {
         auto const name = op.covers.empty() ? std::string{} : op.covers.front().name;

@@ -52,6 +52,7 @@ struct record_traits<view_shape> {
         field("from", &s::from);
         field("start", &s::start);
         field("step", &s::step);
+        field("in_blocks", &s::in_blocks);
     }
 };
 template <>

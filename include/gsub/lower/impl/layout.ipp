@@ -338,8 +338,13 @@ private:
                 filling = s_.view_of(op.operands[1].value);
                 filling->strides.assign(rank, 0);
             }
-            from = rest == 0 ? s_.new_plain(y)
-                             : s_.add_temporary(y, static_cast<std::size_t>(product(next)) * byte_size(in.element));
+            if (rest == 0) {
+                from = s_.new_plain(y);
+            } else { // some borders are there
+                kernel_value part{.name = s_.in.values[s_.index(y)].name, .type = tensor_type{in.element, next}};
+                part.bytes = s_.bytes_of(part.type);
+                from = s_.add_value(std::move(part));
+            }
             s_.add_op(op, kernels::padded_view(in.element, sizes, view, before, after, p.kind, p.fill, filling),
                       operands, {from});
             sizes = next;
