@@ -8,6 +8,9 @@
 #include <gsub/lower/impl/fuse_movement.ipp>
 #include <gsub/lower/impl/kernel_builder.ipp>
 #include <gsub/lower/impl/kernel_graph.ipp>
+#include <gsub/lower/impl/kernel_graph_check.ipp>
+#include <gsub/lower/impl/kernel_graph_fields.ipp>
+#include <gsub/lower/impl/kernel_graph_reader.ipp>
 #include <gsub/lower/impl/kernel_graph_text.ipp>
 #include <gsub/lower/impl/layout.ipp>
 #include <gsub/lower/impl/lower_graph.ipp>

@@ -1,6 +1,7 @@
 // gsub run and gsub compare: models on numbers.
 #include "commands.hpp"
 #include <gsub/driver.hpp>
+#include <gsub/driver/passes.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>
@@ -90,7 +91,11 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     gsub::build_options options;
     options.threads = s.threads;
     options.watch = s.watch;
-    options.on_stage = on_stage;
+    auto const show = [&](gsub::kernel_graph const& k) {
+        if (!how.dump_passes.empty()) gsub::dump_kernel_graph(k, how.dump_passes).value();
+        on_stage(k);
+    };
+    options.on_stage = show;
     using gsub::kernels::winograd_accuracy;
     options.winograd.accuracy = how.winograd == "off"  ? winograd_accuracy::off
                                 : how.winograd == "f2" ? winograd_accuracy::f2

@@ -179,6 +179,18 @@ class Cli(unittest.TestCase):
         for written in ("m.html", "m.svg"):
             self.assertFalse([e for e in ElementTree.parse(self.at / written).iter() if e.tag.endswith("script")])
 
+    def test_explain_tells_kernels_with_what_they_cover_and_why_no_more(self):
+        digits = DIGITS / "digits.onnx"
+        done = self.gsub("explain", digits, "--kernels", "--json", "k.json", "--dump-passes", "stages")
+        told = json.loads((self.at / "k.json").read_text())
+        self.assertTrue(any(k["kind"].endswith("conv2d") or k["kind"].startswith("winograd") for k in told["kernels"]))
+        self.assertTrue(all(k["ms"] >= 0 for k in told["kernels"]))
+        self.assertTrue(any(k["schedule"].startswith("tile_") for k in told["kernels"]))
+        self.assertIn("ends before", done.stdout)
+        self.assertEqual(len(list((self.at / "stages").glob("lowering-*.txt"))), 4)
+        self.gsub("explain", digits, "--kernels", "--rule", "fuse_conv_bn", exit=2)
+        self.gsub("explain", digits, exit=2)
+
     def test_explain_tells_where_a_rule_applies_and_why_not(self):
         digits = DIGITS / "digits.onnx"
         done = self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--json", "e.json")

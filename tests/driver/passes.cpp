@@ -4,11 +4,14 @@
 #include <gsub/io/file.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/ir/text.hpp>
+#include <gsub/lower/kernel_graph_text.hpp>
+#include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/passes/defuse_ops.hpp>
 #include <gsub/passes/fuse_ops.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace driver_passes_test {
 
@@ -115,3 +118,18 @@ TEST_CASE("with verification each pass that changes something is compared") {
 }
 
 } // namespace driver_passes_test
+
+TEST_CASE("each stage of lowering is written to the folder of the passes") {
+    using namespace driver_passes_test;
+    scratch_folder const folder;
+    auto const dump = [&](kernel_graph const& k) { dump_kernel_graph(k, folder / "passes").value(); };
+    lowering_options options;
+    options.on_stage = dump;
+    auto const last =
+        lower_graph(models::fire_module(1), table_of<eval_row, standard_ops>(), isa::avx512, options).value();
+    for (auto const* const name : {"lowering-0-fused.txt", "lowering-1-selected.txt", "lowering-2-laid-out.txt"})
+        CHECK(io::read_file((std::filesystem::path{folder / "passes"} / name).string()));
+    auto const text = io::read_file((std::filesystem::path{folder / "passes"} / "lowering-3-scheduled.txt").string());
+    CHECK(text.value() == to_text(last));
+    CHECK(dump_kernel_graph(last, folder / "passes/lowering-0-fused.txt").error().code() == error_code::environment);
+}

@@ -12,6 +12,10 @@
 #include <string>
 #include <string_view>
 
+namespace gsub {
+struct kernel_graph;
+}
+
 namespace gsub::io {
 struct onnx_row;
 }
@@ -38,6 +42,11 @@ public:
     [[nodiscard]] virtual result<void> finish() = 0;
 };
 GSUB_LAZY [[nodiscard]] std::unique_ptr<pass_dump> make_pass_dump(pass_dump_options options);
+
+/// Writes the text of a kernel graph into a folder, which is made where it is not there: `lowering-0-fused.txt` and so
+/// on, by its stage. For `build_options::on_stage`. *Errors* `environment`.
+GSUB_LAZY [[nodiscard]] result<void> dump_kernel_graph(kernel_graph const& g, std::string const& folder,
+                                                       std::size_t max_constant_elements = 64);
 
 /// How a list is run.
 struct run_passes_options {

@@ -174,4 +174,5 @@ GSUB_LAZY [[nodiscard]] std::vector<problem> check(kernel_graph const& g);
 
 #ifndef GSUB_COMPILED
 #include <gsub/lower/impl/kernel_graph.ipp>
+#include <gsub/lower/impl/kernel_graph_check.ipp>
 #endif

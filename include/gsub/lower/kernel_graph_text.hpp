@@ -75,5 +75,7 @@ GSUB_LAZY [[nodiscard]] std::string summary(kernel_graph const& g);
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
+#include <gsub/lower/impl/kernel_graph_fields.ipp>
+#include <gsub/lower/impl/kernel_graph_reader.ipp>
 #include <gsub/lower/impl/kernel_graph_text.ipp>
 #endif

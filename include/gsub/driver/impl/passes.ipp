@@ -5,7 +5,10 @@
 #include <gsub/io/file.hpp>
 #include <gsub/io/onnx_export.hpp>
 #include <gsub/ir/text.hpp>
+#include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/passes/selection.hpp>
+
+#include <fmt/format.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -183,6 +186,16 @@ private:
 };
 
 } // namespace detail
+
+GSUB_LAZY_BODY result<void> dump_kernel_graph(kernel_graph const& g, std::string const& folder,
+                                              std::size_t max_constant_elements) {
+    std::error_code made;
+    std::filesystem::create_directories(folder, made);
+    if (made) return error{error_code::environment, fmt::format("{}: {}", printable(folder), made.message())};
+    auto const name = fmt::format("lowering-{}-{}.txt", static_cast<int>(g.stage), to_string(g.stage));
+    return io::write_file((std::filesystem::path{folder} / name).string(),
+                          to_text(g, {.max_constant_elements = max_constant_elements}));
+}
 
 GSUB_LAZY_BODY std::unique_ptr<pass_dump> make_pass_dump(pass_dump_options options) {
     return std::make_unique<detail::folder_dump<>>(std::move(options));
