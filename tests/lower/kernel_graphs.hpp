@@ -2,11 +2,15 @@
 #pragma once
 
 #include "catch.hpp"
+#include <gsub/ir/text.hpp>
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/network_builder.hpp>
+#include <gsub/runtime/executable.hpp>
+#include <gsub/target/target.hpp>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,9 +78,9 @@ inline graph attending() {
         auto const p = net.linear(name, net.add<ops::reshape>({.shape = {20, 32}}, {x}), 32);
         return net.add<ops::transpose>({.perm = perm}, {net.add<ops::reshape>({.shape = {1, 20, 2, 16}}, {p})});
     };
+    auto const values = heads("v", {0, 2, 1, 3}); // there by the time of the scores
     auto const scores = net.add<ops::mat_mul>({}, {heads("q", {0, 2, 1, 3}), heads("k", {0, 2, 3, 1})});
-    auto const mixed =
-        net.add<ops::mat_mul>({}, {net.add<ops::softmax>({.axis = -1}, {scores}), heads("v", {0, 2, 1, 3})});
+    auto const mixed = net.add<ops::mat_mul>({}, {net.add<ops::softmax>({.axis = -1}, {scores}), values});
     auto const mean = net.add<ops::reduce_mean>({.axes = {-1}}, {mixed});
     net.outputs({net.add<ops::sub>(mixed, mean), net.add<ops::reduce_max>({.axes = {1}}, {mixed})});
     return g;
@@ -101,6 +105,32 @@ inline std::vector<graph> graphs() {
     std::vector<graph> all;
     all.push_back(small_net()), all.push_back(attending()), all.push_back(moving());
     return all;
+}
+
+/// What fuse makes of a graph.
+inline kernel_graph fused(any_graph const& g, isa const& set = isa::avx512, fuse_context cx = {}) {
+    cx.meaning = meaning, cx.set = &set;
+    if (cx.rows.empty()) cx.rows = table_of<lowering_row, standard_ops>();
+    if (cx.scalars.empty()) cx.scalars = table_of<scalar_row, standard_ops>();
+    return fuse(g, cx).value();
+}
+inline any_graph graph_of(std::string_view body) {
+    return any_graph{parse_graph<standard_ops>("graph \"\" {\n" + std::string{body} + "}\n").value()};
+}
+
+/// The program with its kernels compiled.
+inline runtime::executable loaded(runtime::program p) {
+    runtime::jit_options options;
+    options.use_cache = false;
+    auto kernels = runtime::load_kernels(runtime::sources_of(p.kernels), runtime::find_compiler().value(), options);
+    return {std::move(p), std::move(kernels).value()};
+}
+/// The largest relative difference between what two compute.
+inline double difference_of(std::vector<tensor> const& got, std::vector<tensor> const& want) {
+    REQUIRE(got.size() == want.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, compare(got[i], want[i]).value().max_relative);
+    return worst;
 }
 
 } // namespace kernel_graphs

@@ -24,7 +24,11 @@ GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& set, sch
             if (own) {
                 op.space =
                     std::make_shared<loop::config_space const>(own->space ? own->space(set) : loop::config_space{});
-                op.schedule = op.space->at(0);
+                std::uint64_t first = 0; // that the space allows
+                while (first < op.space->size() && !op.space->allows(op.space->at(first))) ++first;
+                if (first == op.space->size())
+                    return error{error_code::usage, fmt::format("the space of {} allows no point", own->name)};
+                op.schedule = op.space->at(first);
             }
             if (!d) continue;
             auto space = std::make_shared<loop::config_space const>(kernels::space_of(*d, set));

@@ -1,0 +1,119 @@
+#include "catch.hpp"
+#include "kernel_graphs.hpp"
+#include <gsub/lower/fuse.hpp>
+
+#include <string>
+
+namespace fuse_test {
+
+using namespace kernel_graphs;
+
+// The kernels of a text, without values.
+std::string kernels_of(kernel_graph const& k) {
+    auto const text = to_text(k);
+    std::string out;
+    auto among = false;
+    for (std::size_t at = 0; at < text.size();) {
+        auto const end = text.find('\n', at);
+        auto const line = text.substr(at, end - at);
+        auto const value = line.starts_with('%') && line.find(" = ") == line.npos;
+        if (line.starts_with('%')) among = !value;
+        if (line.starts_with("result")) among = false;
+        if (among) out += line + "\n";
+        at = end + 1;
+    }
+    return out;
+}
+
+} // namespace fuse_test
+
+TEST_CASE("operators become kernels with what their templates take over") {
+    using namespace fuse_test;
+    auto const g = graph_of(R"(
+        %0 "x": f32[1,4,2,2] = input
+        %1 "w": f32[2,4,1,1] = constant 0x0000803f0000803f0000803f0000803f0000803f0000803f0000803f0000803f
+        %2 "c": f32[1,2,2,2] = Conv(%0, %1) {strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]}
+        %3 "r": f32[1,2,2,2] = Relu(%2)
+        %4 "f": f32[1,8] = Flatten(%3)
+        %5 "t": f32[1,8] = Tanh(%4)
+        return %5 "y", %3
+    )");
+    auto const k = fused(g);
+    CHECK(check(k).empty());
+    CHECK(to_text(k) == R"(kernel graph fused
+input f32[1,4,2,2] "x"
+%0 "x": f32[1,4,2,2] input 0
+%1 "w": f32[2,4,1,1] constant 0x0000803f0000803f0000803f0000803f0000803f0000803f0000803f0000803f
+%2 "r": f32[1,2,2,2] temporary
+%3 "f": f32[1,8] temporary
+%4 "t": f32[1,8] temporary
+%2 = conv2d{in_channels=4 out_channels=2 in=[2,2] blocked_input=false low=0} %0, %1 packed{}
+  covers "Conv" "c", "Relu" "r"
+  border "2 operands read it"
+%3 = view{reshape=true} %2
+  covers "Flatten" "f"
+  border "t: an operand of it lies otherwise"
+%4 = rows{dims=[1,8] arrays=[{elements=8 strides=[0,1]}] ops=[{what={op=tanh}}] results=[{value=1}]} %3[-1,1]
+  covers "Tanh" "t"
+  border "an output of the graph"
+  frame [1,8]
+result f32[1,8] "y" %4
+result f32[1,2,2,2] "r" %2
+)");
+}
+
+TEST_CASE("without groups each operator is a kernel, and without generation a call") {
+    using namespace fuse_test;
+    auto const g = graph_of(R"(
+        %0 "x": f32[3,5] = input
+        %1 "a": f32[3,5] = Exp(%0)
+        %2 "b": f32[3,5] = Tanh(%1)
+        return %2
+    )");
+    CHECK(
+        kernels_of(fused(g)) ==
+        R"(%1 = rows{dims=[3,5] arrays=[{elements=15 strides=[5,1]}] ops=[{what={op=exp}},{what={op=tanh left=1}}] results=[{value=2}]} %0[0,1]
+  covers "Exp" "a", "Tanh" "b"
+  border "an output of the graph"
+  frame [3,5]
+)");
+    fuse_context alone;
+    alone.group = false;
+    CHECK(summary(fused(g, isa::avx512, alone)) ==
+          "1 x rows{dims=[3,5] arrays=[{}] ops=[{what={op=exp}}] results=[{value=1}]}: Exp\n"
+          "1 x rows{dims=[3,5] arrays=[{}] ops=[{what={op=tanh}}] results=[{value=1}]}: Tanh\n");
+    fuse_context reference;
+    reference.generate = false;
+    CHECK(summary(fused(g, isa::avx512, reference)) == "1 x reference Exp: Exp\n1 x reference Tanh: Tanh\n");
+    CHECK(fused(g, isa::avx512, alone).ops[0].border == "b: no two operators share a kernel");
+}
+
+TEST_CASE("each kernel says why it covers no more") {
+    using namespace fuse_test;
+    auto const border = [](std::string const& body) { return fused(graph_of(body)).ops.at(0).border; };
+    auto const begin = std::string{"%0 \"x\": f32[4,4] = input\n%1 \"m\": f32[4,4] = MatMul(%0, %0)\n"};
+    CHECK(border(begin + "return %1") == "an output of the graph");
+    CHECK(border(begin + "%2 \"n\": f32[4,4] = MatMul(%1, %0)\nreturn %2") == "n: it leads a kernel of its own");
+    CHECK(border(begin + "%2 \"s\": f32[4,4] = Add(%1, %1)\n%3 \"p\": f32[4,4] = MatMul(%1, %2)\nreturn %3") ==
+          "3 operands read it");
+    CHECK(border(begin + "%2 \"q\": i32[4,4] = Cast(%1) {to = \"i32\"}\nreturn %2").starts_with("q: "));
+}
+
+TEST_CASE("what only moves elements is a view, a join or a border") {
+    using namespace fuse_test;
+    auto const k = fused(graph_of(R"(
+        %0 "x": f32[2,3,4] = input
+        %1 "t": f32[4,2,3] = Transpose(%0) {perm = [2, 0, 1]}
+        %2 "s": f32[2,2,3] = Slice(%1) {starts = [3], ends = [-5], axes = [0], steps = [-2]}
+        %3 "e": f32[2,2,3] = Expand(%2) {shape = [2, 2, 3]}
+        %4 "j": f32[2,4,3] = Concat(%2, %3) {axis = 1}
+        %5 "p": f32[2,4,6] = Pad(%4) {pads = [0, 0, 1, 0, 0, 2]}
+        return %5
+    )"));
+    CHECK(check(k).empty());
+    auto const text = kernels_of(k);
+    CHECK_THAT(text, Catch::Matchers::Contains("view{from=[2,0,1] start=[0,0,0] step=[1,1,1]} %0\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains("view{from=[0,1,2] start=[3,0,0] step=[-2,1,1]} %1\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains("concat{axis=1} %2, %3\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains("pad{before=[0,0,1] after=[0,0,2]} %4\n"));
+}

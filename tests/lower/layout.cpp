@@ -1,0 +1,121 @@
+#include "catch.hpp"
+#include "kernel_graphs.hpp"
+#include <gsub/lower/layout.hpp>
+
+#include <string>
+
+namespace layout_test {
+
+using namespace kernel_graphs;
+
+std::string laid_out(std::string const& selected, isa const& set = isa::avx512) {
+    auto const k = layout_values(parsed("kernel graph selected\n" + selected, set), set).value();
+    auto const found = check(k);
+    INFO((found.empty() ? std::string{} : to_string(found[0])));
+    CHECK(found.empty());
+    return to_text(k);
+}
+
+} // namespace layout_test
+
+TEST_CASE("kernels of images read and write blocks, and the borders of the graph do not") {
+    using namespace layout_test;
+    CHECK(laid_out(R"(input f32[1,32,2,3] "x"
+%0 "x": f32[1,32,2,3] input 0
+%1 "w": f32[16,32,1,1] constant
+%2 "c": f32[1,16,2,3] temporary
+%2 = conv2d{in_channels=32 out_channels=16 in=[2,3]} %0, %1 packed{}
+  covers "Conv" "c"
+result f32[1,16,2,3] "y" %2
+)") == R"(kernel graph laid-out
+input f32[1,32,2,3] "x"
+%0 "x": f32[1,32,2,3] input 0 bytes=768
+%1 "x": f32[1,32,2,3] temporary block=16 bytes=768
+%2 "w": f32[16,32,1,1] constant bytes=2048
+%3 "c": f32[1,16,2,3] temporary block=16 bytes=384
+%4 "c": f32[1,16,2,3] output 0 bytes=384
+%1 = movement{kind=to_blocks dims=[1,2,6,16] target={elements=192 strides=[192,96,16,1]} arrays=[192] boxes=[{first=[0,0,0,0] extent=[1,2,6,16] array=0 strides=[192,96,1,6]}]} %0
+  moves "x"
+%3 = conv2d{in_channels=32 out_channels=16 in=[2,3]} %1, %2 packed{}
+  covers "Conv" "c"
+%4 = movement{kind=from_blocks dims=[1,1,16,6] target={elements=96 strides=[96,96,6,1]} arrays=[96] boxes=[{first=[0,0,0,0] extent=[1,1,16,6] array=0 strides=[96,96,1,16]}]} %3
+  moves "c"
+result f32[1,16,2,3] "y" %4
+)");
+}
+
+TEST_CASE("views are read where they lie, and copied where a kernel cannot") {
+    using namespace layout_test;
+    auto const turned = [](std::string const& reader) {
+        return laid_out(R"(input f32[3,4] "x"
+%0 "x": f32[3,4] input 0
+%1 "t": f32[4,3] temporary
+%2 "y": f32[4,3] temporary
+%1 = view{from=[1,0] start=[0,0] step=[1,1]} %0
+)" + reader + "result f32[4,3] %2\n");
+    };
+    // A kernel of rows reads strides.
+    CHECK_THAT(turned("%2 = rows{dims=[4,3] arrays=[{elements=12 strides=[3,1]}] ops=[{what={op=exp}}] "
+                      "results=[{value=1}]} %1[0,1]\n  frame [4,3]\n"),
+               Catch::Matchers::Contains("\n%1 = rows{dims=[4,3] arrays=[{elements=12 strides=[1,4]}] "
+                                         "ops=[{what={op=exp}}] results=[{value=1}]} %0\n"));
+    // A function of the application does not: the view is copied.
+    auto const copied = turned("%2 = extern \"f\" %1\n");
+    CHECK_THAT(copied, Catch::Matchers::Contains("\n%1 = movement{dims=[4,3] target={elements=12 strides=[3,1]} "
+                                                 "arrays=[12] boxes=[{first=[0,0] extent=[4,3] array=0 "
+                                                 "strides=[1,4]}]} %0\n  moves \"t\"\n"));
+    CHECK_THAT(copied, Catch::Matchers::Contains("\n%2 = extern \"f\" %1\n"));
+    // An output that is a view of an input is a copy of it.
+    CHECK(laid_out("input f32[2,2]\n%0: f32[2,2] input 0\n%1: f32[4] temporary\n%1 = view{reshape=true} %0\n"
+                   "result f32[4] %1\n") ==
+          "kernel graph laid-out\ninput f32[2,2]\n%0: f32[2,2] input 0 bytes=16\n%1: f32[4] output 0 bytes=16\n"
+          "%1 = copy{moves=[{to=1 size=16}]} %0\nresult f32[4] %1\n");
+}
+
+TEST_CASE("what is joined along whole blocks is computed in its place") {
+    using namespace layout_test;
+    auto const text = laid_out(R"(input f32[1,16,2,2] "x"
+%0 "x": f32[1,16,2,2] input 0
+%1 "v": f32[16,16,1,1] constant
+%2 "w": f32[32,16,1,1] constant
+%3 "a": f32[1,16,2,2] temporary
+%4 "b": f32[1,32,2,2] temporary
+%5 "j": f32[1,48,2,2] temporary
+%3 = conv2d{in_channels=16 out_channels=16 in=[2,2]} %0, %1 packed{}
+  covers "Conv" "a"
+%4 = conv2d{in_channels=16 out_channels=32 in=[2,2]} %0, %2 packed{}
+  covers "Conv" "b"
+%5 = concat{axis=1} %3, %4
+  covers "Concat" "j"
+result f32[1,48,2,2] "y" %5
+)");
+    CHECK_THAT(text, Catch::Matchers::Contains(R"("j": f32[1,48,2,2] temporary block=16 bytes=768
+%4 "a": f32[1,16,2,2] temporary block=16 bytes=256 part_of=%3
+)"));
+    CHECK_THAT(text,
+               Catch::Matchers::Contains("\"b\": f32[1,32,2,2] temporary block=16 bytes=512 part_of=%3 offset=256\n"));
+    CHECK(text.find("copy") == std::string::npos);
+    CHECK(text.find("kind=join") == std::string::npos);
+}
+
+TEST_CASE("borders are movements, each over what the one before made") {
+    using namespace layout_test;
+    auto const text = laid_out("input f32[2,3,4]\n%0: f32[2,3,4] input 0\n%1 \"p\": f32[4,5,7] temporary\n"
+                               "%1 = pad{before=[1,1,1] after=[1,1,2] kind=edge} %0\nresult f32[4,5,7] %1\n");
+    CHECK_THAT(text, Catch::Matchers::Contains("%1 \"p\": f32[4,5,4] temporary bytes=320\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains("%2 \"p\": f32[4,5,7] output 0 bytes=560\n"));
+}
+
+TEST_CASE("values that are too large in blocks are refused") {
+    using namespace layout_test;
+    auto const k = parsed("kernel graph selected\ninput f32[1,1,1099511627776]\n%0: f32[1,1,1099511627776] input 0\n"
+                          "%1: f32[1,1,1099511627776] temporary\n"
+                          "%1 = pool2d{in=[1,1099511627776] kernel=[1,1] out=[1,1099511627776]} %0\n"
+                          "result f32[1,1,1099511627776] %1\n");
+    CHECK(check(k).empty());
+    auto huge = k;
+    huge.values[0].type.dims[2] = huge.values[1].type.dims[2] = dim{std::int64_t{1} << 60};
+    auto const made = layout_values(std::move(huge), isa::avx512);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code() == error_code::unsupported);
+}

@@ -1,0 +1,67 @@
+#include "catch.hpp"
+#include "kernel_graphs.hpp"
+#include <gsub/lower/lower_graph.hpp>
+
+#include <string>
+
+TEST_CASE("lowering goes through all stages in order, each of them legal") {
+    using namespace kernel_graphs;
+    for (auto const& g : graphs()) {
+        auto const all = stages(g, isa::avx512);
+        REQUIRE(all.size() == 4);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            CHECK(all[i].stage == static_cast<lowering_stage>(i));
+            CHECK(check(all[i]).empty());
+        }
+        CHECK(to_text(lower_graph(g, meaning, isa::avx512).value()) == to_text(all[3]));
+    }
+}
+
+TEST_CASE("what is lowered computes what the graph does, as far as kernels go or by the evaluator alone") {
+    using namespace kernel_graphs;
+    auto const& set = isa_of(host());
+    for (auto const& g : graphs())
+        for (auto const generate : {true, false}) {
+            lowering_options options;
+            options.generate = generate;
+            auto inputs = random_inputs(g, 5);
+            for (auto& t : inputs)
+                if (t.element() == dtype::i64) t = tensor::from<std::int64_t>({3}, {-1, 0, 5});
+            auto k = lower_graph(g, meaning, set, options).value();
+            if (!generate)
+                for (auto const& op : k.ops) CHECK_FALSE(std::holds_alternative<kernels::descriptor>(op.computes));
+            CHECK(difference_of(loaded(emit(std::move(k), set).value()).run(inputs).value(),
+                                evaluate_graph(any_graph{g}, meaning, inputs).value()) < 1e-4);
+        }
+}
+
+TEST_CASE("schedules come from the source that is given") {
+    using namespace kernel_graphs;
+    std::size_t asked = 0;
+    auto const first = [&](kernels::descriptor const&, isa const&, loop::config_space const& space) {
+        ++asked;
+        return space.at(0);
+    };
+    lowering_options options;
+    options.schedules = schedule_function{first};
+    auto const k = lower_graph(small_net(), meaning, isa::baseline, options).value();
+    CHECK(asked > 0);
+    for (auto const& op : k.ops)
+        if (op.schedule) CHECK(op.schedule->index() == 0);
+}
+
+TEST_CASE("what cannot be lowered is refused by name") {
+    using namespace kernel_graphs;
+    graph open;
+    network_builder net{open, weight_source{1}};
+    any_graph const dynamic = graph_of(R"(
+        %0 "x": f32[?,3] = input
+        %1 "r": f32[?,3] = Relu(%0)
+        return %1
+    )");
+    auto const made = lower_graph(dynamic, meaning, isa::avx512);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code() == error_code::unsupported);
+    CHECK_THAT(made.error().message(),
+               Catch::Matchers::Contains("node \"r\"") && Catch::Matchers::Contains("static shapes"));
+}
