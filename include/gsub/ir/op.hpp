@@ -234,6 +234,20 @@ struct op_set {
     static constexpr std::size_t size = sizeof...(Ops) + 5;
 };
 
+namespace detail {
+template <class... Sets>
+struct join_ops;
+template <class... A>
+struct join_ops<op_set<A...>> {
+    using type = op_set<A...>;
+};
+template <class... A, class... B, class... Rest>
+struct join_ops<op_set<A...>, op_set<B...>, Rest...> : join_ops<op_set<A..., B...>, Rest...> {};
+} // namespace detail
+/// The set of the operators of several sets.
+template <class... Sets>
+using joined_ops = typename detail::join_ops<Sets...>::type;
+
 /// Number of leading rows that belong to the graph's own nodes, in the order of `ops::input` ... `ops::call`.
 inline constexpr std::uint16_t structural_rows = 5;
 

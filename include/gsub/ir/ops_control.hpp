@@ -61,6 +61,9 @@ struct infer_shape<ops::let> {
 template <>
 struct infer_shape<ops::region_mark> : infer_shape<ops::let> {};
 
+/// The operators of this header.
+using control_ops = op_set<ops::if_else, ops::let, ops::region_mark>;
+
 } // namespace gsub
 
 #ifndef GSUB_COMPILED

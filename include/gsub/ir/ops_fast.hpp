@@ -43,4 +43,7 @@ struct infer_shape<ops::fast_erf> : infer_shape<ops::erf> {};
 template <>
 struct infer_shape<ops::fast_softmax> : infer_shape<ops::softmax> {};
 
+/// The operators of this header.
+using fast_ops = op_set<ops::fast_exp, ops::fast_tanh, ops::fast_erf, ops::fast_softmax>;
+
 } // namespace gsub

@@ -438,6 +438,14 @@ struct decompose<ops::gelu> {
     static value_id build(node_sink& sink, attributes_of<ops::gelu> const& a, std::span<value_id const> operands);
 };
 
+/// The operators of this header.
+using math_ops =
+    op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf, ops::neg, ops::abs,
+           ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish,
+           ops::leaky_relu, ops::elu, ops::gelu, ops::cast, ops::equal, ops::less, ops::less_or_equal, ops::greater,
+           ops::greater_or_equal, ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor, ops::is_nan,
+           ops::is_inf, ops::where, ops::mat_mul, ops::gemm>;
+
 } // namespace gsub
 
 #ifndef GSUB_COMPILED

@@ -220,6 +220,10 @@ struct decompose<ops::layer_norm> {
     return dilation * (kernel - 1) + 1;
 }
 
+/// The operators of this header.
+using nn_ops = op_set<ops::conv, ops::batch_norm, ops::batch_norm_training, ops::max_pool, ops::average_pool,
+                      ops::global_average_pool, ops::lrn, ops::softmax, ops::layer_norm, ops::dropout>;
+
 } // namespace gsub
 
 #ifndef GSUB_COMPILED

@@ -103,6 +103,10 @@ struct infer_shape<ops::qlinear_mat_mul> {
     static void infer(infer_context& cx);
 };
 
+/// The operators of this header.
+using quantized_ops = op_set<ops::quantize, ops::dequantize, ops::conv_integer, ops::mat_mul_integer, ops::qlinear_conv,
+                             ops::qlinear_mat_mul>;
+
 } // namespace gsub
 
 #ifndef GSUB_COMPILED

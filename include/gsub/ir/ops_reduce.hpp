@@ -65,6 +65,9 @@ struct infer_shape<ops::reduce_max> : detail::reduction_shape {};
 /// [-rank, rank).
 [[nodiscard]] small_vector<bool, 6> reduced_dims(ints const& axes, bool none_means_nothing, std::size_t rank);
 
+/// The operators of this header.
+using reduce_ops = op_set<ops::reduce_sum, ops::reduce_mean, ops::reduce_max>;
+
 } // namespace gsub
 
 #ifndef GSUB_COMPILED

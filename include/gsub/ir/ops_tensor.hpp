@@ -311,6 +311,11 @@ struct slice_range {
 [[nodiscard]] slice_range clamped_slice(std::int64_t start, std::int64_t end, std::int64_t step,
                                         std::int64_t size) noexcept;
 
+/// The operators of this header.
+using tensor_ops = op_set<ops::identity, ops::concat, ops::split, ops::slice, ops::pad, ops::gather, ops::reshape,
+                          ops::flatten, ops::transpose, ops::squeeze, ops::unsqueeze, ops::shape, ops::expand,
+                          ops::range, ops::fill, ops::dirac, ops::layout_transform>;
+
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
