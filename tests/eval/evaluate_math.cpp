@@ -67,6 +67,11 @@ TEST_CASE("elementwise operators of one operand compute their formula, in every 
     check_unary<ops::erf>({}, [](double x) { return std::erf(x); });
     check_unary<ops::neg>({}, [](double x) { return -x; });
     check_unary<ops::abs>({}, [](double x) { return std::abs(x); });
+    check_unary<ops::reciprocal>({}, [](double x) { return 1 / x; });
+    check_unary<ops::floor>({}, [](double x) { return std::floor(x); });
+    check_unary<ops::ceil>({}, [](double x) { return std::ceil(x); });
+    check_unary<ops::softplus>({}, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); });
+    check_unary<ops::softsign>({}, [](double x) { return x / (1 + std::abs(x)); });
     check_unary<ops::leaky_relu>({.alpha = 0.2}, [](double x) { return x < 0 ? 0.2 * x : x; });
     check_unary<ops::elu>({.alpha = 0.7}, [](double x) { return x < 0 ? 0.7 * (std::exp(x) - 1) : x; });
     check_unary<ops::gelu>({}, [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; });
@@ -93,6 +98,16 @@ TEST_CASE("NaN and infinities pass as IEEE 754 and ONNX Runtime have them") {
     CHECK_FALSE(std::signbit(one<ops::neg>({x}).data<float>()[3]));
     CHECK(near(one<ops::abs>({x}), f32({5}, {nan, inf, inf, 0, 1})));
     CHECK_FALSE(std::signbit(one<ops::abs>({x}).data<float>()[3]));
+    CHECK(near(one<ops::reciprocal>({x}), f32({5}, {nan, 0, 0, -inf, -1})));
+    CHECK(std::signbit(one<ops::reciprocal>({x}).data<float>()[2]));
+    CHECK(near(one<ops::floor>({x}), x));
+    CHECK(near(one<ops::ceil>({x}), x));
+    CHECK(std::signbit(one<ops::floor>({x}).data<float>()[3]));
+    CHECK(std::signbit(one<ops::ceil>({f32({1}, {-0.5f})}).data<float>()[0]));
+    CHECK(near(one<ops::softplus>({x}), f32({5}, {nan, inf, 0, 0.69314718f, 0.31326169f})));
+    // Far below zero it is the power, and far above x.
+    CHECK(near(one<ops::softplus>({f32({3}, {-20, -80, 80})}), f32({3}, {2.0611536e-9f, 1.8048513e-35f, 80}), 1e-6));
+    CHECK(near(one<ops::softsign>({f32({3}, {nan, -1, 1e30f})}), f32({3}, {nan, -0.5f, 1})));
     CHECK(near(one<ops::pow>({x, f32({1}, {2})}), f32({5}, {nan, inf, inf, 0, 1})));
     CHECK(near(one<ops::pow>({x, f32({1}, {0})}), f32({5}, {1, 1, 1, 1, 1})));
     CHECK(near(one<ops::leaky_relu>({.alpha = 0.5}, {x}), f32({5}, {nan, inf, -inf, 0, -0.5f})));

@@ -57,6 +57,11 @@ std::vector<one_operator> all_operators() {
         add("exp", of<ops::exp>({{t, whole}}));
         add("tanh", of<ops::tanh>({{t, whole}}));
         add("sigmoid", of<ops::sigmoid>({{t, whole}}));
+        add("reciprocal", of<ops::reciprocal>({{t, whole}}));
+        add("floor", of<ops::floor>({{t, whole}}));
+        add("ceil", of<ops::ceil>({{t, whole}}));
+        add("softplus", of<ops::softplus>({{t, whole}}));
+        add("softsign", of<ops::softsign>({{t, whole}}));
         add("gelu", of<ops::gelu>({{t, whole}}));
         add("hard swish", of<ops::hard_swish>({{t, whole}}));
         add("equal", of<ops::equal>({{t, whole}, {t, row}}));

@@ -106,6 +106,44 @@ struct evaluate<ops::abs> {
     }
 };
 template <>
+struct evaluate<ops::reciprocal> {
+    template <class T>
+    static T scalar(T x) {
+        return math::div(T(1), x);
+    }
+};
+template <>
+struct evaluate<ops::floor> {
+    template <class T>
+    static T scalar(T x) {
+        using std::floor;
+        return floor(x);
+    }
+};
+template <>
+struct evaluate<ops::ceil> {
+    template <class T>
+    static T scalar(T x) {
+        using std::ceil;
+        return ceil(x);
+    }
+};
+template <>
+struct evaluate<ops::softplus> {
+    template <class T>
+    static T scalar(T x) { // the logarithm of 1 + power is that of the sum, and what the sum has lost of the power
+        auto const power = math::exp(x < T(0) ? x : -x), sum = T(1) + power;
+        return evaluate<ops::relu>::scalar(x) + (math::log(sum) + (power - (sum - T(1))) / sum);
+    }
+};
+template <>
+struct evaluate<ops::softsign> {
+    template <class T>
+    static T scalar(T x) {
+        return x / (T(1) + (x < T(0) ? -x : x));
+    }
+};
+template <>
 struct evaluate<ops::pow> {
     static constexpr bool integers = true;
     template <class T>

@@ -39,6 +39,26 @@ struct onnx_traits<ops::abs> {
     static constexpr std::int64_t since = 6;
 };
 template <>
+struct onnx_traits<ops::reciprocal> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::floor> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::ceil> {
+    static constexpr std::int64_t since = 6;
+};
+template <>
+struct onnx_traits<ops::softplus> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
+struct onnx_traits<ops::softsign> {
+    static constexpr std::int64_t since = 1;
+};
+template <>
 struct onnx_traits<ops::erf> {
     static constexpr std::int64_t since = 9;
 };

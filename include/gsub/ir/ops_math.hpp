@@ -17,6 +17,11 @@ struct log {};              ///< natural logarithm
 struct erf {};              ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
 struct neg {};              ///< -x
 struct abs {};              ///< |x|
+struct reciprocal {};       ///< 1 / x
+struct floor {};            ///< the greatest whole number that is not above x
+struct ceil {};             ///< the least whole number that is not below x
+struct softplus {};         ///< log(1 + exp(x))
+struct softsign {};         ///< x / (1 + |x|)
 struct add {};              ///< a + b
 struct sub {};              ///< a - b
 struct mul {};              ///< a * b
@@ -186,6 +191,28 @@ struct op_traits<ops::abs> : detail::unary_traits {
     static constexpr auto needs = scalar_needs::ordered;
 };
 template <>
+struct op_traits<ops::reciprocal> : detail::unary_traits {
+    static constexpr std::string_view name = "Reciprocal";
+    static constexpr auto needs = scalar_needs::field;
+};
+template <>
+struct op_traits<ops::floor> : detail::unary_traits {
+    static constexpr std::string_view name = "Floor";
+};
+template <>
+struct op_traits<ops::ceil> : detail::unary_traits {
+    static constexpr std::string_view name = "Ceil";
+};
+template <>
+struct op_traits<ops::softplus> : detail::unary_traits {
+    static constexpr std::string_view name = "Softplus";
+};
+template <>
+struct op_traits<ops::softsign> : detail::unary_traits {
+    static constexpr std::string_view name = "Softsign";
+    static constexpr auto needs = scalar_needs::ordered;
+};
+template <>
 struct op_traits<ops::add> : detail::binary_traits {
     static constexpr std::string_view name = "Add";
     static constexpr bool commutative = true;
@@ -346,6 +373,16 @@ struct infer_shape<ops::leaky_relu> : infer_shape<ops::hard_sigmoid> {};
 template <>
 struct infer_shape<ops::elu> : infer_shape<ops::hard_sigmoid> {};
 template <>
+struct infer_shape<ops::reciprocal> : infer_shape<ops::hard_sigmoid> {};
+template <>
+struct infer_shape<ops::floor> : infer_shape<ops::hard_sigmoid> {};
+template <>
+struct infer_shape<ops::ceil> : infer_shape<ops::hard_sigmoid> {};
+template <>
+struct infer_shape<ops::softplus> : infer_shape<ops::hard_sigmoid> {};
+template <>
+struct infer_shape<ops::softsign> : infer_shape<ops::hard_sigmoid> {};
+template <>
 struct infer_shape<ops::gelu> {
     static void infer(infer_context& cx);
 };
@@ -439,12 +476,12 @@ struct decompose<ops::gelu> {
 };
 
 /// The operators of this header.
-using math_ops =
-    op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf, ops::neg, ops::abs,
-           ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish,
-           ops::leaky_relu, ops::elu, ops::gelu, ops::cast, ops::equal, ops::less, ops::less_or_equal, ops::greater,
-           ops::greater_or_equal, ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor, ops::is_nan,
-           ops::is_inf, ops::where, ops::mat_mul, ops::gemm>;
+using math_ops = op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf,
+                        ops::neg, ops::abs, ops::reciprocal, ops::floor, ops::ceil, ops::softplus, ops::softsign,
+                        ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish,
+                        ops::leaky_relu, ops::elu, ops::gelu, ops::cast, ops::equal, ops::less, ops::less_or_equal,
+                        ops::greater, ops::greater_or_equal, ops::logical_not, ops::logical_and, ops::logical_or,
+                        ops::logical_xor, ops::is_nan, ops::is_inf, ops::where, ops::mat_mul, ops::gemm>;
 
 } // namespace gsub
 

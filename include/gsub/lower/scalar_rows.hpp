@@ -41,6 +41,8 @@ struct scalar_lowering<ops::neg> : detail::one_operation<loop::scalar_op::negate
 template <>
 struct scalar_lowering<ops::abs> : detail::one_operation<loop::scalar_op::absolute> {};
 template <>
+struct scalar_lowering<ops::floor> : detail::one_operation<loop::scalar_op::floor> {};
+template <>
 struct scalar_lowering<ops::equal> : detail::one_operation<loop::scalar_op::equal> {};
 template <>
 struct scalar_lowering<ops::less> : detail::one_operation<loop::scalar_op::less> {};
@@ -78,6 +80,34 @@ template <>
 struct scalar_lowering<ops::relu> {
     static scalar lower(scalar_builder& b, no_attributes const&, std::span<scalar const> x) {
         return max(x[0], b.number(0, x[0]));
+    }
+};
+template <>
+struct scalar_lowering<ops::reciprocal> {
+    static scalar lower(scalar_builder& b, no_attributes const&, std::span<scalar const> x) {
+        return b.number(1, x[0]) / x[0];
+    }
+};
+template <>
+struct scalar_lowering<ops::ceil> {
+    static scalar lower(scalar_builder&, no_attributes const&, std::span<scalar const> x) {
+        return -apply(loop::scalar_op::floor, -x[0]);
+    }
+};
+template <>
+struct scalar_lowering<ops::softplus> {
+    static scalar lower(scalar_builder& b, no_attributes const&, std::span<scalar const> x) {
+        auto const one = b.number(1, x[0]);
+        auto const power = apply(loop::scalar_op::exponential, -apply(loop::scalar_op::absolute, x[0]));
+        auto const sum = power + one;
+        auto const lost = (power - (sum - one)) / sum;
+        return max(x[0], b.number(0, x[0])) + (apply(loop::scalar_op::logarithm, sum) + lost);
+    }
+};
+template <>
+struct scalar_lowering<ops::softsign> {
+    static scalar lower(scalar_builder& b, no_attributes const&, std::span<scalar const> x) {
+        return x[0] / (apply(loop::scalar_op::absolute, x[0]) + b.number(1, x[0]));
     }
 };
 template <>
