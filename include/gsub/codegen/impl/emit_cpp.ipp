@@ -263,7 +263,11 @@ private:
         using loop::scalar_op;
         if (i.type != dtype::f32 || i.integer != 0 || i.op == opcode::gather) return false;
         if (i.op != opcode::compute) return i.value == 0 || i.op == opcode::splat;
-        return i.function != scalar_op::cast && i.function != scalar_op::select && i.function != scalar_op::power;
+        // What vectors of f32 have a text for; the rest is computed as elements of any type are.
+        constexpr scalar_op plain[] = {scalar_op::maximum, scalar_op::minimum, scalar_op::square_root,
+                                       scalar_op::negate};
+        return std::find(std::begin(plain), std::end(plain), i.function) != std::end(plain) ||
+               !info(i.function).infix.empty() || !vector_function(i.function).empty();
     }
 
     void write_f32(instruction const& i) {
