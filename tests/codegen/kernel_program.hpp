@@ -40,11 +40,11 @@ inline std::vector<kernel> grid(isa const& set) {
     };
 
     for (std::int64_t n = 1; n <= 2 * l + 1; ++n) { // every operation that a chain knows, one or two of them each
-        constexpr scalar_op kinds[] = {scalar_op::add,       scalar_op::subtract,    scalar_op::multiply,
-                                       scalar_op::divide,    scalar_op::maximum,     scalar_op::minimum,
-                                       scalar_op::negate,    scalar_op::absolute,    scalar_op::floor,
-                                       scalar_op::logarithm, scalar_op::exponential, scalar_op::tanh,
-                                       scalar_op::erf,       scalar_op::sigmoid,     scalar_op::square_root};
+        constexpr scalar_op kinds[] = {
+            scalar_op::add,     scalar_op::subtract,  scalar_op::multiply,    scalar_op::divide,
+            scalar_op::maximum, scalar_op::minimum,   scalar_op::negate,      scalar_op::absolute,
+            scalar_op::floor,   scalar_op::logarithm, scalar_op::exponential, scalar_op::tanh,
+            scalar_op::erf,     scalar_op::sigmoid,   scalar_op::square_root, scalar_op::round};
         auto const one = kinds[static_cast<std::size_t>(n) % std::size(kinds)],
                    two = kinds[static_cast<std::size_t>(n + l) % std::size(kinds)];
         std::vector<kernels::elementwise_op> const chain{{one, 0, loop::is_unary(one) ? -1 : 1, 0}, {two, 2, -1, 0.75}};

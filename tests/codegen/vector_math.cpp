@@ -25,15 +25,11 @@ struct function {
     bool flushes = false; ///< results less than 2^-126 may be zero
 };
 // A square root's nearest float is within half a unit.
-constexpr function functions[] = {{scalar_op::negate, 0},
-                                  {scalar_op::absolute, 0},
-                                  {scalar_op::floor, 0},
-                                  {scalar_op::square_root, 0.5},
-                                  {scalar_op::exponential, 2, true},
-                                  {scalar_op::logarithm, 2},
-                                  {scalar_op::sigmoid, 4, true},
-                                  {scalar_op::tanh, 4},
-                                  {scalar_op::erf, 4}};
+constexpr function functions[] = {{scalar_op::negate, 0},        {scalar_op::absolute, 0},
+                                  {scalar_op::floor, 0},         {scalar_op::round, 0},
+                                  {scalar_op::square_root, 0.5}, {scalar_op::exponential, 2, true},
+                                  {scalar_op::logarithm, 2},     {scalar_op::sigmoid, 4, true},
+                                  {scalar_op::tanh, 4},          {scalar_op::erf, 4}};
 constexpr auto count = std::size(functions);
 
 constexpr auto infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
@@ -119,13 +115,13 @@ TEST_CASE("limits, signed zeros, NaN and the ends of the range are those of the 
     };
     std::vector<special> cases;
     for (auto const& f : functions) cases.push_back({f.op, nan, nan}), cases.push_back({f.op, -nan, nan});
-    for (auto op : {scalar_op::floor, scalar_op::tanh, scalar_op::erf, scalar_op::square_root})
+    for (auto op : {scalar_op::floor, scalar_op::round, scalar_op::tanh, scalar_op::erf, scalar_op::square_root})
         for (auto zero : {0.0f, -0.0f}) cases.push_back({op, zero, zero});
     for (auto op : {scalar_op::tanh, scalar_op::erf})
         for (auto sign : {1.0f, -1.0f})
             for (auto v : {infinity, huge, 1e20f, 40.0f, 9.5f}) cases.push_back({op, sign * v, sign});
     for (auto v : {0x1p23f, 0x1p23f + 1, 0x1p24f, 0x1p31f, 0x1p32f, 1e30f, huge, infinity})
-        cases.push_back({scalar_op::floor, v, v}), cases.push_back({scalar_op::floor, -v, -v});
+        for (auto op : {scalar_op::floor, scalar_op::round}) cases.push_back({op, v, v}), cases.push_back({op, -v, -v});
     for (auto const& c : std::initializer_list<special>{{scalar_op::negate, 0.0f, -0.0f},
                                                         {scalar_op::negate, -0.0f, 0.0f},
                                                         {scalar_op::negate, infinity, -infinity},
@@ -135,6 +131,15 @@ TEST_CASE("limits, signed zeros, NaN and the ends of the range are those of the 
                                                         {scalar_op::floor, tiny, 0.0f},
                                                         {scalar_op::floor, 0x1p22f + 0.5f, 0x1p22f},
                                                         {scalar_op::floor, -0x1p22f - 0.5f, -0x1p22f - 1},
+                                                        {scalar_op::round, 0.5f, 0.0f},
+                                                        {scalar_op::round, -0.5f, -0.0f},
+                                                        {scalar_op::round, 1.5f, 2.0f},
+                                                        {scalar_op::round, -2.5f, -2.0f},
+                                                        {scalar_op::round, tiny, 0.0f},
+                                                        {scalar_op::round, -tiny, -0.0f},
+                                                        {scalar_op::round, 0x1.fffffep-2f, 0.0f},
+                                                        {scalar_op::round, 0x1p22f + 0.5f, 0x1p22f},
+                                                        {scalar_op::round, 0x1p22f + 1.5f, 0x1p22f + 2},
                                                         {scalar_op::square_root, infinity, infinity},
                                                         {scalar_op::square_root, -1.0f, nan},
                                                         {scalar_op::exponential, 0.0f, 1.0f},

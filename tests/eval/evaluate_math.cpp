@@ -70,6 +70,7 @@ TEST_CASE("elementwise operators of one operand compute their formula, in every 
     check_unary<ops::reciprocal>({}, [](double x) { return 1 / x; });
     check_unary<ops::floor>({}, [](double x) { return std::floor(x); });
     check_unary<ops::ceil>({}, [](double x) { return std::ceil(x); });
+    check_unary<ops::round>({}, [](double x) { return std::nearbyint(x); });
     check_unary<ops::softplus>({}, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); });
     check_unary<ops::softsign>({}, [](double x) { return x / (1 + std::abs(x)); });
     check_unary<ops::leaky_relu>({.alpha = 0.2}, [](double x) { return x < 0 ? 0.2 * x : x; });
@@ -104,6 +105,9 @@ TEST_CASE("NaN and infinities pass as IEEE 754 and ONNX Runtime have them") {
     CHECK(near(one<ops::ceil>({x}), x));
     CHECK(std::signbit(one<ops::floor>({x}).data<float>()[3]));
     CHECK(std::signbit(one<ops::ceil>({f32({1}, {-0.5f})}).data<float>()[0]));
+    CHECK(near(one<ops::round>({x}), x));
+    auto const halves = f32({6}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 8388607.5f});
+    CHECK(same(one<ops::round>({halves}), f32({6}, {0, 2, 2, -0.0f, -2, 8388608})));
     CHECK(near(one<ops::softplus>({x}), f32({5}, {nan, inf, 0, 0.69314718f, 0.31326169f})));
     // Far below zero it is the power, and far above x.
     CHECK(near(one<ops::softplus>({f32({3}, {-20, -80, 80})}), f32({3}, {2.0611536e-9f, 1.8048513e-35f, 80}), 1e-6));

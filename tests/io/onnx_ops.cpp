@@ -137,6 +137,7 @@ std::vector<same_meaning> const& equal_forms() {
         {{2, 3}, {{"Reciprocal", 7}, {"Reciprocal", 13}}},
         {{2, 3}, {{"Floor", 7}, {"Floor", 13}}},
         {{2, 3}, {{"Ceil", 7}, {"Ceil", 13}}},
+        {{2, 3}, {{"Round", 11}, {"Round", 21}}},
         {{2, 3}, {{"Softplus", 7}, {"Softplus", 21}}},
         {{2, 3}, {{"Softsign", 7}, {"Softsign", 21}}},
         {{2, 1}, {{"Expand", 8, {}, {list({4, 1, 3})}}, {"Expand", 13, {}, {list({4, 1, 3})}}}},

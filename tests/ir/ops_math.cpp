@@ -42,6 +42,7 @@ TEST_CASE("elementwise operators of one operand have its type") {
     check_same_as_operand<ops::reciprocal>();
     check_same_as_operand<ops::floor>();
     check_same_as_operand<ops::ceil>();
+    check_same_as_operand<ops::round>();
     check_same_as_operand<ops::softplus>();
     check_same_as_operand<ops::softsign>();
     CHECK(infers<ops::relu>({"i32[4]"}) == "i32[4]");
@@ -88,6 +89,7 @@ TEST_CASE("operators that are defined on real numbers only refuse integers") {
     CHECK(infers<ops::leaky_relu>({"i8[2]"}) == "error: element type i8; it takes floating types");
     CHECK(infers<ops::reciprocal>({"i32[2]"}) == "error: element type i32; it takes floating types");
     CHECK(infers<ops::floor>({"u8[2]"}) == "error: element type u8; it takes floating types");
+    CHECK(infers<ops::round>({"i32[2]"}) == "error: element type i32; it takes floating types");
     CHECK(infers<ops::gelu>({"i64[2]"}) == "error: element type i64; it takes floating types");
     CHECK(infers<ops::gelu>({.approximate = "sigmoid"}, {"f32[2]"}) ==
           "error: approximate \"sigmoid\"; none and tanh are supported");

@@ -117,6 +117,8 @@ inline double apply(loop::scalar_op op, double a, double b, double c = 0, dtype 
         return held(std::abs(a), of);
     case scalar_op::floor:
         return std::floor(a);
+    case scalar_op::round:
+        return std::nearbyint(a);
     case scalar_op::exponential:
         return std::exp(a);
     case scalar_op::logarithm:

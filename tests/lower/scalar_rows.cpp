@@ -60,6 +60,7 @@ std::vector<one_operator> all_operators() {
         add("reciprocal", of<ops::reciprocal>({{t, whole}}));
         add("floor", of<ops::floor>({{t, whole}}));
         add("ceil", of<ops::ceil>({{t, whole}}));
+        add("round", of<ops::round>({{t, whole}}));
         add("softplus", of<ops::softplus>({{t, whole}}));
         add("softsign", of<ops::softsign>({{t, whole}}));
         add("gelu", of<ops::gelu>({{t, whole}}));

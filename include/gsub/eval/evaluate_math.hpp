@@ -129,6 +129,14 @@ struct evaluate<ops::ceil> {
     }
 };
 template <>
+struct evaluate<ops::round> {
+    template <class T>
+    static T scalar(T x) {
+        using std::nearbyint; // the mode of rounding is the one that programs start in
+        return nearbyint(x);
+    }
+};
+template <>
 struct evaluate<ops::softplus> {
     template <class T>
     static T scalar(T x) { // the logarithm of 1 + power is that of the sum, and what the sum has lost of the power

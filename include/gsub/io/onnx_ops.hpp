@@ -51,6 +51,10 @@ struct onnx_traits<ops::ceil> {
     static constexpr std::int64_t since = 6;
 };
 template <>
+struct onnx_traits<ops::round> {
+    static constexpr std::int64_t since = 11;
+};
+template <>
 struct onnx_traits<ops::softplus> {
     static constexpr std::int64_t since = 1;
 };

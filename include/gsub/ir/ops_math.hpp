@@ -20,6 +20,7 @@ struct abs {};              ///< |x|
 struct reciprocal {};       ///< 1 / x
 struct floor {};            ///< the greatest whole number that is not above x
 struct ceil {};             ///< the least whole number that is not below x
+struct round {};            ///< the nearest whole number, of two the even one
 struct softplus {};         ///< log(1 + exp(x))
 struct softsign {};         ///< x / (1 + |x|)
 struct add {};              ///< a + b
@@ -204,6 +205,10 @@ struct op_traits<ops::ceil> : detail::unary_traits {
     static constexpr std::string_view name = "Ceil";
 };
 template <>
+struct op_traits<ops::round> : detail::unary_traits {
+    static constexpr std::string_view name = "Round";
+};
+template <>
 struct op_traits<ops::softplus> : detail::unary_traits {
     static constexpr std::string_view name = "Softplus";
 };
@@ -379,6 +384,8 @@ struct infer_shape<ops::floor> : infer_shape<ops::hard_sigmoid> {};
 template <>
 struct infer_shape<ops::ceil> : infer_shape<ops::hard_sigmoid> {};
 template <>
+struct infer_shape<ops::round> : infer_shape<ops::hard_sigmoid> {};
+template <>
 struct infer_shape<ops::softplus> : infer_shape<ops::hard_sigmoid> {};
 template <>
 struct infer_shape<ops::softsign> : infer_shape<ops::hard_sigmoid> {};
@@ -476,12 +483,13 @@ struct decompose<ops::gelu> {
 };
 
 /// The operators of this header.
-using math_ops = op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf,
-                        ops::neg, ops::abs, ops::reciprocal, ops::floor, ops::ceil, ops::softplus, ops::softsign,
-                        ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish,
-                        ops::leaky_relu, ops::elu, ops::gelu, ops::cast, ops::equal, ops::less, ops::less_or_equal,
-                        ops::greater, ops::greater_or_equal, ops::logical_not, ops::logical_and, ops::logical_or,
-                        ops::logical_xor, ops::is_nan, ops::is_inf, ops::where, ops::mat_mul, ops::gemm>;
+using math_ops =
+    op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf, ops::neg, ops::abs,
+           ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus, ops::softsign, ops::add, ops::sub,
+           ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish, ops::leaky_relu, ops::elu,
+           ops::gelu, ops::cast, ops::equal, ops::less, ops::less_or_equal, ops::greater, ops::greater_or_equal,
+           ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor, ops::is_nan, ops::is_inf, ops::where,
+           ops::mat_mul, ops::gemm>;
 
 } // namespace gsub
 

@@ -40,6 +40,7 @@ enum class scalar_op : std::uint8_t {
     negate,
     absolute,
     floor,
+    round, ///< to the nearest whole number, ties to even
     exponential,
     logarithm, ///< natural
     tanh,
@@ -97,6 +98,7 @@ inline constexpr std::array<scalar_op_info, scalar_op_count> scalar_op_table{{
     {"negate", {}, 1, scalar_domain::numbers},
     {"abs", {}, 1, scalar_domain::numbers},
     {"floor", {}, 1, scalar_domain::floats},
+    {"round", {}, 1, scalar_domain::floats, false, 3},
     {"exp", {}, 1, scalar_domain::floats, false, 10, true},
     {"log", {}, 1, scalar_domain::floats, false, 10, true},
     {"tanh", {}, 1, scalar_domain::floats, false, 10, true},

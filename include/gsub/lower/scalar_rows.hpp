@@ -43,6 +43,8 @@ struct scalar_lowering<ops::abs> : detail::one_operation<loop::scalar_op::absolu
 template <>
 struct scalar_lowering<ops::floor> : detail::one_operation<loop::scalar_op::floor> {};
 template <>
+struct scalar_lowering<ops::round> : detail::one_operation<loop::scalar_op::round> {};
+template <>
 struct scalar_lowering<ops::equal> : detail::one_operation<loop::scalar_op::equal> {};
 template <>
 struct scalar_lowering<ops::less> : detail::one_operation<loop::scalar_op::less> {};

@@ -154,6 +154,8 @@ T expected(scalar_op op, T a, T b) {
         return static_cast<T>(std::sqrt(a));
     case scalar_op::floor:
         return static_cast<T>(std::floor(a));
+    case scalar_op::round:
+        return static_cast<T>(std::nearbyint(a));
     case scalar_op::exponential:
         return static_cast<T>(std::exp(a));
     case scalar_op::logarithm:

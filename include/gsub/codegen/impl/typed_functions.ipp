@@ -255,6 +255,13 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
     case scalar_op::floor:
         each("__builtin_floor(a[l])");
         break;
+    case scalar_op::round: // a sum with the first number of no fraction rounds
+        functions_ +=
+            fmt::format("static inline {0} {1}({0} a) {{ const {0} size = a < {0}{{}} ? -a : a, near = (size + "
+                        "{2}) - {2}; return ({0})(({3})(size < {2} ? near : size) | (({3})a & "
+                        "({3})(-{0}{{}}))); }}\n",
+                        e.vector, name, of == dtype::f32 ? "0x1p23f" : "0x1p52", e.mask);
+        break;
     case scalar_op::exponential:
         each("__builtin_exp(a[l])");
         break;
