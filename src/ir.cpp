@@ -11,6 +11,7 @@
 #include <gsub/ir/impl/op.ipp>
 #include <gsub/ir/impl/ops_control.ipp>
 #include <gsub/ir/impl/ops_math.ipp>
+#include <gsub/ir/impl/ops_matmul.ipp>
 #include <gsub/ir/impl/ops_nn.ipp>
 #include <gsub/ir/impl/ops_quantized.ipp>
 #include <gsub/ir/impl/ops_reduce.ipp>

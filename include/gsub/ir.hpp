@@ -15,6 +15,7 @@
 #include <gsub/ir/ops_control.hpp>
 #include <gsub/ir/ops_fast.hpp>
 #include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_matmul.hpp>
 #include <gsub/ir/ops_nn.hpp>
 #include <gsub/ir/ops_quantized.hpp>
 #include <gsub/ir/ops_reduce.hpp>

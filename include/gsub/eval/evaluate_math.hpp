@@ -4,6 +4,7 @@
 #include <gsub/eval/elementwise.hpp>
 #include <gsub/eval/kernel.hpp>
 #include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_matmul.hpp>
 
 namespace gsub {
 

@@ -1,4 +1,4 @@
-// Elementwise operators and matrix products.
+// Elementwise operators.
 #pragma once
 
 #include <gsub/ir/infer.hpp>
@@ -47,8 +47,6 @@ struct logical_xor {};      ///< either a or b
 struct is_nan {};           ///< whether x is no number
 struct is_inf {};           ///< whether x is infinite, of either sign or of one
 struct where {};            ///< a where the condition holds, else b
-struct mat_mul {};          ///< numpy's matmul: [..., m, k] x [..., k, n] -> [..., m, n]
-struct gemm {};             ///< alpha * A' * B' + beta * C, matrices, each of A and B transposed or not
 } // namespace gsub::ops
 
 namespace gsub {
@@ -303,29 +301,6 @@ struct op_traits<ops::cast> : detail::unary_traits {
     };
 };
 template <>
-struct op_traits<ops::mat_mul> {
-    static constexpr std::string_view name = "MatMul";
-    static constexpr int min_inputs = 2, max_inputs = 2;
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ring;
-};
-template <>
-struct op_traits<ops::gemm> {
-    static constexpr std::string_view name = "Gemm";
-    static constexpr int min_inputs = 2, max_inputs = 3;
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ring;
-    struct attributes {
-        double alpha = 1, beta = 1;
-        bool transpose_a = false, transpose_b = false;
-        static constexpr field<attributes> fields[] = {{"alpha", &attributes::alpha},
-                                                       {"beta", &attributes::beta},
-                                                       {"transA", &attributes::transpose_a},
-                                                       {"transB", &attributes::transpose_b}};
-    };
-};
-
-template <>
 struct infer_shape<ops::relu> : same_as_input<0> {};
 template <>
 struct infer_shape<ops::clip> {
@@ -443,19 +418,6 @@ template <>
 struct infer_shape<ops::where> {
     static void infer(infer_context& cx);
 };
-namespace detail {
-/// Result 0 of numpy's matmul of two types, of the element type given.
-void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element);
-} // namespace detail
-template <>
-struct infer_shape<ops::mat_mul> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::gemm> {
-    static void infer(infer_context& cx);
-};
-
 template <>
 struct decompose<ops::sum> {
     static value_id build(node_sink& sink, no_attributes const&, std::span<value_id const> operands);
@@ -488,8 +450,7 @@ using math_ops =
            ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus, ops::softsign, ops::add, ops::sub,
            ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish, ops::leaky_relu, ops::elu,
            ops::gelu, ops::cast, ops::equal, ops::less, ops::less_or_equal, ops::greater, ops::greater_or_equal,
-           ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor, ops::is_nan, ops::is_inf, ops::where,
-           ops::mat_mul, ops::gemm>;
+           ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor, ops::is_nan, ops::is_inf, ops::where>;
 
 } // namespace gsub
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
-#include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_matmul.hpp>
 #include <gsub/ir/ops_quantized.hpp>
 
 namespace gsub {
