@@ -3,6 +3,7 @@
 #include <gsub/lower/impl/expression_writer.ipp>
 #include <gsub/lower/impl/fuse.ipp>
 #include <gsub/lower/impl/fuse_conv.ipp>
+#include <gsub/lower/impl/fuse_einsum.ipp>
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>

@@ -80,6 +80,7 @@ TEST_CASE("products take two operations a term, whatever is transposed or batche
     CHECK(flop<ops::mat_mul>({}, {{5}, {5, 7}}) == 2 * 5 * 7);
     CHECK(flop<ops::mat_mul>({}, {{3, 5}, {5}}) == 2 * 3 * 5);
     CHECK(flop<ops::mat_mul>({}, {{4, 1, 3, 5}, {2, 5, 7}}) == 2 * 8 * 3 * 5 * 7);
+    CHECK(flop<ops::einsum>({.equation = "bij,bjk->bik"}, {{8, 3, 5}, {1, 5, 7}}) == 2 * 8 * 3 * 5 * 7);
     for (bool ta : {false, true})
         for (bool tb : {false, true})
             CHECK(flop<ops::gemm>({.transpose_a = ta, .transpose_b = tb},

@@ -407,6 +407,38 @@ TEST_CASE("a gemm is alpha times a product plus beta times the addend, transpose
                tensor::from<std::int32_t>({1, 1}, {49})));
 }
 
+TEST_CASE("an einsum is the sum of products that its equation says") {
+    auto const sums = [](char const* equation, std::vector<tensor> const& x) {
+        return one<ops::einsum>({.equation = equation}, x);
+    };
+    auto const turned = [](tensor const& t, ints perm) { return one<ops::transpose>({.perm = std::move(perm)}, {t}); };
+    auto const a = normal({4, 2, 3}, 1), b = normal({4, 3, 5}, 2), m = normal({3, 3}, 3);
+    auto const product = one<ops::mat_mul>({a, b});
+    CHECK(near(sums("bij,bjk->bik", {a, b}), product));
+    CHECK(near(sums("...ij,...jk", {a, b}), product));
+    CHECK(near(sums("bij,bjk->kbi", {a, b}), turned(product, {2, 0, 1})));
+    CHECK(near(sums("bji,bkj", {turned(a, {0, 2, 1}), turned(b, {0, 2, 1})}),
+               one<ops::reduce_sum>({.axes = {0}, .keepdims = false}, {product})));
+    CHECK(near(sums("...ij,jk", {a, m}), one<ops::mat_mul>({a, m})));
+    CHECK(near(sums("bij,bij->b", {a, a}),
+               one<ops::reduce_sum>({.axes = {1, 2}, .keepdims = false}, {one<ops::mul>({a, a})})));
+    CHECK(same(sums("bij->jbi", {a}), turned(a, {2, 0, 1})));
+    CHECK(near(sums("bij->", {a}), one<ops::reduce_sum>({.keepdims = false}, {a})));
+    CHECK(same(sums("ii->i", {f32({2, 2}, {1, 2, 3, 4})}), f32({2}, {1, 4})));
+    CHECK(same(sums("ii", {f32({2, 2}, {1, 2, 3, 4})}), tensor::scalar(5.0f)));
+    CHECK(same(sums("i,j,i->ji", {f32({2}, {1, 2}), f32({3}, {1, 10, 100}), f32({2}, {3, 5})}),
+               f32({3, 2}, {3, 10, 30, 100, 300, 1000})));
+    // One element is repeated; a sum of nothing is zero.
+    CHECK(same(sums("ij,ij->ij", {f32({2, 1}, {2, 3}), f32({1, 2}, {5, 7})}), f32({2, 2}, {10, 14, 15, 21})));
+    CHECK(same(sums("ij,jk->ik", {f32({1, 0}, {}), f32({0, 2}, {})}), f32({1, 2}, {0, 0})));
+    auto const i = tensor::from<std::int8_t>({2}, {100, 2});
+    CHECK(same(sums("i,i", {i, i}), tensor::from<std::int8_t>({}, {20})));
+    // In the field it is the product, exactly.
+    auto const x = to_precision(a, precision::field), y = to_precision(b, precision::field);
+    evaluate_options const field{.compute = precision::field};
+    CHECK(same(one<ops::einsum>({.equation = "bij,bjk->bik"}, {x, y}, field), one<ops::mat_mul>({}, {x, y}, field)));
+}
+
 TEST_CASE("in the prime field sums, products and quotients are exact") {
     evaluate_options const field{.compute = precision::field};
     auto const a = normal({2, 3}, 1), b = normal({3}, 2), c = normal({2, 1}, 3);

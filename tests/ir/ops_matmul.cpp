@@ -63,4 +63,46 @@ TEST_CASE("a gemm names what does not fit") {
           "error: addend i64[5] of operands f32[2,3] and f32[3,5]; element types must be equal");
 }
 
+std::string of_equation(char const* equation, std::vector<std::string> const& operands) {
+    return infers<ops::einsum>({.equation = equation}, operands);
+}
+
+TEST_CASE("an einsum has the dimensions that its result names, or those of letters that stand once") {
+    CHECK(of_equation("ij,jk->ik", {"f32[2,3]", "f32[3,4]"}) == "f32[2,4]");
+    CHECK(of_equation(" ij , jk ", {"f32[2,3]", "f32[3,4]"}) == "f32[2,4]");
+    CHECK(of_equation("bij,bjk->kbi", {"f32[7,2,3]", "f32[7,3,4]"}) == "f32[4,7,2]");
+    CHECK(of_equation("ba", {"i32[2,3]"}) == "i32[3,2]");
+    CHECK(of_equation("aB,B", {"f32[2,3]", "f32[3]"}) == "f32[2]");
+    CHECK(of_equation("i,i->", {"f64[5]", "f64[5]"}) == "f64[]");
+    CHECK(of_equation(",", {"f32[]", "f32[]"}) == "f32[]");
+    CHECK(of_equation("ii->i", {"f32[3,3]"}) == "f32[3]");
+    CHECK(of_equation("i,j,k->kji", {"f32[1]", "f32[2]", "f32[3]"}) == "f32[3,2,1]");
+    CHECK(of_equation("...ij,...jk->...ik", {"f32[5,1,2,3]", "f32[6,3,4]"}) == "f32[5,6,2,4]");
+    CHECK(of_equation("i...,...->...i", {"f32[2,3]", "f32[4,1]"}) == "f32[4,3,2]");
+    CHECK(of_equation("...ij,...j", {"f32[7,2,3]", "f32[3]"}) == "f32[7,2]");
+    CHECK(of_equation("ij,jk", {"f32[n,3]", "f32[?,m]"}) == "f32[n,m]");
+    CHECK(of_equation("ij,ij", {"f32[1,3]", "f32[2,3]"}) == "f32[]");
+    CHECK(of_equation("ij,jk->ik", {"f32[*]", "f32[3,4]"}) == "f32[*]");
+}
+
+TEST_CASE("an einsum says what is wrong with its equation") {
+    auto const says = [](char const* equation, std::vector<std::string> const& operands, char const* reason) {
+        CAPTURE(equation);
+        CHECK(of_equation(equation, operands) == message({"error: equation \"", equation, "\": ", reason}));
+    };
+    says("ij", {"f32[2,3]", "f32[3]"}, "1 terms of 2 operands");
+    says("ij,jk->ik", {"f32[2,3]", "f32[3]"}, "2 letters for operand 1 of 1 dimensions");
+    says("i...jk", {"f32[2,3]"}, "3 letters for operand 0 of 2 dimensions");
+    says("i1", {"f32[2,3]"}, "terms are of letters and one ellipsis");
+    says("i..", {"f32[2,3]"}, "terms are of letters and one ellipsis");
+    says("...i...", {"f32[2,3]"}, "terms are of letters and one ellipsis");
+    says("ij->i->j", {"f32[2,3]"}, "terms are of letters and one ellipsis");
+    says("ij->ik", {"f32[2,3]"}, "the result has a letter of its own");
+    says("ij->ii", {"f32[2,3]"}, "the result has a letter twice");
+    says("...j->j", {"f32[2,3]"}, "the result has no ellipsis");
+    CHECK(of_equation("ij,jk", {"f32[2,3]", "f32[4,5]"}) ==
+          "error: dimension 0 of operand f32[4,5] is 3 elsewhere in \"ij,jk\"");
+    CHECK(of_equation("i,i", {"f32[2]", "f64[2]"}) == "error: operand f64[2] beside f32; element types must be equal");
+}
+
 } // namespace ops_matmul_test

@@ -338,6 +338,51 @@ struct evaluate<ops::gemm> {
     }
 };
 
+template <>
+struct evaluate<ops::einsum> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(kernel<T>& k) {
+        std::vector<std::size_t> ranks;
+        for (std::size_t i = 0; i < k.operands(); ++i) ranks.push_back(k.dims(i).size());
+        auto const terms = read_einsum(k.template attributes<ops::einsum>().equation, ranks);
+        auto const count = static_cast<std::size_t>(terms.count);
+        ints sizes(count, 1);
+        std::vector<ints> strides(k.operands(), ints(count, 0)); // of a label that an operand has twice the diagonal
+        for (std::size_t i = 0; i < k.operands(); ++i) {
+            std::int64_t step = 1;
+            for (auto d = ranks[i]; d-- > 0; step *= k.dims(i)[d]) {
+                auto const l = static_cast<std::size_t>(terms.operands[i][d]);
+                if (k.dims(i)[d] == 1) continue;
+                sizes[l] = k.dims(i)[d];
+                strides[i][l] += step;
+            }
+        }
+        std::vector<std::size_t> kept(terms.result.begin(), terms.result.end()), summed;
+        ints outer_sizes, inner_sizes;
+        for (auto const l : kept) outer_sizes.push_back(sizes[l]);
+        for (std::size_t l = 0; l < count; ++l)
+            if (std::find(kept.begin(), kept.end(), l) == kept.end())
+                summed.push_back(l), inner_sizes.push_back(sizes[l]);
+        box_index outer{outer_sizes};
+        for (auto& y : k.out()) {
+            y = T{};
+            box_index inner{inner_sizes};
+            for (auto more = product(inner_sizes) != 0; more; more = inner.next()) {
+                auto term = T(1);
+                for (std::size_t i = 0; i < k.operands(); ++i) {
+                    std::int64_t at = 0;
+                    for (std::size_t l = 0; l < kept.size(); ++l) at += outer[l] * strides[i][kept[l]];
+                    for (std::size_t l = 0; l < summed.size(); ++l) at += inner[l] * strides[i][summed[l]];
+                    term = math::mul(term, k.in(i)[static_cast<std::size_t>(at)]);
+                }
+                y = math::add(y, term);
+            }
+            outer.next();
+        }
+    }
+};
+
 } // namespace gsub
 
 #ifndef GSUB_COMPILED

@@ -111,6 +111,10 @@ struct onnx_traits<ops::gemm> {
     static constexpr std::int64_t since = 7;
 };
 template <>
+struct onnx_traits<ops::einsum> {
+    static constexpr std::int64_t since = 12;
+};
+template <>
 struct onnx_traits<ops::lrn> {
     static constexpr std::int64_t since = 1;
 };

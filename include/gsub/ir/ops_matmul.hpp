@@ -4,9 +4,16 @@
 #include <gsub/ir/infer.hpp>
 #include <gsub/ir/op.hpp>
 
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace gsub::ops {
 struct mat_mul {}; ///< numpy's matmul: [..., m, k] x [..., k, n] -> [..., m, n]
 struct gemm {};    ///< alpha * A' * B' + beta * C, matrices, each of A and B transposed or not
+struct einsum {};  ///< sums of products of elements that an equation of letters names, e.g. `bij,bjk->bik`
 } // namespace gsub::ops
 
 namespace gsub {
@@ -47,8 +54,35 @@ struct infer_shape<ops::gemm> {
     static void infer(infer_context& cx);
 };
 
+template <>
+struct op_traits<ops::einsum> {
+    static constexpr std::string_view name = "Einsum";
+    static constexpr int min_inputs = 1, max_inputs = variadic;
+    static constexpr auto category = op_category::contraction;
+    static constexpr auto needs = scalar_needs::ring;
+    struct attributes {
+        std::string equation{}; ///< as numpy's, without spaces or with them
+        static constexpr field<attributes> fields[] = {{"equation", &attributes::equation}};
+    };
+};
+template <>
+struct infer_shape<ops::einsum> {
+    static void infer(infer_context& cx);
+};
+
+/// An equation, read: dimensions of one label run together, and those that the result lacks are summed over. A size of
+/// one is repeated.
+struct einsum_terms {
+    using labels = small_vector<std::int32_t, 6>;
+    std::vector<labels> operands{}; ///< the label of each dimension
+    labels result{};
+    std::int32_t count = 0; ///< labels are the numbers below
+    std::string wrong{};    ///< why the equation does not fit operands of such ranks; empty: it does
+};
+[[nodiscard]] einsum_terms read_einsum(std::string_view equation, std::span<std::size_t const> ranks);
+
 /// The operators of this header.
-using matmul_ops = op_set<ops::mat_mul, ops::gemm>;
+using matmul_ops = op_set<ops::mat_mul, ops::gemm, ops::einsum>;
 
 } // namespace gsub
 

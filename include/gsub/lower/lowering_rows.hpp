@@ -13,6 +13,7 @@ GSUB_LAZY [[nodiscard]] bool lower_conv(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_batch_norm(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_pool(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_product(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_einsum(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_softmax(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_reduction(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_local_response_norm(kernel_builder& b, node_id n);
@@ -48,6 +49,10 @@ struct lowering<ops::mat_mul> {
 };
 template <>
 struct lowering<ops::gemm> : lowering<ops::mat_mul> {};
+template <>
+struct lowering<ops::einsum> {
+    static bool lower(kernel_builder& b, node_id n) { return detail::lower_einsum(b, n); }
+};
 template <>
 struct lowering<ops::softmax> {
     static bool lower(kernel_builder& b, node_id n) { return detail::lower_softmax(b, n); }

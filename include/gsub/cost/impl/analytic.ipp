@@ -46,6 +46,22 @@ GSUB_INLINE double flop_count(any_graph const& g, node_id n) {
         auto const inner = a.dims[g.is<ops::gemm>(n) && g.attributes<ops::gemm>(n).transpose_a ? 0 : rank - 1];
         return inner.fixed() ? 2 * outputs * static_cast<double>(inner.size()) : 0;
     }
+    if (g.is<ops::einsum>(n)) { // a multiplication or addition an operand, for each position of the labels
+        std::vector<std::size_t> ranks;
+        for (auto v : g.operands(n)) ranks.push_back(g.type(v).rank());
+        auto const terms = read_einsum(g.attributes<ops::einsum>(n).equation, ranks);
+        if (!terms.wrong.empty()) return 0; // of an unknown rank
+        std::vector<std::int64_t> sizes(static_cast<std::size_t>(terms.count), 1);
+        for (std::size_t i = 0; i < ranks.size(); ++i)
+            for (std::size_t d = 0; d < ranks[i]; ++d) {
+                auto const size = g.type(g.operand(n, i)).dims[d];
+                if (!size.fixed()) return 0;
+                if (size != dim{1}) sizes[static_cast<std::size_t>(terms.operands[i][d])] = size.size();
+            }
+        auto total = static_cast<double>(ranks.size());
+        for (auto const s : sizes) total *= static_cast<double>(s);
+        return total;
+    }
     if (g.is<ops::batch_norm>(n)) return 2 * outputs;
     if (g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n)) {
         auto const& kernel = g.is<ops::max_pool>(n) ? g.attributes<ops::max_pool>(n).kernel_shape

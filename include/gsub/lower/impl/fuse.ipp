@@ -3,6 +3,7 @@
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fuse.hpp>
 #include <gsub/lower/impl/fuse_conv.ipp>
+#include <gsub/lower/impl/fuse_einsum.ipp>
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
@@ -28,6 +29,9 @@ GSUB_LAZY_BODY bool lower_pool(kernel_builder& b, node_id n) {
 }
 GSUB_LAZY_BODY bool lower_product(kernel_builder& b, node_id n) {
     return fuse_product(b, n);
+}
+GSUB_LAZY_BODY bool lower_einsum(kernel_builder& b, node_id n) {
+    return fuse_einsum(b, n);
 }
 GSUB_LAZY_BODY bool lower_softmax(kernel_builder& b, node_id n) {
     return fuse_rows(b, n) || fuse_softmax(b, n);

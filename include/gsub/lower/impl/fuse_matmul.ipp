@@ -81,11 +81,51 @@ GSUB_LAZY [[nodiscard]] bool fuse_vector_product(kernel_builder& b, node_id n) {
     return true;
 }
 
+// What Gemm does behind its product.
+struct product_sum {
+    double alpha = 1;
+    value_id added{};
+    double beta = 1;
+};
+// A product, of operands that are there, the bias behind them: with the arithmetic that follows, or as the beginning of
+// attention. The result of the node is `[batch, m, n]`.
+GSUB_LAZY [[nodiscard]] bool add_product(kernel_builder& b, node_id n, kernels::matmul_shape s, kernel_op op,
+                                         product_sum const& sum = {}) {
+    auto const& g = b.graph();
+    value_id const result{n, 0};
+    auto const dims = g.type(result).sizes();
+    auto const rank = dims.size();
+    auto const takes = [&](value_id v) { return b.exists(v); };
+    expression_writer w{g, b.context().scalars, dims, false, takes};
+    if (!w.start_with_sum(result, sum.alpha, sum.added, sum.beta)) return false;
+    grow(b, w, result, true);
+    s.arrays = w.views();
+    s.chain = w.chain();
+    auto const last = w.nodes().empty() ? result : value_id{w.nodes().back(), 0};
+    std::vector<node_id> taken{n};
+    taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
+    if (auto const attention = !s.constant && !s.bias ? find_attention(b, last) : std::nullopt) {
+        auto const v = g.operand(attention->product, 1);
+        kernels::attention_shape a;
+        a.m = s.m, a.k = s.k, a.s = s.n, a.n = g.type({attention->product, 0}).dims[rank - 1].size();
+        a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.chain = std::move(s.chain);
+        op.operands.push_back(over_batches(b, v, rank, false));
+        op.computes = std::move(a);
+        taken.push_back(attention->softmax);
+        taken.push_back(attention->product);
+    } else {
+        op.computes = std::move(s);
+    }
+    for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, dims));
+    op.results.push_back(b.result({taken.back(), 0}));
+    b.add(taken, std::move(op));
+    return true;
+}
+
 GSUB_LAZY [[nodiscard]] bool fuse_product(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0), y = g.operand(n, 1);
-    value_id const result{n, 0};
-    auto const &left = g.type(x), &right = g.type(y), &out = g.type(result);
+    auto const &left = g.type(x), &right = g.type(y), &out = g.type({n, 0});
     if (left.element != dtype::f32 || right.element != dtype::f32 || *out.elements() == 0 || *left.elements() == 0)
         return false;
     if (left.rank() == 1 || right.rank() == 1) return fuse_vector_product(b, n);
@@ -110,18 +150,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_product(kernel_builder& b, node_id n) {
     if (bias && (bias->elements() != s.n || bias->dims().back() != s.n)) bias.reset();
     s.bias = bias.has_value();
 
-    auto const takes = [&](value_id v) { return b.exists(v); };
-    expression_writer w{g, b.context().scalars, dims, false, takes};
-    if (!w.start_with_sum(result, s.constant ? 1 : alpha, bias ? value_id{} : added, beta)) return false;
-    grow(b, w, result, true);
-    s.arrays = w.views();
-    s.chain = w.chain();
-    auto const last = w.nodes().empty() ? result : value_id{w.nodes().back(), 0};
-    std::vector<node_id> taken{n};
-    taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
-
     kernel_op op{.operands = {over_batches(b, x, rank, turned_left)}};
-    auto const attention = !s.constant && !s.bias ? find_attention(b, last) : std::nullopt;
     if (s.constant)
         op.operands.push_back({b.operand(y), {}, weight_packing{.transposed = turned_right, .alpha = alpha}});
     else
@@ -133,22 +162,8 @@ GSUB_LAZY [[nodiscard]] bool fuse_product(kernel_builder& b, node_id n) {
         op.operands.push_back(
             {b.constant(tensor::from(std::span<std::int64_t const>{of}, as_span(scaled)), {}), {}, {}});
     }
-    if (attention) {
-        auto const v = g.operand(attention->product, 1);
-        kernels::attention_shape a;
-        a.m = s.m, a.k = s.k, a.s = s.n, a.n = g.type({attention->product, 0}).dims[rank - 1].size();
-        a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.chain = std::move(s.chain);
-        op.operands.push_back(over_batches(b, v, rank, false));
-        op.computes = std::move(a);
-        taken.push_back(attention->softmax);
-        taken.push_back(attention->product);
-    } else {
-        op.computes = std::move(s);
-    }
-    for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, dims));
-    op.results.push_back(b.result({taken.back(), 0}));
-    b.add(taken, std::move(op));
-    return true;
+    product_sum const sum{s.constant ? 1 : alpha, bias ? value_id{} : added, beta};
+    return add_product(b, n, std::move(s), std::move(op), sum);
 }
 
 } // namespace gsub::detail
