@@ -32,9 +32,9 @@ using schedule_function =
     function_ref<loop::configuration(kernels::descriptor const&, isa const&, loop::config_space const&)>;
 
 /// Asks the source for each kernel; those of one descriptor get one schedule. A `custom_kernel` gets the first point
-/// that its space allows. *Requires* stage `laid_out`. *Errors* `usage` naming the kernel, where the source chooses what
-/// its space does not allow, and where that allows nothing; what the source throws.
-/// *Complexity* a call of the source for each distinct descriptor.
+/// that its space allows. *Requires* stage `laid_out`. *Errors* `usage` naming the kernel, where the source chooses
+/// what its space does not allow, and where that allows nothing; what the source throws. *Complexity* a call of the
+/// source for each distinct descriptor.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& set, schedule_function choose);
 template <schedule_source S>
 [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& set, S const& source) {
