@@ -4,6 +4,7 @@
 
 #include <gsub/eval/kernel.hpp>
 #include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_matmul.hpp>
 #include <gsub/ir/ops_nn.hpp>
 
 namespace gsub {

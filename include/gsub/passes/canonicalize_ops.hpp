@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/ir/ops_math.hpp>
+#include <gsub/ir/ops_matmul.hpp>
 #include <gsub/ir/ops_nn.hpp>
 #include <gsub/passes/histogram.hpp>
 #include <gsub/passes/pass.hpp>

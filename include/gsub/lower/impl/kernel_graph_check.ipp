@@ -259,8 +259,8 @@ private:
     // How many weights the kernel packs; nothing where it packs none.
     static std::optional<std::int64_t> weights_of(kernel_op const& op, std::size_t operand) {
         auto const of_conv = [](kernels::conv2d_shape const& s) -> std::optional<std::int64_t> {
-            std::int64_t const dims[] = {s.out_channels, s.groups > 0 ? s.in_channels / s.groups : -1, s.kernel[0],
-                                         s.kernel[1]};
+            std::int64_t const dims[] = {s.out_channels, s.groups > 0 ? s.in_channels / s.groups : -1, s.depth.kernel,
+                                         s.kernel[0], s.kernel[1]};
             return checked_product(dims);
         };
         auto const& d = std::get<kernels::descriptor>(op.computes);
