@@ -130,6 +130,33 @@ struct layer {
     return found;
 }
 
+/// The grouped 3x3 convolutions of the goals: groups of so many channels, strides of 1 and 2 where kernels are to be
+/// fast in both, images of stages in networks of such blocks.
+[[nodiscard]] inline std::vector<layer> grouped_layers(gsub::isa const& set) {
+    using namespace gsub;
+    struct stage {
+        std::int64_t channels, size; // about as many channels; so many rows and columns
+    };
+    constexpr stage stages[] = {{128, 56}, {256, 28}, {512, 14}};
+    std::vector<layer> found;
+    for (std::int64_t const width : {4, 8, 16, 32, 3, 12, 24})
+        for (std::int64_t const stride : {1, 2})
+            for (auto const [channels, size] : stages) {
+                if (stride == 2 && (width == 3 || width == 12 || width == 24)) continue;
+                layer of{"goals", {}, layer_kind::grouped, {}, {}};
+                auto& s = of.conv;
+                s.groups = (channels + width - 1) / width;
+                s.in_channels = s.out_channels = s.groups * width;
+                s.in = {size, size}, s.kernel = {3, 3}, s.stride = {stride, stride}, s.pads = {1, 1, 1, 1};
+                s.blocked_input = true, s.bias = true, s.low = 0;
+                if (!kernels::conv2d_applies(s, set)) continue;
+                of.name = message({"3x3", stride > 1 ? "/2" : "", " in ", s.groups, " groups of ", width, ", ",
+                                   s.out_channels, " x ", s.out(0), " x ", s.out(1)});
+                found.push_back(std::move(of));
+            }
+    return found;
+}
+
 /// Normal numbers.
 [[nodiscard]] inline gsub::tensor random_tensor(std::int64_t elements, std::uint64_t seed) {
     auto t = gsub::tensor::zeros(gsub::dtype::f32, gsub::ints{elements});

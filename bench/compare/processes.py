@@ -28,6 +28,27 @@ def peer(python, *arguments):
     return json.loads(call(python, HERE / "peer.py", *arguments))
 
 
+class Server:
+    """A process that answers lines of JSON with lines of JSON."""
+
+    def __init__(self, *command):
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, **request):
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        return json.loads(line) if line else {"error": f"ended with status {self.process.wait()}"}
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def steps_of(gsub, file, threads, *options, **environment):
     """How many steps a model has, and how many of each operator are on the reference runtime."""
     told = gsub_json(gsub, "--threads", threads, "bench", file, "--profile", "--warmup", 0, "--runs", 1, *options, **environment)
