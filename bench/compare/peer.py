@@ -100,7 +100,7 @@ class Bound:
         self.run = lambda: request.infer(self.values, share_inputs=True, share_outputs=True)
         self.run()
         self.outputs = [request.get_output_tensor(i).data.copy() for i in range(len(compiled.outputs))]
-        self.node = lambda: next(n.real_time for n in request.get_profiling_info() if n.node_type == "Convolution")
+        self.node = lambda: next(n.real_time for n in request.get_profiling_info() if n.node_type.endswith("Convolution"))
 
     def time(self, seconds):
         for _ in range(3):
