@@ -68,28 +68,58 @@ private:
         // A scalar less zero is itself, signed zeros and NaN included.
         line("static inline vf wide(float s) { return s - vf{}; }");
         line("static inline vf wide(vf v) { return v; }");
-        line("static inline vf vmax(vf a, vf b) { return a < b ? b : a; }");
-        line("static inline vf vmaxnan(vf a, vf b) { vf m = a < b ? b : a; return b != b ? b : m; }");
-        line("static inline vf vmin(vf a, vf b) { return b < a ? b : a; }");
-        line("static inline vf part(const float* p, int n) { vf v = {}; for (int i = 0; i < n; ++i) v[i] = p[i]; "
-             "return v; }");
+        // Where instructions have masks, and a maximum whose second operand counts where one is NaN or both are zeros,
+        // compilers are told so: they compare and choose, and take a part element by element.
+        auto const wide_text = [&](std::string_view head, std::string_view with_mask, std::string_view otherwise) {
+            line(head);
+            if (width == 64) {
+                line("#ifdef __AVX512F__");
+                line(with_mask);
+                line("#else");
+            }
+            line(otherwise);
+            if (width == 64) line("#endif");
+            line("}");
+        };
+        auto const extreme = [&](std::string_view function, std::string_view builtin, std::string_view otherwise) {
+            wide_text(message({"static inline vf ", function, "(vf a, vf b) {"}),
+                      message({"#ifdef __clang__\n  return (vf)__builtin_ia32_", builtin,
+                               "ps512(b, a, 4);\n#else\n  return (vf)__builtin_ia32_", builtin,
+                               "ps512_mask(b, a, a, (unsigned short)-1, 4);\n#endif"}),
+                      otherwise);
+        };
+        extreme("vmax", "max", "  return a < b ? b : a;");
+        extreme("vmin", "min", "  return b < a ? b : a;");
+        line("static inline vf vmaxnan(vf a, vf b) { vf m = vmax(a, b); return b != b ? b : m; }");
+        wide_text("static inline vf part(const float* p, int n) {",
+                  "  return (vf)__builtin_ia32_loadups512_mask(p, vf{}, (unsigned short)((1u << n) - 1));",
+                  "  vf v = {}; for (int i = 0; i < n; ++i) v[i] = p[i]; return v;");
         if (uses([](auto& i) { return i.stride != 1; }))
             line("static inline vf strided(const float* p, long s, int n) { vf v = {}; for (int i = 0; i < n; ++i) "
                  "v[i] = p[i * s]; return v; }");
         if (uses([&](auto& i) { return is_step(i.op) && i.lanes != k_.lanes; }))
-            line("static inline vf first(vf a, vf b, int n) { for (int i = 0; i < n; ++i) b[i] = a[i]; return b; }");
+            wide_text("static inline vf first(vf a, vf b, int n) {",
+                      "  return (vf)__builtin_ia32_blendmps_512_mask(b, a, (unsigned short)((1u << n) - 1));",
+                      "  for (int i = 0; i < n; ++i) b[i] = a[i]; return b;");
         if (uses([](auto& i) { return i.op == opcode::reduce; })) {
             std::string add, max;
             for (auto half = k_.lanes / 2; half > 0; half /= 2) {
                 std::string order;
                 for (std::int32_t l = 0; l < k_.lanes; ++l) order += message({l ? ", " : "", (l + half) % k_.lanes});
                 add += message({" v += __builtin_shufflevector(v, v, ", order, ");"});
-                max += message({" v = vmaxnan(v, __builtin_shufflevector(v, v, ", order, "));"});
+                max += message({" o = __builtin_shufflevector(v, v, ", order, "); v = o > v ? o : v;"});
             }
             line(message({"static inline float sum_of(vf v) {", add, " return v[0]; }"}));
-            line(message({"static inline float max_of(vf v) {", max, " return v[0]; }"}));
+            // As integers of that order, NaN the greatest: their maximum is one instruction.
+            line(message({"typedef int max_bits __attribute__((vector_size(", width, ")));"}));
+            line(message({"static inline float max_of(vf x) { max_bits v = (max_bits)x, o; v ^= (v >> 31) & "
+                          "0x7fffffff; v = x != x ? max_bits{} + 0x7fc00000 : v;",
+                          max, " v ^= (v >> 31) & 0x7fffffff; return ((vf)v)[0]; }"}));
         }
-        line("static inline void keep(float* p, vf v, int n) { for (int i = 0; i < n; ++i) p[i] = v[i]; }");
+        wide_text(
+            "static inline void keep(float* p, vf v, int n) {",
+            "  if (n == 1) *p = v[0]; else __builtin_ia32_storeups512_mask(p, v, (unsigned short)((1u << n) - 1));",
+            "  for (int i = 0; i < n; ++i) p[i] = v[i];");
         std::vector<loop::scalar_op> functions;
         uses([&](auto& i) {
             auto const computes = i.op == opcode::compute && i.type == dtype::f32;
@@ -400,13 +430,22 @@ private:
             step(i, value, message({r, " = ", value}), "first_of");
             break;
         }
-        case opcode::reduce: { // one lane after another
-            auto const call = i.function == loop::scalar_op::add ? functions_.call(loop::scalar_op::add, i.type)
-                                                                 : functions_.maximum_or_nan(i.type);
-            line(message({"const ", type, " v", r, " = ", wide(i, 0), ";"}));
-            line(message({type, " s", r, " = v", r, ";"}));
-            line(message(
-                {"for (int l = 1; l < ", k_.lanes, "; ++l) s", r, " = ", call, "(s", r, ", wide(v", r, "[l]));"}));
+        case opcode::reduce: {
+            auto const sums = i.function == loop::scalar_op::add;
+            auto const call = sums ? functions_.call(loop::scalar_op::add, i.type) : functions_.maximum_or_nan(i.type);
+            line(message({type, " s", r, " = ", wide(i, 0), ";"}));
+            if (sums && is_floating(i.type)) { // rounded one lane after another
+                line(message({"const ", type, " v", r, " = s", r, ";"}));
+                line(message(
+                    {"for (int l = 1; l < ", k_.lanes, "; ++l) s", r, " = ", call, "(s", r, ", wide(v", r, "[l]));"}));
+            } else {
+                for (auto half = k_.lanes / 2; half > 0; half /= 2) {
+                    std::string order;
+                    for (std::int32_t l = 0; l < k_.lanes; ++l) order += message({", ", (l + half) % k_.lanes});
+                    line(message(
+                        {"s", r, " = ", call, "(s", r, ", __builtin_shufflevector(s", r, ", s", r, order, "));"}));
+                }
+            }
             define(i.result, message({"s", r, "[0]"}));
             break;
         }

@@ -332,6 +332,19 @@ GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
         // By way of f64, which is exact: GCC 12 fails on the loop over lanes ("store_constructor") with AVX-512.
         auto const wide = cast(from, dtype::f64);
         by(fmt::format("{}({}(a))", cast(dtype::f64, to), wide));
+    } else if (from == dtype::f32 && is_integer(to) && (byte_size(to) < 4 || to == dtype::i32)) {
+        // The same on whole vectors: of f32 to as wide integers, which are cut.
+        auto const digits = integer_digits(to);
+        auto const low = info(to).is_signed ? fmt::format("-0x1p{}f", digits) : std::string{"0.0f"};
+        auto const most = (std::uint64_t{1} << digits) - 1;
+        functions_ +=
+            fmt::format("static inline {0} {1}(vf a) {{\n"
+                        "  const v_i32 below = a < {2}, above = a >= 0x1p{3}f, number = a == a;\n"
+                        "  v_i32 y = __builtin_convertvector(number & ~below & ~above ? a : vf{{}}, v_i32);\n"
+                        "  y = below ? v_i32{{}} + (int)({2}) : above ? v_i32{{}} + {4} : y;\n"
+                        "  return {5};\n}}\n",
+                        t.vector, name, low, digits, most,
+                        to == dtype::i32 ? std::string{"y"} : fmt::format("__builtin_convertvector(y, {})", t.vector));
     } else if (is_floating(from) && is_integer(to)) { // truncates and saturates
         auto const digits = integer_digits(to);
         auto const low = info(to).is_signed ? fmt::format("-0x1p{}", digits) : std::string{"0.0"};
@@ -341,6 +354,9 @@ GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
                      fmt::format("a[l] != a[l] ? ({0})0 : a[l] < {1} ? ({0})({1}) : a[l] >= 0x1p{2} ? ({0}){3}UL : "
                                  "({0})a[l]",
                                  t.c, low, digits, most));
+    } else if (is_integer(from) && byte_size(from) < 4 && to == dtype::f32) {
+        // In two steps, of which each is an instruction.
+        by("__builtin_convertvector(__builtin_convertvector(a, v_i32), vf)");
     } else {
         by(fmt::format("__builtin_convertvector(a, {})", t.vector));
     }
