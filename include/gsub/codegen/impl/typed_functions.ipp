@@ -61,6 +61,9 @@ static inline float odd(int x) { return odd((double)x); }
 static inline float odd(unsigned x) { return odd((double)x); }
 )";
 inline constexpr std::string_view f32_to_f16_text = R"(static inline v_u16 cast_f32_f16(vf x) {
+#ifdef GSUB_HALF_VECTORS
+  return (v_u16)__builtin_ia32_vcvtps2ph512_mask(x, 0, v_i16{}, (unsigned short)-1);
+#else
   const v_u32 word = (v_u32)x, sign = word >> 16 & 0x8000u, size = word & 0x7fffffffu;
   const v_u32 normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
   const v_u32 small = (v_u32)((vf)size + 0.5f) - 0x3f000000u;
@@ -68,9 +71,13 @@ inline constexpr std::string_view f32_to_f16_text = R"(static inline v_u16 cast_
   y = size >= 0x47800000u ? v_u32{} + 0x7c00u : y;
   y = size > 0x7f800000u ? (size >> 13 & 0x3ffu) | 0x7e00u : y;
   return __builtin_convertvector(sign | y, v_u16);
+#endif
 }
 )";
 inline constexpr std::string_view f16_to_f32_text = R"(static inline vf cast_f16_f32(v_u16 x) {
+#ifdef GSUB_HALF_VECTORS
+  return (vf)__builtin_ia32_vcvtph2ps512_mask((v_i16)x, vf{}, (unsigned short)-1, 4);
+#else
   const v_u32 word = __builtin_convertvector(x, v_u32), sign = (word & 0x8000u) << 16, size = word & 0x7fffu;
   const vf small = __builtin_convertvector((v_i32)size, vf) * 0x1p-24f;
   v_u32 y = (size << 13) + 0x38000000u;
@@ -78,6 +85,7 @@ inline constexpr std::string_view f16_to_f32_text = R"(static inline vf cast_f16
   y = size >= 0x7c00u ? (size << 13) | 0x7f800000u : y;
   y = size > 0x7c00u ? y | 0x400000u : y;
   return (vf)(sign | y);
+#endif
 }
 )";
 inline constexpr std::string_view f32_to_bf16_text = R"(static inline v_u16 cast_f32_bf16(vf x) {
@@ -166,6 +174,17 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
                                   "(v_u8)__builtin_convertvector({2}, v_i8) & wide((unsigned char)1); }}\n",
                                   e.vector, name, condition);
     };
+    // An instruction of which the second operand counts where one is NaN or both are zeros: compilers do not find it.
+    auto const extreme = [&](std::string_view builtin, std::string_view value) {
+        if (of != dtype::f64 || lanes_ != 8) return binary(value);
+        functions_ += fmt::format("static inline {0} {1}({0} a, {0} b) {{\n"
+                                  "#if defined __AVX512F__ && defined __clang__\n"
+                                  "  return ({0})__builtin_ia32_{2}pd512(b, a, 4);\n"
+                                  "#elif defined __AVX512F__\n"
+                                  "  return ({0})__builtin_ia32_{2}pd512_mask(b, a, a, (unsigned char)-1, 4);\n"
+                                  "#else\n  return {3};\n#endif\n}}\n",
+                                  e.vector, name, builtin, value);
+    };
     auto const each = [&](std::string_view value) { functions_ += lanewise(e.vector, name, e.vector, value); };
     switch (op) {
     case scalar_op::add:
@@ -203,10 +222,10 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
                                   e.vector, name, lanes_, of == dtype::f32 ? "f" : "");
         break;
     case scalar_op::maximum:
-        binary("a < b ? b : a");
+        extreme("max", "a < b ? b : a");
         break;
     case scalar_op::minimum:
-        binary("b < a ? b : a");
+        extreme("min", "b < a ? b : a");
         break;
     case scalar_op::equal:
         if (of == dtype::boolean)
@@ -290,10 +309,11 @@ GSUB_LAZY_BODY std::string typed_functions::maximum_or_nan(dtype of) {
     if (!is_floating(of)) return call(loop::scalar_op::maximum, of);
     auto const& e = detail::c_element_of(of);
     auto const name = fmt::format("maximum_or_nan_{}", e.name);
+    auto const larger = call(loop::scalar_op::maximum, of); // before it
     if (begin(name))
         functions_ +=
-            fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} m = a < b ? b : a; return b != b ? b : m; }}\n",
-                        e.vector, name);
+            fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} m = {2}(a, b); return b != b ? b : m; }}\n",
+                        e.vector, name, larger);
     return name;
 }
 
@@ -355,8 +375,9 @@ GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
                                  "({0})a[l]",
                                  t.c, low, digits, most));
     } else if (is_integer(from) && byte_size(from) < 4 && to == dtype::f32) {
-        // In two steps, of which each is an instruction.
-        by("__builtin_convertvector(__builtin_convertvector(a, v_i32), vf)");
+        // In steps to twice the width: compilers take others element by element.
+        auto const words = byte_size(from) == 1 ? "__builtin_convertvector(a, v_i16)" : "a";
+        by(fmt::format("__builtin_convertvector(__builtin_convertvector({}, v_i32), vf)", words));
     } else {
         by(fmt::format("__builtin_convertvector(a, {})", t.vector));
     }
@@ -418,6 +439,7 @@ GSUB_LAZY_BODY std::string typed_functions::text() const {
                            "static inline {1} wide({1} v) {{ return v; }}\n",
                            e.c, e.vector, bytes * lanes_, e.unaligned, bytes);
     }
+    if (lanes_ == 16) out += "#ifdef __AVX512F__\n#define GSUB_HALF_VECTORS\n#endif\n";
     out +=
         "template <class V, class S> static inline V part_of(const S* p, int n) { V v = {}; for (int i = 0; i < n; "
         "++i) "
