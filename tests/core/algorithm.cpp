@@ -48,6 +48,23 @@ TEST_CASE("a view has the elements of its vector, and sorting by pointers sorts 
     }
 }
 
+TEST_CASE("algorithm: the greatest magnitude is that of all elements, NaN where one is") {
+    for (std::size_t n : {0, 1, 31, 32, 33, 100}) {
+        std::vector<float> all(n, -1.0f);
+        CHECK(gsub::greatest_magnitude(all) == (n > 0 ? 1.0f : 0.0f));
+        for (std::size_t i = 0; i < n; i += 7) {
+            auto changed = all;
+            changed[i] = -2.5f;
+            CHECK(gsub::greatest_magnitude(changed) == 2.5f);
+            changed[i] = std::numeric_limits<float>::infinity();
+            CHECK(gsub::greatest_magnitude(changed) == changed[i]);
+            changed[n - 1] = -std::numeric_limits<float>::quiet_NaN();
+            CHECK(std::isnan(gsub::greatest_magnitude(changed)));
+        }
+    }
+    CHECK(gsub::greatest_magnitude(std::vector{-1e-40f, 0.0f}) == 1e-40f);
+}
+
 static_assert(!any_of(std::vector<int>{}, [](int) { return true; }));
 static_assert(all_of(std::vector<int>{}, [](int) { return false; }));
 

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <span>
 
 namespace gsub {
@@ -48,6 +51,21 @@ template <class Range, class T>
     for (auto const& x : range)
         if (x == value) return true;
     return false;
+}
+
+/// The greatest magnitude; zero of no elements, and NaN where one is. *Complexity* O(n), at the rate of memory: bits
+/// without the sign are the greater, the further a number is from zero, infinity and NaN at the end.
+[[nodiscard]] inline float greatest_magnitude(std::span<float const> elements) noexcept {
+    constexpr std::size_t lanes = 32; // compilers make vectors of them
+    std::array<std::int32_t, lanes> most{};
+    auto const* const of = elements.data();
+    auto const whole = elements.size() / lanes * lanes;
+    for (std::size_t i = 0; i < whole; i += lanes)
+        for (std::size_t l = 0; l < lanes; ++l)
+            most[l] = std::max(most[l], std::bit_cast<std::int32_t>(of[i + l]) & 0x7fffffff);
+    for (auto i = whole; i < elements.size(); ++i)
+        most[0] = std::max(most[0], std::bit_cast<std::int32_t>(of[i]) & 0x7fffffff);
+    return std::bit_cast<float>(*std::max_element(most.begin(), most.end()));
 }
 
 /// Adds copies of the elements of `from` at the end of `to`. *Requires* two different ranges.

@@ -45,8 +45,8 @@ public:
 
 private:
     GSUB_LAZY bool begin(std::string const& name);
-    GSUB_LAZY std::string lanewise(std::string_view result, std::string_view name, std::string_view of,
-                                   std::string_view value) const;
+    GSUB_LAZY std::string lanewise(dtype result, std::string_view name, dtype of, std::string_view value,
+                                   bool two = false) const;
     std::int32_t lanes_;
     std::string functions_, names_ = " ";
 };

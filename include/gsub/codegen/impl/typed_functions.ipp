@@ -145,12 +145,21 @@ GSUB_LAZY_BODY bool typed_functions::begin(std::string const& name) {
     return true;
 }
 
-// A function of a vector, computed one lane after another.
-GSUB_LAZY_BODY std::string typed_functions::lanewise(std::string_view result, std::string_view name,
-                                                     std::string_view of, std::string_view value) const {
-    return fmt::format(
-        "static inline {0} {1}({2} a) {{ {0} y; for (int l = 0; l < {3}; ++l) y[l] = {4}; return y; }}\n", result, name,
-        of, lanes_, value);
+// A function of vectors, computed one lane after another: in memory, since a call in between would store and load whole
+// vectors for each lane. GCC must not see that the second is a constant: it makes roots of powers, wrong for -inf.
+GSUB_LAZY_BODY std::string typed_functions::lanewise(dtype result, std::string_view name, dtype of,
+                                                     std::string_view value, bool two) const {
+    auto const &r = detail::c_element_of(result), &e = detail::c_element_of(of);
+    return fmt::format("static inline {0} {1}({2} v{3}) {{\n"
+                       "  {4} y[{5}]; {6} a[{5}]{7};\n"
+                       "  __builtin_memcpy(a, &v, sizeof v);\n{8}"
+                       "  for (int l = 0; l < {5}; ++l) y[l] = {9};\n"
+                       "  {0} out;\n"
+                       "  __builtin_memcpy(&out, y, sizeof out);\n"
+                       "  return out;\n}}\n",
+                       r.vector, name, e.vector, two ? fmt::format(", {} w", e.vector) : "", r.c, lanes_, e.c,
+                       two ? fmt::format(", b[{}]", lanes_) : "",
+                       two ? "  __builtin_memcpy(b, &w, sizeof w);\n  asm(\"\" : \"+m\"(b));\n" : "", value);
 }
 
 GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
@@ -185,7 +194,7 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
                                   "#else\n  return {3};\n#endif\n}}\n",
                                   e.vector, name, builtin, value);
     };
-    auto const each = [&](std::string_view value) { functions_ += lanewise(e.vector, name, e.vector, value); };
+    auto const each = [&](std::string_view value) { functions_ += lanewise(of, name, of, value); };
     switch (op) {
     case scalar_op::add:
         wrapping("+");
@@ -210,16 +219,22 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
                 info(of).is_signed
                     ? fmt::format("b[l] == -1 ? ({0})(0UL - (unsigned long)a[l]) : ({0})(a[l] / b[l])", e.c)
                     : fmt::format("({})(a[l] / b[l])", e.c);
-            functions_ +=
-                fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} y; for (int l = 0; l < {2}; ++l) y[l] "
-                            "= b[l] == 0 ? ({3})0 : {4}; return y; }}\n",
-                            e.vector, name, lanes_, e.c, quotient);
+            if (of == dtype::i32) // exact by way of f64
+                functions_ += fmt::format("static inline v_i32 {}(v_i32 a, v_i32 b) {{\n"
+                                          "  const v_i32 one = b == -1, none = b == 0;\n"
+                                          "  const v_f64 q = __builtin_convertvector(a, v_f64) / "
+                                          "__builtin_convertvector(one | none ? v_i32{{}} "
+                                          "+ 1 : b, v_f64);\n"
+                                          "  const v_i32 y = __builtin_convertvector(q, v_i32);\n"
+                                          "  return one ? (v_i32)(v_u32{{}} - (v_u32)a) : none ? v_i32{{}} : y;\n}}\n",
+                                          name);
+            else
+                functions_ += lanewise(of, name, of, fmt::format("b[l] == 0 ? ({})0 : {}", e.c, quotient), true);
         }
         break;
     case scalar_op::power:
-        functions_ += fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} y; for (int l = 0; l < {2}; ++l) y[l] = "
-                                  "__builtin_pow{3}(a[l], b[l]); return y; }}\n",
-                                  e.vector, name, lanes_, of == dtype::f32 ? "f" : "");
+        functions_ +=
+            lanewise(of, name, of, of == dtype::f32 ? "__builtin_powf(a[l], b[l])" : "__builtin_pow(a[l], b[l])", true);
         break;
     case scalar_op::maximum:
         extreme("max", "a < b ? b : a");
@@ -345,7 +360,7 @@ GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
             // Whole numbers of 16 bits are exact in f32.
             auto const odd = fmt::format("odd_{}", f.name);
             if (begin(odd))
-                functions_ += lanewise("vf", odd, f.vector, byte_size(from) < 4 ? "(float)a[l]" : "odd(a[l])");
+                functions_ += lanewise(dtype::f32, odd, from, byte_size(from) < 4 ? "(float)a[l]" : "odd(a[l])");
             by(fmt::format("{}({}(a))", narrow, odd));
         }
     } else if (from == dtype::f32 && is_integer(to) && byte_size(to) == 8) {
@@ -370,7 +385,7 @@ GSUB_LAZY_BODY std::string typed_functions::cast(dtype from, dtype to) {
         auto const low = info(to).is_signed ? fmt::format("-0x1p{}", digits) : std::string{"0.0"};
         auto const most = digits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << digits) - 1;
         functions_ +=
-            lanewise(t.vector, name, f.vector,
+            lanewise(to, name, from,
                      fmt::format("a[l] != a[l] ? ({0})0 : a[l] < {1} ? ({0})({1}) : a[l] >= 0x1p{2} ? ({0}){3}UL : "
                                  "({0})a[l]",
                                  t.c, low, digits, most));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/register_tile.hpp>
@@ -304,9 +305,7 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
 }
 
 GSUB_LAZY_BODY bool winograd_holds(std::span<float const> weights) noexcept {
-    std::uint32_t most = 0; // bits without the sign: the greater, the further from zero, infinity and NaN at the end
-    for (auto const w : weights) most = std::max(most, std::bit_cast<std::uint32_t>(w) & 0x7fffffffu);
-    return most <= std::bit_cast<std::uint32_t>(1e30f);
+    return greatest_magnitude(weights) <= 1e30f; // not where one is NaN
 }
 
 GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,

@@ -1,6 +1,7 @@
 // Convolutions, normalisations by constants and poolings, with what their kernels take over behind them.
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/separable.hpp>
@@ -305,8 +306,11 @@ private:
         c.scale = std::move(all.scale), c.bias = std::move(all.shift);
         return true;
     }
+    // The greatest magnitude of what is a number.
     static float greatest(std::span<float const> of) {
-        float most = 0;
+        auto most = greatest_magnitude(of);
+        if (!std::isnan(most)) return most;
+        most = 0;
         for (auto const x : of) most = std::max(most, std::abs(x));
         return most;
     }

@@ -1,11 +1,9 @@
 #pragma once
 
+#include <gsub/core/algorithm.hpp>
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/lower/select.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <span>
 #include <utility>
 
 namespace gsub {
@@ -15,15 +13,11 @@ namespace detail {
 // Whether Winograd kernels may have the weights: finite ones, and whatever scales them.
 GSUB_LAZY [[nodiscard]] bool transforms(tensor const& weights, weight_packing const& packing) {
     if (weights.element() != dtype::f32) return false;
-    auto const greatest = [](std::span<float const> of) {
-        float most = 0;
-        for (auto const x : of) most = std::max(most, std::abs(x));
-        return most;
-    };
-    auto const elements = weights.data<float>();
-    float const scaled[] = {packing.scale.empty() ? 0 : greatest(elements) * greatest(as_span(packing.scale))};
-    return kernels::winograd_holds(elements) && kernels::winograd_holds(as_span(packing.scale)) &&
-           kernels::winograd_holds(scaled);
+    auto const most = greatest_magnitude(weights.data<float>());
+    if (packing.scale.empty()) return kernels::winograd_holds({&most, 1});
+    auto const scale = greatest_magnitude(as_span(packing.scale));
+    float const all[] = {most, scale, most * scale};
+    return kernels::winograd_holds(all);
 }
 
 } // namespace detail
