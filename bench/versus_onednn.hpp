@@ -4,6 +4,7 @@
 #include "measurement.hpp"
 #include "onednn.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -45,16 +46,18 @@ inline double error_of(std::vector<float> const& a, std::vector<float> const& b)
 
 } // namespace detail
 
-/// Prints for each distinct layer both shares of the peak and the ratio of both times, warm caches, in rounds in which
-/// one takes its turn after the other; then the medians of each kind. oneDNN runs twice, in the layout of its choice
-/// and in blocks of channels, which its first choice is at times slower than. `peak_rate` gives operations a second.
+/// `goals` in place of models are the grouped convolutions of the goals. Prints for each distinct layer both shares of
+/// the peak and the ratio of both times, warm caches, in rounds in which one takes its turn after the other; then the
+/// medians of each kind. oneDNN runs twice, in the layout of its choice and in blocks of channels, which its first
+/// choice is at times slower than. `peak_rate` gives operations a second.
 inline void compare_onednn(std::vector<std::string> const& models, onednn_comparison const& how,
                            std::function<double()> const& peak_rate, reporter& report) {
     using namespace gsub;
     auto const& set = isa_of(host());
     std::vector<detail::contender> all;
     std::vector<runtime::kernel_source> sources;
-    for (auto& of : layers_of(models, set)) {
+    auto const goals = std::find(models.begin(), models.end(), "goals") != models.end();
+    for (auto& of : goals ? grouped_layers(set) : layers_of(models, set)) {
         if (!how.only.empty() && how.only != detail::name_of(of.kind)) continue;
         auto& c = all.emplace_back();
         c.own = std::make_unique<generated_layer>(of, set);

@@ -1,5 +1,8 @@
 """Tests of compare.py on rows made by hand; neither gsub nor a peer nor a network is needed."""
 
+import argparse
+import contextlib
+import io
 import json
 import math
 import pathlib
@@ -11,6 +14,7 @@ import xml.etree.ElementTree
 
 import baseline
 import compare
+import operators
 import processes
 import ratios
 import render
@@ -83,6 +87,20 @@ class SelfTest(unittest.TestCase):
         self.assertIn("–  ", line["short"])
         self.assertIn("4 of 6 rows counted: geometric mean", "\n".join(lines))
         self.assertEqual(lines[-1], "0 of 1 row counted")
+
+    def test_rounds_of_operators_go_there_and_back_and_take_the_fastest_peer(self):
+        calls = []
+        def arm(name, us):
+            return lambda: calls.append(name) or us
+        found = operators.rounds_of(argparse.Namespace(rounds=6), arm("gsub", 2.0), {"a": arm("a", 6.0), "b": arm("b", 4.0)})
+        self.assertEqual(calls[:12], ["gsub", "a", "b", "b", "a", "gsub", "b", "a", "gsub", "gsub", "a", "b"])
+        self.assertEqual((found["ratio"], found["interval"], found["again_interval"]), (2, [2, 2], [1, 1]))
+        self.assertTrue(operators.sure(found))
+
+    def test_bars_of_operators_are_of_the_least_and_of_the_median(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            for values, met in (([0.8, 1, 2], True), ([0.7, 1, 2], False), ([0.9, 0.9, 2], False)):
+                self.assertEqual(operators.verdict("x", dict(enumerate(values)), operators.BARS), met)
 
     def test_steps_of_the_reference_runtime_are_counted(self):
         steps = [{"kind": kind} for kind in ("conv2d", "reference Split", "reference Split", "reference Conv")]

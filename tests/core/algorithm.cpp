@@ -3,6 +3,8 @@
 #include <gsub/core/random.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 namespace algorithm_test {
