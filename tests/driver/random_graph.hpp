@@ -77,21 +77,23 @@ private:
         auto const is = [&](v y, double size, double slope, double times = 8) {
             keep(y, mapped(t, k, size, slope, times));
         };
-        switch (r.below(20)) {
+        auto const whole = bound{k.size + 1, 0, k.fraction < 0 ? -1 : 0, k.specials};
+        switch (r.below(22)) {
         case 16:
             return is(b.add<ops::softplus>(x), k.size + 1, 1, 16);
         case 17:
             return is(b.add<ops::softsign>(x), 1, 1);
         case 18:
             return is(b.add<ops::reciprocal>(positive(x, 0.5)), 2, 4);
-        case 19: { // jumps: of what every computation gives bit for bit
-            if (k.error != 0) return void(keep(b.add<ops::neg>(x), k));
-            auto const whole = bound{k.size + 1, 0, k.fraction < 0 ? -1 : 0, k.specials};
-            return void(keep(chance(3)   ? b.add<ops::floor>(x)
-                             : chance(2) ? b.add<ops::ceil>(x)
-                                         : b.add<ops::round>(x),
-                             whole));
-        }
+        case 19: // jumps: of what every computation gives bit for bit
+            if (k.error == 0) return void(keep(b.add<ops::floor>(x), whole));
+            return void(keep(b.add<ops::neg>(x), k));
+        case 20:
+            if (k.error == 0) return void(keep(b.add<ops::ceil>(x), whole));
+            return void(keep(b.add<ops::neg>(x), k));
+        case 21:
+            if (k.error == 0) return void(keep(b.add<ops::round>(x), whole));
+            return void(keep(b.add<ops::neg>(x), k));
         case 0:
             return is(b.add<ops::sigmoid>(x), 1, 0.25);
         case 1:
