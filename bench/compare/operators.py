@@ -137,10 +137,10 @@ def convolutions(options, folder, python, gsub):
             sys.exit(f"OpenVINO: {told['error']}")
         first = theirs["openvino"]()
         for name in ("onednn", "onednn_blocked"):
-            told = gsub.ask(layer=number, engine=name, seconds=0)
-            if "error" in told:
-                print(f"{name}: {told['error']}", file=sys.stderr)
-            elif told["us"] < 5 * first:  # where a layout has no fast kernel, a run takes seconds
+            told = [gsub.ask(layer=number, engine=name, seconds=0) for _ in range(3)]
+            if "error" in told[0]:
+                print(f"{name}: {told[0]['error']}", file=sys.stderr)
+            elif min(t["us"] for t in told) < 20 * first:  # where a layout has no fast kernel, a run takes seconds
                 theirs[name] = engine(name)
         yield {"bench": "convolution", **layer, **rounds_of(options, engine("gsub"), theirs)}
     gsub.close(), openvino.close()
