@@ -308,14 +308,10 @@ private:
     }
     // The greatest magnitude of what is a number.
     static float greatest(std::span<float const> of) {
-        auto most = greatest_magnitude(of);
-        if (!std::isnan(most)) return most;
-        most = 0;
+        if (auto const most = greatest_magnitude(of); !std::isnan(most)) return most;
+        float most = 0;
         for (auto const x : of) most = std::max(most, std::abs(x));
         return most;
-    }
-    static bool is_depthwise(kernels::conv2d_shape const& s) {
-        return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
     }
     // Takes over what follows.
     void settle(conv_group& c) {
@@ -366,7 +362,9 @@ private:
     bool add_separable(conv_group& c) {
         value_id const hidden{c.nodes.back(), 0};
         auto const next = b_.only_reader(hidden);
-        if (!next || !is_depthwise(c.s) || !g_.is<ops::conv>(*next)) return false;
+        if (!next || c.s.groups == 1 || c.s.groups != c.s.in_channels || c.s.groups != c.s.out_channels ||
+            !g_.is<ops::conv>(*next))
+            return false;
         auto second = g_.operand(*next, 0) == hidden ? read(*next) : std::nullopt;
         if (!second) return false;
         settle(*second);
