@@ -55,7 +55,7 @@ std::string fault_of(tensor const& got, tensor const& want, bound const& k) {
     if (got.type() != want.type()) return to_string(got.type()) + " for " + to_string(want.type());
     if (!is_floating(want.element())) {
         for (std::size_t i = 0, size = byte_size(want.element()); i < want.raw().size(); ++i)
-            if (got.raw()[i] != want.raw()[i]) return "element " + std::to_string(i / size) + " is another";
+            if (got.raw()[i] != want.raw()[i]) return message({"element ", i / size, " is another"});
         return {};
     }
     auto const x = got.converted_to(dtype::f64), y = want.converted_to(dtype::f64);
@@ -139,7 +139,7 @@ made_graph cut(made_graph const& m, std::vector<value_id> const& outputs, std::s
                 value_id const v{n, port};
                 auto type = m.g.type(v);
                 type.arrangement = {};
-                now[v] = out.g.add_input(type, "x" + std::to_string(out.inputs.size()));
+                now[v] = out.g.add_input(type, message({"x", out.inputs.size()}));
                 out.inputs.push_back(m.g.is<ops::input>(n) ? m.inputs[m.g.input_position(n)] : known.at(v));
             }
         } else {

@@ -1,6 +1,7 @@
 // Values of random graphs, and how far two right ways to compute one of them may differ.
 #pragma once
 
+#include <gsub/core/message.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops.hpp>
@@ -136,7 +137,7 @@ protected:
         return chance(4) ? constant(std::move(data), k) : input(std::move(data), k);
     }
     v input(tensor data, bound k) {
-        auto const x = b.input(data.element(), data.type().dims, "x" + std::to_string(inputs.size()));
+        auto const x = b.input(data.element(), data.type().dims, message({"x", inputs.size()}));
         inputs.push_back(std::move(data));
         return keep(x, k);
     }
