@@ -56,14 +56,16 @@ struct gsub::evaluate<app::ops::distance> {
     template <class T>
     static void run(kernel<T>& k) {
         auto const m = k.dims(0)[0], inner = k.dims(0)[1], n = k.dims(1)[1];
+        auto const *const a = k.in(0).data(), *const b = k.in(1).data();
+        auto* const y = k.out().data();
         for (std::int64_t i = 0; i < m; ++i)
             for (std::int64_t j = 0; j < n; ++j) {
                 T sum{};
                 for (std::int64_t p = 0; p < inner; ++p) {
-                    auto const d = math::sub(k.in(0)[i * inner + p], k.in(1)[p * n + j]);
+                    auto const d = math::sub(a[i * inner + p], b[p * n + j]);
                     sum = math::add(sum, math::mul(d, d));
                 }
-                k.out()[i * n + j] = sum;
+                y[i * n + j] = sum;
             }
     }
 };

@@ -101,6 +101,8 @@ GSUB_LAZY_BODY std::string record_reader::quoted() {
             at_ += 2;
         } else if (at_ < text_.size()) {
             out += text_[at_];
+        } else {
+            fail_expected(at_, "a character");
         }
     }
     expect('"');
