@@ -292,6 +292,14 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a described value without a name describes nothing") {
+    w::model m;
+    m.in("x", {2, 2}).add("Unheard", {"x"}, {"", "y"}).out("y");
+    m.values.push_back(w::value("", w::f32, {2, 2}));
+    auto const g = loaded(m);
+    CHECK(loaded(model_checks::written(g)).hash() == g.hash());
+}
+
 TEST_CASE("values that subgraphs capture are operands of their node and keep their names") {
     auto const g = loaded(mixed());
     for (auto n : g.order()) {

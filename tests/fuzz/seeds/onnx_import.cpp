@@ -142,5 +142,32 @@ int main(int argc, char** argv) {
                         .weight(w::tensor_head("s", w::text, {1}) + w::made([](auto& p) { p.add_string(6, "a"); }))
                         .add("Equal", {"x", "s"}, {"y"})
                         .out("y"));
+    seed("functions", w::model{}
+                          .in("x", {2, "n"})
+                          .add("Reciprocal", {"x"}, {"r"})
+                          .add("Floor", {"r"}, {"f"})
+                          .add("Ceil", {"f"}, {"c"})
+                          .add("Round", {"c"}, {"o"})
+                          .add("Softplus", {"o"}, {"p"})
+                          .add("Softsign", {"p"}, {"s"})
+                          .add("Less", {"s", "x"}, {"l"})
+                          .add("Where", {"l", "s", "x"}, {"y"})
+                          .out("y"));
+    seed("einsum", w::model{}
+                       .in("x", {2, 3, 4})
+                       .in("w", {3, 4})
+                       .add("Einsum", {"x", "w"}, {"a"}, {w::word("equation", "...ij, ij -> ...i")})
+                       .add("Einsum", {"a"}, {"d"}, {w::word("equation", "ij->")})
+                       .add("Einsum", {"x", "x"}, {"y"}, {w::word("equation", "bij,bkj")})
+                       .out("y")
+                       .out("d"));
+    seed("volume",
+         w::model{}
+             .in("x", {1, 1, 3, 4, 5})
+             .weight(w::floats("w", {1, 1, 1, 2, 1}, {1, 2}))
+             .add("Conv", {"x", "w"}, {"c"}, {w::integer_list("dilations", {1, 2, 1}), w::integer("group", 1)})
+             .add("MaxPool", {"c"}, {"p"}, {w::integer_list("kernel_shape", {2, 1, 2}), w::integer("storage_order", 0)})
+             .add("ReduceMean", {"p"}, {"y"}, {w::integer_list("axes", {-1, 2}), w::integer("keepdims", 0)})
+             .out("y"));
     return 0;
 }

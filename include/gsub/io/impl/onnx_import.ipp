@@ -404,7 +404,7 @@ private:
     // What the file says of a result of an unknown operator.
     type_id declared_type(std::string_view name) {
         auto const found = declared_.find(name);
-        if (found == declared_.end()) return {};
+        if (name.empty() || found == declared_.end()) return {}; // a result that nobody reads has no name
         auto const& v = *typed_[found->second];
         remember_if_foreign(v);
         return type_of(v);
