@@ -220,7 +220,7 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     case 3:
     case 4:
     case 5: { // groups of any width
-        s.groups = one_of({2, 3, 4, 8, 11});
+        s.groups = one_of({2, 3, 4, 8, 11, 17});
         s.in_channels = s.groups * one_of({1, 2, 3, 4, 6, 8, 12, l + 1});
         auto const one = r.below(2) == 0; // as many results
         s.out_channels = one ? s.in_channels : s.groups * one_of({1, 2, 3, 4, 6, 8, 12, l});
@@ -436,9 +436,11 @@ std::vector<conv2d_shape> layers(isa const& set) {
     strided.stride = {2, 2};
     conv2d_shape odd = narrow; // of a block and a half
     odd.in_channels = odd.out_channels = 6 * l, odd.groups = 4;
+    conv2d_shape cut = narrow; // of a block and a half, the last one alone in its turn; a whole turn of it is too much
+    cut.groups = 5, cut.in_channels = cut.out_channels = cut.groups * l * 3 / 2;
     conv2d_shape more = narrow; // two filters a channel
     more.in_channels = more.groups = 24, more.out_channels = 48;
-    return {stem, small, point, down, depth, half, wide, larger, grouped, narrow, strided, odd, more};
+    return {stem, small, point, down, depth, half, wide, larger, grouped, narrow, strided, odd, cut, more};
 }
 
 TEST_CASE("layers of networks are right with the configuration that is chosen for them") {

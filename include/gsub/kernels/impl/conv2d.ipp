@@ -61,21 +61,24 @@ GSUB_LAZY std::vector<std::int32_t> arrays_of(loop::expression_builder& e, conv2
     return arrays;
 }
 // Groups that are not whole blocks of channels: a vector of output channels reads one channel of each of its groups at
-// a time, vectors of the input with lanes moved and repeated. Which lanes repeats after some vectors.
+// a time, vectors of the input with lanes moved and repeated. Which lanes repeats after some vectors, a turn. Where the
+// last turn is cut off and what fills up its last block would read beyond the image, it has code of its own.
 struct lane_groups {
     std::int64_t in, out;         // channels of a group
     std::int64_t vectors;         // of output channels that differ in the lanes that they read
     std::int64_t blocks;          // of the input that these read
     std::int64_t turns;           // how often they repeat
+    std::int64_t rest = 0;        // vectors behind the turns
     std::int64_t channels, steps; // of a group: those with code of their own, of how many each stands for one
 
     lane_groups(conv2d_shape const& s, isa const& set) : in(s.in_channels / s.groups), out(s.out_channels / s.groups) {
         std::int64_t const l = set.lanes(), all = detail::blocks(s.out_channels, set);
         vectors = 1;
         while (vectors < all && (vectors * l % out != 0 || vectors * l / out * in % l != 0)) ++vectors;
-        // What fills up the last block of the results would read beyond the image.
-        if (((all * l - 1) / out * in + in - 1) / l >= detail::blocks(s.in_channels, set)) vectors = all;
-        turns = (all + vectors - 1) / vectors;
+        auto const beyond = ((all * l - 1) / out * in + in - 1) / l >= detail::blocks(s.in_channels, set);
+        turns = beyond ? s.out_channels / (vectors * l) : (all + vectors - 1) / vectors;
+        if (turns <= 1) turns = 1, vectors = all;
+        rest = std::max<std::int64_t>(all - turns * vectors, 0);
         blocks = turns == 1 ? detail::blocks(s.in_channels, set) : vectors * l / out * in / l;
         channels = std::min(in, l);
         steps = (in + channels - 1) / channels;
@@ -86,17 +89,22 @@ struct lane_groups {
                (s.in_channels / s.groups % l != 0 || s.out_channels / s.groups % l != 0);
     }
     // Parts of a kernel with code of their own.
-    [[nodiscard]] std::int64_t parts() const { return vectors * channels; }
+    [[nodiscard]] std::int64_t parts() const { return (vectors + rest) * channels; }
     static constexpr std::int64_t most = 512; // parts
-    // Of the first turn: where each lane of each vector reads each channel, in an image of so many pixels.
+    // Of the first turn, and of the rest, whose blocks are counted from its first one: where each lane of each vector
+    // reads each channel, in an image of so many pixels.
     [[nodiscard]] std::vector<std::int64_t> places(conv2d_shape const& s, std::int64_t pixels, std::int64_t l) const {
         std::vector<std::int64_t> all;
-        for (std::int64_t v = 0; v < vectors; ++v)
-            for (std::int64_t c = 0; c < channels; ++c)
-                for (std::int64_t lane = 0; lane < l; ++lane) {
-                    auto const o = std::min(v * l + lane, s.out_channels - 1), i = o / out * in + c;
-                    all.push_back(i / l * pixels * l + i % l);
-                }
+        auto const part = [&](std::int64_t first, std::int64_t count) {
+            for (auto v = first; v < first + count; ++v)
+                for (std::int64_t c = 0; c < channels; ++c)
+                    for (std::int64_t lane = 0; lane < l; ++lane) {
+                        auto const o = std::min(v * l + lane, s.out_channels - 1), i = o / out * in + c;
+                        all.push_back((i / l - first / vectors * blocks) * pixels * l + i % l);
+                    }
+        };
+        part(0, vectors);
+        if (rest) part(turns * vectors, rest);
         return all;
     }
 };
@@ -145,14 +153,17 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     loop::expression_builder e{"conv2d"};
     auto const n = e.spatial("n", s.batch), turn = e.spatial("g", of.turns), v = e.spatial("oc", of.vectors),
                y = e.spatial("oh", oh), x = e.spatial("ow", ow), lane = e.spatial("lane", l);
+    auto const part = e.spatial("part", of.rest ? 2 : 1); // the turns, and the rest
     auto const channel = e.reduction("ici", of.channels), step = e.reduction("ic", of.steps),
                ky = e.reduction("kh", s.kernel[0]), kx = e.reduction("kw", s.kernel[1]);
     depth_axes const depth{e, s.depth, s.out_depth()};
     auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
                column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
     auto const row_out = depth.out * oh + y, row_in = depth.plane * h + row, tap = depth.tap * s.kernel[0] + ky;
-    auto const o = turn * of.vectors + v;
+    auto const whole = turn + part * of.turns; // turns before these vectors
+    auto const o = whole * of.vectors + v;
     if (of.turns * of.vectors != out_blocks) e.only({o, out_blocks});
+    if (of.rest) e.only({whole - part, of.turns}); // behind the turns once
 
     auto const in = e.input("x", {s.batch, blocks(s.in_channels, set), s.depth.in * h, w, l});
     auto const weights =
@@ -162,8 +173,9 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     auto const arrays = arrays_of(e, s, {s.batch, out_blocks, depth.count * oh, ow, l});
     auto const out = e.output("y", {s.batch, out_blocks, depth.count * oh, ow, l});
 
-    auto const read = e.at(in, {n, turn * of.blocks + step, row_in, column, 0},
-                           {(v * of.channels + channel) * l + lane, of.places(s, s.depth.in * h * w, l)});
+    auto const read =
+        e.at(in, {n, whole * of.blocks + step, row_in, column, 0},
+             {((part * of.vectors + v) * of.channels + channel) * l + lane, of.places(s, s.depth.in * h * w, l)});
     auto sum =
         e.sum(s.bias ? e.at(bias, {o, lane}) : e.constant(0), read * e.at(weights, {o, channel, step, tap, kx, lane}),
               {{depth.plane, depth.in}, {row, h}, {column, w}, {step * of.channels + channel, of.in}});
@@ -176,11 +188,12 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
     auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
     auto const tap_rows = loop_of("kh");
-    plan.reorder(as_span(depth.within(plan, yo, tap_rows,
-                                      {loop_of("n"), loop_of("g"), yo, xc, loop_of("oc"), xt, loop_of("ici"),
-                                       loop_of("ic"), tap_rows, loop_of("kw"), yi, xi, loop_of("lane")})));
+    plan.reorder(
+        as_span(depth.within(plan, yo, tap_rows,
+                             {loop_of("n"), loop_of("g"), yo, xc, loop_of("part"), loop_of("oc"), xt, loop_of("ici"),
+                              loop_of("ic"), tap_rows, loop_of("kw"), yi, xi, loop_of("lane")})));
     if (c.unroll_kh) plan.unroll(tap_rows);
-    for (auto u : {loop_of("oc"), loop_of("ici"), loop_of("kw"), yi, xi}) plan.unroll(u);
+    for (auto u : {loop_of("part"), loop_of("oc"), loop_of("ici"), loop_of("kw"), yi, xi}) plan.unroll(u);
     plan.vectorize(loop_of("lane"));
     auto joined = plan.loops()[0].var;
     for (int k = 0; k < (depth.exist ? 4 : 3); ++k) joined = plan.fuse(joined, plan.loops()[1].var);
