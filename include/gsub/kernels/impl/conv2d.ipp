@@ -110,7 +110,7 @@ struct lane_groups {
 };
 
 // The tile of a row that takes the fewest cycles: its products, the vectors that are read and shuffled for them, one a
-// cycle, and the chains through its accumulators. Text grows with the parts.
+// cycle, and the chains through its accumulators. Text grows with the parts; that of the rest runs once.
 GSUB_LAZY conv2d_config lane_config(conv2d_shape const& s, isa const& set) {
     lane_groups const of{s, set};
     auto const flat = is_flat(s);
@@ -127,8 +127,8 @@ GSUB_LAZY conv2d_config lane_config(conv2d_shape const& s, isa const& set) {
         return std::max({products, static_cast<double>(read(width)), static_cast<double>(set.fma_latency * taps)}) + 1;
     };
     constexpr std::int64_t text = 2048; // products
-    auto const fits =
-        std::min(set.registers - std::min<std::int64_t>(taps, set.registers / 4) - 3, text / (of.parts() * taps));
+    auto const fits = std::min(set.registers - std::min<std::int64_t>(taps, set.registers / 4) - 3,
+                               text / (of.vectors * of.channels * taps));
     conv2d_config best;
     auto least = std::numeric_limits<double>::infinity();
     for (std::int64_t width = 1; width <= std::min(row, std::max<std::int64_t>(fits, 1)); ++width) {
