@@ -7,6 +7,7 @@
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
+#include <gsub/lower/impl/fuse_pool.ipp>
 #include <gsub/lower/impl/kernel_builder.ipp>
 #include <gsub/lower/impl/kernel_graph.ipp>
 #include <gsub/lower/impl/kernel_graph_check.ipp>

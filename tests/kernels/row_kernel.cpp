@@ -121,12 +121,28 @@ row_program random_program(random_stream& r) {
     return w.p;
 }
 
+// The same arrays and results with rows along the dimension before the last.
+row_program in_columns(row_program p) {
+    auto const reduces = [](row_op const& o) { return o.step != row_step::elementwise; };
+    if (p.dims.size() < 2 || std::none_of(p.ops.begin(), p.ops.end(), reduces)) return p;
+    auto const swap_last = [](auto& values) { std::swap(values[values.size() - 1], values[values.size() - 2]); };
+    auto stored = array_view::contiguous(p.dims).strides;
+    swap_last(stored);
+    swap_last(p.dims);
+    for (auto& a : p.arrays) swap_last(a.strides);
+    for (auto& r : p.results)
+        if (r.whole) r.strides = stored;
+    return p;
+}
+
 // What the program means, row by row; the results' buffers.
 interpret::arrays expected(row_program const& p, interpret::arrays const& data) {
     interpret::arrays out(p.results.size());
     std::int64_t rows = 1;
     for (std::size_t d = 0; d + 1 < p.dims.size(); ++d) rows *= p.dims[d];
     auto const n = p.dims.back();
+    for (std::size_t r = 0; r < out.size(); ++r)
+        out[r].resize(static_cast<std::size_t>(p.results[r].whole ? rows * n : rows));
     for (std::int64_t row = 0; row < rows; ++row) {
         interpret::arrays values;
         for (std::size_t a = 0; a < p.arrays.size(); ++a) {
@@ -154,7 +170,13 @@ interpret::arrays expected(row_program const& p, interpret::arrays const& data) 
         }
         for (std::size_t r = 0; r < p.results.size(); ++r) {
             auto const& v = values.at(static_cast<std::size_t>(p.results[r].value));
-            out[r].insert(out[r].end(), v.begin(), p.results[r].whole ? v.end() : v.begin() + 1);
+            auto const& strides = p.results[r].strides;
+            auto at = strides.empty() ? row * n : 0, step = strides.empty() ? 1 : strides.back(), rest = row;
+            for (auto d = p.dims.size() - 1; !strides.empty() && d-- > 0; rest /= p.dims[d])
+                at += rest % p.dims[d] * strides[d];
+            if (!p.results[r].whole) at = row;
+            for (std::int64_t x = 0; x < (p.results[r].whole ? n : 1); ++x)
+                out[r][static_cast<std::size_t>(at + x * step)] = v[static_cast<std::size_t>(x)];
         }
     }
     return out;
@@ -187,10 +209,11 @@ std::string difference(row_program const& p, interpret::arrays const& before, in
 TEST_CASE("a row program computes what it says, interpreted") {
     for (std::uint64_t seed = 0; seed < 600; ++seed) {
         random_stream r{seed};
-        auto const p = seed == 0   ? softmax({2, 3, 37})
-                       : seed == 1 ? layer_norm({3, 20})
-                       : seed == 2 ? layer_norm({5})
-                                   : random_program(r);
+        auto p = seed == 0   ? softmax({2, 3, 37})
+                 : seed == 1 ? layer_norm({3, 20})
+                 : seed == 2 ? layer_norm({5})
+                             : random_program(r);
+        if (r.below(3) == 0) p = in_columns(std::move(p));
         auto const& set = *(r.below(2) ? &isa::avx2 : &isa::avx512);
         auto const nest = kernels::row_nest(p, set);
         CAPTURE(seed, to_string(nest));
@@ -209,9 +232,13 @@ TEST_CASE("a row program computes what it says, compiled") {
         compiled_kernel::batch kernels{*set};
         std::vector<row_program> programs{softmax({3, 4, 50}), softmax({2, 128}), layer_norm({2, 3, 768}),
                                           layer_norm({7})};
+        for (auto const& dims :
+             {std::vector<std::int64_t>{3, 4, 50}, {64, 64}, {9, 128}, {2, 7, 61}, {40, 4096}, {5, 1}})
+            programs.push_back(in_columns(softmax(dims))), programs.push_back(in_columns(layer_norm(dims)));
         for (std::uint64_t seed = 0; seed < 40; ++seed) {
             random_stream r{seed};
             programs.push_back(random_program(r));
+            if (seed % 3 == 0) programs.back() = in_columns(std::move(programs.back()));
         }
         for (auto const& p : programs) kernels.add(codegen::lower(kernels::row_nest(p, *set), "rows").value());
         kernels.compile();

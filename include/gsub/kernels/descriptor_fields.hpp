@@ -80,6 +80,7 @@ struct record_traits<row_result> {
     static constexpr void each_field(auto&& field) {
         field("value", &s::value);
         field("whole", &s::whole);
+        field("strides", &s::strides);
     }
 };
 

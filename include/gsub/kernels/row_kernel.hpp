@@ -22,10 +22,14 @@ struct row_op {
 struct row_result {
     std::int32_t value = 0;
     bool whole = true; ///< false: one element a row, of a reduction or what depends on one
+    /// Of rows that are stored in another order: between neighbours along each dimension.
+    small_vector<std::int64_t, 6> strides{};
 };
 
 /// A computation on rows. Values are numbered: arrays first, then the results of the operations. A reduction has one
-/// element a row, as has what depends on such values and on numbers alone.
+/// element a row, as has what depends on such values and on numbers alone. Vectors lie along the row, or where arrays
+/// and results are contiguous along the dimension before it, along that one: each lane is a row (softmax along
+/// channels).
 struct row_program {
     std::vector<std::int64_t> dims{}; ///< of the result, at least one; the last is the row
     std::vector<array_view> arrays{};
@@ -34,7 +38,8 @@ struct row_program {
 };
 
 /// Buffers: the arrays, flat; then the results. Rows that cost more to compute twice than to read again are kept in
-/// scratch memory. *Requires* positive dims, a stride for each, operands that come earlier, at least one result.
+/// scratch memory. *Requires* positive dims, a stride for each, operands that come earlier, at least one result, and
+/// all results contiguous along the same one of the last two dimensions, which without a reduction is the last.
 GSUB_LAZY [[nodiscard]] loop::fused_nest row_nest(row_program p, isa const& set);
 
 } // namespace gsub::kernels

@@ -24,4 +24,5 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> fuse(any_graph const& g, fuse_conte
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
+#include <gsub/lower/impl/fuse_pool.ipp>
 #endif

@@ -54,5 +54,6 @@ private:
 } // namespace gsub::codegen
 
 #ifndef GSUB_COMPILED
+#include <gsub/codegen/impl/double_math.ipp>
 #include <gsub/codegen/impl/typed_functions.ipp>
 #endif

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/cpp/typed_functions.hpp>
+#include <gsub/codegen/impl/double_math.ipp>
 
 #include <fmt/format.h>
 
@@ -195,6 +196,12 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
                                   e.vector, name, builtin, value);
     };
     auto const each = [&](std::string_view value) { functions_ += lanewise(of, name, of, value); };
+    auto const defined = [&](std::string_view text) { functions_ += text; };
+    auto const of_series = [&](std::string_view text) {
+        if (begin("two_to_the")) defined(detail::two_to_the_text);
+        if (begin("reduce_f64")) defined(detail::reduced_f64_text);
+        defined(text);
+    };
     switch (op) {
     case scalar_op::add:
         wrapping("+");
@@ -233,8 +240,13 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
         }
         break;
     case scalar_op::power:
-        functions_ +=
-            lanewise(of, name, of, of == dtype::f32 ? "__builtin_powf(a[l], b[l])" : "__builtin_pow(a[l], b[l])", true);
+        if (of == dtype::f32) {
+            functions_ += lanewise(of, "each_power_f32", of, "__builtin_powf(a[l], b[l])", true);
+            if (begin("two_to_the")) defined(detail::two_to_the_text);
+            defined(detail::power_f32_text);
+        } else {
+            functions_ += lanewise(of, name, of, "__builtin_pow(a[l], b[l])", true);
+        }
         break;
     case scalar_op::maximum:
         extreme("max", "a < b ? b : a");
@@ -297,19 +309,20 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
                         e.vector, name, of == dtype::f32 ? "0x1p23f" : "0x1p52", e.mask);
         break;
     case scalar_op::exponential:
-        each("__builtin_exp(a[l])");
+        of_series(detail::exp_f64_text);
         break;
     case scalar_op::logarithm:
         each("__builtin_log(a[l])");
         break;
     case scalar_op::tanh:
-        each("__builtin_tanh(a[l])");
+        of_series(detail::tanh_f64_text);
         break;
     case scalar_op::erf:
         each("__builtin_erf(a[l])");
         break;
     case scalar_op::sigmoid:
-        each("1.0 / (1.0 + __builtin_exp(-a[l]))");
+        static_cast<void>(call(scalar_op::exponential, of)); // before it
+        defined(detail::sigmoid_f64_text);
         break;
     case scalar_op::constant:
     case scalar_op::load:

@@ -77,7 +77,11 @@ GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& set)
     if (s.divisor != 1) result = result / e.number(s.divisor, static_cast<std::int64_t>(s.divisor), type);
     loop::schedule plan{e.store(y, {to}, cast(result, stored))};
 
-    auto const [blocks, lane] = plan.split(plan.loop_of("x"), lanes);
+    auto const [vectors, lane] = plan.split(plan.loop_of("x"), lanes);
+    // Lanes that are results: up to four vectors side by side, so that their chains run together.
+    auto const count = s.dims.empty() ? 1 : (s.dims[last] + lanes - 1) / lanes;
+    auto const side_by_side = lanes_reduce ? 1 : std::min<std::int64_t>(count, 4);
+    auto const [blocks, tile] = plan.split(vectors, side_by_side);
     std::vector<loop::variable> order; // kept dimensions stand outside, neighbours to be fused
     for (auto const& name : outer) order.push_back(plan.loop_of(name));
     if (!lanes_reduce) order.push_back(blocks);
@@ -85,11 +89,13 @@ GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& set)
     for (std::size_t d = 0; d < last; ++d)
         if (s.reduced[d]) order.push_back(plan.loop_of(fmt::format("k{}", d)));
     if (lanes_reduce) order.push_back(blocks);
+    order.push_back(tile);
     order.push_back(lane);
     plan.reorder(order);
     auto parallel = order[0];
     for (std::size_t i = 1; i < spatial; ++i) parallel = plan.fuse(parallel, order[i]);
     plan.parallel(parallel);
+    plan.unroll(tile);
     plan.vectorize(lane);
     return plan.finish();
 }

@@ -17,29 +17,66 @@ GSUB_INLINE bool reduces(row_op const& op) {
     return op.step != row_step::elementwise;
 }
 
+// Strides of all arrays, and of all results that are stored in another order.
+template <class F>
+void each_strides(row_program& p, F&& f) {
+    for (auto& a : p.arrays) f(a.strides);
+    for (auto& r : p.results)
+        if (!r.strides.empty()) f(r.strides);
+}
+
 // Dimensions of one element are dropped, neighbours along which everything is stored alike become one. The last
 // dimension stays itself where it is reduced.
 GSUB_LAZY void merge_dims(row_program& p) {
     auto const reducing = std::any_of(p.ops.begin(), p.ops.end(), reduces);
     auto const erase = [&](std::size_t d) {
         p.dims.erase(p.dims.begin() + static_cast<std::ptrdiff_t>(d));
-        for (auto& a : p.arrays) {
-            small_vector<std::int64_t, 6> rest;
-            for (std::size_t k = 0; k < a.strides.size(); ++k)
-                if (k != d) rest.push_back(a.strides[k]);
-            a.strides = rest;
-        }
+        each_strides(p, [&](auto& strides) {
+            auto const old = strides;
+            strides.clear();
+            for (std::size_t k = 0; k < old.size(); ++k)
+                if (k != d) strides.push_back(old[k]);
+        });
     };
     for (auto d = p.dims.size() - (reducing ? 1 : 0); d-- > 0;)
         if (p.dims[d] == 1 && p.dims.size() > 1) erase(d);
     for (auto d = p.dims.size() - 1; d-- > 0;) {
         if (reducing && d + 2 == p.dims.size()) continue;
-        if (!std::all_of(p.arrays.begin(), p.arrays.end(),
-                         [&](auto& a) { return a.strides[d] == a.strides[d + 1] * p.dims[d + 1]; }))
-            continue;
+        auto alike = true;
+        each_strides(p, [&](auto& strides) { alike = alike && strides[d] == strides[d + 1] * p.dims[d + 1]; });
+        if (!alike) continue;
         p.dims[d + 1] *= p.dims[d];
         erase(d);
     }
+}
+// Whether the dimension before the row is the one along which elements follow each other: of results, else of arrays.
+GSUB_LAZY bool lies_in_columns(row_program const& p) {
+    if (p.dims.size() < 2) return false;
+    auto const column = [](auto const& strides) { return strides.back() != 1 && strides[strides.size() - 2] == 1; };
+    for (auto const& r : p.results)
+        if (r.whole) return !r.strides.empty() && column(r.strides);
+    return std::any_of(p.arrays.begin(), p.arrays.end(),
+                       [&](auto& a) { return a.strides.back() && column(a.strides); }) &&
+           std::none_of(p.arrays.begin(), p.arrays.end(), [](auto& a) { return a.strides.back() == 1; });
+}
+// Columns in pieces of whole vectors, of which a thread keeps `kept` rows near it.
+GSUB_LAZY void split_columns(row_program& p, std::int64_t lanes, std::int64_t kept) {
+    auto const d = p.dims.size() - 2;
+    auto const columns = p.dims[d], most = std::max(4 * lanes, 8192 / std::max<std::int64_t>(kept, 1));
+    auto piece = columns;
+    if (columns % lanes == 0)
+        for (auto n = lanes; n <= most; n += lanes)
+            if (columns % n == 0) piece = n;
+    p.dims[d] = columns / piece;
+    p.dims.insert(p.dims.begin() + static_cast<std::ptrdiff_t>(d) + 1, piece);
+    each_strides(p, [&](auto& strides) {
+        auto const old = strides;
+        strides.clear();
+        for (std::size_t k = 0; k < old.size(); ++k) {
+            strides.push_back(k == d ? old[k] * piece : old[k]);
+            if (k == d) strides.push_back(old[k]);
+        }
+    });
 }
 
 template <class = void>
@@ -68,6 +105,12 @@ public:
             widest = std::max(widest, byte_size(types_[v]));
         }
         lanes_ = set.lanes(static_cast<std::int32_t>(widest));
+        if (reducing_ && lies_in_columns(p_)) {
+            columns_ = true;
+            std::int64_t kept = 1;
+            for (std::size_t v = p_.arrays.size(); v < count; ++v) kept += !uniform_[v] && costs(v);
+            split_columns(p_, lanes_, kept * p_.dims.back());
+        }
     }
 
     loop::fused_nest run() {
@@ -139,9 +182,12 @@ private:
         for (auto const& a : p_.arrays) arrays_.push_back(e.input("x", {a.elements}, a.element));
         for (auto const& r : p_.results)
             results_.push_back(e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}, types_[index(r.value)]));
-        for (auto const& [type, count] : kept_scalars) scalars_[type] = e.scratch("scalars", {count}, type);
-        for (auto const& [type, count] : kept_rows)
-            rows_[type] = e.scratch("kept", {count, (p_.dims.back() + lanes_ - 1) / lanes_ * lanes_}, type);
+        auto const whole = [&](std::int64_t n) { return (n + lanes_ - 1) / lanes_ * lanes_; };
+        auto const wide = columns_ ? whole(p_.dims[row_dims() - 1]) : 1;
+        auto const row = columns_ ? p_.dims.back() * wide : whole(p_.dims.back());
+        for (auto const& [type, count] : kept_scalars) scalars_[type] = e.scratch("scalars", {count, wide}, type);
+        for (auto const& [type, count] : kept_rows) rows_[type] = e.scratch("kept", {count, row}, type);
+        wide_ = wide;
         buffers_ = e.buffers();
     }
 
@@ -166,9 +212,15 @@ private:
         for (std::size_t d = 0; d < row_dims(); ++d) a = a * p_.dims[d] + s.at[d];
         return a;
     }
-    [[nodiscard]] loop::affine element_index(stage const& s) const {
-        return row_index(s) * p_.dims.back() + s.at.back();
+    [[nodiscard]] loop::affine element_index(stage const& s, row_result const& r) const {
+        if (r.strides.empty()) return row_index(s) * p_.dims.back() + s.at.back();
+        loop::affine a;
+        for (std::size_t d = 0; d < s.at.size(); ++d) a += s.at[d] * r.strides[d];
+        return a;
     }
+    // In scratch memory, of all columns: one element a row, or a row.
+    [[nodiscard]] loop::affine column(stage const& s) const { return columns_ ? s.at[row_dims() - 1] : loop::affine{}; }
+    [[nodiscard]] loop::affine place_in_row(stage const& s) const { return s.at.back() * wide_ + column(s); }
     value compute(stage& s, std::size_t v) const {
         if (!s.known[v]) s.known[v] = compute_new(s, v);
         return *s.known[v];
@@ -181,8 +233,8 @@ private:
             return s.e.at(arrays_[v], {at});
         }
         if (stored_[v]) {
-            if (scalar_[v] >= 0) return s.e.at(scalars_.at(types_[v]), {loop::affine{scalar_[v]}});
-            return s.e.at(rows_.at(types_[v]), {loop::affine{row_[v]}, s.at.back()});
+            if (scalar_[v] >= 0) return s.e.at(scalars_.at(types_[v]), {loop::affine{scalar_[v]}, column(s)});
+            return s.e.at(rows_.at(types_[v]), {loop::affine{row_[v]}, place_in_row(s)});
         }
         return apply(s.e, op_of(v).what, [&](std::size_t o) { return compute(s, o); });
     }
@@ -196,9 +248,9 @@ private:
         auto s = begin(false);
         auto const target = [&](std::size_t v) { return loop::affine{row_[v]}; };
         for (std::size_t i = 1; i < all.size(); ++i)
-            s.e.also(rows_.at(types_[all[i]]), {target(all[i]), s.at.back()}, compute(s, all[i]));
+            s.e.also(rows_.at(types_[all[i]]), {target(all[i]), place_in_row(s)}, compute(s, all[i]));
         auto const first = compute(s, all[0]);
-        end(s.e.store(rows_.at(types_[all[0]]), {target(all[0]), s.at.back()}, first));
+        end(s.e.store(rows_.at(types_[all[0]]), {target(all[0]), place_in_row(s)}, first));
         for (auto v : all) stored_[v] = true;
     }
 
@@ -223,13 +275,13 @@ private:
                 ready = ready && (!is_op(o) || scalar_[o] < 0 || stored_[o] || s.known[o]);
             });
             if (!ready) continue;
-            s.e.also(scalars_.at(types_[u]), {loop::affine{scalar_[u]}}, compute(s, u));
+            s.e.also(scalars_.at(types_[u]), {loop::affine{scalar_[u]}, column(s)}, compute(s, u));
             made.push_back(u);
         }
         for (std::size_t r = 0; r < p_.results.size(); ++r)
             if (!p_.results[r].whole && std::find(made.begin(), made.end(), index(p_.results[r].value)) != made.end())
                 s.e.also(results_[r], {row_index(s)}, compute(s, index(p_.results[r].value)));
-        end(s.e.store(scalars_.at(type), {loop::affine{scalar_[v]}}, reduced));
+        end(s.e.store(scalars_.at(type), {loop::affine{scalar_[v]}, column(s)}, reduced));
         for (auto u : made) stored_[u] = true;
     }
 
@@ -240,26 +292,37 @@ private:
         if (whole.empty()) return;
         auto s = begin(false);
         for (std::size_t i = 1; i < whole.size(); ++i)
-            s.e.also(results_[whole[i]], {element_index(s)}, compute(s, index(p_.results[whole[i]].value)));
+            s.e.also(results_[whole[i]], {element_index(s, p_.results[whole[i]])},
+                     compute(s, index(p_.results[whole[i]].value)));
         auto const first = compute(s, index(p_.results[whole[0]].value));
-        end(s.e.store(results_[whole[0]], {element_index(s)}, first));
+        end(s.e.store(results_[whole[0]], {element_index(s, p_.results[whole[0]])}, first));
     }
 
     // Rows are parallel, several inner dimensions of them in one piece where there are enough others; where nothing is
-    // reduced, pieces of rows too.
+    // reduced, pieces of rows too. Of columns, up to four vectors side by side run along the row.
     void end(loop::tensor_expression what) {
         loop::schedule plan{std::move(what)};
-        auto const [blocks, lane] = plan.split(plan.loop_of("x"), lanes_);
+        auto const outer = columns_ ? row_dims() - 1 : row_dims();
+        auto const [blocks, lane] =
+            plan.split(plan.loop_of(columns_ ? message({"r", row_dims() - 1}) : std::string{"x"}), lanes_);
         auto outside = plan.loop_of("r0");
         std::size_t shared = 1, fused = 1;
-        for (auto n = row_dims() > 0 ? p_.dims[0] : 1; fused < row_dims() && n < 16; ++fused) {
+        for (auto n = outer > 0 ? p_.dims[0] : 1; fused < outer && n < 16; ++fused) {
             n *= p_.dims[fused];
             outside = plan.fuse(outside, plan.loop_of(message({"r", fused})));
         }
-        shared += fused < row_dims() ? row_dims() - fused : 0;
+        shared += fused < outer ? outer - fused : 0;
         if (!reducing_ && shared == 1) {
             auto const count = (p_.dims.back() + lanes_ - 1) / lanes_;
             outside = plan.fuse(outside, plan.split(blocks, std::min<std::int64_t>(count, 64)).first);
+        }
+        if (columns_) {
+            auto const [tiles, tile] = plan.split(blocks, std::min<std::int64_t>(wide_ / lanes_, 4));
+            std::vector<loop::variable> order;
+            for (std::size_t i = 0; i < shared; ++i) order.push_back(plan.loops()[i].var);
+            for (auto v : {tiles, plan.loop_of("x"), tile, lane}) order.push_back(v);
+            plan.reorder(order);
+            plan.unroll(tile);
         }
         plan.parallel(outside);
         plan.vectorize(lane);
@@ -270,7 +333,8 @@ private:
     }
 
     row_program p_;
-    std::int64_t lanes_ = 1;
+    std::int64_t lanes_ = 1, wide_ = 1; // columns in scratch memory
+    bool columns_ = false;
     std::vector<dtype> types_;
     bool reducing_ = false;
     std::vector<char> uniform_;              // one element a row

@@ -141,7 +141,7 @@ public:
     /// Of the rows of a kernel.
     static scalar softmax(scalar_builder& b, scalar x) {
         auto const power = apply(loop::scalar_op::exponential, x - b.reduce(kernels::row_step::maximum, x));
-        return power / b.reduce(kernels::row_step::sum, power);
+        return power * (b.number(1, power) / b.reduce(kernels::row_step::sum, power)); // one quotient a row
     }
 
 private:

@@ -7,6 +7,7 @@
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
+#include <gsub/lower/impl/fuse_pool.ipp>
 #include <gsub/passes/fuse_ops.hpp>
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ GSUB_LAZY_BODY bool lower_batch_norm(kernel_builder& b, node_id n) {
     return conv_fusion{b}.batch_norm(n);
 }
 GSUB_LAZY_BODY bool lower_pool(kernel_builder& b, node_id n) {
-    return conv_fusion{b}.pool(n);
+    return fuse_pool(b, n);
 }
 GSUB_LAZY_BODY bool lower_product(kernel_builder& b, node_id n) {
     return fuse_product(b, n);

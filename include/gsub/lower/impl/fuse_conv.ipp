@@ -1,11 +1,11 @@
-// Convolutions, normalisations by constants and poolings, with what their kernels take over behind them.
+// Convolutions and normalisations by constants, with what their kernels take over behind them.
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
 #include <gsub/kernels/conv2d.hpp>
-#include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/separable.hpp>
 #include <gsub/lower/impl/fuse_elements.ipp>
+#include <gsub/lower/impl/fuse_pool.ipp>
 #include <gsub/lower/kernel_builder.hpp>
 
 #include <algorithm>
@@ -50,13 +50,15 @@ public:
         auto c = read(n);
         return c && add(std::move(*c));
     }
-    // A line for each channel is a depthwise convolution of one pixel, and the image is one row.
+    // A line for each channel is a depthwise convolution of one pixel, and the image is one row. Where neither what it
+    // reads nor what reads it is in blocks, arithmetic is cheaper than the way there and back.
     bool batch_norm(node_id n) {
         auto const& type = g_.type(g_.operand(n, 0));
         if (type.element != dtype::f32 || type.rank() < 2 || *type.elements() == 0 || g_.result_count(n) != 1)
             return false;
         auto lines = lines_of(n);
-        if (lines && (!of_floats(type) || type.dims[1].size() == 1)) return add_lines(n, *lines);
+        auto const stays_plain = !b_.in_blocks(g_.operand(n, 0)) && !goes_to_blocks({n, 0}, 4);
+        if (lines && (!has_pixels(type) || type.dims[1].size() == 1 || stays_plain)) return add_lines(n, *lines);
         kernels::conv2d_shape s;
         s.batch = type.dims[0].size();
         s.in_channels = s.out_channels = s.groups = type.dims[1].size();
@@ -66,52 +68,21 @@ public:
         auto factors = tensor::from(std::span<std::int64_t const>{dims}, as_span(lines->scale));
         return add({.s = s, .nodes = {n}, .weights = std::move(factors), .bias = std::move(lines->shift)});
     }
-    bool pool(node_id n) {
-        auto const x = g_.operand(n, 0);
-        auto const &in = g_.type(x), &out = g_.type({n, 0});
-        auto const largest = g_.is<ops::max_pool>(n);
-        if (!has_pixels(in) || *in.elements() == 0 || *out.elements() == 0) return false;
-        if (!largest && !is_floating(in.element)) return false;
-        for (std::size_t i = 1; i < g_.result_count(n); ++i)
-            if (g_.used(value_id{n, static_cast<std::uint32_t>(i)})) return false;
-        kernels::pool2d_shape s;
-        s.element = in.element;
-        s.batch = in.dims[0].size();
-        s.channels = in.dims[1].size();
-        s.in = s.out = s.kernel = {1, 1};
-        each_direction(in, [&](std::size_t i, std::size_t d, std::size_t) {
-            s.in[i] = s.kernel[i] = in.dims[d + 2].size();
-            s.out[i] = out.dims[d + 2].size();
-        });
-        if (in.rank() == 5) s.depth.in = s.depth.kernel = in.dims[2].size(), s.out_depth = out.dims[2].size();
-        auto const window = [&](auto const& a) {
-            each_direction(in, [&](std::size_t i, std::size_t d, std::size_t count) {
-                s.kernel[i] = a.kernel_shape[d];
-                s.stride[i] = a.strides[d];
-                s.dilation[i] = a.dilations[d];
-                s.pads[i] = a.pads[d], s.pads_end[i] = a.pads[d + count];
-            });
-            s.depth = depth_of(in, a.kernel_shape[0], a);
-        };
-        s.average = !largest;
-        if (largest) window(g_.attributes<ops::max_pool>(n));
-        if (g_.is<ops::average_pool>(n)) {
-            window(g_.attributes<ops::average_pool>(n));
-            s.count_pads = g_.attributes<ops::average_pool>(n).count_include_pad;
-        }
-        kernel_op op{.computes = s, .operands = {b_.whole(x)}};
-        if (s.average) {
-            auto const factors = kernels::pool2d_factors(s);
-            std::int64_t const dims[] = {static_cast<std::int64_t>(factors.size())};
-            op.operands.push_back(
-                {b_.constant(tensor::from(std::span<std::int64_t const>{dims}, as_span(factors)), {}), {}, {}});
-        }
-        op.results.push_back(b_.result({n, 0}));
-        b_.add({&n, 1}, std::move(op));
-        return true;
-    }
 
 private:
+    // Whether a kernel in blocks reads a value, after so many elementwise operators at most.
+    bool goes_to_blocks(value_id v, int steps) const {
+        auto found = false;
+        g_.for_each_use(v, [&](use u) {
+            auto const n = u.user;
+            if (found || n == g_.results_node()) return;
+            auto const category = g_.op(n).category;
+            found = g_.is<ops::conv>(n) || g_.is<ops::max_pool>(n) || g_.is<ops::average_pool>(n) ||
+                    g_.is<ops::global_average_pool>(n) || g_.is<ops::batch_norm>(n) ||
+                    (steps > 0 && category == op_category::elementwise && goes_to_blocks({n, 0}, steps - 1));
+        });
+        return found;
+    }
     // A line for each channel as arithmetic.
     bool add_lines(node_id n, channel_lines const& lines) {
         auto const x = g_.operand(n, 0);
@@ -139,20 +110,6 @@ private:
         op.computes = std::move(p);
         finish({n}, std::move(op));
         return true;
-    }
-
-    // Rows of pixels are images one pixel high: [N, C, W] is stored as [N, C, 1, W] is. [N, C, D, H, W] has depth.
-    static bool has_pixels(tensor_type const& t) { return t.rank() >= 3 && t.rank() <= 5; }
-    static bool of_floats(tensor_type const& t) { return has_pixels(t) && t.element == dtype::f32; }
-    // Calls `body` with rows and pixels, their numbers among the dimensions of a window, and how many these are.
-    template <class F>
-    static void each_direction(tensor_type const& t, F&& body) {
-        auto const count = t.rank() - 2;
-        for (auto d = count == 3 ? std::size_t{1} : 0; d < count; ++d) body(d + 2 - count, d, count);
-    }
-    static kernels::depth_direction depth_of(tensor_type const& t, std::int64_t kernel, auto const& a) {
-        if (t.rank() != 5) return {};
-        return {t.dims[2].size(), kernel, a.strides[0], a.dilations[0], {a.pads[0], a.pads[3]}};
     }
 
     // ---- what follows
@@ -251,7 +208,8 @@ private:
         auto const& a = g_.attributes<ops::conv>(n);
         auto weights = b_.constant_of(g_.operand(n, 1));
         auto bias = b_.constant_of(g_.operand(n, 2));
-        if (!of_floats(in) || !weights || (g_.operand(n, 2).valid() && !bias)) return std::nullopt;
+        if (!has_pixels(in) || in.element != dtype::f32 || !weights || (g_.operand(n, 2).valid() && !bias))
+            return std::nullopt;
         conv_group c;
         auto& s = c.s;
         s.batch = in.dims[0].size();

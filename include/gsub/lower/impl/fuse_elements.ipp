@@ -181,7 +181,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_reduction(kernel_builder& b, node_id n) {
     return true;
 }
 
-// A softmax along another dimension than the last: rows of a view in which it is the last.
+// A softmax along another dimension than the last: rows of a view in which it is the last, and a result like it.
 GSUB_LAZY [[nodiscard]] bool fuse_softmax(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0);
@@ -209,23 +209,15 @@ GSUB_LAZY [[nodiscard]] bool fuse_softmax(kernel_builder& b, node_id n) {
     p.arrays.back().element = in.element;
     scalar_builder e{p.ops, 1};
     auto const y = expression_writer<>::softmax(e, cast(e.value(0, in.element), type));
-    p.results.push_back({*e.number_of(cast(y, in.element)), true});
+    // Stored as the graph has it: where the rows' dimensions lie in it.
+    auto const strides = kernels::array_view::contiguous(sizes).strides;
+    kernels::row_result result{*e.number_of(cast(y, in.element)), true, {}};
+    for (auto d : order) result.strides.push_back(strides[d]);
+    p.results.push_back(std::move(result));
     op.operands.push_back(std::move(rows));
-    // Its rows as they are computed, and what the graph means by them, a view.
-    auto const stored = b.unnamed(tensor_type{in.element, turned_dims});
-    op.results.push_back(stored);
+    op.results.push_back(b.result({n, 0}));
     op.computes = std::move(p);
     b.add({&n, 1}, std::move(op));
-    kernel_op turned;
-    view_shape v;
-    v.from.resize(sizes.size(), -1);
-    for (std::size_t i = 0; i < order.size(); ++i) v.from[order[i]] = static_cast<std::int8_t>(i);
-    v.start.resize(sizes.size(), 0);
-    v.step.resize(sizes.size(), 1);
-    turned.computes = std::move(v);
-    turned.operands.push_back({stored, {}, {}});
-    turned.results.push_back(b.result({n, 0}));
-    b.add({&n, 1}, std::move(turned));
     return true;
 }
 
