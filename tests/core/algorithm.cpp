@@ -51,7 +51,7 @@ TEST_CASE("a view has the elements of its vector, and sorting by pointers sorts 
 }
 
 TEST_CASE("algorithm: the greatest magnitude is that of all elements, NaN where one is") {
-    for (std::size_t n : {0, 1, 31, 32, 33, 100}) {
+    for (std::size_t n : {0u, 1u, 31u, 32u, 33u, 100u}) {
         std::vector<float> all(n, -1.0f);
         CHECK(gsub::greatest_magnitude(all) == (n > 0 ? 1.0f : 0.0f));
         for (std::size_t i = 0; i < n; i += 7) {
