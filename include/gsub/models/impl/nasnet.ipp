@@ -15,17 +15,19 @@ class nasnet_builder {
 public:
     explicit nasnet_builder(network_builder& net) : net_(net) {}
 
+    // Nodes are made in the order of statements, the right operand first: compilers evaluate arguments in any order.
     value_id normal_cell(std::string const& name, value_id x, value_id p, std::int64_t filters) {
         p = fitted(name + ".prev", p, x, filters);
         auto const h = pointwise(name + ".cur", x, filters);
         // The two means of block 4 are one: the search that found the cell chose the same operation twice.
         auto const mean = [&](std::string const& of, value_id v) { return average(name + of, v, 1); };
-        auto const b1 =
-            sum(name + ".1", separable(name + ".1.left", h, filters, 5), separable(name + ".1.right", p, filters, 3));
-        auto const b2 =
-            sum(name + ".2", separable(name + ".2.left", p, filters, 5), separable(name + ".2.right", p, filters, 3));
+        auto const right1 = separable(name + ".1.right", p, filters, 3);
+        auto const b1 = sum(name + ".1", separable(name + ".1.left", h, filters, 5), right1);
+        auto const right2 = separable(name + ".2.right", p, filters, 3);
+        auto const b2 = sum(name + ".2", separable(name + ".2.left", p, filters, 5), right2);
         auto const b3 = sum(name + ".3", mean(".3.left", h), p);
-        auto const b4 = sum(name + ".4", mean(".4.left", p), mean(".4.right", p));
+        auto const right4 = mean(".4.right", p);
+        auto const b4 = sum(name + ".4", mean(".4.left", p), right4);
         auto const b5 = sum(name + ".5", separable(name + ".5.left", h, filters, 3), h);
         return net_.concat(name + ".concat", {p, b1, b2, b3, b4, b5});
     }
@@ -33,13 +35,15 @@ public:
     value_id reduction_cell(std::string const& name, value_id x, value_id p, std::int64_t filters) {
         p = fitted(name + ".prev", p, x, filters);
         auto const h = pointwise(name + ".cur", x, filters);
-        auto const b1 = sum(name + ".1", separable(name + ".1.left", h, filters, 5, 2),
-                            separable(name + ".1.right", p, filters, 7, 2));
-        auto const b2 = sum(name + ".2", largest(name + ".2.left", h), separable(name + ".2.right", p, filters, 7, 2));
-        auto const b3 =
-            sum(name + ".3", average(name + ".3.left", h, 2), separable(name + ".3.right", p, filters, 5, 2));
+        auto const right1 = separable(name + ".1.right", p, filters, 7, 2);
+        auto const b1 = sum(name + ".1", separable(name + ".1.left", h, filters, 5, 2), right1);
+        auto const right2 = separable(name + ".2.right", p, filters, 7, 2);
+        auto const b2 = sum(name + ".2", largest(name + ".2.left", h), right2);
+        auto const right3 = separable(name + ".3.right", p, filters, 5, 2);
+        auto const b3 = sum(name + ".3", average(name + ".3.left", h, 2), right3);
         auto const b4 = sum(name + ".4", b2, average(name + ".4.right", b1, 1));
-        auto const b5 = sum(name + ".5", separable(name + ".5.left", b1, filters, 3), largest(name + ".5.right", h));
+        auto const right5 = largest(name + ".5.right", h);
+        auto const b5 = sum(name + ".5", separable(name + ".5.left", b1, filters, 3), right5);
         return net_.concat(name + ".concat", {b2, b3, b4, b5});
     }
 

@@ -32,25 +32,27 @@ public:
         std::array<value_id, gate_count> t;
         for (std::size_t i = 0; i < gate_count; ++i) {
             auto const gate = message({name, ".gate", i});
-            t[i] = net_.sum(gate, net_.apply<ops::mat_mul>(gate + ".x", {x, fresh_[i]}),
-                            net_.apply<ops::mat_mul>(gate + ".h", {h, kept_[i]}));
+            auto const of_state = net_.apply<ops::mat_mul>(gate + ".h", {h, kept_[i]});
+            t[i] = net_.sum(gate, net_.apply<ops::mat_mul>(gate + ".x", {x, fresh_[i]}), of_state);
         }
         int joined = 0, applied = 0;
-        auto const join = [&]<class Op>(Op, value_id a, value_id b) {
-            return net_.apply<Op>(message({name, ".join", joined++}), {a, b});
-        };
         auto const f = [&]<class Op>(Op, value_id a) {
             return net_.apply<Op>(message({name, ".act", applied++}), {a});
+        };
+        // Nodes are made in the order of statements: compilers evaluate arguments in any order.
+        auto const join = [&]<class Op, class Left, class Right>(Op, Left l, value_id a, Right r, value_id b) {
+            auto const right = f(r, b), left = f(l, a);
+            return net_.apply<Op>(message({name, ".join", joined++}), {left, right});
         };
         constexpr ops::add add;
         constexpr ops::mul mul;
         constexpr ops::relu relu;
         constexpr ops::tanh tanh;
         constexpr ops::sigmoid sigmoid;
-        auto const a = join(add, f(relu, t[0]), f(sigmoid, t[3])), b = join(add, f(sigmoid, t[1]), f(tanh, t[2])),
-                   c = join(mul, f(sigmoid, t[4]), f(tanh, t[5])), d = join(mul, f(sigmoid, t[6]), f(relu, t[7]));
-        auto const left = join(add, f(sigmoid, b), f(tanh, c)), right = join(mul, f(tanh, a), f(tanh, d));
-        return net_.apply<ops::tanh>(name + ".state", {join(mul, f(tanh, left), f(tanh, right))});
+        auto const a = join(add, relu, t[0], sigmoid, t[3]), b = join(add, sigmoid, t[1], tanh, t[2]),
+                   c = join(mul, sigmoid, t[4], tanh, t[5]), d = join(mul, sigmoid, t[6], relu, t[7]);
+        auto const left = join(add, sigmoid, b, tanh, c), right = join(mul, tanh, a, tanh, d);
+        return net_.apply<ops::tanh>(name + ".state", {join(mul, tanh, left, tanh, right)});
     }
 
 private:
