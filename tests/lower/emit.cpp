@@ -4,6 +4,8 @@
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/schedule.hpp>
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,7 +119,7 @@ TEST_CASE("what would read or write beyond its values is not emitted") {
     CHECK_THAT(refusal(own), Contains("the kernel of the application has no function"));
 }
 
-TEST_CASE("kernels of one text are one, and weights of several kernels stay there for all") {
+TEST_CASE("kernels of one text are one, and so are weights that several kernels read in one order") {
     using namespace emit_test;
     graph g;
     network_builder net{g, weight_source{4}};
@@ -130,7 +132,42 @@ TEST_CASE("kernels of one text are one, and weights of several kernels stay ther
     auto program = emit(k, set).value();
     CHECK(program.steps.size() == 3);
     CHECK(program.kernels.size() == 1);
+    for (auto const& s : program.steps) CHECK(s.values[1] == program.steps[0].values[1]);
     auto const inputs = random_inputs(g, 1);
     CHECK(difference_of(loaded(std::move(program)).run(inputs).value(),
                         evaluate_graph(any_graph{g}, meaning, inputs).value()) < 1e-5);
+}
+
+TEST_CASE("weights that kernels read in other orders are packed for each order") {
+    using namespace emit_test;
+    graph g;
+    network_builder net{g, weight_source{4}};
+    auto const x = net.input(dtype::f32, {16, 16}, "x");
+    auto const w = net.constant(filled({16, 16}, 5), "w");
+    attributes_of<ops::gemm> turn, halve;
+    turn.transpose_b = true, halve.alpha = 0.5;
+    auto const turned = net.add<ops::gemm>(turn, {x, w}), halved = net.add<ops::gemm>(halve, {x, w});
+    auto const plain = net.add<ops::mat_mul>({}, {x, w}), again = net.add<ops::mat_mul>({}, {turned, w});
+    auto const image = net.input(dtype::f32, {1, 8, 12, 12}, "image");
+    auto const filters = net.constant(filled({8, 8, 3, 3}, 6), "filters");
+    attributes_of<ops::conv> same;
+    same.strides = {1, 1}, same.dilations = {2, 2}, same.pads = {2, 2, 2, 2};
+    auto last = image;
+    for (int i = 0; i < 3; ++i) last = net.add<ops::conv>(same, {last, filters});
+    value_id const outputs[] = {halved, plain, again, last};
+    g.set_outputs(outputs);
+    auto const& set = isa_of(host());
+    auto program = emit(stages(g, set).back(), set).value();
+    std::map<std::int32_t, std::set<std::string>> readers; // of weights
+    for (auto const& s : program.steps)
+        for (auto const v : s.values) {
+            auto const& stored = program.values[static_cast<std::size_t>(v)];
+            if (stored.where.role == runtime::memory_role::constant && stored.size > 64) readers[v].insert(s.name);
+        }
+    std::multiset<std::size_t> counts;
+    for (auto const& [v, names] : readers) counts.insert(names.size());
+    CHECK(counts == std::multiset<std::size_t>{1, 1, 2, 3}); // of w turned, halved, as it is; filters
+    auto const inputs = random_inputs(g, 1);
+    CHECK(difference_of(loaded(std::move(program)).run(inputs).value(),
+                        evaluate_graph(any_graph{g}, meaning, inputs).value()) < 1e-4);
 }

@@ -62,13 +62,19 @@ private:
             throw error{error_code::usage, fmt::format("constant %{} has no elements", v)};
         return number = add({runtime::on_host(runtime::memory_role::constant), data.size_bytes(), 0, data});
     }
+    // Kernels that read weights in one order share them: an unrolled network reads its matrices once a step, and one
+    // copy of them stays in a cache.
     std::int32_t packed(kernel_op const& op, kernel_operand& o, bool second) {
         auto& of = g_.values[index(o.value)];
         if (of.data.element() == dtype::undefined)
             throw error{error_code::usage, fmt::format("weights %{} have no elements", o.value)};
-        auto elements = uses_[index(o.value)] == 1 ? std::exchange(of.data, tensor{}) : of.data;
+        auto const alone = uses_[index(o.value)] == 1;
+        auto order = weight_order::of(op, second, std::move(*o.packing));
+        auto* const known = alone ? nullptr : &packed_.try_emplace({o.value, order.text()}, -1).first->second;
+        if (known && *known >= 0) return *known;
         auto const made = add({runtime::on_host(runtime::memory_role::constant)});
-        packer_.add(made, op, second, std::move(*o.packing), std::move(elements), set_);
+        if (known) *known = made;
+        packer_.add(made, std::move(order), alone ? std::exchange(of.data, tensor{}) : of.data, set_);
         return made;
     }
 
@@ -148,9 +154,10 @@ private:
     isa const& set_;
     runtime::program made_;
     weight_packer<> packer_;
-    std::vector<std::int32_t> value_of_;          // of the program
-    std::vector<std::size_t> uses_;               // of values
-    std::map<std::string, std::int32_t> kernels_; // by their texts
+    std::vector<std::int32_t> value_of_;                                     // of the program
+    std::vector<std::size_t> uses_;                                          // of values
+    std::map<std::pair<kernel_value_id, std::string>, std::int32_t> packed_; // weights by their orders
+    std::map<std::string, std::int32_t> kernels_;                            // by their texts
 };
 
 } // namespace detail

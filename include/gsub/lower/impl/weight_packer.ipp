@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gsub/core/executor.hpp>
+#include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
+#include <gsub/lower/impl/kernel_graph_fields.ipp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/runtime/program.hpp>
 
@@ -10,28 +12,57 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace gsub::detail {
 
+// The order in which a kernel reads its weights. Fields of the shape that packing does not read have their defaults.
+struct weight_order {
+    kernels::descriptor shape; // a product or a convolution
+    std::optional<kernels::winograd_config> tiles{};
+    weight_packing how{};
+
+    // Of a separable convolution the `second` weights are those of the pointwise one.
+    static weight_order of(kernel_op const& op, bool second, weight_packing how) {
+        auto const& d = std::get<kernels::descriptor>(op.computes);
+        if (auto const* const s = std::get_if<kernels::matmul_shape>(&d))
+            return {kernels::matmul_shape{.n = s->n, .k = s->k}, {}, std::move(how)};
+        if (auto const* const w = std::get_if<kernels::winograd_shape>(&d)) {
+            auto const knobs = kernels::winograd_knobs(*op.schedule, w->m);
+            return {filters(w->conv), kernels::winograd_config{.m = w->m, .vectors = knobs.vectors}, std::move(how)};
+        }
+        if (auto const* const both = std::get_if<kernels::separable_shape>(&d))
+            return {filters(second ? both->pointwise : both->depthwise), {}, std::move(how)};
+        return {filters(std::get<kernels::conv2d_shape>(d)), {}, std::move(how)};
+    }
+    // The same for equal orders.
+    [[nodiscard]] std::string text() const {
+        auto key = kernels::to_string(shape);
+        if (tiles) kernels::print_value(key, *tiles);
+        kernels::print_value(key, how);
+        return key;
+    }
+
+private:
+    static kernels::conv2d_shape filters(kernels::conv2d_shape const& s) {
+        kernels::conv2d_shape only{.in_channels = s.in_channels, .out_channels = s.out_channels, .groups = s.groups};
+        only.kernel = s.kernel, only.depth.kernel = s.depth.kernel, only.blocked_input = s.blocked_input;
+        return only;
+    }
+};
+
 // Packs weights in units of equal size (vectors of output channels), of which a recipe gives some from the first on.
 template <class = void>
 class weight_packer {
 public:
-    // The weights of a kernel; of a separable convolution the `second` are those of the pointwise one.
-    void add(std::int32_t value, kernel_op const& op, bool second, weight_packing how, tensor weights, isa const& set) {
-        auto const& d = std::get<kernels::descriptor>(op.computes);
-        if (auto const* const s = std::get_if<kernels::matmul_shape>(&d)) {
-            add_matrix(value, *s, how, std::move(weights), set);
-        } else if (auto const* const w = std::get_if<kernels::winograd_shape>(&d)) {
-            add_conv(value, w->conv, kernels::winograd_knobs(*op.schedule, w->m), how, std::move(weights), set);
-        } else if (auto const* const both = std::get_if<kernels::separable_shape>(&d)) {
-            add_conv(value, second ? both->pointwise : both->depthwise, {}, how, std::move(weights), set);
-        } else {
-            add_conv(value, std::get<kernels::conv2d_shape>(d), {}, how, std::move(weights), set);
-        }
+    void add(std::int32_t value, weight_order order, tensor weights, isa const& set) {
+        if (auto const* const s = std::get_if<kernels::matmul_shape>(&order.shape))
+            return add_matrix(value, *s, order.how, std::move(weights), set);
+        auto const s = std::get<kernels::conv2d_shape>(order.shape);
+        add_conv(value, s, order.tiles, std::move(order.how), std::move(weights), set);
     }
     // The largest first, so that what it was made of is gone when memory fills; all threads together on one that has
     // pieces, and each on one of the rest.
@@ -60,7 +91,7 @@ private:
         packings_.push_back({value, elements, units, step, std::move(make)});
     }
     void add_conv(std::int32_t value, kernels::conv2d_shape const& s,
-                  std::optional<kernels::winograd_config> const& tiles, weight_packing& how, tensor weights,
+                  std::optional<kernels::winograd_config> const& tiles, weight_packing how, tensor weights,
                   isa const& set) {
         auto const elements = weights.elements();
         auto const unit = s.groups > 1 ? s.out_channels : std::int64_t{set.lanes()} * (tiles ? tiles->vectors : 1);
