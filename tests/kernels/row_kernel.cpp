@@ -235,6 +235,8 @@ TEST_CASE("a row program computes what it says, compiled") {
         for (auto const& dims :
              {std::vector<std::int64_t>{3, 4, 50}, {64, 64}, {9, 128}, {2, 7, 61}, {40, 4096}, {5, 1}})
             programs.push_back(in_columns(softmax(dims))), programs.push_back(in_columns(layer_norm(dims)));
+        for (auto const& dims : {std::vector<std::int64_t>{64, 64}, {48, 61}, {34, 37}, {2, 40, 33}, {66, 7}})
+            programs.push_back(softmax(dims)), programs.push_back(layer_norm(dims)); // some rows side by side
         for (std::uint64_t seed = 0; seed < 40; ++seed) {
             random_stream r{seed};
             programs.push_back(random_program(r));

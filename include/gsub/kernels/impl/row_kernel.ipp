@@ -4,6 +4,7 @@
 #include <gsub/kernels/row_kernel.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <optional>
@@ -60,14 +61,18 @@ GSUB_LAZY bool lies_in_columns(row_program const& p) {
            std::none_of(p.arrays.begin(), p.arrays.end(), [](auto& a) { return a.strides.back() == 1; });
 }
 // Columns in pieces of whole vectors, of which a thread keeps `kept` rows near it.
-GSUB_LAZY void split_columns(row_program& p, std::int64_t lanes, std::int64_t kept) {
-    auto const d = p.dims.size() - 2;
-    auto const columns = p.dims[d], most = std::max(4 * lanes, 8192 / std::max<std::int64_t>(kept, 1));
+GSUB_LAZY [[nodiscard]] std::int64_t columns_of_piece(std::int64_t columns, std::int64_t lanes, std::int64_t kept) {
+    auto const most = std::max(4 * lanes, 8192 / std::max<std::int64_t>(kept, 1));
     auto piece = columns;
     if (columns % lanes == 0)
         for (auto n = lanes; n <= most; n += lanes)
             if (columns % n == 0) piece = n;
-    p.dims[d] = columns / piece;
+    return piece;
+}
+// The dimension before the row in pieces.
+GSUB_LAZY void split_rows(row_program& p, std::int64_t piece) {
+    auto const d = p.dims.size() - 2;
+    p.dims[d] /= piece;
     p.dims.insert(p.dims.begin() + static_cast<std::ptrdiff_t>(d) + 1, piece);
     each_strides(p, [&](auto& strides) {
         auto const old = strides;
@@ -109,7 +114,13 @@ public:
             columns_ = true;
             std::int64_t kept = 1;
             for (std::size_t v = p_.arrays.size(); v < count; ++v) kept += !uniform_[v] && costs(v);
-            split_columns(p_, lanes_, kept * p_.dims.back());
+            split_rows(p_, columns_of_piece(p_.dims[row_dims() - 1], lanes_, kept * p_.dims.back()));
+            beside_ = p_.dims[row_dims() - 1];
+        } else if (reducing_ && row_dims() > 0 && p_.dims.back() <= 8 * lanes_) {
+            // Rows so short that each waits for its own reductions: some side by side, where there are enough.
+            for (std::int64_t const n : {4, 3, 2})
+                if (beside_ == 1 && p_.dims[row_dims() - 1] % n == 0 && rows() >= 16 * n) beside_ = n;
+            if (beside_ > 1) split_rows(p_, beside_);
         }
     }
 
@@ -183,11 +194,11 @@ private:
         for (auto const& r : p_.results)
             results_.push_back(e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}, types_[index(r.value)]));
         auto const whole = [&](std::int64_t n) { return (n + lanes_ - 1) / lanes_ * lanes_; };
-        auto const wide = columns_ ? whole(p_.dims[row_dims() - 1]) : 1;
-        auto const row = columns_ ? p_.dims.back() * wide : whole(p_.dims.back());
-        for (auto const& [type, count] : kept_scalars) scalars_[type] = e.scratch("scalars", {count, wide}, type);
-        for (auto const& [type, count] : kept_rows) rows_[type] = e.scratch("kept", {count, row}, type);
-        wide_ = wide;
+        auto const across = columns_ ? whole(beside_) : beside_,
+                   row = columns_ ? p_.dims.back() : whole(p_.dims.back());
+        step_ = columns_ ? std::array{across, std::int64_t{1}} : std::array{std::int64_t{1}, row};
+        for (auto const& [type, count] : kept_scalars) scalars_[type] = e.scratch("scalars", {count, across}, type);
+        for (auto const& [type, count] : kept_rows) rows_[type] = e.scratch("kept", {count, row * across}, type);
         buffers_ = e.buffers();
     }
 
@@ -218,9 +229,14 @@ private:
         for (std::size_t d = 0; d < s.at.size(); ++d) a += s.at[d] * r.strides[d];
         return a;
     }
-    // In scratch memory, of all columns: one element a row, or a row.
-    [[nodiscard]] loop::affine column(stage const& s) const { return columns_ ? s.at[row_dims() - 1] : loop::affine{}; }
-    [[nodiscard]] loop::affine place_in_row(stage const& s) const { return s.at.back() * wide_ + column(s); }
+    // In scratch memory, of all rows side by side: one element a row, or a row.
+    [[nodiscard]] bool has_beside() const { return columns_ || beside_ > 1; }
+    [[nodiscard]] loop::affine beside(stage const& s) const {
+        return has_beside() ? s.at[row_dims() - 1] : loop::affine{};
+    }
+    [[nodiscard]] loop::affine place_in_row(stage const& s) const {
+        return s.at.back() * step_[0] + beside(s) * step_[1];
+    }
     value compute(stage& s, std::size_t v) const {
         if (!s.known[v]) s.known[v] = compute_new(s, v);
         return *s.known[v];
@@ -233,7 +249,7 @@ private:
             return s.e.at(arrays_[v], {at});
         }
         if (stored_[v]) {
-            if (scalar_[v] >= 0) return s.e.at(scalars_.at(types_[v]), {loop::affine{scalar_[v]}, column(s)});
+            if (scalar_[v] >= 0) return s.e.at(scalars_.at(types_[v]), {loop::affine{scalar_[v]}, beside(s)});
             return s.e.at(rows_.at(types_[v]), {loop::affine{row_[v]}, place_in_row(s)});
         }
         return apply(s.e, op_of(v).what, [&](std::size_t o) { return compute(s, o); });
@@ -275,13 +291,13 @@ private:
                 ready = ready && (!is_op(o) || scalar_[o] < 0 || stored_[o] || s.known[o]);
             });
             if (!ready) continue;
-            s.e.also(scalars_.at(types_[u]), {loop::affine{scalar_[u]}, column(s)}, compute(s, u));
+            s.e.also(scalars_.at(types_[u]), {loop::affine{scalar_[u]}, beside(s)}, compute(s, u));
             made.push_back(u);
         }
         for (std::size_t r = 0; r < p_.results.size(); ++r)
             if (!p_.results[r].whole && std::find(made.begin(), made.end(), index(p_.results[r].value)) != made.end())
                 s.e.also(results_[r], {row_index(s)}, compute(s, index(p_.results[r].value)));
-        end(s.e.store(scalars_.at(type), {loop::affine{scalar_[v]}, column(s)}, reduced));
+        end(s.e.store(scalars_.at(type), {loop::affine{scalar_[v]}, beside(s)}, reduced));
         for (auto u : made) stored_[u] = true;
     }
 
@@ -302,7 +318,7 @@ private:
     // reduced, pieces of rows too. Of columns, up to four vectors side by side run along the row.
     void end(loop::tensor_expression what) {
         loop::schedule plan{std::move(what)};
-        auto const outer = columns_ ? row_dims() - 1 : row_dims();
+        auto const outer = has_beside() ? row_dims() - 1 : row_dims();
         auto const [blocks, lane] =
             plan.split(plan.loop_of(columns_ ? message({"r", row_dims() - 1}) : std::string{"x"}), lanes_);
         auto outside = plan.loop_of("r0");
@@ -316,11 +332,18 @@ private:
             auto const count = (p_.dims.back() + lanes_ - 1) / lanes_;
             outside = plan.fuse(outside, plan.split(blocks, std::min<std::int64_t>(count, 64)).first);
         }
-        if (columns_) {
-            auto const [tiles, tile] = plan.split(blocks, std::min<std::int64_t>(wide_ / lanes_, 4));
+        if (has_beside()) {
             std::vector<loop::variable> order;
             for (std::size_t i = 0; i < shared; ++i) order.push_back(plan.loops()[i].var);
-            for (auto v : {tiles, plan.loop_of("x"), tile, lane}) order.push_back(v);
+            auto tile = columns_ ? loop::variable{} : plan.loop_of(message({"r", row_dims() - 1}));
+            if (columns_) {
+                auto const [tiles, inner] = plan.split(blocks, std::min<std::int64_t>(step_[0] / lanes_, 4));
+                for (auto v : {tiles, plan.loop_of("x")}) order.push_back(v);
+                tile = inner;
+            } else {
+                order.push_back(blocks);
+            }
+            for (auto v : {tile, lane}) order.push_back(v);
             plan.reorder(order);
             plan.unroll(tile);
         }
@@ -333,8 +356,10 @@ private:
     }
 
     row_program p_;
-    std::int64_t lanes_ = 1, wide_ = 1; // columns in scratch memory
-    bool columns_ = false;
+    std::int64_t lanes_ = 1;
+    bool columns_ = false;                // vectors lie across rows
+    std::int64_t beside_ = 1;             // rows that are computed side by side
+    std::array<std::int64_t, 2> step_{1}; // in scratch memory, along a row and to the row beside
     std::vector<dtype> types_;
     bool reducing_ = false;
     std::vector<char> uniform_;              // one element a row
