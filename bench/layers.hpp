@@ -64,7 +64,7 @@ struct layer {
         s.stride[i] = a.strides[i], s.dilation[i] = a.dilations[i];
         s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
     }
-    s.blocked_input = s.groups > 1 || s.in_channels >= lanes / 2;
+    if (s.groups == 1 && s.in_channels < lanes / 2) s.input = kernels::image_layout::planar;
     s.bias = true, s.low = 0;
     return s;
 }
@@ -148,7 +148,7 @@ struct layer {
                 s.groups = (channels + width - 1) / width;
                 s.in_channels = s.out_channels = s.groups * width;
                 s.in = {size, size}, s.kernel = {3, 3}, s.stride = {stride, stride}, s.pads = {1, 1, 1, 1};
-                s.blocked_input = true, s.bias = true, s.low = 0;
+                s.input = image_layout::blocked, s.bias = true, s.low = 0;
                 if (!kernels::conv2d_applies(s, set)) continue;
                 of.name = message({"3x3", stride > 1 ? "/2" : "", " in ", s.groups, " groups of ", width, ", ",
                                    s.out_channels, " x ", s.out(0), " x ", s.out(1)});
@@ -198,7 +198,7 @@ public:
         auto const x = from.input.data<float>(), w = from.weights.data<float>(), b = from.bias.data<float>();
         std::vector<float> bias(b.begin(), b.end());
         bias.resize(static_cast<std::size_t>(rounded(of_.bias_size())));
-        memory_.push_back(product || !of_.conv.blocked_input
+        memory_.push_back(product || of_.conv.input == kernels::image_layout::planar
                               ? from.input
                               : filled(blocked(x, of_.conv.in_channels, of_.conv.in[0] * of_.conv.in[1])));
         memory_.push_back(!product               ? filled(kernels::pack_conv2d_weights(of_.conv, w, set))

@@ -43,7 +43,7 @@ inline std::vector<std::pair<std::string, kernels::conv2d_shape>> convolutions_o
         for (auto const n : g.order()) {
             if (!g.is<ops::conv>(n)) continue;
             auto const shape = conv2d_of(g, n, lanes);
-            if (!shape || !shape->blocked_input || !kernels::winograd_applies(*shape)) continue;
+            if (!shape || !kernels::winograd_applies(*shape)) continue;
             auto const& s = *shape;
             auto text = message({s.in_channels, " -> ", s.out_channels, ", ", s.out(0), " x ", s.out(1),
                                  s.pads == std::array<std::int64_t, 4>{} ? ", no pads" : ""});

@@ -5,6 +5,7 @@
 #include <gsub/kernels/impl/descriptor.ipp>
 #include <gsub/kernels/impl/descriptor_text.ipp>
 #include <gsub/kernels/impl/elementwise.ipp>
+#include <gsub/kernels/impl/image_layout.ipp>
 #include <gsub/kernels/impl/knobs.ipp>
 #include <gsub/kernels/impl/local_response_norm.ipp>
 #include <gsub/kernels/impl/matmul.ipp>

@@ -8,6 +8,7 @@
 #include <gsub/kernels/descriptor_fields.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/image_layout.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/matmul.hpp>

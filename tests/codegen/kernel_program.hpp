@@ -93,9 +93,9 @@ inline std::vector<kernel> grid(isa const& set) {
             add(kernels::conv2d_nest(s, kernels::default_config(s, set), set), name + " " + std::to_string(width));
         };
         conv("conv2d");
-        s.blocked_input = false, s.stride = {2, 2}, s.residual = false;
+        s.input = kernels::image_layout::planar, s.stride = {2, 2}, s.residual = false;
         conv("conv2d of NCHW");
-        s.blocked_input = true, s.in_channels = s.groups = s.out_channels;
+        s.input = kernels::image_layout::blocked, s.in_channels = s.groups = s.out_channels;
         conv("depthwise");
         for (auto const average : {false, true}) {
             kernels::pool2d_shape p;

@@ -221,6 +221,59 @@ TEST_CASE("convolutions, poolings and normalisations of images that have depth h
     }
 }
 
+TEST_CASE("images with channels last are neither moved before a convolution nor behind it") {
+    auto const turned = [](graph& g, value_id x, ints const& perm) {
+        attributes_of<ops::transpose> t;
+        t.perm = perm;
+        return g.add<ops::transpose>(t, {x});
+    };
+    struct layer {
+        ints sizes; // of the input, channels last
+        int outputs, group;
+        bool moved; // the channels are neither whole vectors nor few
+    };
+    for (auto const& [sizes, outputs, group, moved] : {layer{{2, 9, 11, 64}, 32, 1, false},
+                                                       {{1, 9, 11, 3}, 32, 1, false},
+                                                       {{1, 9, 11, 32}, 32, 32, false},
+                                                       {{2, 9, 11, 32}, 32, 8, false},
+                                                       {{1, 9, 11, 24}, 32, 1, true},
+                                                       {{1, 4, 5, 6, 16}, 16, 1, false}}) {
+        for (auto const pooled : {false, true}) {
+            CAPTURE(sizes.size(), sizes.back(), outputs, group, pooled);
+            graph g;
+            models::network_builder net{g, models::weight_source{3}};
+            auto const deep = sizes.size() == 5;
+            auto const n = sizes.size() - 2;
+            auto const channels = sizes.back();
+            auto x = turned(g, net.input(dtype::f32, shape(sizes.begin(), sizes.end()), "x"),
+                            deep ? ints{0, 4, 1, 2, 3} : ints{0, 3, 1, 2});
+            if (pooled) {
+                attributes_of<ops::max_pool> p;
+                p.kernel_shape.resize(n, 2), p.strides.resize(n, 1), p.pads.resize(2 * n, 1), p.dilations.resize(n, 1);
+                x = g.add<ops::max_pool>(p, {x});
+            }
+            ints weights{outputs, channels / group};
+            for (std::size_t d = 0; d < n; ++d) weights.push_back(3);
+            auto filters = tensor::uninitialized(dtype::f32, weights);
+            fill_random(filters, random_stream{7});
+            attributes_of<ops::conv> c;
+            c.group = group, c.strides.resize(n, 1), c.pads.resize(2 * n, 1), c.dilations.resize(n, 1);
+            auto const y = net.relu("r", g.add<ops::conv>(c, {x, net.constant(filters, "w")}));
+            net.output(turned(g, y, deep ? ints{0, 2, 3, 4, 1} : ints{0, 2, 3, 1}), "y");
+            auto const e = built(g);
+            CHECK(error_of(g, e) < 1e-5);
+            std::string kinds;
+            for (auto const& kind : built_graph::kinds(e)) kinds += kind + " ";
+            CAPTURE(kinds);
+            auto const lanes = isa_of(host()).lanes();
+            if (!moved && channels % lanes == 0 && outputs % lanes == 0)
+                CHECK(e.steps().size() == (pooled ? 2 : 1));
+            else if (!pooled && !moved)
+                CHECK(e.steps().size() == 1);
+        }
+    }
+}
+
 TEST_CASE("poolings of every type have kernels") {
     for (auto const t : {dtype::f64, dtype::f16, dtype::i8, dtype::u8})
         for (auto const& sizes : {shape{2, 21, 13}, shape{1, 16, 9, 7}, shape{1, 5, 4, 5, 6}}) {

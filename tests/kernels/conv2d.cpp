@@ -19,6 +19,7 @@ using codegen::lower;
 using gsub::isa;
 using kernels::conv2d_config;
 using kernels::conv2d_shape;
+using kernels::image_layout;
 
 bool depthwise(conv2d_shape const& s) {
     return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
@@ -103,16 +104,29 @@ struct problem {
                         static_cast<double>(from[static_cast<std::size_t>((n * channels + c) * area + p)]);
         return out;
     }
+    // An image [N, C, D, H, W] in a layout.
+    static std::vector<double> placed(std::vector<float> const& from, image_layout how, std::int64_t batch,
+                                      std::int64_t channels, std::int64_t area, std::int64_t l) {
+        if (how == image_layout::blocked) return blocked(from, batch, channels, area, l);
+        std::vector<double> out(from.begin(), from.end());
+        if (how == image_layout::planar) return out;
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            auto const at = static_cast<std::int64_t>(i), c = at % channels, p = at / channels % area,
+                       n = at / channels / area;
+            out[i] = static_cast<double>(from[static_cast<std::size_t>((n * channels + c) * area + p)]);
+        }
+        return out;
+    }
     [[nodiscard]] interpret::arrays buffers(isa const& set) const {
         std::int64_t const l = set.lanes(), area = out_area();
         interpret::arrays out;
-        out.push_back(s.blocked_input ? blocked(x, s.batch, s.in_channels, in_area(), l)
-                                      : std::vector<double>(x.begin(), x.end()));
+        out.push_back(placed(x, s.input, s.batch, s.in_channels, in_area(), l));
         auto const packed = kernels::pack_conv2d_weights(s, w, set);
         out.emplace_back(packed.begin(), packed.end());
         if (s.bias) out.push_back(blocked(bias, 1, s.out_channels, 1, l));
-        if (s.residual) out.push_back(blocked(residual, s.batch, s.out_channels, area, l));
-        for (auto const& a : arrays) out.push_back(blocked(a, s.batch, s.out_channels, area, l));
+        auto const as_result = [&](auto const& a) { return placed(a, s.result, s.batch, s.out_channels, area, l); };
+        if (s.residual) out.push_back(as_result(residual));
+        for (auto const& a : arrays) out.push_back(as_result(a));
         out.emplace_back(static_cast<std::size_t>(s.batch * ((s.out_channels + l - 1) / l) * area * l),
                          interpret::untouched);
         return out;
@@ -124,8 +138,10 @@ struct problem {
         for (std::int64_t n = 0; n < s.batch; ++n)
             for (std::int64_t c = 0; c < s.out_channels; ++c)
                 for (std::int64_t p = 0; p < area; ++p) {
-                    auto const got =
-                                   data.back()[static_cast<std::size_t>(((n * blocks + c / l) * area + p) * l + c % l)],
+                    auto const at = s.result == image_layout::channels_last
+                                        ? (n * area + p) * s.out_channels + c
+                                        : ((n * blocks + c / l) * area + p) * l + c % l;
+                    auto const got = data.back()[static_cast<std::size_t>(at)],
                                want = y[static_cast<std::size_t>((n * s.out_channels + c) * area + p)];
                     if (std::abs(got - want) > 1e-5 * (10 + std::abs(want)))
                         return "batch " + std::to_string(n) + " channel " + std::to_string(c) + " pixel " +
@@ -159,7 +175,8 @@ std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
                    s.depth.dilation,
                    s.depth.pads[0],
                    s.depth.pads[1],
-                   std::int64_t{s.blocked_input},
+                   static_cast<std::int64_t>(s.input),
+                   static_cast<std::int64_t>(s.result),
                    std::int64_t{s.bias},
                    std::int64_t{s.residual},
                    std::int64_t{s.arrays},
@@ -215,7 +232,7 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
         s.in_channels = 2 * l, s.out_channels = 2 * l * one_of({1, 2});
         break;
     case 2:
-        s.blocked_input = false;
+        s.input = image_layout::planar;
         break;
     case 3:
     case 4:
@@ -229,6 +246,9 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     default:
         break;
     }
+    auto const one_a_time = s.groups == 1 && s.input == image_layout::blocked;
+    if ((one_a_time || s.in_channels % l == 0) && r.below(3) == 0) s.input = image_layout::channels_last;
+    if (s.out_channels % l == 0 && r.below(3) == 0) s.result = image_layout::channels_last;
     s.bias = r.below(2), s.residual = r.below(2);
     if (r.below(2)) s.low = 0;
     if (r.below(3) == 0) s.high = 6;
@@ -340,7 +360,7 @@ std::vector<conv2d_shape> deep_layers(isa const& set) {
     std::int64_t const l = set.lanes();
     conv2d_shape stem; // 3x7x7 of NCDHW
     stem.in_channels = 3, stem.out_channels = 2 * l, stem.in = {9, 17}, stem.kernel = {7, 7}, stem.stride = {2, 2};
-    stem.pads = {3, 3, 3, 3}, stem.blocked_input = false, stem.bias = true, stem.low = 0;
+    stem.pads = {3, 3, 3, 3}, stem.input = image_layout::planar, stem.bias = true, stem.low = 0;
     stem.depth = {5, 3, 1, 1, {1, 1}};
     conv2d_shape small; // 3x3x3
     small.in_channels = small.out_channels = 2 * l, small.in = {5, 7}, small.kernel = {3, 3};
@@ -408,7 +428,7 @@ std::vector<conv2d_shape> layers(isa const& set) {
     std::int64_t const l = set.lanes();
     conv2d_shape stem; // 7x7, stride 2, three channels in NCHW
     stem.in_channels = 3, stem.out_channels = 2 * l, stem.in = {17, 31}, stem.kernel = {7, 7}, stem.stride = {2, 2};
-    stem.pads = {3, 3, 3, 3}, stem.blocked_input = false, stem.bias = true, stem.low = 0;
+    stem.pads = {3, 3, 3, 3}, stem.input = image_layout::planar, stem.bias = true, stem.low = 0;
     conv2d_shape small; // 3x3
     small.in_channels = small.out_channels = 2 * l, small.in = {7, 7}, small.kernel = {3, 3}, small.pads = {1, 1, 1, 1};
     small.bias = true, small.low = 0;
@@ -579,7 +599,7 @@ TEST_CASE("the chosen configuration fits the registers") {
             CAPTURE(set->name, seed, text_of(s, c));
             auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
             // Accumulators, a vector of weights each column, and one of the image, or each pixel that taps share.
-            auto const shared = !s.blocked_input && s.stride[1] == 1 && s.kernel[1] > 1;
+            auto const shared = s.input == image_layout::planar && s.stride[1] == 1 && s.kernel[1] > 1;
             CHECK(k.live + (depthwise(s) ? 2 : c.tile_oc + (shared ? c.tile_ow : 1)) <= set->registers);
         }
 }
@@ -715,11 +735,11 @@ TEST_CASE("knobs that do not apply and groups of too many parts are refused") {
     CHECK(refusal(s, {}) == "");
     s.groups = 2; // of eight: whole blocks
     CHECK(refusal(s, {}) == "");
-    s.blocked_input = false;
+    s.input = image_layout::planar;
     CHECK(refusal(s, {}) == "not supported");
     s.groups = 16; // depthwise
     CHECK(refusal(s, {}) == "not supported");
-    s.blocked_input = true;
+    s.input = image_layout::blocked;
     CHECK(refusal(s, {}) == "");
     s.out_channels = 32; // two filters a channel
     CHECK(refusal(s, {}) == "");

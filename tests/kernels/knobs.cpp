@@ -57,7 +57,7 @@ attention_shape attention(std::int64_t m, std::int64_t k, std::int64_t keys, std
 std::vector<descriptor> small(isa const& set) {
     std::int64_t const l = set.lanes();
     auto stem = image(3, 2 * l, 9, 21, 7);
-    stem.blocked_input = false, stem.stride = {2, 2};
+    stem.input = kernels::image_layout::planar, stem.stride = {2, 2};
     auto point = image(l + 1, 4 * l, 7, 7, 1);
     point.residual = true, point.batch = 2;
     auto down = point;

@@ -356,7 +356,7 @@ TEST_CASE("what is chosen applies, keeps to the accuracy asked for, and fits the
             s.in_channels = static_cast<std::int64_t>(1 + r.below(200));
             s.out_channels = static_cast<std::int64_t>(1 + r.below(200));
             if (r.below(8) == 0) s.stride = {2, 2};
-            if (r.below(8) == 0) s.blocked_input = false;
+            if (r.below(8) == 0) s.input = kernels::image_layout::planar;
             auto const threads = static_cast<std::uint32_t>(1 + r.below(4));
             for (auto const accuracy : {winograd_accuracy::off, winograd_accuracy::f2, winograd_accuracy::f4}) {
                 kernels::winograd_options o;
@@ -403,7 +403,7 @@ TEST_CASE("convolutions and knobs to which it does not apply are refused") {
         if (change == 1) other.dilation = {2, 1};
         if (change == 2) other.kernel = {3, 1};
         if (change == 3) other.groups = 2;
-        if (change == 4) other.blocked_input = false;
+        if (change == 4) other.input = kernels::image_layout::planar;
         if (change == 5) other.depth.in = 4;
         CHECK(refusal(other, c) == "not supported");
     }

@@ -38,6 +38,21 @@ TEST_CASE("a built expression says what it computes") {
     CHECK(data[2] == std::vector<double>{5, 6, 7, 13, 14, 15});
 }
 
+TEST_CASE("a buffer with strides is a view of what is stored") {
+    loop::expression_builder e{"transposed"};
+    auto const i = e.spatial("i", 2), j = e.spatial("j", 3);
+    auto const x = e.lies(e.input("x", {2, 3}), {1, 2}), y = e.lies(e.output("y", {2, 3}), {4, 1});
+    auto const made = e.store(y, {i, j}, e.at(x, {i, j}));
+    CHECK(made.buffers[0].elements() == 6);
+    CHECK(made.buffers[1].elements() == 7); // one gap
+    interpret::arrays data{{1, 2, 3, 4, 5, 6}, std::vector<double>(7)};
+    interpret::run(made, data);
+    CHECK(data[1] == std::vector<double>{1, 3, 5, 0, 2, 4, 6});
+    loop::expression_builder none{"nothing"};
+    CHECK(none.lies(none.input("x", {0, 3}), {3, 1}) == 0);
+    CHECK(none.buffers()[0].elements() == 0);
+}
+
 TEST_CASE("operands of a term come before it") {
     loop::expression_builder e{"chain"};
     auto const i = e.spatial("i", 4);

@@ -41,12 +41,12 @@ inline bool holds(std::vector<loop::bound> const& bounds, positions const& p) {
 }
 /// Number of an element in its buffer. An index outside is an error of the expression.
 inline std::size_t element(tensor_expression const& e, loop::access const& a, positions const& p) {
-    auto const& dims = e.buffers.at(static_cast<std::size_t>(a.of)).dims;
+    auto const& of = e.buffers.at(static_cast<std::size_t>(a.of));
     std::int64_t n = 0;
-    for (std::size_t d = 0; d < dims.size(); ++d) {
+    for (std::size_t d = 0; d < of.dims.size(); ++d) {
         auto const i = at(a.index.at(d), p);
-        if (i < 0 || i >= dims[d]) throw std::out_of_range{"an index outside its buffer"};
-        n = n * dims[d] + i;
+        if (i < 0 || i >= of.dims[d]) throw std::out_of_range{"an index outside its buffer"};
+        n = of.strides.empty() ? n * of.dims[d] + i : n + i * of.strides[d];
     }
     if (!a.beyond.table.empty()) n += a.beyond.table.at(static_cast<std::size_t>(at(a.beyond.by, p)));
     return static_cast<std::size_t>(n);

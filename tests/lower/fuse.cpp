@@ -47,7 +47,7 @@ input f32[1,4,2,2] "x"
 %2 "r": f32[1,2,2,2] temporary
 %3 "f": f32[1,8] temporary
 %4 "t": f32[1,8] temporary
-%2 = conv2d{in_channels=4 out_channels=2 in=[2,2] blocked_input=false low=0} %0, %1 packed{}
+%2 = conv2d{in_channels=4 out_channels=2 in=[2,2] input=planar low=0} %0, %1 packed{}
   covers "Conv" "c", "Relu" "r"
   border "2 operands read it"
 %3 = view{reshape=true} %2

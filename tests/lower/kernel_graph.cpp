@@ -216,7 +216,7 @@ TEST_CASE("kernels say how their operands have to lie") {
     using enum operand_need;
     using list = std::vector<operand_need>;
     CHECK(needs("conv2d{bias=true residual=true} %0, %1 packed{}, %2, %3") == list{blocks, weights, lanes, blocks});
-    CHECK(needs("conv2d{blocked_input=false arrays=1} %0, %1, %2") == list{row_major, weights, blocks});
+    CHECK(needs("conv2d{input=planar arrays=1} %0, %1, %2") == list{row_major, weights, blocks});
     CHECK(needs("winograd{conv={bias=true}} %0, %1, %2") == list{blocks, weights, lanes});
     CHECK(needs("separable{depthwise={bias=true} pointwise={residual=true}} %0, %1, %2, %3, %4") ==
           list{blocks, weights, lanes, weights, blocks});

@@ -44,6 +44,29 @@ result f32[1,16,2,3] "y" %4
 )");
 }
 
+TEST_CASE("images whose channels stand last in memory are read and written there") {
+    using namespace layout_test;
+    auto const turned = [](int channels, std::string const& input) {
+        auto const c = std::to_string(channels);
+        return laid_out("input f32[2,5,5," + c + "]\n%0: f32[2,5,5," + c + "] input 0\n%1: f32[2," + c +
+                        ",5,5] temporary\n%2: f32[32," + c +
+                        ",3,3] constant\n%3: f32[2,32,3,3] temporary\n%4: f32[2,3,3,32] temporary\n"
+                        "%1 = view{from=[0,3,1,2] start=[0,0,0,0] step=[1,1,1,1]} %0\n"
+                        "%3 = conv2d{batch=2 in_channels=" +
+                        c + " out_channels=32 in=[5,5] kernel=[3,3]" + input +
+                        "} %1, %2 packed{}\n  covers \"Conv\" \"c\"\n"
+                        "%4 = view{from=[0,2,3,1] start=[0,0,0,0] step=[1,1,1,1]} %3\nresult f32[2,3,3,32] %4\n");
+    };
+    using Catch::Matchers::Contains;
+    auto const wide = turned(16, "");
+    CHECK_THAT(wide, Contains("kernel=[3,3] input=channels_last result=channels_last} %0, %2 packed{}"));
+    CHECK_THAT(wide, !Contains("movement"));
+    CHECK_THAT(turned(3, " input=planar"), Contains("input=channels_last result=channels_last} %0"));
+    // Neither whole vectors of channels, nor few: in blocks.
+    auto const odd = turned(20, "");
+    CHECK_THAT(odd, Contains("movement{kind=to_blocks") && Contains("kernel=[3,3] result=channels_last}"));
+}
+
 TEST_CASE("views are read where they lie, and copied where a kernel cannot") {
     using namespace layout_test;
     auto const turned = [](std::string const& reader) {

@@ -38,7 +38,7 @@ TEST_CASE("convolutions that fewer cycles compute in tiles become Winograd kerne
     CHECK(after.stage == lowering_stage::selected);
     CHECK(check(after).empty());
     CHECK_FALSE(in_tiles(select(conv("kernel=[3,3] pads=[1,1,1,1] stride=[2,2]"), isa::avx512)));
-    CHECK_FALSE(in_tiles(select(conv("kernel=[3,3] pads=[1,1,1,1] blocked_input=false"), isa::avx512)));
+    CHECK_FALSE(in_tiles(select(conv("kernel=[3,3] pads=[1,1,1,1] input=planar"), isa::avx512)));
     CHECK_FALSE(in_tiles(select(conv(), isa::avx512, {.accuracy = kernels::winograd_accuracy::off})));
 }
 

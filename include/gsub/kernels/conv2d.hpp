@@ -5,6 +5,7 @@
 
 #include <gsub/kernels/depth_direction.hpp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/kernels/image_layout.hpp>
 #include <gsub/loop/schedule.hpp>
 #include <gsub/target/isa.hpp>
 
@@ -21,7 +22,8 @@ struct conv2d_shape {
     std::array<std::int64_t, 2> in{}, kernel{1, 1}, stride{1, 1}, dilation{1, 1};
     std::array<std::int64_t, 4> pads{}; ///< begins, then ends
     depth_direction depth{};            ///< of images of three dimensions: what stands in front of rows
-    bool blocked_input = true;          ///< false: the input is NCHW, or NCDHW
+    image_layout input = image_layout::blocked;
+    image_layout result = image_layout::blocked; ///< of the residual and the arrays too; never planar
     bool bias = false, residual = false;
     double low = -1e300, high = 1e300; ///< the result is clipped to these; a ReLU has 0 and no upper bound
     /// Behind that, on the result as value 0, `arrays` further operands, stored as the result is, and its own results;
@@ -51,14 +53,18 @@ struct conv2d_config {
 /// The configuration that counting cycles prefers: multiplications against loads, latency and tails. No measuring.
 GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& set);
 
-/// Whether there is a kernel: groups need an input in blocks, and few enough parts that differ. A part is a vector of
-/// output channels, of those until the lanes of their groups repeat, with one of a group's input channels, of as many
-/// as a vector has lanes; 512 are the most. Groups of whole blocks, and one filter a channel, have no parts.
+/// Whether the kernel reads vectors of input channels: not in planes, and not channels last that are no whole vectors.
+GSUB_LAZY [[nodiscard]] bool reads_vectors(conv2d_shape const& s, isa const& set);
+
+/// Whether there is a kernel: groups need an input that is read in vectors, and few enough parts that differ; a result
+/// with channels last has whole vectors of them. A part is a vector of output channels, of those until the lanes of
+/// their groups repeat, with one of a group's input channels, of as many as a vector has lanes; 512 are the most.
+/// Groups of whole blocks, and one filter a channel, have no parts.
 GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& set);
 
 /// Buffers: input, weights, then bias `[OC/l, l]`, residual and arrays (as the output) where there are, then the
-/// output `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` for an input in
-/// NCHW;
+/// output `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` where no vectors
+/// of the input are read;
 /// `[C/l, KH, KW, l]` for depthwise; `[OC/l, c, IC/groups/c, KH, KW, l]` where groups are no whole blocks, with c the
 /// lesser of the channels of a group and l), see `pack_conv2d_weights`. Where images have depth, D, KD and OD stand in
 /// front of H, KH and OH. Groups that are no whole blocks have no use for `tile_oc` and `unroll_ic`. *Errors* throws

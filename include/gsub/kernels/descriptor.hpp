@@ -14,7 +14,9 @@
 #include <gsub/kernels/winograd.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -38,6 +40,29 @@ struct elementwise_shape {
 using descriptor =
     std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape, pool2d_shape,
                  elementwise_shape, row_program, reduction_shape, local_response_norm_shape, movement_shape>;
+
+/// The images that a kernel of convolutions or pools reads and makes.
+template <class Layout>
+struct image_ends {
+    Layout *input, *result;
+    std::int64_t in_channels, out_channels;
+    bool alone; ///< nothing else that the kernel reads lies as the result does
+};
+/// Of a descriptor, which may be const; nothing where it is of another kernel.
+template <class Descriptor>
+[[nodiscard]] auto images_of(Descriptor& d) {
+    using layout = std::conditional_t<std::is_const_v<Descriptor>, image_layout const, image_layout>;
+    using ends = std::optional<image_ends<layout>>;
+    auto const between = [](auto& first, auto& last) -> ends {
+        return {{&first.input, &last.result, first.in_channels, last.out_channels, !last.residual && last.arrays == 0}};
+    };
+    if (auto* const c = std::get_if<conv2d_shape>(&d)) return between(*c, *c);
+    if (auto* const w = std::get_if<winograd_shape>(&d)) return between(w->conv, w->conv);
+    if (auto* const s = std::get_if<separable_shape>(&d)) return between(s->depthwise, s->pointwise);
+    if (auto* const p = std::get_if<pool2d_shape>(&d))
+        return ends{{&p->input, &p->result, p->channels, p->channels, true}};
+    return ends{};
+}
 
 /// The words that people read in reports, e.g. `depthwise conv2d`, `winograd F4`; a program of rows that only moves
 /// elements is a `copy`, as a movement may be. Nothing parses them.

@@ -38,6 +38,11 @@ struct word_traits<movement_kind> {
     static constexpr std::string_view words[] = {"copy", "join", "pad", "gather", "to_blocks", "from_blocks"};
 };
 
+template <>
+struct word_traits<image_layout> {
+    static constexpr std::string_view words[] = {"blocked", "planar", "channels_last"};
+};
+
 // ---- parts
 
 template <>
@@ -151,7 +156,8 @@ struct record_traits<conv2d_shape> {
         field("stride", &s::stride);
         field("dilation", &s::dilation);
         field("pads", &s::pads);
-        field("blocked_input", &s::blocked_input);
+        field("input", &s::input);
+        field("result", &s::result);
         field("bias", &s::bias);
         field("residual", &s::residual);
         field("low", &s::low);
@@ -235,6 +241,8 @@ struct record_traits<pool2d_shape> {
         field("pads_end", &s::pads_end);
         field("average", &s::average);
         field("count_pads", &s::count_pads);
+        field("input", &s::input);
+        field("result", &s::result);
         field("element", &s::element);
         field("depth", &s::depth);
         field("out_depth", &s::out_depth);

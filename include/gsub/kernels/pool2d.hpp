@@ -1,8 +1,10 @@
-// Pooling of images over blocked layouts: [N, C/l, H, W, l], or [N, C/l, D, H, W, l] for images that have depth.
+// Pooling of images in vectors of channels: [N, C/l, H, W, l], or [N, C/l, D, H, W, l] for images that have depth; or,
+// where channels are whole vectors, channels last.
 #pragma once
 
 #include <gsub/ir/dtype.hpp>
 #include <gsub/kernels/depth_direction.hpp>
+#include <gsub/kernels/image_layout.hpp>
 #include <gsub/loop/schedule.hpp>
 #include <gsub/target/isa.hpp>
 
@@ -19,7 +21,8 @@ struct pool2d_shape {
     std::array<std::int64_t, 2> pads_end{}; ///< ends as stated, which averages may count
     depth_direction depth{};                ///< of images of three dimensions, with stated ends of padding
     std::int64_t out_depth = 1;             ///< as `out`
-    dtype element = dtype::f32;             ///< f16 and bf16 are combined in f32; averages are of floating types
+    image_layout input = image_layout::blocked, result = image_layout::blocked; ///< never planar
+    dtype element = dtype::f32; ///< f16 and bf16 are combined in f32; averages are of floating types
     bool average = false;
     bool count_pads = false; ///< averages divide by the taps on stated padding too
 };

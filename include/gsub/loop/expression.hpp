@@ -22,7 +22,9 @@ struct buffer {
     small_vector<std::int64_t, 6> dims;
     bool written = false;
     bool scratch = false; ///< memory of the thread that runs a position of the outermost loop; written too
+    small_vector<std::int64_t, 6> strides{}; ///< elements from one index to the next, at least 0; none: row-major
 
+    /// From the first to the last one that an index reaches, gaps included.
     GSUB_LAZY [[nodiscard]] std::int64_t elements() const noexcept;
 };
 
@@ -173,6 +175,8 @@ public:
                                                 dtype element = dtype::f32);
     GSUB_LAZY [[nodiscard]] std::int32_t scratch(std::string_view name, std::initializer_list<std::int64_t> dims,
                                                  dtype element = dtype::f32);
+    /// Where the elements of a buffer lie that are not row-major: strides, one a dimension. *Returns* the buffer.
+    GSUB_LAZY std::int32_t lies(std::int32_t b, std::initializer_list<std::int64_t> strides);
     [[nodiscard]] std::vector<buffer> const& buffers() const noexcept { return made_.buffers; }
 
     /// A number of a floating type.

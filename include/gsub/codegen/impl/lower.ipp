@@ -331,12 +331,12 @@ private:
 
     // Offset of an access in elements with the vectorised loop at its first position.
     affine offset_of(loop::access const& a) const {
-        auto const& dims = made_.buffers[static_cast<std::size_t>(a.of)].dims;
+        auto const& from = made_.buffers[static_cast<std::size_t>(a.of)];
         affine offset;
         std::int64_t stride = 1;
         for (auto d = a.index.size(); d-- > 0;) {
-            offset += a.index[d] * stride;
-            stride *= dims[d];
+            offset += a.index[d] * (from.strides.empty() ? stride : from.strides[d]);
+            stride *= from.dims[d];
         }
         return offset;
     }

@@ -18,8 +18,8 @@ GSUB_LAZY bool is_depthwise(conv2d_shape const& s) {
 }
 // Rows of pixels follow each other without a gap in what is read too: they are joined to one row.
 GSUB_LAZY bool is_flat(conv2d_shape const& s) {
-    return s.blocked_input && !s.depth.exists() && s.kernel[0] == 1 && s.kernel[1] == 1 && s.stride[0] == 1 &&
-           s.stride[1] == 1 && s.pads == std::array<std::int64_t, 4>{};
+    return s.input != image_layout::planar && !s.depth.exists() && s.kernel[0] == 1 && s.kernel[1] == 1 &&
+           s.stride[0] == 1 && s.stride[1] == 1 && s.pads == std::array<std::int64_t, 4>{};
 }
 // The same over the same arrays with two directions in place of three, where one of them has no window.
 GSUB_LAZY conv2d_shape planar(conv2d_shape s) {
@@ -55,9 +55,9 @@ loop::value finished(loop::expression_builder& e, loop::value v, conv2d_shape co
 }
 // The arrays of its chain as buffers.
 GSUB_LAZY std::vector<std::int32_t> arrays_of(loop::expression_builder& e, conv2d_shape const& s,
-                                              std::initializer_list<std::int64_t> dims) {
+                                              image_operand const& like) {
     std::vector<std::int32_t> arrays;
-    for (std::int32_t a = 0; a < s.arrays; ++a) arrays.push_back(e.input("array", dims));
+    for (std::int32_t a = 0; a < s.arrays; ++a) arrays.push_back(like.input(e, "array"));
     return arrays;
 }
 // Groups that are not whole blocks of channels: a vector of output channels reads one channel of each of its groups at
@@ -92,15 +92,15 @@ struct lane_groups {
     [[nodiscard]] std::int64_t parts() const { return (vectors + rest) * channels; }
     static constexpr std::int64_t most = 512; // parts
     // Of the first turn, and of the rest, whose blocks are counted from its first one: where each lane of each vector
-    // reads each channel, in an image of so many pixels.
-    [[nodiscard]] std::vector<std::int64_t> places(conv2d_shape const& s, std::int64_t pixels, std::int64_t l) const {
+    // reads each channel, in an image whose vectors of channels are so far apart.
+    [[nodiscard]] std::vector<std::int64_t> places(conv2d_shape const& s, std::int64_t apart, std::int64_t l) const {
         std::vector<std::int64_t> all;
         auto const part = [&](std::int64_t first, std::int64_t count) {
             for (auto v = first; v < first + count; ++v)
                 for (std::int64_t c = 0; c < channels; ++c)
                     for (std::int64_t lane = 0; lane < l; ++lane) {
                         auto const o = std::min(v * l + lane, s.out_channels - 1), i = o / out * in + c;
-                        all.push_back((i / l - first / vectors * blocks) * pixels * l + i % l);
+                        all.push_back((i / l - first / vectors * blocks) * apart + i % l);
                     }
         };
         part(0, vectors);
@@ -165,17 +165,19 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     if (of.turns * of.vectors != out_blocks) e.only({o, out_blocks});
     if (of.rest) e.only({whole - part, of.turns}); // behind the turns once
 
-    auto const in = e.input("x", {s.batch, blocks(s.in_channels, set), s.depth.in * h, w, l});
+    image_operand const image{s.input, s.batch, s.in_channels, s.depth.in * h, w, l},
+        result{s.result, s.batch, s.out_channels, depth.count * oh, ow, l};
+    auto const in = image.input(e, "x");
     auto const weights =
         e.input("w", {out_blocks, of.channels, of.steps, s.depth.kernel * s.kernel[0], s.kernel[1], l});
     auto const bias = s.bias ? e.input("bias", {out_blocks, l}) : -1;
-    auto const residual = s.residual ? e.input("residual", {s.batch, out_blocks, depth.count * oh, ow, l}) : -1;
-    auto const arrays = arrays_of(e, s, {s.batch, out_blocks, depth.count * oh, ow, l});
-    auto const out = e.output("y", {s.batch, out_blocks, depth.count * oh, ow, l});
+    auto const residual = s.residual ? result.input(e, "residual") : -1;
+    auto const arrays = arrays_of(e, s, result);
+    auto const out = result.output(e, "y");
 
     auto const read =
         e.at(in, {n, whole * of.blocks + step, row_in, column, 0},
-             {((part * of.vectors + v) * of.channels + channel) * l + lane, of.places(s, s.depth.in * h * w, l)});
+             {((part * of.vectors + v) * of.channels + channel) * l + lane, of.places(s, image.vector_stride(), l)});
     auto sum =
         e.sum(s.bias ? e.at(bias, {o, lane}) : e.constant(0), read * e.at(weights, {o, channel, step, tap, kx, lane}),
               {{depth.plane, depth.in}, {row, h}, {column, w}, {step * of.channels + channel, of.in}});
@@ -236,8 +238,15 @@ GSUB_LAZY_BODY double conv2d_shape::operations() const noexcept {
            static_cast<double>(in_channels / groups) * static_cast<double>(taps);
 }
 
+GSUB_LAZY_BODY bool reads_vectors(conv2d_shape const& s, isa const& set) {
+    return s.input == image_layout::blocked ||
+           (s.input == image_layout::channels_last && s.in_channels % set.lanes() == 0);
+}
+
 GSUB_LAZY_BODY bool conv2d_applies(conv2d_shape const& s, isa const& set) {
-    if (s.groups > 1 && !s.blocked_input) return false;
+    if (s.groups > 1 && !reads_vectors(s, set)) return false;
+    if (s.result == image_layout::planar) return false;
+    if (s.result == image_layout::channels_last && s.out_channels % set.lanes() != 0) return false;
     return !detail::lane_groups::apply(s, set) || detail::lane_groups{s, set}.parts() <= detail::lane_groups::most;
 }
 
@@ -249,8 +258,9 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
     auto const out_blocks = detail::blocks(s.out_channels, set) / s.groups;
     conv2d_config best;
-    // Pixels of an image in NCHW that several taps of a row use: compilers read them once for all of these taps.
-    auto const scalars_stay = !s.blocked_input && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
+    // Pixels of a plane that several taps of a row use: compilers read them once for all of these taps.
+    auto const scalars_stay =
+        !reads_vectors(s, set) && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
     auto const results =
         s.batch * detail::blocks(s.out_channels, set) * s.out_depth() * s.out(0) * s.out(1) * set.vector_bytes;
     auto const taps = s.depth.kernel * s.kernel[0] * s.kernel[1];
@@ -280,7 +290,10 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& given, conv2d_con
     auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
     auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
     std::int64_t const l = set.lanes();
-    if (s.groups != 1 && !s.blocked_input) refuse("grouped convolution of an input that is not blocked");
+    auto const vectors = reads_vectors(s, set);
+    if (s.groups != 1 && !vectors) refuse("grouped convolution of an input that is not read in vectors");
+    if (s.result != image_layout::blocked && (s.result == image_layout::planar || s.out_channels % l != 0))
+        refuse("a result in planes, or with channels last that are no whole vectors");
     if (!conv2d_applies(s, set)) refuse("grouped convolution of too many parts that differ");
     if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0)
         throw error{error_code::usage, "a knob of conv2d that does not apply"};
@@ -289,8 +302,8 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& given, conv2d_con
     auto const ocb = detail::blocks(s.out_channels, set),
                icb = detail::blocks(s.in_channels, set) / (depthwise ? 1 : s.groups);
     auto const oh = s.out(0), ow = s.out(1), ih = s.in[0], iw = s.in[1];
-    auto const in_channels = s.blocked_input ? icb : s.in_channels;
-    auto const in_lanes = s.blocked_input ? l : 1;
+    auto const in_channels = vectors ? icb : s.in_channels;
+    auto const in_lanes = vectors ? l : 1;
 
     loop::expression_builder e{"conv2d"};
     auto const n = e.spatial("n", s.batch), g = e.spatial("g", depthwise ? 1 : s.groups),
@@ -306,16 +319,17 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& given, conv2d_con
     auto const in_block = depthwise ? o : g * icb + i;
 
     auto const h = flat ? 1 : ih, w = flat ? ih * iw : iw;
-    auto const all_in = s.blocked_input ? detail::blocks(s.in_channels, set) : s.in_channels;
     auto const rows_out = flat ? 1 : depth.count * oh, columns_out = flat ? oh * ow : ow;
-    auto const in = e.input("x", {s.batch, all_in, s.depth.in * h, w, in_lanes});
+    image_operand const image{s.input, s.batch, s.in_channels, s.depth.in * h, w, in_lanes},
+        result{s.result, s.batch, s.out_channels, rows_out, columns_out, l};
+    auto const in = image.input(e, "x");
     auto const taps_down = s.depth.kernel * s.kernel[0];
     auto const weights = depthwise ? e.input("w", {ocb, taps_down, s.kernel[1], l})
                                    : e.input("w", {ocb, in_channels, taps_down, s.kernel[1], in_lanes, l});
     auto const bias = s.bias ? e.input("bias", {ocb, l}) : -1;
-    auto const residual = s.residual ? e.input("residual", {s.batch, ocb, rows_out, columns_out, l}) : -1;
-    auto const arrays = detail::arrays_of(e, s, {s.batch, ocb, rows_out, columns_out, l});
-    auto const out = e.output("y", {s.batch, ocb, rows_out, columns_out, l});
+    auto const residual = s.residual ? result.input(e, "residual") : -1;
+    auto const arrays = detail::arrays_of(e, s, result);
+    auto const out = result.output(e, "y");
 
     auto const read = e.at(in, {n, in_block, row_in, column, depthwise ? lane : inner});
     auto const weight =
@@ -360,7 +374,7 @@ GSUB_LAZY_BODY std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std
     auto const depthwise = detail::is_depthwise(s);
     auto const l = static_cast<std::int64_t>(set.lanes()), per_group = s.in_channels / s.groups;
     auto const area = s.depth.kernel * s.kernel[0] * s.kernel[1];
-    auto const in_lanes = s.blocked_input && !depthwise ? l : 1;
+    auto const in_lanes = reads_vectors(s, set) && !depthwise ? l : 1;
     auto const in_blocks = (per_group + in_lanes - 1) / in_lanes;
     auto const out_blocks = detail::blocks(s.out_channels, set);
     if (detail::lane_groups::apply(s, set)) {

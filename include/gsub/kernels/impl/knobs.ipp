@@ -121,7 +121,7 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& set) {
     space.choice("tile_ow", up_to(pixels_of(row, set), best.tile_ow));
     space.choice("tile_oh", up_to(flat ? 1 : std::min<std::int64_t>(s.out(0), 4), best.tile_oh));
     space.choice("tile_oc", up_to(depthwise || lanes ? 1 : std::min(columns, most_vectors), best.tile_oc));
-    auto const one_channel = depthwise || lanes || !s.blocked_input; // a turn
+    auto const one_channel = depthwise || lanes || !reads_vectors(s, set); // a turn
     space.choice("unroll_ic", one_channel ? values_of({best.unroll_ic}) : powers_up_to(set.lanes(), best.unroll_ic));
     space.choice("chunk", values_of(std::move(chunks)));
     space.choice("unroll_kh", either(s.kernel[0] > 1, best.unroll_kh));

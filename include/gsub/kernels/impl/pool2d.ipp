@@ -28,9 +28,11 @@ GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const&
                column = x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
     auto const row_out = depth.out * s.out[0] + y, row_in = depth.plane * s.in[0] + row;
     auto const rows_out = depth.count * s.out[0];
-    auto const in = e.input("x", {s.batch, blocks, depth.in * s.in[0], s.in[1], l}, s.element);
+    image_operand const image{s.input, s.batch, s.channels, depth.in * s.in[0], s.in[1], l, s.element},
+        result{s.result, s.batch, s.channels, rows_out, s.out[1], l, s.element};
+    auto const in = image.input(e, "x");
     auto const factors = s.average ? e.input("factor", {rows_out, s.out[1]}) : -1;
-    auto const out = e.output("y", {s.batch, blocks, rows_out, s.out[1], l}, s.element);
+    auto const out = result.output(e, "y");
     auto const read = cast(e.at(in, {n, c, row_in, column, lane}), type);
     auto const least =
         info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type)) : 0;

@@ -27,14 +27,16 @@ public:
         hidden_blocks_ = blocks(d_.out_channels, set), out_blocks_ = blocks(p_.out_channels, set);
         height_ = d_.out(0), width_ = d_.out(1);
         loop::expression_builder e{"separable"};
-        x_ = e.input("x", {d_.batch, hidden_blocks_, d_.in[0], d_.in[1], l_});
+        image_operand const image{d_.input, d_.batch, d_.in_channels, d_.in[0], d_.in[1], l_},
+            result{p_.result, p_.batch, p_.out_channels, 1, height_ * width_, l_};
+        x_ = image.input(e, "x");
         depthwise_weights_ = e.input("wd", {hidden_blocks_, d_.kernel[0], d_.kernel[1], l_});
         if (d_.bias) depthwise_bias_ = e.input("bd", {hidden_blocks_, l_});
         weights_ = e.input("w", {out_blocks_, hidden_blocks_, l_, l_});
         if (p_.bias) bias_ = e.input("bias", {out_blocks_, l_});
-        if (p_.residual) residual_ = e.input("residual", {p_.batch, out_blocks_, height_ * width_, l_});
-        arrays_ = arrays_of(e, p_, {p_.batch, out_blocks_, height_ * width_, l_});
-        y_ = e.output("y", {p_.batch, out_blocks_, height_ * width_, l_});
+        if (p_.residual) residual_ = result.input(e, "residual");
+        arrays_ = arrays_of(e, p_, result);
+        y_ = result.output(e, "y");
         hidden_ = e.scratch("hidden", {hidden_blocks_, c_.rows * width_, l_});
         buffers_ = e.buffers();
     }
@@ -97,9 +99,9 @@ private:
         auto const start = p_.bias ? t.e.at(bias_, {o, lane}) : t.e.constant(0);
         auto v = t.e.sum(start, t.e.at(hidden_, {i, pixel, inner}) * t.e.at(weights_, {o, i, inner, lane}),
                          {{i * l_ + inner, p_.in_channels}});
-        if (p_.residual) v = v + t.e.at(residual_, {t.n, o, of_all, lane});
-        v = finished(t.e, v, p_, [&](std::size_t a) { return t.e.at(arrays_[a], {t.n, o, of_all, lane}); });
-        loop::schedule plan{t.e.store(y_, {t.n, o, of_all, lane}, v)};
+        if (p_.residual) v = v + t.e.at(residual_, {t.n, o, 0, of_all, lane});
+        v = finished(t.e, v, p_, [&](std::size_t a) { return t.e.at(arrays_[a], {t.n, o, 0, of_all, lane}); });
+        loop::schedule plan{t.e.store(y_, {t.n, o, 0, of_all, lane}, v)};
         auto const [oo, oi] = plan.split(plan.loop_of("oc"), c_.pointwise.tile_oc);
         auto const [xo, xi] = plan.split(plan.loop_of("pixel"), c_.pointwise.tile_ow);
         auto const [io, iu] = plan.split(plan.loop_of("ici"), c_.pointwise.unroll_ic);
@@ -124,9 +126,9 @@ private:
 
 GSUB_LAZY_BODY bool is_separable(separable_shape const& s) noexcept {
     auto const &d = s.depthwise, &p = s.pointwise;
-    return detail::is_depthwise(d) && d.blocked_input && !d.depth.exists() && !d.residual && d.arrays == 0 &&
-           detail::is_flat(p) && p.groups == 1 && d.batch == p.batch && d.out_channels == p.in_channels &&
-           p.in[0] == d.out(0) && p.in[1] == d.out(1);
+    return detail::is_depthwise(d) && d.input != image_layout::planar && !d.depth.exists() && !d.residual &&
+           d.arrays == 0 && detail::is_flat(p) && p.groups == 1 && d.batch == p.batch &&
+           d.out_channels == p.in_channels && p.in[0] == d.out(0) && p.in[1] == d.out(1);
 }
 
 namespace detail {

@@ -154,13 +154,14 @@ GSUB_LAZY void parallel_block(loop::schedule& plan) {
 
 GSUB_LAZY_BODY bool winograd_applies(conv2d_shape const& s) noexcept {
     constexpr std::array<std::int64_t, 2> one{1, 1}, three{3, 3};
-    return s.kernel == three && s.stride == one && s.dilation == one && s.groups == 1 && s.blocked_input &&
-           !s.depth.exists() && s.out(0) > 0 && s.out(1) > 0;
+    return s.kernel == three && s.stride == one && s.dilation == one && s.groups == 1 &&
+           s.input != image_layout::planar && s.result != image_layout::planar && !s.depth.exists() && s.out(0) > 0 &&
+           s.out(1) > 0;
 }
 
 GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set) {
     if (!winograd_applies(s))
-        throw error{error_code::unsupported, "no 3x3 convolution of stride 1 over blocked channels"};
+        throw error{error_code::unsupported, "no 3x3 convolution of stride 1 over vectors of channels"};
     if ((c.m != 2 && c.m != 4) || c.rows < 1 || c.columns < 1 || c.tile < 1 || c.vectors < 1 || c.parts < 1 ||
         c.unroll_ic < 1 || set.lanes() % c.unroll_ic != 0)
         throw error{error_code::usage, "a knob of winograd that does not apply"};
@@ -177,12 +178,14 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto const i = in.spatial("ic", z.in_blocks), ry = in.spatial("row", c.rows), cx = in.spatial("column", c.columns),
                lane = in.spatial("lane", l);
     auto const ty = at.y * c.rows + ry, tx = at.x * c.columns + cx;
-    auto const x = in.input("x", {s.batch, z.in_blocks, s.in[0], s.in[1], l});
+    image_operand const image{s.input, s.batch, s.in_channels, s.in[0], s.in[1], l},
+        result{s.result, s.batch, s.out_channels, s.out(0), s.out(1), l};
+    auto const x = image.input(in, "x");
     auto const weights = in.input("w", {z.groups, z.points + 1, z.in_blocks, l, c.vectors, l});
     auto const bias = s.bias ? in.input("bias", {z.out_blocks, l}) : -1;
-    auto const residual = s.residual ? in.input("residual", {s.batch, z.out_blocks, s.out(0), s.out(1), l}) : -1;
-    auto const arrays = detail::arrays_of(in, s, {s.batch, z.out_blocks, s.out(0), s.out(1), l});
-    auto const y = in.output("y", {s.batch, z.out_blocks, s.out(0), s.out(1), l});
+    auto const residual = s.residual ? result.input(in, "residual") : -1;
+    auto const arrays = detail::arrays_of(in, s, result);
+    auto const y = result.output(in, "y");
     // One more vector a point, lest all points fall into one set of the cache.
     auto const v = in.scratch("v", {z.points, (z.in_blocks * block + 1) * l});
     auto const products = in.scratch("m", {z.points, (c.vectors * block + 1) * l});

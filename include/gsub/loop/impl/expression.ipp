@@ -8,7 +8,14 @@ namespace gsub::loop {
 
 GSUB_LAZY_BODY std::int64_t buffer::elements() const noexcept {
     std::int64_t n = 1;
-    for (auto d : dims) n *= d;
+    if (strides.empty()) {
+        for (auto d : dims) n *= d;
+        return n;
+    }
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+        if (dims[d] == 0) return 0;
+        n += (dims[d] - 1) * strides[d];
+    }
     return n;
 }
 
@@ -105,6 +112,14 @@ GSUB_LAZY_BODY std::int32_t expression_builder::scratch(std::string_view name, s
                                                         dtype element) {
     auto const b = add_buffer(name, dims, true, element);
     made_.buffers.back().scratch = true;
+    return b;
+}
+
+GSUB_LAZY_BODY std::int32_t expression_builder::lies(std::int32_t b, std::initializer_list<std::int64_t> strides) {
+    auto& of = made_.buffers[static_cast<std::size_t>(b)];
+    GSUB_ASSERT(strides.size() == of.dims.size(), "a stride a dimension");
+    of.strides.clear();
+    for (auto const s : strides) of.strides.push_back(s);
     return b;
 }
 

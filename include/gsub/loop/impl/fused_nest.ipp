@@ -11,8 +11,8 @@ namespace gsub::loop {
 
 namespace detail {
 GSUB_INLINE bool same_buffer(buffer const& x, buffer const& y) {
-    return x.name == y.name && x.element == y.element && std::ranges::equal(x.dims, y.dims) && x.written == y.written &&
-           x.scratch == y.scratch;
+    return x.name == y.name && x.element == y.element && std::ranges::equal(x.dims, y.dims) &&
+           std::ranges::equal(x.strides, y.strides) && x.written == y.written && x.scratch == y.scratch;
 }
 GSUB_LAZY [[noreturn]] void refuse_stage(std::string_view reason) {
     throw error{error_code::usage, message({"fused nest: ", reason})};

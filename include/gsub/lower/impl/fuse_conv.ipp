@@ -308,7 +308,8 @@ private:
         settle(c);
         auto const x = g_.operand(c.nodes.front(), 0);
         auto& s = c.s;
-        s.blocked_input = s.groups > 1 || s.in_channels >= b_.set().lanes() / 2 || b_.in_blocks(x);
+        auto const in_blocks = s.groups > 1 || s.in_channels >= b_.set().lanes() / 2 || b_.in_blocks(x);
+        s.input = in_blocks ? kernels::image_layout::blocked : kernels::image_layout::planar;
         if (add_separable(c)) return true;
         kernel_op op{.operands = {b_.whole(x)}};
         add_operands(c, op);

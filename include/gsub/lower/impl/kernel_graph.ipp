@@ -35,21 +35,21 @@ GSUB_LAZY_BODY operand_need need_of(kernel_op const& op, std::size_t operand) {
     if (std::holds_alternative<runtime::copy_call>(op.computes)) return any;
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
     if (!d) return row_major;
-    auto const of_conv = [&](kernels::conv2d_shape const& s, std::size_t i) { // behind the image
-        return i == 1 ? weights : s.bias && i == 2 ? lanes : blocks;
+    auto const of_image = [&](kernels::image_layout l) {
+        return l == kernels::image_layout::blocked ? blocks : l == kernels::image_layout::planar ? row_major : view;
+    };
+    auto const of_conv = [&](kernels::conv2d_shape const& s, std::size_t i) {
+        return i == 0 ? of_image(s.input) : i == 1 ? weights : s.bias && i == 2 ? lanes : of_image(s.result);
     };
     return std::visit(overloaded{
-                          [&](kernels::conv2d_shape const& s) {
-                              if (operand == 0) return s.blocked_input ? blocks : row_major;
-                              return of_conv(s, operand);
-                          },
+                          [&](kernels::conv2d_shape const& s) { return of_conv(s, operand); },
                           [&](kernels::winograd_shape const& s) { return of_conv(s.conv, operand); },
                           [&](kernels::separable_shape const& s) {
                               auto const first = s.depthwise.bias ? std::size_t{2} : 1; // operand before the weights
                               if (operand <= first) return of_conv(s.depthwise, operand);
                               return of_conv(s.pointwise, operand - first);
                           },
-                          [&](kernels::pool2d_shape const&) { return operand == 0 ? blocks : row_major; },
+                          [&](kernels::pool2d_shape const& s) { return operand == 0 ? of_image(s.input) : row_major; },
                           [&](kernels::elementwise_shape const&) { return blocks; },
                           [&](kernels::matmul_shape const& s) {
                               return s.constant && operand == 1 ? weights : s.bias && operand == 2 ? lanes : view;
@@ -67,10 +67,9 @@ GSUB_LAZY_BODY operand_need need_of(kernel_op const& op, std::size_t operand) {
 
 GSUB_LAZY_BODY bool makes_blocks(kernel_op const& op) noexcept {
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
-    return d &&
-           (std::holds_alternative<kernels::conv2d_shape>(*d) || std::holds_alternative<kernels::winograd_shape>(*d) ||
-            std::holds_alternative<kernels::separable_shape>(*d) || std::holds_alternative<kernels::pool2d_shape>(*d) ||
-            std::holds_alternative<kernels::elementwise_shape>(*d));
+    if (!d) return false;
+    if (auto const images = kernels::images_of(*d)) return *images->result == kernels::image_layout::blocked;
+    return std::holds_alternative<kernels::elementwise_shape>(*d);
 }
 
 GSUB_LAZY_BODY bool joins_blocks(tensor_type const& whole, std::int64_t axis, std::span<tensor_type const> parts,

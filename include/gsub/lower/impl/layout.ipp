@@ -52,6 +52,7 @@ private:
     }
 
     void place_kernel(kernel_op& op, kernels::descriptor& d) {
+        std::optional<kernel_value_id> channels_last; // where a result lies that is an image so
         // What reads views says how they lie.
         auto const read = [&](std::size_t i, kernels::array_view& how) { how = read_view(op.operands[i]); };
         if (auto* const s = std::get_if<kernels::row_program>(&d)) {
@@ -65,9 +66,9 @@ private:
         } else if (auto* const a = std::get_if<kernels::attention_shape>(&d)) {
             read(0, a->q), read(1, a->keys), read(2, a->values);
             for (std::size_t i = 0; i < a->arrays.size(); ++i) read(i + 3, a->arrays[i]);
-        } else if (auto* const c = std::get_if<kernels::conv2d_shape>(&d)) {
-            // An image that lies in blocks already is read so.
-            c->blocked_input = c->blocked_input || s_.in_blocks(op.operands[0].value);
+        } else if (auto images = kernels::images_of(d)) {
+            place_image(*images, op.operands[0].value);
+            if (auto const stored = image_result(*images, op.results[0])) channels_last = stored;
         }
         auto needs = std::vector<operand_need>(op.operands.size());
         for (std::size_t i = 0; i < needs.size(); ++i) needs[i] = need_of(op, i);
@@ -88,6 +89,8 @@ private:
             if (s->constant) join_rows(*s);
         } else if (auto* const a = std::get_if<kernels::attention_shape>(&d)) {
             op.results[0] = product_result(op.results[0], a->batch.size() + 2, a->m, a->n, a->y);
+        } else if (channels_last) {
+            op.results[0] = *channels_last;
         } else {
             for (auto& r : op.results) r = makes_blocks(op) ? s_.add_blocked(r) : s_.new_plain(r);
         }
@@ -99,6 +102,55 @@ private:
         op.frame.clear();
         repeated_.clear();
         s_.out.ops.push_back(std::move(op));
+    }
+    // An image is read as it lies: in blocks, or with channels last where kernels have vectors of these, or take one at
+    // a time.
+    void place_image(kernels::image_ends<kernels::image_layout> const& of, kernel_value_id x) {
+        using enum kernels::image_layout;
+        if (s_.in_blocks(x))
+            *of.input = blocked;
+        else if (has_channels_last(x) && (of.in_channels % s_.set.lanes() == 0 || *of.input == planar))
+            *of.input = channels_last;
+    }
+    // Whether a value is a view of one that has all its channels behind the pixels.
+    bool has_channels_last(kernel_value_id v) const {
+        auto const& t = s_.type(v);
+        if (!s_.is_view(v) || !may_be_blocked(t)) return false;
+        auto const how = s_.view_of(v);
+        auto stride = std::int64_t{1};
+        auto const lies = [&](std::size_t d) {
+            auto const size = t.dims[d].size();
+            auto const fits = size == 1 || how.strides[d] == stride;
+            stride *= size;
+            return fits;
+        };
+        auto all = how.offset == 0 && lies(1);
+        for (auto d = t.rank() - 1; d > 1; --d) all = lies(d) && all;
+        return lies(0) && all && how.elements == stride;
+    }
+    // Where the only reader of an image moves its channels behind the pixels, it is stored so.
+    std::optional<kernel_value_id> image_result(kernels::image_ends<kernels::image_layout> const& of,
+                                                kernel_value_id v) {
+        if (!of.alone || of.out_channels % s_.set.lanes() != 0 || s_.is_output(v) || s_.uses(v).size() != 1) return {};
+        auto const& reader = s_.in.ops[s_.uses(v)[0].op];
+        auto const* const turned = std::get_if<view_shape>(&reader.computes);
+        if (!turned || !permutes(*turned, v)) return {};
+        auto const last = turned->from.size() - 1; // of [N, H, W, C] those of [N, C, H, W]
+        for (std::size_t d = 0; d <= last; ++d)
+            if (turned->from[d] != static_cast<std::int8_t>(d == 0 ? 0 : d == last ? 1 : d + 1)) return {};
+        *of.result = kernels::image_layout::channels_last;
+        return stored_as_read(v, reader, *turned).first;
+    }
+    // Storage of a value in the order in which its only reader permutes it, and how it is read there itself.
+    std::pair<kernel_value_id, kernels::array_view> stored_as_read(kernel_value_id v, kernel_op const& reader,
+                                                                   view_shape const& turned) {
+        auto const whole = kernels::array_view::contiguous(s_.type(reader.results[0]).sizes());
+        auto how = whole;
+        for (std::size_t d = 0; d < turned.from.size(); ++d)
+            how.strides[static_cast<std::size_t>(turned.from[d])] = whole.strides[d];
+        auto const to = s_.add_temporary(reader.results[0], s_.bytes_of(s_.type(v)));
+        s_.set_view(v, to, how);
+        return {to, std::move(how)};
     }
     // The weights of one kernel, which are packed when the program is emitted: each its own value.
     kernel_value_id weights_of(kernel_value_id v) {
@@ -167,12 +219,8 @@ private:
             if (auto const* const turned = std::get_if<view_shape>(&reader.computes); turned && permutes(*turned, v)) {
                 if (turned->from.empty() || turned->from.back() + 1 != static_cast<int>(turned->from.size()))
                     return s_.new_plain(v);
-                auto const whole = kernels::array_view::contiguous(s_.type(reader.results[0]).sizes());
-                y = whole;
-                for (std::size_t d = 0; d < turned->from.size(); ++d)
-                    y.strides[static_cast<std::size_t>(turned->from[d])] = whole.strides[d];
-                auto const to = s_.add_temporary(reader.results[0], s_.bytes_of(s_.type(v)));
-                s_.set_view(v, to, y);
+                auto [to, how] = stored_as_read(v, reader, *turned);
+                y = std::move(how);
                 return to;
             }
         }

@@ -49,7 +49,7 @@ struct weight_order {
 private:
     static kernels::conv2d_shape filters(kernels::conv2d_shape const& s) {
         kernels::conv2d_shape only{.in_channels = s.in_channels, .out_channels = s.out_channels, .groups = s.groups};
-        only.kernel = s.kernel, only.depth.kernel = s.depth.kernel, only.blocked_input = s.blocked_input;
+        only.kernel = s.kernel, only.depth.kernel = s.depth.kernel, only.input = s.input;
         return only;
     }
 };
