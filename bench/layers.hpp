@@ -148,7 +148,7 @@ struct layer {
                 s.groups = (channels + width - 1) / width;
                 s.in_channels = s.out_channels = s.groups * width;
                 s.in = {size, size}, s.kernel = {3, 3}, s.stride = {stride, stride}, s.pads = {1, 1, 1, 1};
-                s.input = image_layout::blocked, s.bias = true, s.low = 0;
+                s.input = gsub::kernels::image_layout::blocked, s.bias = true, s.low = 0;
                 if (!kernels::conv2d_applies(s, set)) continue;
                 of.name = message({"3x3", stride > 1 ? "/2" : "", " in ", s.groups, " groups of ", width, ", ",
                                    s.out_channels, " x ", s.out(0), " x ", s.out(1)});

@@ -40,7 +40,8 @@ public:
             return;
         }
         auto const wanted = layout == onednn_layout::preferred ? tag::any : lanes == 16 ? tag::aBcd16b : tag::aBcd8b;
-        make_convolution(of.conv, from, of.conv.input == kernels::image_layout::planar ? tag::any : wanted, wanted);
+        make_convolution(of.conv, from, of.conv.input == gsub::kernels::image_layout::planar ? tag::any : wanted,
+                         wanted);
     }
     void run() {
         primitive_.execute(stream_, arguments_);

@@ -26,7 +26,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
