@@ -8,6 +8,8 @@
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
 #include <gsub/lower/impl/fuse_pool.ipp>
+#include <gsub/lower/impl/fusion.ipp>
+#include <gsub/lower/impl/grouped_graph.ipp>
 #include <gsub/lower/impl/kernel_builder.ipp>
 #include <gsub/lower/impl/kernel_graph.ipp>
 #include <gsub/lower/impl/kernel_graph_check.ipp>

@@ -2,23 +2,30 @@
 #include "ir/random_graph.hpp"
 #include <gsub/cost/fused.hpp>
 #include <gsub/models/catalogue.hpp>
-#include <gsub/passes/fuse_ops.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 
-#include <algorithm>
 #include <map>
+#include <numeric>
 #include <vector>
 
 namespace fused_test {
 
 using namespace gsub;
-using cost::fused_operand;
-using cost::last_of_kernel;
 
+// What the kernel costs at whose end a node stands; nothing for one within a kernel.
+double price_at(any_graph const& g, node_id n) {
+    for (auto const& p : cost::fused_roofline{}.prices(g))
+        if (p.node == n) return p.amount;
+    return -1;
+}
 struct chain {
     graph g;
     value_id x, c, s, r;
 };
+value_id weights(graph_builder& b, std::int64_t kernel) {
+    std::int64_t const dims[] = {8, 8, kernel, kernel};
+    return b.constant(tensor::zeros(dtype::f32, dims), "w");
+}
 
 // A convolution of stride 1 with equal pads on all sides.
 value_id conv(graph_builder& b, value_id x, value_id w, std::int64_t pad) {
@@ -32,7 +39,7 @@ chain residual() {
     chain out;
     graph_builder b{out.g};
     out.x = b.input(dtype::f32, {1, 8, 6, 6}, "x");
-    auto const w = b.input(dtype::f32, {8, 8, 3, 3}, "w"), y = b.input(dtype::f32, {1, 8, 6, 6}, "y");
+    auto const w = weights(b, 3), y = b.input(dtype::f32, {1, 8, 6, 6}, "y");
     out.c = conv(b, out.x, w, 1);
     out.s = b.add<ops::add>(out.c, y);
     out.r = b.add<ops::relu>(out.s);
@@ -42,96 +49,88 @@ chain residual() {
 
 TEST_CASE("elementwise operators behind a convolution are computed in its kernel") {
     auto const t = residual();
-    CHECK(fused_operand(t.g, t.s.node) == t.c);
-    CHECK(fused_operand(t.g, t.r.node) == t.s);
-    CHECK(!fused_operand(t.g, t.c.node).valid());
-    for (auto v : {t.c, t.s, t.r}) CHECK(last_of_kernel(t.g, v.node) == t.r.node);
     cost::fused_roofline const model{};
-    CHECK(model(t.g, t.c.node).amount == 0);
-    CHECK(model(t.g, t.s.node).amount == 0);
+    CHECK(price_at(t.g, t.c.node) == 0);
+    CHECK(price_at(t.g, t.s.node) == 0);
     // x, w and y are read, the result is written; what goes from one operator to the next is not.
     auto const elements = 3 * 288.0 + 576.0, operations = 288.0 * (2 * 72 + 1 + 1);
-    CHECK(model(t.g, t.r.node).amount ==
-          Approx(5e-6 + std::max(operations / 1e13, elements * 4 / 5e11)).epsilon(1e-12));
-    CHECK(model(t.g).amount == model(t.g, t.r.node).amount);
+    CHECK(price_at(t.g, t.r.node) == Approx(5e-6 + std::max(operations / 1e13, elements * 4 / 5e11)).epsilon(1e-12));
+    CHECK(model(t.g).amount == price_at(t.g, t.r.node));
 }
 
 TEST_CASE("a value with two readers, or that is an output, is stored") {
     auto t = residual();
     value_id const both[] = {t.r, t.c};
     t.g.set_outputs(both);
-    CHECK(!fused_operand(t.g, t.s.node).valid());
-    CHECK(last_of_kernel(t.g, t.c.node) == t.c.node);
-    cost::fused_roofline const model{};
-    CHECK(model(t.g, t.c.node).amount > 5e-6);
-    CHECK(model(t.g, t.r.node).amount > 5e-6);
+    CHECK(price_at(t.g, t.c.node) > 5e-6);
+    CHECK(price_at(t.g, t.r.node) > 5e-6);
 }
 
-TEST_CASE("of two kernels that an addition could belong to, it is the one with more arithmetic, in either order") {
+TEST_CASE("of two kernels that an addition could belong to, it is the one that stands first, in either order") {
     for (auto const swapped : {false, true}) {
         graph g;
         graph_builder b{g};
-        auto const x = b.input(dtype::f32, {1, 8, 6, 6}, "x"), w = b.input(dtype::f32, {8, 8, 3, 3}, "w"),
-                   v = b.input(dtype::f32, {8, 8, 1, 1}, "v");
-        auto const large = conv(b, x, w, 1);
-        auto const small = conv(b, x, v, 0);
-        auto const s = swapped ? b.add<ops::add>(small, large) : b.add<ops::add>(large, small);
-        b.outputs({s});
-        CHECK(fused_operand(g, s.node) == large);
-        CHECK(last_of_kernel(g, small.node) == small.node);
+        auto const x = b.input(dtype::f32, {1, 8, 6, 6}, "x");
+        auto const first = conv(b, x, weights(b, 1), 0), second = conv(b, x, weights(b, 3), 1);
+        b.outputs({swapped ? b.add<ops::add>(second, first) : b.add<ops::add>(first, second)});
+        CHECK(price_at(g, first.node) == 0);
+        CHECK(price_at(g, second.node) > 5e-6);
     }
 }
 
-TEST_CASE("what is broadcast, moved or constant is no kernel's inner value") {
+TEST_CASE("what is moved behind a kernel is one of its own, and a view costs nothing") {
     graph g;
     graph_builder b{g};
-    auto const x = b.input(dtype::f32, {4, 6}, "x"), row = b.input(dtype::f32, {6}, "row");
-    auto const r = b.add<ops::relu>(row);
-    auto const s = b.add<ops::add>(x, r);
-    auto const t = b.add<ops::transpose>({.perm = {1, 0}}, {s});
-    b.outputs({t});
-    CHECK(!fused_operand(g, s.node).valid());
-    CHECK(!fused_operand(g, t.node).valid());
+    auto const x = b.input(dtype::f32, {4, 6}, "x");
+    auto const s = b.add<ops::relu>(x);
+    auto const t = b.add<ops::transpose>({.perm = {1, 0}}, {s}), f = b.add<ops::flatten>({}, {s});
+    b.outputs({t, f});
+    CHECK(price_at(g, s.node) > 5e-6);
+    CHECK(price_at(g, t.node) > 5e-6);
+    CHECK(price_at(g, f.node) == 0);
 }
 
-// The model's bearers against the kernels that the pass makes.
-TEST_CASE("every kernel is part of one that FuseOps makes, and FuseOps makes no fewer than a quarter less") {
+TEST_CASE("kernels are those of lowering, each at the price of its operators") {
     for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "inception_v3"}) {
         CAPTURE(name);
         any_graph g = models::find_model(name)->build(1);
         normalize(g);
-        std::map<node_id, std::size_t> group_of;
-        auto const groups = passes::fuse_groups(g);
-        for (std::size_t i = 0; i < groups.size(); ++i)
-            for (auto n : groups[i]) group_of[n] = i;
-        auto const made = static_cast<std::size_t>(std::count_if(groups.begin(), groups.end(), [&](auto const& group) {
-            return std::any_of(group.begin(), group.end(), [&](node_id n) { return cost::is_kernel(g, n); });
-        }));
-        std::size_t kernels = 0;
-        for (auto n : g.order()) {
-            if (!cost::is_kernel(g, n)) continue;
-            CHECK(group_of.at(n) == group_of.at(last_of_kernel(g, n)));
-            kernels += last_of_kernel(g, n) == n;
+        cost::fused_roofline const model{};
+        std::map<node_id, double> found;
+        for (auto const& p : model.prices(g)) found[p.node] = p.amount;
+        double total = 0;
+        for (auto const& group : kernel_groups(g, fusion_rules_of(g, isa::avx512))) {
+            CHECK(found.at(group.back()) == model.of_group(g, group).amount);
+            total += found.at(group.back());
         }
-        CHECK(kernels >= made);
-        CHECK(static_cast<double>(made) >= 0.75 * static_cast<double>(kernels));
+        CHECK(model(g).amount == Approx(total).epsilon(1e-12));
     }
 }
 
-TEST_CASE("prices of nodes add up to that of the graph, and each stands at a bearer") {
+TEST_CASE("prices of nodes add up to that of the graph, and kernels cost no more than their operators alone") {
     cost::fused_roofline const model{};
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         auto const g = random_graph::make(seed, 30);
         double total = 0;
-        for (auto n : g.order()) {
-            auto const price = model(g, n).amount;
-            CHECK(price >= 0);
-            CHECK((price == 0 || model.bearer(g, n) == n));
-            CHECK(model.bearer(g, model.bearer(g, n)) == model.bearer(g, n));
-            total += price;
+        for (auto const& p : model.prices(g)) {
+            CHECK(p.amount >= 0);
+            total += p.amount;
         }
         CHECK(model(g).amount == Approx(total).epsilon(1e-12));
         CHECK(total <= cost::roofline{}(g).amount * (1 + 1e-12));
+        auto const sum = cost::erase(model).of_nodes(g);
+        CHECK(std::accumulate(sum.begin(), sum.end(), 0.0) == Approx(total).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("prices near a node are those of the whole graph") {
+    cost::fused_roofline const model{};
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        auto const g = random_graph::make(seed, 30);
+        std::map<node_id, double> whole;
+        for (auto const& p : model.prices(g)) whole[p.node] = p.amount;
+        for (auto n : g.order())
+            for (auto const& p : model.prices_near(g, {&n, 1})) CHECK(whole.at(p.node) == p.amount);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,8 +54,8 @@ TEST_CASE("one weight alone gives the model that it stands at, in percent") {
         for (auto weight : {1.0, 0.3, 1e6}) {
             auto const model = mean({{erase(kernels), weight}, {erase(memory), 0}}, start);
             CHECK(model.of_graph(other) == Approx(percent).epsilon(1e-12));
-            CHECK(model.of_node); // memory, which is no sum over nodes, takes no part
-            CHECK(model.bearer);
+            CHECK(model.is_sum()); // memory, which is no sum over nodes, takes no part
+            CHECK(model.of_groups);
         }
     }
 }
@@ -74,19 +75,19 @@ TEST_CASE("a mean of sums over nodes is one, and is grouped as its one grouping 
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         auto const [start, other] = pair_of(seed);
         auto const model = mean({{erase(traffic), 2}, {erase(kernels), 1}}, start);
-        double sum = 0;
-        for (auto n : other.order()) {
-            sum += model.of_node(other, n);
-            CHECK(model.bearer(other, n) == kernels.bearer(other, n));
-        }
-        CHECK(model.of_graph(other) == Approx(sum).epsilon(1e-12));
+        auto const prices = model.of_nodes(other);
+        CHECK(model.of_graph(other) == Approx(std::accumulate(prices.begin(), prices.end(), 0.0)).epsilon(1e-12));
+        std::vector<node_id> const all{other.order().begin(), other.order().end()};
+        double near = 0;
+        for (auto const& p : model.of_groups_near(other, all)) near += p.amount;
+        CHECK(model.of_graph(other) == Approx(near).epsilon(1e-12));
     }
     auto const start = random_graph::make(1, 20);
-    CHECK_FALSE(mean({{erase(arithmetic), 1}, {erase(traffic), 1}}, start).bearer);
+    CHECK_FALSE(mean({{erase(arithmetic), 1}, {erase(traffic), 1}}, start).of_groups);
     for (auto const& second : {erase(memory), erase(kernels)}) {
         auto const whole = mean({{erase(kernels), 1}, {second, 1}}, start);
-        CHECK_FALSE(whole.of_node);
-        CHECK_FALSE(whole.bearer);
+        CHECK_FALSE(whole.is_sum());
+        CHECK_FALSE(whole.of_groups_near);
         CHECK(whole.of_graph(start) == Approx(100));
     }
 }

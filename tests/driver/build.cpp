@@ -5,6 +5,7 @@
 #include <gsub/driver/build.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/models/network_builder.hpp>
+#include <gsub/passes/fuse_ops.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
 #include <cmath>
@@ -500,4 +501,52 @@ TEST_CASE("a profile names each step, its kind and its work") {
         operations += s.operations;
     }
     CHECK(operations > 1e6);
+}
+
+TEST_CASE("the groups of a module's primitive functions are its kernels") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{5}};
+    auto const x = net.input(dtype::f32, {1, 16, 9, 9}, "x");
+    auto const y = net.relu("r", net.batch_norm("n", net.conv("c", x, {16, {3, 3}, {1, 1}, {1, 1}})));
+    net.output(net.add<ops::tanh>(net.max_pool("p", y, {{3, 3}, {2, 2}})), "y");
+    auto const kernels_after = [&](passes::fuse_ops const& pass) {
+        module m;
+        m.add("main", g);
+        pass_context cx;
+        cx.machine = host();
+        static_cast<void>(run_pass(pass, m, cx).value());
+        build_options options;
+        options.jit.use_cache = false;
+        auto const e = build(m, meaning, host(), options).value();
+        auto const inputs = random_inputs(g, 1);
+        CHECK(error_of(g, e, inputs) <= 1e-5);
+        std::size_t kernels = 0;
+        for (auto const& s : e.steps()) {
+            auto const kind = kind_of(s);
+            kernels += kind != "to blocks of channels" && kind != "from blocks of channels";
+        }
+        return kernels;
+    };
+    CHECK(kernels_after({.groups = &kernel_groups_for}) == 3); // the convolution with three, the pool, tanh
+    CHECK(kernels_after({}) == 3); // tanh is in the group of the pool, whose kernel takes nothing
+    CHECK(kernels_after({.max_ops = 1}) == 5);
+}
+
+TEST_CASE("any module is built as its graph computes, whatever groups its passes have made") {
+    using namespace build_test;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        CAPTURE(seed);
+        auto const g = random_graph::make(seed, 25);
+        for (auto const& pass :
+             {passes::fuse_ops{}, passes::fuse_ops{.max_ops = 3}, passes::fuse_ops{.groups = &kernel_groups_for}}) {
+            module m;
+            m.add("main", g);
+            static_cast<void>(run_pass(pass, m).value());
+            build_options options;
+            options.jit.use_cache = false;
+            auto const e = build(m, meaning, host(), options).value();
+            CHECK(error_of(g, e, random_inputs(g, seed)) <= 1e-4);
+        }
+    }
 }

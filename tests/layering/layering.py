@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Proves the laws of the tree: what may include what, headers that stand alone, tests that mirror headers, layout.
 
-Usage: layering.py includes | lists [--write] | mirror | blanks | format CLANG_FORMAT | alone COMPILER [FLAG...]
+Usage: layering.py includes | lists [--write] | mirror | decisions | blanks | format CLANG_FORMAT | alone COMPILER [FLAG...]
 `lists` compares the includes of umbrellas and of src/ with the files that are there; with --write it writes them.
 Prints every breach and exits with 1 where there is one, with 77 where the check cannot be made.
 """
@@ -94,6 +94,18 @@ NOT_IN_UMBRELLA = {
     "gsub/report/svg.hpp": "as gsub/report/html.hpp",
     "gsub/report/trace.hpp": "as gsub/report/html.hpp",
     "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
+}
+
+# Decisions that one function takes, and the headers that may ask it (law 13 of the architecture).
+ASKED_BY = {
+    "kernel_groups": [
+        "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # where it is
+        "gsub/lower/impl/fuse.ipp",               # lowering: a kernel for each group
+        "gsub/cost/impl/fused.ipp",               # a price for each group
+        "gsub/driver/impl/measured_kernels.ipp",  # a time for each group
+        "gsub/optimize/impl/split.ipp",           # cuts of a search cross no group where they can do otherwise
+    ],
+    "fuse_groups": ["gsub/passes/fuse_ops.hpp", "gsub/passes/impl/fuse_ops.ipp"],  # by kinds of operators, for the pass
 }
 
 
@@ -298,6 +310,17 @@ def sources(*extensions):
     return sorted({s for s in listed if s.endswith(extensions) and os.path.isfile(os.path.join(ROOT, s))})
 
 
+def check_decisions():
+    """No header asks for a decision but those that may."""
+    found = []
+    for header in headers(".hpp", ".ipp"):
+        code = re.sub(r"//.*", "", text(header))
+        for function, askers in ASKED_BY.items():
+            if header not in askers and re.search(rf"\b{function}\s*\(", code):
+                found.append(f"{header} asks {function}, which is for {', '.join(askers)} alone")
+    return report(found)
+
+
 def check_blanks():
     breaches = []
     for s in sources(".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".txt", ".json", ".in", ".yml", ".md"):
@@ -405,6 +428,8 @@ def main(arguments):
         return check_lists(arguments[1:] == ["--write"])
     if arguments == ["mirror"]:
         return check_mirror()
+    if arguments == ["decisions"]:
+        return check_decisions()
     if arguments == ["blanks"]:
         return check_blanks()
     if len(arguments) == 2 and arguments[0] == "format":

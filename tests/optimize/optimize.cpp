@@ -88,10 +88,11 @@ std::string unsorted(std::string const& file, std::uint64_t seed) {
         protozero::pbf_reader reader{message.data(), message.size()};
         while (reader.next()) {
             if (field(writer, reader)) continue;
+            auto const tag = reader.tag(); // before its value is taken
             if (reader.wire_type() == protozero::pbf_wire_type::varint)
-                writer.add_uint64(reader.tag(), reader.get_uint64());
+                writer.add_uint64(tag, reader.get_uint64());
             else
-                writer.add_bytes(reader.tag(), reader.get_view());
+                writer.add_bytes(tag, reader.get_view());
         }
         return out;
     };

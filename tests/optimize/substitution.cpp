@@ -91,8 +91,9 @@ void check_walk(Cost const& machine) {
                 // Exact in ticks, close in units: every node is rounded to 2^-40 of the start's cost.
                 auto const sum = machine(opened->graph).amount;
                 CHECK(std::abs(p.in_units(p.cost(s)) - sum) <= 1e-9 * machine(g).amount);
+                auto const prices = cost::erase(machine).of_nodes(opened->graph);
                 for (auto n : opened->graph.order())
-                    CHECK(std::abs(p.in_units(opened->node_cost[n.index]) - machine(opened->graph, n).amount) <=
+                    CHECK(std::abs(p.in_units(opened->node_cost[n.index]) - prices[n.index]) <=
                           1e-11 * machine(g).amount);
                 auto copy = opened->graph;
                 copy.compact(); // forgets stored hashes
@@ -121,9 +122,11 @@ struct mixed {
     cost::any_cost mean = cost::relative_cost({{cost::erase(kernels), 2}, {cost::erase(nodes), 1}},
                                               in_normal_form(random_graph::make(1, 25)))
                               .value();
-    unit operator()(any_graph const& g, node_id n) const { return {mean.of_node(g, n)}; }
     unit operator()(any_graph const& g) const { return {mean.of_graph(g)}; }
-    node_id bearer(any_graph const& g, node_id n) const { return mean.bearer(g, n); }
+    std::vector<cost::node_price> prices(any_graph const& g) const { return mean.of_groups(g); }
+    std::vector<cost::node_price> prices_near(any_graph const& g, std::span<node_id const> changed) const {
+        return mean.of_groups_near(g, changed);
+    }
 };
 TEST_CASE("the same where prices of kernels and of nodes are weighed together") {
     static_assert(grouping_cost_model<mixed>);
@@ -225,7 +228,7 @@ TEST_CASE("a model that is not said to be safe for several threads is asked by o
         seconds operator()(any_graph const& g) const { return cost::sum_over_nodes(*this, g); }
     };
     CHECK(!cost::erase(counting{}).concurrent);
-    CHECK(!cost::erase(counting{}).bearer);
+    CHECK(!cost::erase(counting{}).of_groups);
 }
 
 TEST_CASE("successors are the graphs that applying each match gives") {

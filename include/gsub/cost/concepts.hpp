@@ -27,13 +27,25 @@ concept additive_cost_model = cost_model<C, Graph> && requires(C const& cost, Gr
     { cost(g, n) } -> std::same_as<typename C::unit>;
 };
 
-/// An additive cost model that prices nodes in groups, such as the operators of one kernel: the price stands at one
-/// node of the group, its bearer, the others cost nothing. Groups are connected, and whether a node belongs with one of
-/// its operands depends on the node, on what makes its operands, and on how many readers these have; so a search can
-/// tell which groups a rewrite has changed.
+namespace cost {
+
+/// What a node adds to the cost of its graph, in the unit of the model.
+struct node_price {
+    node_id node;
+    double amount = 0;
+};
+
+} // namespace cost
+
+/// A cost model that prices groups of nodes, such as the operators of one kernel. The price of a group stands at one of
+/// its nodes, the others cost nothing. `prices` is what all nodes of a graph cost, those left out nothing; they add up
+/// to the graph's cost. `prices_near` is what the nodes cost whose price may differ where some nodes are new, read
+/// other values, or have gained or lost a reader: so a search prices the groups alone that a rewrite has changed.
 template <class C, class Graph = any_graph>
-concept grouping_cost_model = additive_cost_model<C, Graph> && requires(C const& cost, Graph const& g, node_id n) {
-    { cost.bearer(g, n) } -> std::same_as<node_id>;
+concept grouping_cost_model = cost_model<C, Graph> &&
+    requires(C const& cost, Graph const& g, std::span<node_id const> changed) {
+    { cost.prices(g) } -> std::same_as<std::vector<cost::node_price>>;
+    { cost.prices_near(g, changed) } -> std::same_as<std::vector<cost::node_price>>;
 };
 
 namespace cost {
@@ -43,11 +55,17 @@ struct any_cost {
     std::string_view unit;                                    ///< symbol of the unit
     std::function<double(any_graph const&)> of_graph;         ///< of a whole graph
     std::function<double(any_graph const&, node_id)> of_node; ///< of one node; empty where the model is not additive
-    std::function<node_id(any_graph const&, node_id)> bearer; ///< of a node's group; empty: each node is one
-    bool concurrent = false;                                  ///< may be asked by several threads at once
-    bool by_clock = false; ///< prices come from a clock, as `by_clock` of the model says: see `rule_kind::timed`
-    hash128 parameters{};  ///< of what the prices depend on beside the graph, as far as the model tells by a member
-                           ///< `parameters()`: a search goes on under equal ones alone
+    /// As `prices` and `prices_near` of a model that groups; empty where it does not.
+    std::function<std::vector<node_price>(any_graph const&)> of_groups;
+    std::function<std::vector<node_price>(any_graph const&, std::span<node_id const>)> of_groups_near;
+    /// Whether a graph's cost is a sum of prices of its nodes.
+    [[nodiscard]] bool is_sum() const noexcept { return of_node || of_groups; }
+    /// Those prices, by node id. *Requires* `is_sum()`.
+    [[nodiscard]] inline std::vector<double> of_nodes(any_graph const& g) const;
+    bool concurrent = false; ///< may be asked by several threads at once
+    bool by_clock = false;   ///< prices come from a clock, as `by_clock` of the model says: see `rule_kind::timed`
+    hash128 parameters{};    ///< of what the prices depend on beside the graph, as far as the model tells by a member
+                             ///< `parameters()`: a search goes on under equal ones alone
 };
 
 /// Whether a model says, by a static member `concurrent`, that several threads may ask it at once.
@@ -73,11 +91,24 @@ template <class C>
     out.concurrent = is_concurrent<C>;
     if constexpr (requires { C::by_clock; }) out.by_clock = C::by_clock;
     out.parameters = parameters_of(model);
-    if constexpr (grouping_cost_model<C>)
-        out.bearer = [&model](any_graph const& g, node_id n) { return model.bearer(g, n); };
+    if constexpr (grouping_cost_model<C>) {
+        out.of_groups = [&model](any_graph const& g) { return model.prices(g); };
+        out.of_groups_near = [&model](any_graph const& g, std::span<node_id const> changed) {
+            return model.prices_near(g, changed);
+        };
+    }
     out.of_graph = [&model](any_graph const& g) { return model(g).amount; };
-    if constexpr (additive_cost_model<C>)
+    if constexpr (additive_cost_model<C> && !grouping_cost_model<C>)
         out.of_node = [&model](any_graph const& g, node_id n) { return model(g, n).amount; };
+    return out;
+}
+
+inline std::vector<double> any_cost::of_nodes(any_graph const& g) const {
+    std::vector<double> out(g.capacity(), 0);
+    if (of_groups)
+        for (auto const& p : of_groups(g)) out[p.node.index] = p.amount;
+    else
+        for (auto n : g.order()) out[n.index] = of_node(g, n);
     return out;
 }
 
@@ -97,8 +128,8 @@ template <class C>
 /// A weighted sum of two models: `price_a` units of A's kind cost as much as `price_b` of B's. Prices are declared by
 /// the caller, e.g. joules per FLOP and joules per byte.
 template <class Unit, class A, class B>
-requires additive_cost_model<A> && additive_cost_model<B> &&
-    (!grouping_cost_model<A>)&&(!grouping_cost_model<B>)struct weighted_sum {
+requires additive_cost_model<A> && additive_cost_model<B>
+struct weighted_sum {
     using unit = Unit;
     static constexpr bool concurrent = is_concurrent<A> && is_concurrent<B>;
     A a;

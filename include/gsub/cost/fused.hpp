@@ -2,31 +2,32 @@
 #pragma once
 
 #include <gsub/cost/analytic.hpp>
+#include <gsub/lower/fusion.hpp>
+
+#include <span>
+#include <vector>
 
 namespace gsub::cost {
 
-/// The operand whose kernel computes a node in passing, as it stores its results; invalid where the node is a kernel's
-/// first operator. It is an operand of the result's shape that nobody else reads, made by a kernel, and read by an
-/// elementwise operator; of several the one that took most arithmetic, then most memory. A kernel is thus a chain:
-/// any operator, then elementwise ones. *Complexity* O(operands).
-[[nodiscard]] value_id fused_operand(any_graph const& g, node_id n, split_cost splits = split_cost::free);
-
-/// The last operator of the kernel that a node belongs to. *Complexity* O(length of the chain).
-[[nodiscard]] node_id last_of_kernel(any_graph const& g, node_id n, split_cost splits = split_cost::free);
-
 /// Time of a kernel = launch + max(FLOP / rate, bytes / rate), as `roofline`, but of all operators that are computed
-/// together: what one hands to the next moves no bytes. The price stands at the kernel's last operator; the others cost
-/// nothing. A kernel is a chain (`fused_operand`): values that two of its operators read are stored.
+/// together: what one hands to the next moves no bytes. Kernels are those that lowering makes (`kernel_groups`), by
+/// gsub's own rows; operators of other sets are kernels of their own. The price stands at the last operator of a
+/// kernel. Groups of views cost nothing. *Complexity* that of `kernel_groups`.
 struct fused_roofline {
     using unit = gsub::seconds;
     static constexpr bool concurrent = true;
     roofline machine{};
+    isa const* set = &isa::avx512; ///< what kernels are generated for
 
-    /// Where the price of a node's kernel stands.
-    [[nodiscard]] node_id bearer(any_graph const& g, node_id n) const { return last_of_kernel(g, n, machine.splits); }
-    unit operator()(any_graph const& g, node_id n) const;
-    unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
-    [[nodiscard]] hash128 parameters() const { return hasher{}.add("kernels").add(machine.parameters()).finish(); }
+    /// Of operators that are one kernel.
+    GSUB_INLINE [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
+    GSUB_INLINE [[nodiscard]] std::vector<node_price> prices(any_graph const& g) const;
+    GSUB_INLINE [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g,
+                                                                  std::span<node_id const> changed) const;
+    GSUB_INLINE [[nodiscard]] unit operator()(any_graph const& g) const;
+    [[nodiscard]] hash128 parameters() const {
+        return hasher{}.add("kernels").add(machine.parameters()).add(set->name).finish();
+    }
 };
 
 } // namespace gsub::cost

@@ -3,6 +3,7 @@
 
 #include <gsub/core/observer.hpp>
 #include <gsub/eval/evaluate.hpp>
+#include <gsub/ir/module.hpp>
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/lower_graph.hpp>
@@ -25,6 +26,7 @@ struct build_options {
     runtime::jit_options jit{};                              ///< threads and observer are those below where it has none
     bool generate = true;                                    ///< false: every operator runs on the reference runtime
     bool group = true;                                       ///< false: no two operators share a kernel
+    std::span<std::uint32_t const> within{};                 ///< groups made by passes, see `fusion_rules::within`
     isa const* set = nullptr;                                ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     /// Which convolutions may be computed in tiles, and what that is decided from: `build` takes all but the accuracy
@@ -48,6 +50,7 @@ struct build_options {
 [[nodiscard]] inline lowering_options lowering_of(build_options const& options) {
     return {.generate = options.generate,
             .group = options.group,
+            .within = options.within,
             .max_weight_bytes = options.max_weight_bytes,
             .winograd = options.winograd,
             .kernels = options.kernels,
@@ -69,6 +72,12 @@ GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eva
 /// gets a note. *Errors* as `plan`; `environment` where the compiler fails.
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning,
                                                           target const& machine, build_options const& options = {});
+
+/// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel
+/// crosses; where there are none, kernels take what they can. *Errors* those of `inline_groups`, too.
+GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
+                                                          target const& machine, build_options const& options = {},
+                                                          std::string_view entry = "main");
 
 /// `build(graph).value().run(inputs)`
 template <class OpSet>

@@ -16,7 +16,7 @@
 
 namespace gsub {
 
-/// Time of a graph = sum of the times of its groups (`passes::fuse_groups`), each distinct one built by `build` and
+/// Time of a graph = sum of the times of its groups (`kernel_groups`), each distinct one built by `build` and
 /// timed once, so that an activation which a convolution's kernel takes over costs what it costs there. Distinct are
 /// operators, attributes, types, which values are constant and how the operators are joined; values of weights do not
 /// count, those of integers and single numbers do.
@@ -26,8 +26,8 @@ namespace gsub {
 /// are priced by the roofline, of the profile's rates where it has them (`calibrate`), and counted in `unmeasured`.
 /// Times are kept in a `cost::profile` under machine, threads, instruction set, compiler and version of gsub: never
 /// those of the reference runtime. Safe to use from several threads. *Errors* of a call: throws `error` (`environment`)
-/// where the compiler fails or the profile cannot be written. *Complexity* that of `fuse_groups`, and a build for each
-/// group that is new.
+/// where the compiler fails or the profile cannot be written. *Complexity* that of `kernel_groups`, and a build for
+/// each group that is new.
 class measured_kernels {
 public:
     using unit = gsub::seconds;

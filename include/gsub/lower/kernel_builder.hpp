@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/ir/graph.hpp>
+#include <gsub/lower/fusion.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/scalar_lowering.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
@@ -16,31 +17,23 @@
 
 namespace gsub {
 
-struct lowering_row;
-
 /// What the fuse pass is told.
-struct fuse_context {
+struct fuse_context : fusion_rules {
     std::span<eval_row const> meaning{};       ///< outlives the kernel graph
-    isa const* set = nullptr;                  ///< what kernels there are, and how many channels a block has
-    std::span<lowering_row const> rows{};      ///< of the graph's operators
-    std::span<scalar_row const> scalars{};     ///< the same
     runtime::bound_graph const* own = nullptr; ///< nodes with a function of the application; null: none
-    bool generate = true;                      ///< false: every operator runs on the reference runtime
-    bool group = true;                         ///< false: no two operators share a kernel
 };
 
 /// Adds kernels to a kernel graph, each after what it reads. A row of `lowering` finds out whether its template
-/// computes a node, and which nodes behind it join, and adds the kernel; it adds nothing where not.
-class kernel_builder {
+/// computes a node, and which operators of the node's group it takes, and adds the kernel; it adds nothing where not.
+/// What joins a kernel is free in this scope: operators of the group that is lowered, as long as no kernel has them.
+class kernel_builder final : public fusion_scope {
 public:
+    /// Both outlive it.
     GSUB_LAZY kernel_builder(any_graph const& g, fuse_context const& cx);
-    kernel_builder(kernel_builder const&) = delete;
-    kernel_builder& operator=(kernel_builder const&) = delete;
 
-    [[nodiscard]] any_graph const& graph() const noexcept { return g_; }
-    [[nodiscard]] isa const& set() const noexcept { return *cx_.set; }
     [[nodiscard]] fuse_context const& context() const noexcept { return cx_; }
-    [[nodiscard]] tensor_type const& type(value_id v) const { return g_.type(v); }
+    /// Lowers a group from here on, until the next. It outlives that.
+    void begin(kernel_group const& group) noexcept { group_ = &group; }
 
     // ---- what is there
 
@@ -48,16 +41,12 @@ public:
     [[nodiscard]] bool done(node_id n) const noexcept { return done_[n.index] != 0; }
     /// Whether a value is computed by now, or constant.
     [[nodiscard]] bool exists(value_id v) const { return number_.contains(v) || (v.valid() && g_.constant(v)); }
-    /// Whether a value is there, or becomes so by views alone, which this adds.
-    GSUB_LAZY [[nodiscard]] bool reach(value_id v);
     /// Whether a value lies in blocks of channels.
-    [[nodiscard]] bool in_blocks(value_id v) const { return blocked_.contains(v); }
+    [[nodiscard]] bool in_blocks(value_id v) const override { return blocked_.contains(v); }
     /// The elements of a constant, or nothing.
     GSUB_LAZY [[nodiscard]] std::optional<tensor> constant_of(value_id v) const;
-    /// The only reader of a value, if it may share a kernel: one result, and no kernel computes it yet.
-    GSUB_LAZY [[nodiscard]] std::optional<node_id> only_reader(value_id v) const;
-    /// Place of a node in the graph's order.
-    [[nodiscard]] std::size_t position(node_id n) const noexcept { return position_[n.index]; }
+    GSUB_LAZY [[nodiscard]] bool is_free(node_id n) const override;
+    [[nodiscard]] bool is_there(value_id v) const override { return exists(v); }
 
     // ---- kernels
 
@@ -87,14 +76,14 @@ private:
     GSUB_LAZY [[nodiscard]] std::string border_of(std::span<node_id const> covers) const;
     GSUB_LAZY [[nodiscard]] bool cuts_or_joins_blocks(kernel_op const& op) const;
     any_graph const& g_;
-    fuse_context cx_;
+    fuse_context const& cx_;
+    kernel_group const* group_ = nullptr;
     kernel_graph made_;
     std::map<value_id, kernel_value_id> number_;
     std::vector<value_id> sources_; // of the values; none of constants of the builder's own
     std::set<value_id> blocked_;
     mutable std::map<value_id, tensor> constants_; // weight arithmetic that is not folded, evaluated
     std::vector<char> done_;                       // nodes
-    std::vector<std::size_t> position_;            // of nodes in the graph's order
 };
 
 } // namespace gsub

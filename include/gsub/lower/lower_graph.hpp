@@ -15,8 +15,10 @@ namespace gsub {
 
 /// How a graph is lowered.
 struct lowering_options {
-    bool generate = true;                                    ///< false: every operator runs on the reference runtime
-    bool group = true;                                       ///< false: no two operators share a kernel
+    bool generate = true; ///< false: every operator runs on the reference runtime
+    bool group = true;    ///< false: no two operators share a kernel
+    /// Groups that passes have made, see `fusion_rules::within`.
+    std::span<std::uint32_t const> within{};
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     kernels::winograd_options winograd{};                    ///< what select and the counting heuristic go by
     std::span<runtime::user_kernel const> kernels{};         ///< functions of the application

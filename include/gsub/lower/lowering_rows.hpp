@@ -8,12 +8,16 @@ namespace gsub {
 
 namespace detail {
 
-// What a row does; they are defined beside the fuse pass.
+// What a row does and matches; they are defined beside the fuse pass.
 GSUB_LAZY [[nodiscard]] bool lower_conv(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] kernel_group match_conv_row(fusion_scope const& s, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_batch_norm(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] kernel_group match_batch_norm_row(fusion_scope const& s, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_pool(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_product(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] kernel_group match_product_row(fusion_scope const& s, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_einsum(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] kernel_group match_einsum_row(fusion_scope const& s, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_softmax(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_reduction(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_local_response_norm(kernel_builder& b, node_id n);
@@ -30,10 +34,12 @@ GSUB_LAZY [[nodiscard]] bool lower_shape(kernel_builder& b, node_id n);
 template <>
 struct lowering<ops::conv> {
     static bool lower(kernel_builder& b, node_id n) { return detail::lower_conv(b, n); }
+    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_conv_row(s, n); }
 };
 template <>
 struct lowering<ops::batch_norm> {
     static bool lower(kernel_builder& b, node_id n) { return detail::lower_batch_norm(b, n); }
+    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_batch_norm_row(s, n); }
 };
 template <>
 struct lowering<ops::max_pool> {
@@ -46,12 +52,14 @@ struct lowering<ops::global_average_pool> : lowering<ops::max_pool> {};
 template <>
 struct lowering<ops::mat_mul> {
     static bool lower(kernel_builder& b, node_id n) { return detail::lower_product(b, n); }
+    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_product_row(s, n); }
 };
 template <>
 struct lowering<ops::gemm> : lowering<ops::mat_mul> {};
 template <>
 struct lowering<ops::einsum> {
     static bool lower(kernel_builder& b, node_id n) { return detail::lower_einsum(b, n); }
+    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_einsum_row(s, n); }
 };
 template <>
 struct lowering<ops::softmax> {

@@ -192,10 +192,10 @@ private:
                                            found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
     GSUB_LAZY [[nodiscard]] node_bits const* still_quiet(expansion const& here, node_id anchor) const;
-    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n) const;
+    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n, double price) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
     GSUB_LAZY void price(priced_graph& p) const;
-    GSUB_LAZY [[nodiscard]] std::vector<node_id> repriced_nodes(any_graph const& g) const;
+    GSUB_LAZY void reprice(any_graph const& g, function_ref<void(node_id, double)> f) const;
 
     cost::any_cost const* model_;
     rule_index const* rules_;

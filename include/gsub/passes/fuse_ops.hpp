@@ -24,14 +24,20 @@ enum class fuse_kind : std::uint8_t {
 /// The kind of a node, from the category of its operator and the types of its results. *Complexity* O(results).
 GSUB_LAZY [[nodiscard]] fuse_kind fuse_kind_of(any_graph const& g, node_id n);
 
+/// Who says which operators one kernel computes: groups of operators, each in the graph's order, none in two.
+using group_function = std::vector<std::vector<node_id>> (*)(any_graph const&, target const&);
+
 /// Groups the operators of each function into functions marked `primitive`, one a kernel, and calls them instead.
+/// Lowering takes these groups as they are.
 ///
-/// A group has one node that every path out of it goes through, the last. It holds at most one `out_fusable` operator,
-/// then followed by elementwise ones that read a value of their own shape; or a `reduction` at its end; elementwise and
-/// moving operators otherwise. Every remaining operator becomes a group of its own. Values that are outputs of the
-/// graph end a group. Weights and weight arithmetic that one group alone reads go into its function, sharing the
-/// elements; those read by several stay outside and are passed as operands. Weight arithmetic is never a group. Opaque
-/// nodes, calls (so: what is fused already) and what no output needs stay as they are.
+/// With `groups` the kernels that there are decide (`kernel_groups_for`), as they do where no list of passes groups.
+/// Without, kinds of operators do, whatever the target is: a group has one node that every path out of it goes through,
+/// the last. It holds at most one `out_fusable` operator, then followed by elementwise ones that read a value of their
+/// own shape; or a `reduction` at its end; elementwise and moving operators otherwise. Every remaining operator becomes
+/// a group of its own. Values that are outputs of the graph end a group. Weights and weight arithmetic that one group
+/// alone reads go into its function, sharing the elements; those read by several stay outside and are passed as
+/// operands. Weight arithmetic is never a group. Opaque nodes, calls (so: what is fused already) and what no output
+/// needs stay as they are.
 ///
 /// Functions are called `fused_conv_add_relu_0`: the operators in order, cut off where the name grows long, and the
 /// least number that makes it unique. The result is the same in every run. Outcome: `matches` counts the functions
@@ -40,6 +46,7 @@ GSUB_LAZY [[nodiscard]] fuse_kind fuse_kind_of(any_graph const& g, node_id n);
 struct fuse_ops {
     std::size_t max_ops = 256;        ///< operators of a group; 1: every operator alone
     std::size_t max_parameters = 256; ///< distinct values, weights too, that a group of several operators reads
+    group_function groups = nullptr;  ///< null: groups by kinds of operators, within these bounds
 
     static constexpr std::string_view name = "fuse-ops";
     static constexpr std::string_view effect = "groups operators into kernels";
@@ -48,8 +55,8 @@ struct fuse_ops {
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 
-/// The groups that `fuse_ops` makes of a graph: each in the graph's order, its last node last; groups in the order of
-/// their last nodes.
+/// The groups that `fuse_ops` makes of a graph by kinds of operators: each in the graph's order, its last node last;
+/// groups in the order of their last nodes.
 GSUB_LAZY [[nodiscard]] std::vector<std::vector<node_id>> fuse_groups(any_graph const& g, fuse_ops const& options = {});
 
 /// Whether a function computes nothing and copies nothing: all its operators are views of their operands.

@@ -3,69 +3,58 @@
 #include <gsub/cost/fused.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace gsub::cost {
 
 namespace detail {
 
-// The reader of a value, where there is just one and it is no output.
-GSUB_INLINE node_id sole_reader(any_graph const& g, value_id v) {
-    node_id reader;
-    auto count = 0;
-    g.for_each_use(v, [&](use u) {
-        reader = u.user;
-        return ++count < 2;
-    });
-    return count == 1 && reader != g.results_node() ? reader : node_id{};
+GSUB_INLINE std::vector<node_price> prices_of(fused_roofline const& model, any_graph const& g,
+                                              std::vector<kernel_group> const& groups) {
+    std::vector<node_price> out;
+    for (auto const& group : groups) {
+        for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
+        out.push_back({group.back(), model.of_group(g, group).amount});
+    }
+    return out;
 }
 
 } // namespace detail
 
-GSUB_INLINE value_id fused_operand(any_graph const& g, node_id n, split_cost splits) {
-    if (g.op(n).category != op_category::elementwise || g.result_count(n) != 1 || !is_kernel(g, n, splits)) return {};
-    auto const& made = g.type({n, 0});
-    value_id best;
-    std::pair most{-1.0, -1.0};
-    for (std::size_t i = 0; i < g.operand_count(n); ++i) {
-        auto const v = g.operand(n, i);
-        if (!v.valid() || !made.is_static() || !g.type(v).is_static() || g.result_count(v.node) != 1 ||
-            !is_kernel(g, v.node, splits) || g.op(v.node).category == op_category::opaque ||
-            !std::equal(made.dims.begin(), made.dims.end(), g.type(v).dims.begin(), g.type(v).dims.end()) ||
-            detail::sole_reader(g, v) != n)
-            continue;
-        auto const work = std::pair{flop_count(g, v.node), bytes_moved(g, v.node)};
-        if (work > most) best = v, most = work;
-    }
-    return best;
-}
-
-GSUB_INLINE node_id last_of_kernel(any_graph const& g, node_id n, split_cost splits) {
-    for (;;) {
-        if (g.result_count(n) != 1) return n;
-        auto const reader = detail::sole_reader(g, {n, 0});
-        if (!reader.valid() || !(fused_operand(g, reader, splits) == value_id{n, 0})) return n;
-        n = reader;
-    }
-}
-
-GSUB_INLINE fused_roofline::unit fused_roofline::operator()(any_graph const& g, node_id n) const {
-    if (!is_kernel(g, n, machine.splits) || last_of_kernel(g, n, machine.splits) != n) return {0};
+GSUB_INLINE fused_roofline::unit fused_roofline::of_group(any_graph const& g, std::span<node_id const> group) const {
+    auto const inside = [&](node_id n) { return std::find(group.begin(), group.end(), n) != group.end(); };
     double operations = 0, moved = 0;
-    for (std::uint32_t port = 0; port < g.result_count(n); ++port) moved += detail::size_bytes(g, {n, port});
-    for (auto at = n;;) {
-        operations += flop_count(g, at);
-        auto const inner = fused_operand(g, at, machine.splits);
-        auto const operands = g.operands(at);
-        for (std::size_t i = 0; i < operands.size(); ++i)
-            if (auto const v = operands[i];
-                v.valid() && !(v == inner) &&
-                std::find(operands.begin(), operands.begin() + i, v) == operands.begin() + i)
+    auto kernels = 0;
+    small_vector<value_id, 16> read;
+    for (auto n : group) {
+        if (!is_kernel(g, n, machine.splits)) continue;
+        ++kernels;
+        operations += flop_count(g, n);
+        for (auto v : g.operands(n))
+            if (v.valid() && !inside(v.node) && std::find(read.begin(), read.end(), v) == read.end()) {
+                read.push_back(v);
                 moved += detail::size_bytes(g, v);
-        if (!inner.valid()) break;
-        at = inner.node;
+            }
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
+            auto stored = group.size() == 1;
+            g.for_each_use({n, port}, [&](use u) { stored = stored || !inside(u.user); });
+            if (stored) moved += detail::size_bytes(g, {n, port});
+        }
     }
+    if (kernels == 0) return {0};
     return {machine.launch + std::max(operations / machine.flop_per_second, moved / machine.bytes_per_second)};
+}
+
+GSUB_INLINE std::vector<node_price> fused_roofline::prices(any_graph const& g) const {
+    return detail::prices_of(*this, g, kernel_groups(g, fusion_rules_of(g, *set)));
+}
+GSUB_INLINE std::vector<node_price> fused_roofline::prices_near(any_graph const& g,
+                                                                std::span<node_id const> changed) const {
+    return detail::prices_of(*this, g, kernel_groups(g, fusion_rules_of(g, *set), changed));
+}
+GSUB_INLINE fused_roofline::unit fused_roofline::operator()(any_graph const& g) const {
+    unit total{};
+    for (auto const& p : prices(g)) total.amount += p.amount;
+    return total;
 }
 
 } // namespace gsub::cost

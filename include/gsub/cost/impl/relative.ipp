@@ -36,10 +36,8 @@ GSUB_INLINE result<any_cost> relative_cost(std::vector<weighted_cost> terms, any
                          message({"the graph costs ", whole, " ", t.model.unit, ", too little to be weighed"})};
         out.concurrent = out.concurrent && t.model.concurrent;
         out.by_clock = out.by_clock || t.model.by_clock;
-        additive = additive && t.model.of_node;
-        if (!t.model.bearer) continue;
-        out.bearer = t.model.bearer;
-        ++grouping;
+        additive = additive && t.model.is_sum();
+        if (t.model.of_groups) ++grouping;
     }
     auto const shared = std::make_shared<std::vector<weighted_cost> const>(std::move(terms));
     out.of_graph = [shared](any_graph const& g) {
@@ -47,14 +45,37 @@ GSUB_INLINE result<any_cost> relative_cost(std::vector<weighted_cost> terms, any
         for (auto const& t : *shared) percent += t.weight * t.model.of_graph(g);
         return percent;
     };
-    if (!additive || grouping > 1) {
-        out.bearer = nullptr;
+    if (!additive || grouping > 1) return out;
+    auto const of_nodes = [shared](any_graph const& g, node_id n) {
+        double percent = 0;
+        for (auto const& t : *shared)
+            if (t.model.of_node) percent += t.weight * t.model.of_node(g, n);
+        return percent;
+    };
+    if (grouping == 0) {
+        out.of_node = of_nodes;
         return out;
     }
-    out.of_node = [shared](any_graph const& g, node_id n) {
-        double percent = 0;
-        for (auto const& t : *shared) percent += t.weight * t.model.of_node(g, n);
-        return percent;
+    auto const of_kernels =
+        std::find_if(shared->begin(), shared->end(), [](auto const& t) { return !t.model.of_node; });
+    // Nodes that are in a group, and such as are in none.
+    auto const add = [of_nodes, weight = of_kernels->weight](any_graph const& g, std::vector<node_price> groups,
+                                                             std::span<node_id const> others) {
+        std::vector<char> grouped(g.capacity(), 0);
+        for (auto& p : groups) {
+            grouped[p.node.index] = 1;
+            p.amount = weight * p.amount + of_nodes(g, p.node);
+        }
+        for (auto n : others)
+            if (!std::exchange(grouped[n.index], 1)) groups.push_back({n, of_nodes(g, n)});
+        return groups;
+    };
+    out.of_groups = [add, groups = of_kernels->model.of_groups](any_graph const& g) {
+        return add(g, groups(g), g.order());
+    };
+    out.of_groups_near = [add, near = of_kernels->model.of_groups_near](any_graph const& g,
+                                                                        std::span<node_id const> changed) {
+        return add(g, near(g, changed), changed);
     };
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/lower/grouped_graph.hpp>
 
 #include <utility>
 #include <vector>
@@ -41,6 +42,16 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
         kernels = std::move(*loaded);
     }
     return runtime::executable{std::move(*made), std::move(kernels)};
+}
+
+GSUB_LAZY_BODY result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
+                                                 target const& machine, build_options const& options,
+                                                 std::string_view entry) {
+    auto grouped = inline_groups(m, entry);
+    if (!grouped) return grouped.error();
+    auto with_groups = options;
+    with_groups.within = as_span(grouped->within);
+    return build(std::move(grouped->graph), meaning, machine, with_groups);
 }
 
 } // namespace gsub

@@ -3,7 +3,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/driver/calibrate.hpp>
 #include <gsub/driver/measured_kernels.hpp>
-#include <gsub/passes/fuse_ops.hpp>
+#include <gsub/lower/fusion.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -149,15 +149,15 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(std::span<eval_row c
 
 GSUB_INLINE measured_kernels::unit measured_kernels::operator()(any_graph const& g) const {
     unit total{};
-    std::vector<char> grouped(g.capacity(), 0);
     std::lock_guard const lock{state_->mutex};
-    for (auto const& group : passes::fuse_groups(g)) {
-        for (auto n : group) grouped[n.index] = 1;
-        total.amount += price(g, group);
+    auto rules = fusion_rules_of(g, building_.set ? *building_.set : isa_of(target_));
+    if (!building_.rows.empty()) rules.rows = building_.rows;
+    if (!building_.scalars.empty()) rules.scalars = building_.scalars;
+    rules.group = building_.group;
+    for (auto const& group : kernel_groups(g, rules)) {
+        auto const unknown = g.is<ops::opaque>(group.front()) || g.is<ops::call>(group.front());
+        total.amount += unknown ? roof_(g, group.front()).amount : price(g, group);
     }
-    // What is no part of a group: unknown operators and calls.
-    for (auto n : g.order())
-        if (!grouped[n.index] && (g.is<ops::opaque>(n) || g.is<ops::call>(n))) total.amount += roof_(g, n).amount;
     return total;
 }
 

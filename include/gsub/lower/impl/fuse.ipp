@@ -8,7 +8,6 @@
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
 #include <gsub/lower/impl/fuse_pool.ipp>
-#include <gsub/passes/fuse_ops.hpp>
 
 #include <fmt/format.h>
 
@@ -22,8 +21,14 @@ namespace detail {
 GSUB_LAZY_BODY bool lower_conv(kernel_builder& b, node_id n) {
     return conv_fusion{b}.conv(n);
 }
+GSUB_LAZY_BODY kernel_group match_conv_row(fusion_scope const& s, node_id n) {
+    return match_conv(s, n);
+}
 GSUB_LAZY_BODY bool lower_batch_norm(kernel_builder& b, node_id n) {
     return conv_fusion{b}.batch_norm(n);
+}
+GSUB_LAZY_BODY kernel_group match_batch_norm_row(fusion_scope const& s, node_id n) {
+    return match_batch_norm(s, n);
 }
 GSUB_LAZY_BODY bool lower_pool(kernel_builder& b, node_id n) {
     return fuse_pool(b, n);
@@ -31,8 +36,14 @@ GSUB_LAZY_BODY bool lower_pool(kernel_builder& b, node_id n) {
 GSUB_LAZY_BODY bool lower_product(kernel_builder& b, node_id n) {
     return fuse_product(b, n);
 }
+GSUB_LAZY_BODY kernel_group match_product_row(fusion_scope const& s, node_id n) {
+    return match_product(s, n);
+}
 GSUB_LAZY_BODY bool lower_einsum(kernel_builder& b, node_id n) {
     return fuse_einsum(b, n);
+}
+GSUB_LAZY_BODY kernel_group match_einsum_row(fusion_scope const& s, node_id n) {
+    return match_einsum(s, n);
 }
 GSUB_LAZY_BODY bool lower_softmax(kernel_builder& b, node_id n) {
     return fuse_rows(b, n) || fuse_softmax(b, n);
@@ -112,16 +123,11 @@ GSUB_LAZY void fuse_node(kernel_builder& b, node_id n) {
 GSUB_LAZY_BODY result<kernel_graph> fuse(any_graph const& g, fuse_context const& cx) {
     try {
         kernel_builder b{g, cx};
-        auto groups = passes::fuse_groups(g, {.max_ops = cx.group ? passes::fuse_ops{}.max_ops : 1});
-        if (cx.own && !cx.own->steps.empty()) { // nodes that no group has
-            for (auto const& own : cx.own->steps)
-                if (g.live(own.first)) groups.push_back({own.first});
-            std::sort(groups.begin(), groups.end(),
-                      [&](auto const& x, auto const& y) { return b.position(x.back()) < b.position(y.back()); });
-        }
-        for (auto const& group : groups)
+        for (auto const& group : kernel_groups(g, cx)) {
+            b.begin(group);
             for (auto n : group)
                 if (!b.done(n)) detail::fuse_node(b, n);
+        }
         return b.take();
     } catch (error const& e) { return e; }
 }

@@ -124,58 +124,79 @@ GSUB_LAZY [[nodiscard]] tensor constant_matrix(tensor const& t, einsum_groups co
 
 // A contraction of two operands as a product of matrices: labels of both and of the result are batches, those of one
 // and of the result its rows or columns, those of both alone are summed.
+struct einsum_product {
+    einsum_groups groups{};
+    einsum_groups::labels of_result{}, order{}; ///< labels of the graph's result, and of the product's
+    ints joined{};                              ///< dimensions of the product
+    bool swapped = false;                       ///< the second operand gives the rows
+    kernels::matmul_shape s{};
+    [[nodiscard]] bool is_result() const { return std::ranges::equal(order, of_result); }
+    /// Whether what the product computes is what the graph has.
+    [[nodiscard]] bool is_direct(ints const& of_graph) const {
+        return of_graph == joined && groups.rows.size() <= 1 && groups.columns.size() <= 1 && is_result();
+    }
+};
+GSUB_LAZY [[nodiscard]] std::optional<einsum_product> read_einsum_product(any_graph const& g, node_id n) {
+    auto const& out = g.type({n, 0});
+    if (g.operand_count(n) != 2 || out.element != dtype::f32 || *out.elements() == 0) return std::nullopt;
+    for (auto v : g.operands(n))
+        if (*g.type(v).elements() == 0) return std::nullopt;
+    auto groups = read_groups(g, n, false);
+    if (!groups) return std::nullopt;
+    einsum_product p;
+    // Columns are what ends the result, if that may be: then a permutation of the rest is no copy.
+    auto const terms =
+        read_einsum(g.attributes<ops::einsum>(n).equation,
+                    std::vector<std::size_t>{g.type(g.operand(n, 0)).rank(), g.type(g.operand(n, 1)).rank()});
+    for (auto const l : terms.result) // of dimensions of more than one element
+        if (groups->sizes[static_cast<std::size_t>(l)] != 1) p.of_result.push_back(l);
+    p.swapped = !p.of_result.empty() && groups->has(0, p.of_result.back()) && !groups->has(1, p.of_result.back());
+    if (p.swapped) groups = read_groups(g, n, true);
+    p.groups = std::move(*groups);
+    p.order = p.groups.batch;
+    for (auto const* const some : {&p.groups.rows, &p.groups.columns})
+        for (auto const l : *some) p.order.push_back(l);
+    auto& s = p.s;
+    s.m = p.groups.product_of(p.groups.rows), s.n = p.groups.product_of(p.groups.columns);
+    s.k = p.groups.product_of(p.groups.summed);
+    for (auto const l : p.groups.batch) s.batch.push_back(p.groups.sizes[static_cast<std::size_t>(l)]);
+    s.constant = p.groups.batch.empty() && g.constant(g.operand(n, !p.swapped));
+    p.joined = ints(s.batch.begin(), s.batch.end());
+    p.joined.push_back(s.m), p.joined.push_back(s.n);
+    return p;
+}
+GSUB_LAZY [[nodiscard]] kernel_group match_einsum(fusion_scope const& s, node_id n) {
+    auto const p = read_einsum_product(s.graph(), n);
+    if (!p) return {};
+    if (!p->is_direct(s.type({n, 0}).sizes())) return {n};
+    return group_of_product(s, n, p->s, {});
+}
+
 GSUB_LAZY [[nodiscard]] bool fuse_einsum(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     value_id const result{n, 0};
     auto const& out = g.type(result);
-    if (g.operand_count(n) != 2 || out.element != dtype::f32 || *out.elements() == 0) return false;
-    for (auto v : g.operands(n))
-        if (*g.type(v).elements() == 0) return false;
-    auto groups = read_groups(g, n, false);
-    if (!groups) return false;
-    // Columns are what ends the result, if that may be: then a permutation of the rest is no copy.
-    auto const of_result = [&] { // dimensions of more than one element
-        auto const terms =
-            read_einsum(g.attributes<ops::einsum>(n).equation,
-                        std::vector<std::size_t>{g.type(g.operand(n, 0)).rank(), g.type(g.operand(n, 1)).rank()});
-        einsum_groups::labels some;
-        for (auto const l : terms.result)
-            if (groups->sizes[static_cast<std::size_t>(l)] != 1) some.push_back(l);
-        return some;
-    }();
-    auto const swapped = !of_result.empty() && groups->has(0, of_result.back()) && !groups->has(1, of_result.back());
-    if (swapped) groups = read_groups(g, n, true);
+    auto p = read_einsum_product(g, n);
+    if (!p) return false;
+    auto const& [groups, of_result, order, joined, swapped, shape] = *p;
+    auto s = shape;
     auto const x = g.operand(n, swapped), y = g.operand(n, !swapped);
-
-    kernels::matmul_shape s;
-    s.m = groups->product_of(groups->rows), s.n = groups->product_of(groups->columns);
-    s.k = groups->product_of(groups->summed);
-    for (auto const l : groups->batch) s.batch.push_back(groups->sizes[static_cast<std::size_t>(l)]);
-    auto const weights = groups->batch.empty() ? b.constant_of(y) : std::nullopt;
-    s.constant = weights.has_value();
-    kernel_op op{.operands = {matrix_operand(b, n, x, 0, *groups, groups->rows, groups->summed)}};
-    if (weights) {
-        auto const matrix = groups->summed.size() == 1 && groups->columns.size() == 1 && weights->rank() == 2;
-        auto const value = matrix ? b.operand(y) : b.constant(constant_matrix(*weights, *groups), {});
-        auto const turned = matrix && groups->has(1, groups->columns[0]) &&
-                            groups->dims[1][static_cast<std::size_t>(groups->columns[0])] == 0;
+    kernel_op op{.operands = {matrix_operand(b, n, x, 0, groups, groups.rows, groups.summed)}};
+    if (s.constant) {
+        auto const weights = *b.constant_of(y);
+        auto const matrix = groups.summed.size() == 1 && groups.columns.size() == 1 && weights.rank() == 2;
+        auto const value = matrix ? b.operand(y) : b.constant(constant_matrix(weights, groups), {});
+        auto const turned = matrix && groups.has(1, groups.columns[0]) &&
+                            groups.dims[1][static_cast<std::size_t>(groups.columns[0])] == 0;
         op.operands.push_back({value, {}, weight_packing{.transposed = turned}});
     } else {
-        op.operands.push_back(matrix_operand(b, n, y, 1, *groups, groups->summed, groups->columns));
+        op.operands.push_back(matrix_operand(b, n, y, 1, groups, groups.summed, groups.columns));
     }
-
-    ints joined(s.batch.begin(), s.batch.end()), apart = joined;
-    joined.push_back(s.m), joined.push_back(s.n);
-    if (out.sizes() == joined && groups->rows.size() <= 1 && groups->columns.size() <= 1) {
-        auto order = groups->batch;
-        for (auto const* const some : {&groups->rows, &groups->columns})
-            for (auto const l : *some) order.push_back(l);
-        if (std::ranges::equal(order, of_result)) { return add_product(b, n, std::move(s), std::move(op)); }
-    }
+    if (p->is_direct(out.sizes())) return add_product(b, n, std::move(s), std::move(op));
     // The product as it is computed, and what the graph means by it, views.
-    auto order = groups->batch;
-    for (auto const* const some : {&groups->rows, &groups->columns})
-        for (auto const l : *some) order.push_back(l), apart.push_back(groups->sizes[static_cast<std::size_t>(l)]);
+    ints apart(s.batch.begin(), s.batch.end());
+    for (auto const* const some : {&groups.rows, &groups.columns})
+        for (auto const l : *some) apart.push_back(groups.sizes[static_cast<std::size_t>(l)]);
     auto value = b.unnamed(tensor_type{dtype::f32, joined});
     op.computes = std::move(s);
     op.results = {value};
@@ -184,13 +205,13 @@ GSUB_LAZY [[nodiscard]] bool fuse_einsum(kernel_builder& b, node_id n) {
         b.add({&n, 1}, {.computes = view_shape{.reshape = true}, .operands = {{value, {}, {}}}, .results = {to}});
         value = to;
     };
-    if (apart != joined && !std::ranges::equal(order, of_result)) reshaped(b.unnamed(tensor_type{dtype::f32, apart}));
-    if (!std::ranges::equal(order, of_result)) {
+    if (apart != joined && !p->is_result()) reshaped(b.unnamed(tensor_type{dtype::f32, apart}));
+    if (!p->is_result()) {
         einsum_groups::labels from;
         ints sizes;
         for (auto const l : of_result) {
             from.push_back(static_cast<std::int32_t>(std::find(order.begin(), order.end(), l) - order.begin()));
-            sizes.push_back(groups->sizes[static_cast<std::size_t>(l)]);
+            sizes.push_back(groups.sizes[static_cast<std::size_t>(l)]);
         }
         auto turned = viewed_as(value, from, apart.size());
         auto const last = out.sizes() == sizes;

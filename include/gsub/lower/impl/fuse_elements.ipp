@@ -26,16 +26,25 @@ GSUB_LAZY [[nodiscard]] bool escapes(any_graph const& g, expression_writer<> con
     g.for_each_use(v, [&](use u) { out = out || !w.knows({u.user, 0}); });
     return out;
 }
+// Whether an operator may be part of an expression, by what it is; the types and operands that it has may forbid it.
+GSUB_LAZY [[nodiscard]] bool may_be_expressed(fusion_scope const& s, node_id n) {
+    auto const& g = s.graph();
+    auto const& scalars = s.rules().scalars;
+    return g.result_count(n) == 1 && (g.op(n).composite || (!scalars.empty() && scalars[g.row(n)].lower) ||
+                                      g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) ||
+                                      g.is<ops::reduce_max>(n) || g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n));
+}
 // Whether all operands of a node are there by the time of the kernel.
-GSUB_LAZY [[nodiscard]] bool can_join(kernel_builder const& b, expression_writer<> const& w, node_id n) {
-    auto const operands = b.graph().operands(n);
-    return b.context().group && std::all_of(operands.begin(), operands.end(),
-                                            [&](value_id v) { return !v.valid() || w.knows(v) || b.exists(v); });
+GSUB_LAZY [[nodiscard]] bool can_join(fusion_scope const& s, expression_writer<> const& w, node_id n) {
+    auto const operands = s.graph().operands(n);
+    return may_be_expressed(s, n) && s.is_free(n) && std::all_of(operands.begin(), operands.end(), [&](value_id v) {
+               return !v.valid() || w.knows(v) || s.is_there(v);
+           });
 }
 // Adds operators that use what the kernel computes, in the graph's order, as long as they fit. With `one_result`, only
 // as many as leave one value that others read, the last.
-GSUB_LAZY void grow(kernel_builder const& b, expression_writer<>& w, value_id start, bool one_result) {
-    auto const& g = b.graph();
+GSUB_LAZY void grow(fusion_scope const& s, expression_writer<>& w, value_id start, bool one_result) {
+    auto const& g = s.graph();
     std::size_t nodes = one_result ? 0 : w.nodes().size(), ops = 0, arrays = 0;
     std::vector<value_id> values;
     if (start.valid()) values.push_back(start);
@@ -50,15 +59,20 @@ GSUB_LAZY void grow(kernel_builder const& b, expression_writer<>& w, value_id st
     settle();
     while (w.nodes().size() < 32) { // with arrays and scratch memory less than 64 buffers
         std::optional<node_id> next;
+        auto stays_read = false; // a value is read by what never joins
         for (auto v : values)
             g.for_each_use(v, [&](use u) {
                 auto const n = u.user;
-                if (n == g.results_node() || b.done(n) || w.knows({n, 0}) || !can_join(b, w, n) ||
-                    std::find(refused.begin(), refused.end(), n) != refused.end())
+                if (n != g.results_node() && w.knows({n, 0})) return;
+                if (n == g.results_node() || !can_join(s, w, n) ||
+                    std::find(refused.begin(), refused.end(), n) != refused.end()) {
+                    stays_read = stays_read || n == g.results_node() || !s.is_free(n) || !may_be_expressed(s, n) ||
+                                 std::find(refused.begin(), refused.end(), n) != refused.end();
                     return;
-                if (!next || b.position(n) < b.position(*next)) next = n;
+                }
+                if (!next || g.place(n) < g.place(*next)) next = n;
             });
-        if (!next) break;
+        if (!next || (one_result && stays_read)) break;
         if (w.add(*next)) {
             values.push_back({*next, 0});
             settle();
@@ -91,59 +105,75 @@ GSUB_LAZY [[nodiscard]] bool stays_finite(std::span<kernels::elementwise_op cons
     });
 }
 
-// Arithmetic on values of one type that lie in blocks of channels.
-GSUB_LAZY [[nodiscard]] bool fuse_in_blocks(kernel_builder& b, node_id n) {
-    auto const& g = b.graph();
+// Shows the arithmetic that a node begins on values of one type that lie in blocks of channels; false where there is
+// none.
+GSUB_LAZY [[nodiscard]] bool find_block_expression(fusion_scope const& s, node_id n,
+                                                   function_ref<void(expression_writer<> const&)> show) {
+    auto const& g = s.graph();
     auto const& type = g.type({n, 0});
     if (!may_be_blocked(type) || type.element != dtype::f32) return false;
     auto const operands = g.operands(n);
-    if (std::none_of(operands.begin(), operands.end(), [&](auto v) { return b.in_blocks(v); })) return false;
-    auto const takes = [&](value_id v) { return g.type(v) == type && b.exists(v); };
-    expression_writer w{g, b.context().scalars, type.sizes(), false, takes};
+    if (std::none_of(operands.begin(), operands.end(), [&](auto v) { return v.valid() && s.in_blocks(v); }))
+        return false;
+    auto const takes = [&](value_id v) { return g.type(v) == type && s.is_there(v); };
+    expression_writer w{g, s.rules().scalars, type.sizes(), false, takes};
     if (!w.add(n)) return false;
-    grow(b, w, {}, true);
-    auto chain = w.chain();
+    grow(s, w, {}, true);
     using loop::scalar_op;
-    for (auto const& o : chain)
+    for (auto const& o : w.chain())
         if (o.op == scalar_op::divide || o.op == scalar_op::logarithm || o.op == scalar_op::power) return false;
-    kernel_op op;
-    for (auto v : w.arrays()) op.operands.push_back(b.whole(v));
-    op.results.push_back(b.result({w.nodes().back(), 0}));
-    auto const elements = blocked_layout{type.rank(), 1, b.set().lanes()}.stored_elements(type.sizes());
-    if (!elements) throw error{error_code::unsupported, fmt::format("too large in blocks: {}", to_string(type))};
-    op.computes = kernels::elementwise_shape{*elements, static_cast<std::int32_t>(w.arrays().size()), std::move(chain)};
-    auto const nodes = w.nodes();
-    b.add(nodes, std::move(op));
+    show(w);
     return true;
 }
+GSUB_LAZY [[nodiscard]] bool fuse_in_blocks(kernel_builder& b, node_id n) {
+    return find_block_expression(b, n, [&](expression_writer<> const& w) {
+        auto const& type = b.type({n, 0});
+        kernel_op op;
+        for (auto v : w.arrays()) op.operands.push_back(b.whole(v));
+        op.results.push_back(b.result({w.nodes().back(), 0}));
+        auto const elements = blocked_layout{type.rank(), 1, b.set().lanes()}.stored_elements(type.sizes());
+        if (!elements) throw error{error_code::unsupported, fmt::format("too large in blocks: {}", to_string(type))};
+        op.computes = kernels::elementwise_shape{*elements, static_cast<std::int32_t>(w.arrays().size()), w.chain()};
+        b.add(w.nodes(), std::move(op));
+    });
+}
 
-// Arithmetic and reductions along the last dimensions.
-GSUB_LAZY [[nodiscard]] bool fuse_rows(kernel_builder& b, node_id n) {
-    auto const& g = b.graph();
+// Shows the arithmetic and the reductions along the last dimensions that a node begins; false where there are none.
+GSUB_LAZY [[nodiscard]] bool find_row_expression(fusion_scope const& s, node_id n, bool one_result,
+                                                 function_ref<void(expression_writer<> const&)> show) {
+    auto const& g = s.graph();
+    if (!may_be_expressed(s, n)) return false;
     auto const reduces = g.op(n).category == op_category::reduction && g.operand_count(n) > 0;
     auto const& type = g.type(reduces ? g.operand(n, 0) : value_id{n, 0});
-    if (g.result_count(n) != 1 || *type.elements() == 0) return false;
-    auto const takes = [&](value_id v) { return b.exists(v); };
-    expression_writer w{g, b.context().scalars, type.sizes(), true, takes};
+    if (*type.elements() == 0) return false;
+    auto const takes = [&](value_id v) { return s.is_there(v); };
+    expression_writer w{g, s.rules().scalars, type.sizes(), true, takes};
     if (!w.add(n)) return false;
-    grow(b, w, {}, false);
-    kernels::row_program p;
-    p.dims = w.dims();
-    p.arrays = w.views();
-    p.ops = w.ops();
-    kernel_op op;
-    op.frame.append(std::span<std::int64_t const>{w.frame().data(), w.frame().size()});
-    for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, op.frame));
-    for (auto m : w.nodes())
-        if (value_id const y{m, 0}; escapes(g, w, y)) {
-            p.results.push_back({w.number(y), !w.is_reduced(y)});
-            op.results.push_back(b.result(y));
-        }
-    if (p.results.empty()) return false; // nothing reads it
-    op.computes = std::move(p);
-    auto const nodes = w.nodes();
-    b.add(nodes, std::move(op));
+    grow(s, w, {}, one_result);
+    show(w);
     return true;
+}
+GSUB_LAZY [[nodiscard]] bool fuse_rows(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto read = false;
+    auto const add = [&](expression_writer<> const& w) {
+        kernels::row_program p;
+        p.dims = w.dims();
+        p.arrays = w.views();
+        p.ops = w.ops();
+        kernel_op op;
+        op.frame.append(std::span<std::int64_t const>{w.frame().data(), w.frame().size()});
+        for (auto m : w.nodes())
+            if (value_id const y{m, 0}; escapes(g, w, y)) p.results.push_back({w.number(y), !w.is_reduced(y)});
+        read = !p.results.empty();
+        if (!read) return;
+        for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, op.frame));
+        for (auto m : w.nodes())
+            if (value_id const y{m, 0}; escapes(g, w, y)) op.results.push_back(b.result(y));
+        op.computes = std::move(p);
+        b.add(w.nodes(), std::move(op));
+    };
+    return find_row_expression(b, n, false, add) && read;
 }
 
 // Marks of the dimensions that a reduction combines, by the attributes of ONNX.

@@ -28,9 +28,9 @@ GSUB_LAZY [[nodiscard]] kernel_operand over_batches(kernel_builder& b, value_id 
 struct attention_nodes {
     node_id softmax{}, product{};
 };
-GSUB_LAZY [[nodiscard]] std::optional<attention_nodes> find_attention(kernel_builder& b, value_id last) {
-    auto const& g = b.graph();
-    auto const softmax = b.only_reader(last);
+GSUB_LAZY [[nodiscard]] std::optional<attention_nodes> find_attention(fusion_scope const& s, value_id last) {
+    auto const& g = s.graph();
+    auto const softmax = s.only_reader(last);
     auto const fast = softmax && g.is<ops::fast_softmax>(*softmax);
     if (!fast && (!softmax || !g.is<ops::softmax>(*softmax))) return std::nullopt;
     auto const dims = g.type(last).sizes();
@@ -38,11 +38,11 @@ GSUB_LAZY [[nodiscard]] std::optional<attention_nodes> find_attention(kernel_bui
     auto const axis = (fast ? g.attributes<ops::fast_softmax>(*softmax) : g.attributes<ops::softmax>(*softmax)).axis;
     if (axis != -1 && axis != static_cast<std::int64_t>(rank) - 1) return std::nullopt;
     value_id const weights{*softmax, 0};
-    auto const second = b.only_reader(weights);
+    auto const second = s.only_reader(weights);
     if (!second || !g.is<ops::mat_mul>(*second) || g.operand(*second, 0) != weights) return std::nullopt;
     auto const v = g.operand(*second, 1);
     auto const &type = g.type(v), &out = g.type({*second, 0});
-    if (type.element != dtype::f32 || out.element != dtype::f32 || type.rank() < 2 || b.constant_of(v) || !b.reach(v))
+    if (type.element != dtype::f32 || out.element != dtype::f32 || type.rank() < 2 || g.constant(v) || !s.is_there(v))
         return std::nullopt;
     auto const out_dims = out.sizes();
     if (out_dims.size() != rank || !std::equal(dims.begin(), dims.end() - 1, out_dims.begin())) return std::nullopt;
@@ -87,83 +87,127 @@ struct product_sum {
     value_id added{};
     double beta = 1;
 };
-// A product, of operands that are there, the bias behind them: with the arithmetic that follows, or as the beginning of
-// attention. The result of the node is `[batch, m, n]`.
+// A product of matrices of f32, as far as types and attributes tell.
+struct product_match {
+    kernels::matmul_shape s{};
+    bool turned_left = false, turned_right = false;
+    double factor = 1, bias_factor = 1; ///< of constant weights; of the bias
+    value_id bias{};                    ///< a constant row that the kernel adds
+    product_sum sum{};                  ///< behind it
+};
+// Of a node of operands that are matrices; nothing where there is no kernel.
+GSUB_LAZY [[nodiscard]] std::optional<product_match> read_product(any_graph const& g, node_id n) {
+    auto const x = g.operand(n, 0), y = g.operand(n, 1);
+    auto const &left = g.type(x), &right = g.type(y), &out = g.type({n, 0});
+    if (left.element != dtype::f32 || right.element != dtype::f32 || left.rank() < 2 || right.rank() < 2 ||
+        *out.elements() == 0 || *left.elements() == 0)
+        return std::nullopt;
+    auto const dims = out.sizes(), left_dims = left.sizes();
+    auto const rank = dims.size();
+    product_match p;
+    auto& s = p.s;
+    s.m = dims[rank - 2], s.n = dims[rank - 1];
+    s.k = *left.elements() / (product(std::span{left_dims}.first(left.rank() - 2)) * s.m);
+    s.batch.assign(dims.begin(), dims.end() - 2);
+    s.constant = right.rank() == 2 && g.constant(y);
+    if (!g.is<ops::gemm>(n)) return p;
+    auto const& how = g.attributes<ops::gemm>(n);
+    p.turned_left = how.transpose_a, p.turned_right = how.transpose_b;
+    // A constant row is added by the kernel itself, and a factor is one of the weights: what is left is arithmetic.
+    auto const added = g.operand(n, 2);
+    s.bias = s.constant && added.valid() && g.constant(added) && g.type(added).elements() == s.n &&
+             g.type(added).sizes().back() == s.n;
+    (s.constant ? p.factor : p.sum.alpha) = how.alpha;
+    if (s.bias)
+        p.bias = added, p.bias_factor = how.beta;
+    else
+        p.sum.added = added, p.sum.beta = how.beta;
+    return p;
+}
+// Shows what a product takes over, the arithmetic behind it or the beginning of attention; false where it cannot be
+// followed by what it begins with. The result of the node is `[batch, m, n]`.
+GSUB_LAZY [[nodiscard]] bool
+find_behind_product(fusion_scope const& s, node_id n, kernels::matmul_shape const& shape, product_sum const& sum,
+                    function_ref<void(expression_writer<> const&, std::optional<attention_nodes>)> show) {
+    auto const& g = s.graph();
+    value_id const result{n, 0};
+    auto const takes = [&](value_id v) { return s.is_there(v); };
+    expression_writer w{g, s.rules().scalars, g.type(result).sizes(), false, takes};
+    if (!w.start_with_sum(result, sum.alpha, sum.added, sum.beta)) return false;
+    grow(s, w, result, true);
+    auto const last = w.nodes().empty() ? result : value_id{w.nodes().back(), 0};
+    show(w, !shape.constant && !shape.bias ? find_attention(s, last) : std::nullopt);
+    return true;
+}
+GSUB_LAZY [[nodiscard]] kernel_group group_of_product(fusion_scope const& s, node_id n,
+                                                      kernels::matmul_shape const& shape, product_sum const& sum) {
+    kernel_group nodes;
+    auto const show = [&](expression_writer<> const& w, std::optional<attention_nodes> attention) {
+        nodes.push_back(n);
+        nodes.insert(nodes.end(), w.nodes().begin(), w.nodes().end());
+        if (attention) nodes.push_back(attention->softmax), nodes.push_back(attention->product);
+    };
+    static_cast<void>(find_behind_product(s, n, shape, sum, show));
+    return nodes;
+}
+GSUB_LAZY [[nodiscard]] kernel_group match_product(fusion_scope const& s, node_id n) {
+    auto const p = read_product(s.graph(), n);
+    return p ? group_of_product(s, n, p->s, p->sum) : kernel_group{};
+}
+
+// A product, of operands that are there, the bias behind them, with all that it takes over.
 GSUB_LAZY [[nodiscard]] bool add_product(kernel_builder& b, node_id n, kernels::matmul_shape s, kernel_op op,
                                          product_sum const& sum = {}) {
     auto const& g = b.graph();
-    value_id const result{n, 0};
-    auto const dims = g.type(result).sizes();
-    auto const rank = dims.size();
-    auto const takes = [&](value_id v) { return b.exists(v); };
-    expression_writer w{g, b.context().scalars, dims, false, takes};
-    if (!w.start_with_sum(result, sum.alpha, sum.added, sum.beta)) return false;
-    grow(b, w, result, true);
-    s.arrays = w.views();
-    s.chain = w.chain();
-    auto const last = w.nodes().empty() ? result : value_id{w.nodes().back(), 0};
-    std::vector<node_id> taken{n};
-    taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
-    if (auto const attention = !s.constant && !s.bias ? find_attention(b, last) : std::nullopt) {
-        auto const v = g.operand(attention->product, 1);
-        kernels::attention_shape a;
-        a.m = s.m, a.k = s.k, a.s = s.n, a.n = g.type({attention->product, 0}).dims[rank - 1].size();
-        a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.chain = std::move(s.chain);
-        op.operands.push_back(over_batches(b, v, rank, false));
-        op.computes = std::move(a);
-        taken.push_back(attention->softmax);
-        taken.push_back(attention->product);
-    } else {
-        op.computes = std::move(s);
-    }
-    for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, dims));
-    op.results.push_back(b.result({taken.back(), 0}));
-    b.add(taken, std::move(op));
-    return true;
+    auto const dims = g.type({n, 0}).sizes();
+    auto const add = [&](expression_writer<> const& w, std::optional<attention_nodes> attention) {
+        s.arrays = w.views();
+        s.chain = w.chain();
+        std::vector<node_id> taken{n};
+        taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
+        if (attention) {
+            auto const v = g.operand(attention->product, 1);
+            kernels::attention_shape a;
+            a.m = s.m, a.k = s.k, a.s = s.n, a.n = g.type({attention->product, 0}).dims[dims.size() - 1].size();
+            a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.chain = std::move(s.chain);
+            op.operands.push_back(over_batches(b, v, dims.size(), false));
+            op.computes = std::move(a);
+            taken.push_back(attention->softmax);
+            taken.push_back(attention->product);
+        } else {
+            op.computes = std::move(s);
+        }
+        for (auto v : w.arrays()) op.operands.push_back(broadcast_operand(b, v, dims));
+        op.results.push_back(b.result({taken.back(), 0}));
+        b.add(taken, std::move(op));
+    };
+    auto const shape = s;
+    return find_behind_product(b, n, shape, sum, add);
 }
 
 GSUB_LAZY [[nodiscard]] bool fuse_product(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0), y = g.operand(n, 1);
-    auto const &left = g.type(x), &right = g.type(y), &out = g.type({n, 0});
-    if (left.element != dtype::f32 || right.element != dtype::f32 || *out.elements() == 0 || *left.elements() == 0)
-        return false;
-    if (left.rank() == 1 || right.rank() == 1) return fuse_vector_product(b, n);
-    auto const dims = out.sizes(), left_dims = left.sizes();
-    auto const rank = dims.size();
-    kernels::matmul_shape s;
-    double alpha = 1, beta = 1;
-    value_id added{};
-    bool turned_left = false, turned_right = false;
-    if (g.is<ops::gemm>(n)) {
-        auto const& how = g.attributes<ops::gemm>(n);
-        alpha = how.alpha, beta = how.beta;
-        turned_left = how.transpose_a, turned_right = how.transpose_b;
-        added = g.operand(n, 2);
-    }
-    s.m = dims[rank - 2], s.n = dims[rank - 1];
-    s.k = *left.elements() / (product(std::span{left_dims}.first(left.rank() - 2)) * s.m);
-    s.batch.assign(dims.begin(), dims.end() - 2);
-    s.constant = right.rank() == 2 && b.constant_of(y);
-    // A constant row is added by the kernel itself, and a factor is one of the weights: what is left is arithmetic.
-    auto bias = s.constant ? b.constant_of(added) : std::nullopt;
-    if (bias && (bias->elements() != s.n || bias->dims().back() != s.n)) bias.reset();
-    s.bias = bias.has_value();
-
-    kernel_op op{.operands = {over_batches(b, x, rank, turned_left)}};
-    if (s.constant)
-        op.operands.push_back({b.operand(y), {}, weight_packing{.transposed = turned_right, .alpha = alpha}});
+    if (g.type(x).element == dtype::f32 && g.type(y).element == dtype::f32 &&
+        (g.type(x).rank() == 1 || g.type(y).rank() == 1))
+        return fuse_vector_product(b, n);
+    auto p = read_product(g, n);
+    if (!p) return false;
+    auto const rank = g.type({n, 0}).rank();
+    kernel_op op{.operands = {over_batches(b, x, rank, p->turned_left)}};
+    if (p->s.constant)
+        op.operands.push_back({b.operand(y), {}, weight_packing{.transposed = p->turned_right, .alpha = p->factor}});
     else
-        op.operands.push_back(over_batches(b, y, rank, turned_right));
-    if (bias) {
-        std::vector<float> scaled(bias->data<float>().begin(), bias->data<float>().end());
-        for (auto& v : scaled) v *= static_cast<float>(beta);
-        std::int64_t const of[] = {s.n};
+        op.operands.push_back(over_batches(b, y, rank, p->turned_right));
+    if (p->s.bias) {
+        auto const bias = *b.constant_of(p->bias);
+        std::vector<float> scaled(bias.data<float>().begin(), bias.data<float>().end());
+        for (auto& v : scaled) v *= static_cast<float>(p->bias_factor);
+        std::int64_t const of[] = {p->s.n};
         op.operands.push_back(
             {b.constant(tensor::from(std::span<std::int64_t const>{of}, as_span(scaled)), {}), {}, {}});
     }
-    product_sum const sum{s.constant ? 1 : alpha, bias ? value_id{} : added, beta};
-    return add_product(b, n, std::move(s), std::move(op), sum);
+    return add_product(b, n, std::move(p->s), std::move(op), p->sum);
 }
 
 } // namespace gsub::detail

@@ -13,7 +13,7 @@
 namespace gsub::detail {
 
 // Nothing is moved: the result is another view of what is stored.
-GSUB_LAZY_BODY bool is_view(any_graph const& g, node_id n) {
+GSUB_LAZY [[nodiscard]] bool is_view(any_graph const& g, node_id n) {
     return g.is<ops::transpose>(n) || g.is<ops::slice>(n) || g.is<ops::expand>(n) ||
            (g.op(n).free_view && g.result_count(n) == 1 && !g.is<ops::shape>(n));
 }
@@ -51,7 +51,7 @@ GSUB_LAZY [[nodiscard]] view_shape same_view(std::size_t rank) {
     return v;
 }
 
-GSUB_LAZY_BODY bool fuse_view(kernel_builder& b, node_id n) {
+GSUB_LAZY [[nodiscard]] bool fuse_view(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0);
     value_id const y{n, 0};

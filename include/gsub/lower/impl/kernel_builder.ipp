@@ -12,18 +12,8 @@
 
 namespace gsub {
 
-namespace detail {
-GSUB_LAZY bool fuse_view(kernel_builder& b, node_id n);
-GSUB_LAZY bool is_view(any_graph const& g, node_id n);
-} // namespace detail
-
-GSUB_LAZY_BODY kernel_builder::kernel_builder(any_graph const& g, fuse_context const& cx) : g_(g), cx_(cx) {
-    std::size_t next = 0;
-    for (auto n : g.order()) {
-        position_.resize(std::max<std::size_t>(position_.size(), n.index + 1));
-        position_[n.index] = next++;
-    }
-    done_.assign(position_.size(), 0);
+GSUB_LAZY_BODY kernel_builder::kernel_builder(any_graph const& g, fuse_context const& cx)
+    : fusion_scope(g, cx), g_(g), cx_(cx), done_(g.capacity(), 0) {
     for (auto n : g.inputs()) {
         value_id const v{n, 0};
         auto t = g.type(v);
@@ -39,17 +29,6 @@ GSUB_LAZY_BODY kernel_builder::kernel_builder(any_graph const& g, fuse_context c
     }
 }
 
-GSUB_LAZY_BODY bool kernel_builder::reach(value_id v) {
-    std::vector<node_id> views; // that v is reached by, the last first
-    for (auto from = v; !exists(from); from = g_.operand(from.node, 0)) {
-        if (done(from.node) || !detail::is_view(g_, from.node)) return false;
-        views.push_back(from.node);
-    }
-    for (; !views.empty(); views.pop_back())
-        if (!detail::fuse_view(*this, views.back())) return false;
-    return true;
-}
-
 GSUB_LAZY_BODY std::optional<tensor> kernel_builder::constant_of(value_id v) const {
     if (!v.valid() || !g_.constant(v)) return std::nullopt;
     if (g_.is<ops::constant>(v.node)) return g_.constant_data(v.node);
@@ -58,12 +37,8 @@ GSUB_LAZY_BODY std::optional<tensor> kernel_builder::constant_of(value_id v) con
     return constants_[v] = evaluate_graph(alone.graph, cx_.meaning, {}).value()[v.port];
 }
 
-GSUB_LAZY_BODY std::optional<node_id> kernel_builder::only_reader(value_id v) const {
-    if (!cx_.group || g_.use_count(v) != 1) return std::nullopt;
-    auto reader = g_.results_node();
-    g_.for_each_use(v, [&](use u) { reader = u.user; });
-    if (reader == g_.results_node() || done(reader) || g_.result_count(reader) != 1) return std::nullopt;
-    return reader;
+GSUB_LAZY_BODY bool kernel_builder::is_free(node_id n) const {
+    return group_ && !done(n) && std::find(group_->begin(), group_->end(), n) != group_->end();
 }
 
 GSUB_LAZY_BODY kernel_value_id kernel_builder::operand(value_id v) {

@@ -64,7 +64,7 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row 
         fuse_context cx;
         cx.meaning = meaning, cx.set = &set, cx.own = own ? &*own : nullptr;
         cx.rows = detail::rows_or_own(options.rows, g), cx.scalars = detail::rows_or_own(options.scalars, g);
-        cx.generate = options.generate, cx.group = options.group;
+        cx.generate = options.generate, cx.group = options.group, cx.within = options.within;
         auto k = shown(fuse(g, cx));
         { auto const gone = std::move(g); } // its weights are those of the kernel graph from here on
         k = shown(select(std::move(k), set, options.winograd));

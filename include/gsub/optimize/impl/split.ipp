@@ -2,6 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/cost/analytic.hpp>
+#include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/optimize/substitution.hpp>
 #include <gsub/rewrite/normal_form.hpp>
@@ -629,6 +630,11 @@ GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rul
         place[n.index] = static_cast<std::uint32_t>(levels[level[n.index]].size());
         levels[level[n.index]].push_back(n);
     }
+    // Kernels that lowering would make: a value between two operators of one is dear to cut.
+    std::vector<std::uint32_t> kernel(g.capacity(), nowhere);
+    auto const groups = kernel_groups(g, fusion_rules_of(g, isa::avx512));
+    for (std::uint32_t i = 0; i < groups.size(); ++i)
+        for (auto n : groups[i]) kernel[n.index] = i;
     std::vector<search::split_problem> problems(levels.size());
     std::vector<node_id> joined;
     auto const tie = [&](std::uint64_t weight) {
@@ -655,7 +661,10 @@ GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rul
                 if (place[n.index] != nowhere && level[n.index] == level[u.user.index])
                     problems[level[n.index]].edges.emplace_back(place[n.index], place[u.user.index]);
             });
-            if (joined.size() == 1 && g.op(joined.front()).category != op_category::contraction) weight += of_fusion;
+            auto const is_inner = [&](node_id m) {
+                return kernel[m.index] != nowhere && kernel[m.index] == kernel[n.index];
+            };
+            if (std::any_of(joined.begin(), joined.end(), is_inner)) weight += of_fusion;
             if (place[n.index] != nowhere) joined.push_back(n);
             if (!piece.empty())
                 for (auto m : joined)
@@ -698,7 +707,7 @@ GSUB_LAZY_BODY searched search_graph(any_graph start, cost::any_cost const& mode
         whole = "it was not asked for";
     else if (detail::kernels_among(start, start.order()) <= bound)
         whole = "the graph is not larger than a part";
-    else if (!model.of_node)
+    else if (!model.is_sum())
         whole = "the cost model is not additive";
     else
         return detail::search_divided(std::move(start), model, rules, options, bound, told);

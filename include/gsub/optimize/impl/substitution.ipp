@@ -82,7 +82,7 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
     price(*first);
     hasher prices;
     prices.add(model.unit).add(model.parameters).add_real(ticks_per_unit_).add_real(first->total);
-    prices.add(model.of_node != nullptr).add(model.bearer != nullptr);
+    prices.add(model.of_node != nullptr).add(model.of_groups != nullptr);
     for (auto price : first->node_cost) prices.add_real(price);
     identity_ = {
         detail::hash_with_ids(first->graph), rules.hash(), prices.finish(), std::string{model.unit}, cost, ordered};
@@ -93,21 +93,25 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
             worker{any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}}));
 }
 
-GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n) const {
-    return std::nearbyint(detail::checked_price(model_->of_node(g, n), g, n, model_->unit) * ticks_per_unit_);
+GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n, double price) const {
+    return std::nearbyint(detail::checked_price(price, g, n, model_->unit) * ticks_per_unit_);
 }
 GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g) const {
     return std::nearbyint(detail::checked_price(model_->of_graph(g), g, {}, model_->unit) * ticks_per_unit_);
 }
 
 GSUB_LAZY_BODY void substitution_problem::price(priced_graph& p) const {
-    if (!model_->of_node) {
+    if (!model_->is_sum()) {
         p.total = ticks(p.graph);
         return;
     }
     p.node_cost.assign(p.graph.capacity(), 0);
     p.total = 0;
-    for (auto n : p.graph.order()) p.total += p.node_cost[n.index] = ticks(p.graph, n);
+    auto const set = [&](node_id n, double ticks) { p.total += p.node_cost[n.index] = ticks; };
+    if (model_->of_groups)
+        for (auto const& price : model_->of_groups(p.graph)) set(price.node, ticks(p.graph, price.node, price.amount));
+    else
+        for (auto n : p.graph.order()) set(n, ticks(p.graph, n, model_->of_node(p.graph, n)));
 }
 
 GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
@@ -115,39 +119,31 @@ GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
     return s.rule ? message({s.rule->name, "(", s.parent->graph.display_name(s.site), ")"}) : std::string{};
 }
 
-// Nodes whose price may differ from what it was before the changes in the graph's journal, each once.
-GSUB_LAZY_BODY std::vector<node_id> substitution_problem::repriced_nodes(any_graph const& g) const {
+// Calls `f(node, ticks)` for each node whose price may differ from what it was before the changes in the graph's
+// journal, once.
+GSUB_LAZY_BODY void substitution_problem::reprice(any_graph const& g, function_ref<void(node_id, double)> f) const {
     auto const& changes = g.changes();
-    std::vector<node_id> out;
-    out.reserve(64);
+    std::vector<node_id> changed;
+    changed.reserve(64);
     auto const once = [&] {
-        std::sort(out.begin(), out.end());
-        out.erase(std::unique(out.begin(), out.end()), out.end());
-        std::erase_if(out, [&](node_id n) { return !g.live(n); });
+        std::sort(changed.begin(), changed.end());
+        changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+        std::erase_if(changed, [&](node_id n) { return !g.live(n); });
     };
-    append(out, changes.added);
-    append(out, changes.rewired);
-    if (model_->bearer) {
-        // Edges of groups may have come or gone at the operands of nodes that have changed, of those that read what
-        // these make or read, too: reader counts of their operands differ.
-        auto const add_operands = [&] {
-            once();
-            for (std::size_t i = 0, known = out.size(); i < known; ++i)
-                for (std::size_t k = 0; k < g.operand_count(out[i]); ++k)
-                    if (auto const v = g.operand(out[i], k); v.valid()) out.push_back(v.node);
-        };
-        add_operands();
-        append(out, changes.released);
-        once();
-        for (std::size_t i = 0, touched = out.size(); i < touched; ++i)
-            for (std::uint32_t port = 0; port < g.result_count(out[i]); ++port)
-                g.for_each_use({out[i], port}, [&](use u) { out.push_back(u.user); });
-        add_operands();
-        once();
-        for (std::size_t i = 0, ends = out.size(); i < ends; ++i) out.push_back(model_->bearer(g, out[i]));
-    }
+    append(changed, changes.added);
+    append(changed, changes.rewired);
     once();
-    return out;
+    if (!model_->of_groups_near) {
+        for (auto n : changed) f(n, ticks(g, n, model_->of_node(g, n)));
+        return;
+    }
+    // These have gained or lost readers.
+    for (std::size_t i = 0, known = changed.size(); i < known; ++i)
+        for (auto v : g.operands(changed[i]))
+            if (v.valid()) changed.push_back(v.node);
+    append(changed, changes.released);
+    once();
+    for (auto const& p : model_->of_groups_near(g, changed)) f(p.node, ticks(g, p.node, p.amount));
 }
 
 // A graph that a state's move has made of its parent's, its changes in its journal.
@@ -155,11 +151,11 @@ GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
 substitution_problem::priced(state const& s, any_graph g) const {
     auto made = std::make_shared<priced_graph>(priced_graph{std::move(g), {}, s.cost});
     made->counted = {held_, made->graph.own_bytes() + s.parent->node_cost.size() * sizeof(double)};
-    if (!model_->of_node) return made;
+    if (!model_->is_sum()) return made;
     made->node_cost = s.parent->node_cost;
     made->node_cost.resize(made->graph.capacity(), 0);
     for (auto n : made->graph.changes().erased) made->node_cost[n.index] = 0;
-    for (auto n : repriced_nodes(made->graph)) made->node_cost[n.index] = ticks(made->graph, n);
+    reprice(made->graph, [&](node_id n, double ticks) { made->node_cost[n.index] = ticks; });
     return made;
 }
 
@@ -243,13 +239,13 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
             .key = scratch.hash(),
             .move_id = out.what.id,
             .way = way_after(here.what.way, out.what.id)};
-    if (!model_->of_node) {
+    if (!model_->is_sum()) {
         next.cost = ticks(scratch);
     } else {
         // What the rewrite took away, added, or gave other operands.
         auto const before = [&](node_id n) { return n.index < known ? from.node_cost[n.index] : 0; };
         for (auto n : scratch.changes().erased) next.cost -= before(n);
-        for (auto n : repriced_nodes(scratch)) next.cost += ticks(scratch, n) - before(n);
+        reprice(scratch, [&](node_id n, double ticks) { next.cost += ticks - before(n); });
     }
     out.what.cost = next.cost;
     if (ordered_) out.what.reads = detail::nodes_of(m);
@@ -466,7 +462,7 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
             if (what.place == elsewhere) {
                 ++reordered_;
                 // A kernel's price need not be the sum of what two moves make of it.
-                if (model_->of_node && !model_->bearer) findings_here->moves.push_back(what);
+                if (model_->of_node) findings_here->moves.push_back(what);
                 continue;
             }
             what.place = place++;

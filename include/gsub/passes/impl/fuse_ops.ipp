@@ -239,9 +239,10 @@ GSUB_LAZY std::vector<std::vector<node_id>> nodes_of(grouping<> const& groups) {
     return found;
 }
 
-GSUB_LAZY std::vector<outlined_part> parts_of(any_graph const& g, grouping<> const& groups) {
+GSUB_LAZY std::vector<outlined_part> parts_of(any_graph const& g, std::vector<std::vector<node_id>> groups) {
     std::vector<outlined_part> parts;
-    for (auto& nodes : nodes_of(groups)) {
+    for (auto& nodes : groups) {
+        if (g.is<ops::opaque>(nodes.front()) || g.is<ops::call>(nodes.front())) continue;
         std::string stem = "fused";
         for (auto n : nodes)
             if (auto const op = identifier_of(g.op(n).name); stem.size() + op.size() < 64) stem += message({"_", op});
@@ -292,9 +293,15 @@ GSUB_LAZY_BODY result<pass_outcome> fuse_ops::operator()(module& m, pass_context
     for (auto const& function_name : todo) {
         cx.check_stop();
         auto const& body = m.find(function_name)->body;
-        detail::grouping<> const groups{body, *this};
-        outcome += groups.outcome();
-        auto const parts = detail::parts_of(body, groups);
+        std::vector<std::vector<node_id>> found;
+        if (groups) {
+            found = groups(body, cx.machine);
+        } else {
+            detail::grouping<> const by_kinds{body, *this};
+            outcome += by_kinds.outcome();
+            found = detail::nodes_of(by_kinds);
+        }
+        auto const parts = detail::parts_of(body, std::move(found));
         if (parts.empty()) continue;
         make_functions(function_name, as_span(parts));
         outcome.matches += parts.size();

@@ -136,11 +136,7 @@ GSUB_LAZY std::string draw(chart const& c) {
 
 // Price of each node, by id; empty where the model has none.
 GSUB_LAZY std::vector<double> prices_of(any_graph const& g, cost::any_cost const* prices) {
-    std::vector<double> out;
-    if (!prices || !prices->of_node) return out;
-    out.assign(g.capacity(), 0);
-    for (auto n : g.order()) out[n.index] = prices->of_node(g, n);
-    return out;
+    return prices && prices->is_sum() ? prices->of_nodes(g) : std::vector<double>{};
 }
 
 // All nodes of a graph side by side, each as wide as its price; `whole` is what the full width stands for.

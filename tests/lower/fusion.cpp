@@ -1,0 +1,242 @@
+#include "catch.hpp"
+#include "ir/random_graph.hpp"
+#include "kernel_graphs.hpp"
+#include <gsub/ir/traversal.hpp>
+#include <gsub/lower/fusion.hpp>
+#include <gsub/models/catalogue.hpp>
+#include <gsub/passes/fuse_ops.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fusion_test {
+
+using namespace kernel_graphs;
+
+fusion_rules rules_of(any_graph const& g) {
+    return fusion_rules_of(g, isa::avx512);
+}
+// Operators of each group, joined by `+`, in the order of the groups.
+std::string names_of(any_graph const& g, std::vector<kernel_group> const& groups) {
+    std::string out;
+    for (auto const& group : groups) {
+        if (!out.empty()) out += ", ";
+        for (auto n : group) out += std::string{n == group.front() ? "" : "+"} + std::string{g.op(n).name};
+    }
+    return out;
+}
+std::string groups_of(std::string_view body) {
+    auto const g = graph_of(body);
+    return names_of(g, kernel_groups(g, rules_of(g)));
+}
+// By node id, the number of its group from 1 on.
+std::vector<std::uint32_t> numbered(any_graph const& g, std::vector<kernel_group> const& groups) {
+    std::vector<std::uint32_t> out(g.capacity(), 0);
+    for (std::uint32_t i = 0; i < groups.size(); ++i)
+        for (auto n : groups[i]) out[n.index] = i + 1;
+    return out;
+}
+
+// Every operator that an output needs is in one group; each group comes after all groups that it reads.
+void check_groups(any_graph const& g, std::vector<kernel_group> const& groups) {
+    std::map<node_id, std::size_t> group_of;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        CHECK(!groups[i].empty());
+        for (auto n : groups[i]) CHECK(group_of.emplace(n, i).second);
+        CHECK(std::is_sorted(groups[i].begin(), groups[i].end(),
+                             [&](node_id a, node_id b) { return g.place(a) < g.place(b); }));
+        for (auto n : groups[i])
+            for (auto v : g.operands(n))
+                if (auto const from = group_of.find(v.node); from != group_of.end()) CHECK(from->second <= i);
+    }
+    auto const results = g.results_node();
+    auto const needed = upstream(g, {&results, 1});
+    for (auto n : g.order()) {
+        auto const is_operator = !g.constant(n) && (g.op(n).category != op_category::structural || g.is<ops::call>(n));
+        CHECK(group_of.contains(n) == (needed[n.index] && is_operator));
+        if (!group_of.contains(n)) continue;
+        for (auto v : g.operands(n))
+            if (auto const from = group_of.find(v.node); from != group_of.end())
+                CHECK(from->second <= group_of.at(n)); // none waits for a later one
+    }
+}
+
+// A graph of convolutions, whose weights are random.
+struct net {
+    graph g;
+    network_builder b{g, weight_source{4}};
+    value_id x = b.input(dtype::f32, {1, 16, 6, 6}, "x");
+    value_id conv(value_id v, std::int64_t kernel = 3) {
+        return b.conv("c" + std::to_string(g.size()), v, {16, {kernel, kernel}, {1, 1}, {kernel / 2, kernel / 2}});
+    }
+    std::string groups(std::vector<value_id> outputs) {
+        g.set_outputs(outputs);
+        any_graph const any{g};
+        auto const made = kernel_groups(any, rules_of(any));
+        check_groups(any, made);
+        return names_of(any, made);
+    }
+};
+
+TEST_CASE("a convolution takes its normalisation, a sum with another value, bounds and arithmetic behind them") {
+    net n;
+    auto const c = n.b.batch_norm("bn", n.conv(n.x));
+    auto const r = n.b.relu("r", n.b.sum("s", c, n.x));
+    CHECK(n.groups({n.b.add<ops::tanh>(r)}) == "Conv+BatchNormalization+Add+Relu+Tanh");
+}
+
+TEST_CASE("a sum of two convolutions is in the kernel of the first, wherever the second stands") {
+    net n;
+    auto const a = n.conv(n.x), b = n.conv(n.x, 1);
+    CHECK(n.groups({n.b.relu("r", n.b.sum("s", a, b))}) == "Conv, Conv+Add+Relu");
+    net late;
+    auto const c = late.conv(late.x), pooled = late.b.max_pool("p", late.x, {{3, 3}, {1, 1}, {1, 1}});
+    CHECK(late.groups({late.b.sum("s", c, pooled)}) == "MaxPool, Conv+Add");
+}
+
+TEST_CASE("values that meet again stay in the kernel, and one that is read elsewhere ends it") {
+    net swish, read;
+    auto const c = swish.conv(swish.x);
+    CHECK(swish.groups({swish.b.add<ops::mul>(c, swish.b.add<ops::sigmoid>(c))}) == "Conv+Sigmoid+Mul");
+    auto const d = read.b.relu("r", read.conv(read.x));
+    CHECK(read.groups({read.conv(d), read.b.add<ops::tanh>(d)}) == "Conv+Relu, Conv, Tanh");
+}
+
+TEST_CASE("a depthwise convolution takes the pointwise one behind it") {
+    net n;
+    auto const wide = n.b.input(dtype::f32, {1, 32, 28, 28}, "wide");
+    auto const d = n.b.relu6("r", n.b.conv("d", wide, {32, {3, 3}, {1, 1}, {1, 1}, 32}));
+    auto const p = n.b.relu("s", n.b.conv("p", d, {32, {1, 1}}));
+    CHECK(n.groups({p}) == "Conv+Clip+Conv+Relu");
+}
+
+TEST_CASE("a product takes arithmetic, and a softmax and a product behind it as attention") {
+    CHECK(groups_of(R"(
+        %0 "q": f32[4,8] = input
+        %1 "k": f32[8,6] = input
+        %2 "v": f32[6,5] = input
+        %3 "s": f32[4,6] = MatMul(%0, %1)
+        %4 "t": f32[4,6] = Tanh(%3)
+        %5 "p": f32[4,6] = Softmax(%4) {axis = -1}
+        %6 "o": f32[4,5] = MatMul(%5, %2)
+        return %6
+    )") == "MatMul+Tanh+Softmax+MatMul");
+}
+
+TEST_CASE("expressions with reductions along the last dimensions are one kernel, of several results") {
+    auto const begin = std::string{R"(
+        %0 "x": f32[4,8] = input
+        %1 "e": f32[4,8] = Exp(%0)
+        %2 "m": f32[4,1] = ReduceSum(%1) {axes = [1]}
+        %3 "d": f32[4,8] = Div(%1, %2)
+    )"};
+    CHECK(groups_of(begin + "return %3") == "Exp+ReduceSum+Div");
+    CHECK(groups_of(begin + "return %3, %1") == "Exp+ReduceSum+Div");
+}
+
+TEST_CASE("a kernel of several results reads nothing that stands behind its first operator") {
+    // The product depends on the exponential, which is read elsewhere: their sum is no part of its kernel.
+    CHECK(groups_of(R"(
+        %0 "x": f32[8,8] = input
+        %1 "e": f32[8,8] = Exp(%0)
+        %2 "p": f32[8,8] = MatMul(%1, %0)
+        %3 "t": f32[8,8] = Transpose(%2) {perm = [1, 0]}
+        %4 "s": f32[8,8] = Add(%1, %3)
+        return %4
+    )") == "Exp, MatMul, Transpose, Add");
+}
+
+TEST_CASE("groups of any graph cover it, stand in an order in which they run, and are found again within themselves") {
+    for (std::uint64_t seed = 0; seed < 120; ++seed) {
+        CAPTURE(seed);
+        any_graph const g = random_graph::make(seed, 10 + seed % 60);
+        auto rules = rules_of(g);
+        auto const groups = kernel_groups(g, rules);
+        check_groups(g, groups);
+        auto const numbers = numbered(g, groups);
+        rules.within = as_span(numbers);
+        CHECK(kernel_groups(g, rules) == groups);
+        rules.within = {};
+        rules.group = false;
+        for (auto const& group : kernel_groups(g, rules)) CHECK(group.size() == 1);
+    }
+}
+
+TEST_CASE("kernels do not cross groups that passes have made, and operators without one are alone") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        CAPTURE(seed);
+        any_graph const g = random_graph::make(seed, 40);
+        auto numbers = numbered(g, passes::fuse_groups(g));
+        for (std::size_t i = 0; i < numbers.size(); i += 7) numbers[i] = 0;
+        auto rules = rules_of(g);
+        rules.within = as_span(numbers);
+        auto const groups = kernel_groups(g, rules);
+        check_groups(g, groups);
+        for (auto const& group : groups)
+            for (auto n : group) {
+                CHECK(numbers[n.index] == numbers[group.front().index]);
+                CHECK((group.size() == 1 || numbers[n.index] != 0));
+            }
+    }
+}
+
+TEST_CASE("the groups around a node are those of the whole graph") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        CAPTURE(seed);
+        any_graph const g = random_graph::make(seed, 40);
+        auto const rules = rules_of(g);
+        auto const groups = kernel_groups(g, rules);
+        for (auto n : g.order())
+            for (auto const& near : kernel_groups(g, rules, {&n, 1}))
+                CHECK(std::find(groups.begin(), groups.end(), near) != groups.end());
+    }
+}
+
+// Which operators each kernel covers; what is none covers nothing.
+std::multiset<std::vector<std::string>> covered(kernel_graph const& k) {
+    std::multiset<std::vector<std::string>> out;
+    for (auto const& op : k.ops) {
+        std::vector<std::string> names;
+        for (auto const& n : op.covers) names.push_back(n.name);
+        std::sort(names.begin(), names.end());
+        if (names.size() > 1) out.insert(names);
+    }
+    return out;
+}
+
+TEST_CASE("lowering makes one kernel of each group of the networks") {
+    for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "inception_v3", "densenet121", "nasnet_a",
+                             "nasrnn", "bert_small", "ssd_resnet50", "resnext50_32x4d"}) {
+        CAPTURE(name);
+        any_graph const g = models::find_model(name)->build(1);
+        std::multiset<std::vector<std::string>> expected;
+        for (auto const& group : kernel_groups(g, rules_of(g))) {
+            std::vector<std::string> names;
+            for (auto n : group) names.push_back(g.display_name(n));
+            std::sort(names.begin(), names.end());
+            if (names.size() > 1) expected.insert(names);
+        }
+        CHECK(covered(fused(g)) == expected);
+    }
+}
+
+TEST_CASE("FuseOps with the groups of kernels makes a module whose kernels are those of its graph") {
+    for (auto const* name : {"squeezenet1_1", "bert_small", "nasrnn"}) {
+        CAPTURE(name);
+        any_graph const g = models::find_model(name)->build(1);
+        module m;
+        m.add("main", g);
+        pass_context cx;
+        cx.machine = host();
+        static_cast<void>(run_pass(passes::fuse_ops{.groups = &kernel_groups_for}, m, cx).value());
+        std::size_t primitive = 0;
+        for (auto const& f : m.functions()) primitive += f.attributes.primitive;
+        CHECK(primitive == kernel_groups_for(g, host()).size());
+        CHECK(m.inlined().value() == g);
+    }
+}
+
+} // namespace fusion_test
