@@ -4,6 +4,7 @@
 #include <gsub/ir/impl/builder.ipp>
 #include <gsub/ir/impl/decompose.ipp>
 #include <gsub/ir/impl/graph.ipp>
+#include <gsub/ir/impl/graph_cloner.ipp>
 #include <gsub/ir/impl/infer.ipp>
 #include <gsub/ir/impl/legality.ipp>
 #include <gsub/ir/impl/module.ipp>

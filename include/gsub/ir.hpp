@@ -6,6 +6,7 @@
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/dtype.hpp>
 #include <gsub/ir/graph.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/infer.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/module.hpp>

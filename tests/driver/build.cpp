@@ -550,3 +550,34 @@ TEST_CASE("any module is built as its graph computes, whatever groups its passes
         }
     }
 }
+
+TEST_CASE("values a row without their dimensions broadcast to the last dimensions, as arrays do") {
+    using namespace build_test;
+    for (auto const& dims : {ints{6, 6}, ints{4, 6, 4, 6}, ints{3, 3, 3}})
+        for (auto const reduced_first : {true, false}) {
+            CAPTURE(to_string(tensor_type{dtype::f32, dims}), reduced_first);
+            graph g;
+            graph_builder b{g};
+            auto const x = g.add_input(tensor_type{dtype::f32, dims}, "x");
+            auto const y = g.add_input(tensor_type{dtype::f32, dims}, "y");
+            ints axes;
+            for (std::size_t d = dims.size() / 2; d < dims.size(); ++d) axes.push_back(static_cast<std::int64_t>(d));
+            auto const r = b.add<ops::abs>(b.add<ops::reduce_max>({.axes = axes, .keepdims = false}, {x}));
+            auto const rows = g.add_input(g.type(r), "rows");
+            auto const full = reduced_first ? b.add<ops::sub>(r, y) : b.add<ops::sub>(y, r);
+            b.outputs({full, b.add<ops::mul>(r, rows), b.add<ops::add>(r, r)});
+            auto const e = built(g);
+            CHECK(error_of(g, e, random_inputs(g, 1)) <= 1e-5);
+        }
+}
+
+TEST_CASE("what is computed from values without elements and from known ones is known") {
+    using namespace build_test;
+    graph g;
+    graph_builder b{g};
+    auto const nothing = b.input(dtype::u64, {0}, "nothing");
+    auto const ones = b.add<ops::fill>({.shape = {5}, .element = dtype::u64, .value = -1.5, .integer = 1}, {});
+    b.outputs({b.add<ops::concat>({.axis = 0}, {ones, nothing})});
+    auto const e = built(g);
+    CHECK(error_of(g, e, random_inputs(g, 1)) == 0);
+}

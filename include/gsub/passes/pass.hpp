@@ -5,6 +5,7 @@
 #include <gsub/core/meta.hpp>
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/module.hpp>
 #include <gsub/target/target.hpp>
 
@@ -225,10 +226,6 @@ result<pass_outcome> run_named(pass_info const& info, P const& p, module& m, pas
 } // namespace detail
 
 namespace passes::detail {
-// Copies a node of one graph to another: operator, attributes, constant, sources, and names where `named`; result types
-// too, where no others are given.
-node_id copy_node(any_graph& to, any_graph const& from, node_id n, std::span<value_id const> operands, bool named,
-                  std::span<type_id const> types = {});
 // Result 0 of a node becomes what `build` makes of the graph's values, where that has the same type; its nodes have the
 // sources of the old one, which may be left without a reader. False, and no change, where it has not or is ill-typed.
 // `build` is called twice; the order is wrong until it is sorted.

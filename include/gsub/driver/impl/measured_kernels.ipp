@@ -3,6 +3,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/driver/calibrate.hpp>
 #include <gsub/driver/measured_kernels.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/lower/fusion.hpp>
 
 #include <algorithm>
@@ -37,18 +38,16 @@ public:
                 operands.push_back(bring(v));
             }
             made_.signature += ")->";
-            small_vector<type_id, 4> types;
-            for (std::uint32_t port = 0; port < g_.result_count(n); ++port) types.push_back(g_.type_of({n, port}));
-            auto const copy = made_.graph.append_node(g_.row(n), g_.attributes(n), 0, operands, types);
-            for (std::uint32_t port = 0; port < types.size(); ++port) {
+            auto const copy = clone_node(made_.graph, g_, n, operands, cloned_text::nothing);
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
                 value_id const v{n, port};
-                if (!types[port]->is_static()) return std::nullopt;
+                if (!g_.type(v).is_static()) return std::nullopt;
                 name(v, {copy, port});
                 bool outside = false;
                 g_.for_each_use(
                     v, [&](use u) { outside |= std::find(nodes_.begin(), nodes_.end(), u.user) == nodes_.end(); });
                 if (outside) outputs_.push_back({copy, port});
-                made_.signature += message({port == 0 ? "" : ",", to_string(*types[port]), outside ? "*" : ""});
+                made_.signature += message({port == 0 ? "" : ",", to_string(g_.type(v)), outside ? "*" : ""});
             }
             for (auto const& value : g_.attributes(n).values()) made_.signature += message({";", to_string(value)});
         }

@@ -5,6 +5,7 @@
 #include <gsub/io/impl/onnx_traits.ipp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/io/protobuf.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -647,34 +648,26 @@ private:
 
     // The nodes of a graph, applied to values of this one; gives its outputs.
     std::vector<value_id> insert(any_graph const& body, std::span<value_id const> passed) {
-        std::map<value_id, value_id> moved;
-        for (std::size_t k = 0; k < passed.size(); ++k) moved[{body.inputs()[k], 0}] = passed[k];
-        std::vector<value_id> outputs;
+        graph_cloner copies{body, graph_};
+        for (std::size_t k = 0; k < passed.size(); ++k) copies.stand({body.inputs()[k], 0}, passed[k]);
         for (auto n : body.order()) {
-            if (body.is<ops::input>(n)) continue;
-            std::vector<value_id> operands;
-            for (auto v : body.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
-            if (n == body.results_node()) {
-                outputs = std::move(operands);
+            if (n == body.results_node() || body.is<ops::input>(n)) continue;
+            if (body.is<ops::opaque>(n) || body.is<ops::if_else>(n)) {
+                copies.clone(n);
                 continue;
             }
-            std::vector<type_id> types;
-            for (std::uint32_t port = 0; port < body.result_count(n); ++port) types.push_back(body.type_of({n, port}));
-            value_id made;
-            if (body.is<ops::constant>(n))
-                made = builder_.constant(body.constant_data(n));
-            else if (body.is<ops::opaque>(n))
-                made = {graph_.add_opaque(body.attributes<ops::opaque>(n), body.constant_data(n), operands, types), 0};
-            else if (body.is<ops::if_else>(n))
-                made = {graph_.append_node(body.row(n), body.attributes(n), 0, operands, types), 0};
-            else
-                made = folded(builder_.emit(body.row(n), body.attributes(n), operands, types.size()), types.size());
+            auto const operands = copies.operands(n);
+            auto const results = body.result_count(n);
+            auto const made = body.is<ops::constant>(n)
+                                  ? builder_.constant(body.constant_data(n))
+                                  : folded(builder_.emit(body.row(n), body.attributes(n), operands, results), results);
+            copies.stand(n, made.node);
             graph_.set_sources(made.node, body.sources(n));
-            for (std::uint32_t port = 0; port < types.size(); ++port) {
-                moved[{n, port}] = {made.node, port};
+            for (std::uint32_t port = 0; port < results; ++port)
                 if (graph_.name({made.node, port}).empty()) graph_.set_name({made.node, port}, body.name({n, port}));
-            }
         }
+        std::vector<value_id> outputs;
+        for (std::size_t i = 0; i < body.output_count(); ++i) outputs.push_back(copies(body.output(i)));
         return outputs;
     }
 

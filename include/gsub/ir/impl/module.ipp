@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/module.hpp>
 
 #include <algorithm>
@@ -133,43 +134,33 @@ GSUB_LAZY void require_fit(any_graph const& body, node_id n, any_graph const& ca
 GSUB_LAZY std::vector<value_id> splice(any_graph& to, any_graph const& body, std::span<value_id const> arguments,
                                        std::map<std::string_view, any_graph> const* inlined, bool named,
                                        std::map<std::string_view, std::string> const& renamed = {}) {
-    std::map<value_id, value_id> moved;
-    for (std::size_t i = 0; i < arguments.size(); ++i) moved[{body.inputs()[i], 0}] = arguments[i];
-    std::vector<value_id> outputs;
+    graph_cloner copies{body, to, named ? cloned_text::names : cloned_text::sources};
+    for (std::size_t i = 0; i < arguments.size(); ++i) copies.stand({body.inputs()[i], 0}, arguments[i]);
     for (auto n : body.order()) {
-        if (body.is<ops::input>(n)) continue;
-        small_vector<value_id, 6> operands;
-        for (auto v : body.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
-        if (n == body.results_node()) {
-            outputs.assign(operands.begin(), operands.end());
-        } else if (auto const* const name = inlined ? inlined_callee(body, n) : nullptr) {
+        if (n == body.results_node() || body.is<ops::input>(n)) continue;
+        if (auto const* const name = inlined ? inlined_callee(body, n) : nullptr) {
+            auto const operands = copies.operands(n);
             auto const& callee = inlined->at(*name);
             std::span<value_id const> passed{operands.data(), operands.size()};
             if (body.is<ops::if_else>(n)) passed = passed.subspan(1); // behind the condition
             require_fit(body, n, callee, passed, to);
             auto const results = splice(to, callee, passed, inlined, false, renamed);
             for (std::uint32_t port = 0; port < results.size(); ++port) {
-                moved[{n, port}] = results[port];
+                copies.stand({n, port}, results[port]);
                 if (named && to.name(results[port]).empty()) to.set_name(results[port], body.name({n, port}));
             }
         } else {
-            small_vector<type_id, 4> types;
-            for (std::uint32_t port = 0; port < body.result_count(n); ++port) types.push_back(body.type_of({n, port}));
-            auto const payload = to.payload_of_copy(body, n);
-            auto attributes = body.attributes(n);
+            clone_changes changes;
             if (body.is<ops::if_else>(n) && !renamed.empty()) {
                 auto named_anew = body.attributes<ops::if_else>(n);
                 for (auto* branch : {&named_anew.then_branch, &named_anew.else_branch}) *branch = renamed.at(*branch);
-                attributes = intern<ops::if_else>(named_anew);
+                changes.attributes = intern<ops::if_else>(named_anew);
             }
-            auto const copy = to.append_node(body.row(n), attributes, payload, operands, types);
-            to.set_sources(copy, body.sources(n));
-            for (std::uint32_t port = 0; port < types.size(); ++port) {
-                moved[{n, port}] = {copy, port};
-                if (named) to.set_name({copy, port}, body.name({n, port}));
-            }
+            copies.clone(n, copies.operands(n), changes);
         }
     }
+    std::vector<value_id> outputs;
+    for (std::size_t i = 0; i < body.output_count(); ++i) outputs.push_back(copies(body.output(i)));
     return outputs;
 }
 

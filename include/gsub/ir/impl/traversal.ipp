@@ -1,8 +1,7 @@
 #pragma once
 
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/traversal.hpp>
-
-#include <map>
 
 namespace gsub {
 
@@ -30,30 +29,23 @@ GSUB_INLINE region extract(any_graph const& g, std::span<node_id const> nodes) {
     region part{any_graph{g.operators()}, {}, {}};
     std::vector<bool> inside(g.capacity(), false);
     for (auto n : nodes) inside[n.index] = true;
-    std::map<value_id, value_id> moved;
+    graph_cloner copies{g, part.graph, cloned_text::nothing};
     auto const bring = [&](value_id v) {
-        if (!v.valid()) return v;
-        auto const found = moved.find(v);
-        if (found != moved.end()) return found->second;
-        if (g.is<ops::constant>(v.node)) return moved[v] = part.graph.add_constant(g.blob(v.node), g.name(v));
-        part.boundary.push_back(v);
-        return moved[v] = part.graph.add_input(g.type_of(v), g.name(v));
+        if (!v.valid() || copies.has(v)) return;
+        if (g.is<ops::constant>(v.node))
+            copies.stand(v, part.graph.add_constant(g.blob(v.node), g.name(v)));
+        else
+            part.boundary.push_back(v), copies.add_input(v);
     };
     std::vector<value_id> outputs;
     for (auto n : g.order()) {
         if (!inside[n.index]) continue;
-        small_vector<value_id, 6> operands;
-        for (auto v : g.operands(n)) operands.push_back(bring(v));
-        small_vector<type_id, 4> types;
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port) types.push_back(g.type_of({n, port}));
-        auto const payload = part.graph.payload_of_copy(g, n);
-        auto const copy = part.graph.append_node(g.row(n), g.attributes(n), payload, operands, types);
-        part.graph.set_source(copy, g.display_name(n));
+        for (auto v : g.operands(n)) bring(v);
+        part.graph.set_source(copies.clone(n), g.display_name(n));
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
-            moved[{n, port}] = {copy, port};
             bool outside = false;
             g.for_each_use({n, port}, [&](use u) { outside |= !inside[u.user.index]; });
-            if (outside) part.results.push_back({n, port}), outputs.push_back({copy, port});
+            if (outside) part.results.push_back({n, port}), outputs.push_back(copies({n, port}));
         }
     }
     part.graph.set_outputs(outputs);

@@ -192,6 +192,7 @@ private:
         return widened(b.value(*a, g_.type(v).element));
     }
     std::optional<number_id> array(value_id v) {
+        if (rows_alone_ && *g_.type(v).elements() > 1) return std::nullopt;
         for (std::size_t i = 0; i < arrays_.size(); ++i)
             if (arrays_[i] == v) return static_cast<number_id>(i);
         if (!has_elements(g_.type(v).element) || arrays_.size() >= 24) return std::nullopt;
@@ -269,9 +270,19 @@ private:
         auto const is_softmax = g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n);
         auto const lower = scalars_.empty() ? nullptr : scalars_[g.row(n)].lower;
         if (!reduces && !is_softmax && !lower) return std::nullopt;
+        // A value a row whose dimensions were not kept stands at the first dimensions of the frame, and would be
+        // repeated along them by what broadcasts to the last: neither meets an array, or values of the whole frame, in
+        // a kernel.
+        auto const by_rows = [&](tensor_type const& t) {
+            return t.rank() < frame_.size() && is_reduced_shape(t) && *t.elements() > 1;
+        };
+        auto const of_rows = by_rows(type);
         small_vector<scalar, 4> x;
         for (auto v : g.operands(n)) {
+            if (v.valid() && !of_rows && by_rows(g.type(v))) return std::nullopt;
+            rows_alone_ = of_rows;
             auto const o = v.valid() ? find(v) : scalar{};
+            rows_alone_ = false;
             if (!o) return std::nullopt;
             x.push_back(*o);
         }
@@ -339,6 +350,7 @@ private:
     ints frame_;
     std::size_t row_from_; // first dimension of a row; the number of dimensions where nothing is reduced
     bool rows_, begins_ = false;
+    bool rows_alone_ = false; // an operand is wanted that has one element a row
     array_test takes_;
     std::vector<node_id> nodes_;
     std::map<value_id, known_value> known_;

@@ -100,7 +100,10 @@ GSUB_LAZY [[nodiscard]] bool fuse_known(kernel_builder& b, node_id n) {
     if (!of_nothing) return false;
     auto const alone = extract(g, {&n, 1});
     std::vector<tensor> inputs;
-    for (auto v : alone.boundary) inputs.push_back(tensor::zeros(g.type(v).element, g.type(v).sizes()));
+    for (auto v : alone.boundary) {
+        auto known = b.constant_of(v); // weight arithmetic that is not folded, such as one number everywhere
+        inputs.push_back(known ? std::move(*known) : tensor::zeros(g.type(v).element, g.type(v).sizes()));
+    }
     auto results = evaluate_graph(alone.graph, b.context().meaning, inputs).value();
     for (std::size_t i = 0; i < results.size(); ++i) b.set_constant(alone.results[i], std::move(results[i]));
     return true;

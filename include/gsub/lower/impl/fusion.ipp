@@ -123,7 +123,7 @@ private:
     using match_function = kernel_group (*)(fusion_scope const&, node_id);
 
     [[nodiscard]] bool there_before(std::size_t place, value_id v) const {
-        auto const& g = graph();
+        any_graph const& g = graph();
         return g.constant(v) || g.is<ops::input>(v.node) || g.place(v.node) < place;
     }
     [[nodiscard]] match_function row_of(node_id n) const {
@@ -140,7 +140,7 @@ private:
 
     // Whether a node is an operator, which takes part then.
     bool take(node_id n) {
-        auto const& g = graph();
+        any_graph const& g = graph();
         auto const of_graph = g.op(n).category == op_category::structural && !g.is<ops::call>(n);
         if (of_graph || g.constant(n)) return false;
         auto const shares = rules().generate && rules().group && g.result_count(n) == 1 && !lacks_elements(g, n) &&
@@ -151,7 +151,7 @@ private:
     }
     // Whether an operator may be in the group of one that it reads, by what they are.
     [[nodiscard]] bool may_share(value_id v, node_id reader) const {
-        auto const& g = graph();
+        any_graph const& g = graph();
         if (may_be_expressed(*this, reader)) return true;
         if (g.use_count(v) != 1) return false;
         if (g.is<ops::conv>(reader)) return behind_depthwise(v);
@@ -159,7 +159,7 @@ private:
         return row_of(reader) != nullptr && !g.is<ops::gemm>(reader) && !g.is<ops::einsum>(reader);
     }
     [[nodiscard]] bool behind_depthwise(value_id v) const {
-        auto const& g = graph();
+        any_graph const& g = graph();
         for (int steps = 0; steps < 32 && v.valid() && !g.is<ops::conv>(v.node); ++steps) v = g.operand(v.node, 0);
         return v.valid() && g.is<ops::conv>(v.node) && g.attributes<ops::conv>(v.node).group > 1;
     }
@@ -179,7 +179,7 @@ private:
     // Adds a group, at the place where it can run: that of the operator whose value is read outside, or where there are
     // several that of its first one, before which all stands that it reads.
     void add(kernel_group nodes) {
-        auto const& g = graph();
+        any_graph const& g = graph();
         auto const leader = nodes.front();
         std::sort(nodes.begin(), nodes.end(), [&](node_id a, node_id b) { return g.place(a) < g.place(b); });
         auto const has = [&](node_id n) { return std::find(nodes.begin(), nodes.end(), n) != nodes.end(); };
@@ -202,7 +202,7 @@ private:
     }
 
     [[nodiscard]] bool makes_image(value_id v) const {
-        auto const& g = graph();
+        any_graph const& g = graph();
         auto const n = v.node;
         auto const& type = g.type(v);
         if (!type.is_static() || !may_be_blocked(type) || g.constant(v)) return false;

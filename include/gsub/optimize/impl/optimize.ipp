@@ -2,6 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/cost/analytic.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/optimize/impl/split.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
@@ -35,25 +36,20 @@ GSUB_LAZY std::size_t kernel_count(any_graph const& g) {
 /// The graph with inputs of other types, all types inferred anew; nothing where that is ill-typed.
 GSUB_LAZY std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_type const> inputs) {
     any_graph out{g.operators()};
-    std::map<value_id, value_id> moved;
+    graph_cloner copies{g, out};
     try {
         for (auto n : g.order()) {
-            small_vector<value_id, 6> operands;
-            for (auto v : g.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
-            if (n == g.results_node()) {
+            auto const operands = copies.operands(n);
+            if (n == g.results_node())
                 out.set_outputs(operands, g.info().output_names);
-                continue;
-            }
-            value_id made;
-            if (g.is<ops::input>(n))
-                made = out.add_input(inputs[g.input_position(n)], g.name({n, 0}));
+            else if (g.is<ops::input>(n))
+                copies.stand({n, 0}, out.add_input(inputs[g.input_position(n)], g.name({n, 0})));
             else if (g.is<ops::constant>(n))
-                made = out.add_constant(g.blob(n));
+                copies.stand({n, 0}, out.add_constant(g.blob(n)));
             else if (g.op(n).category == op_category::opaque || g.op(n).category == op_category::structural)
                 return std::nullopt;
             else
-                made = out.emit(g.row(n), g.attributes(n), operands, g.result_count(n));
-            for (std::uint32_t port = 0; port < g.result_count(n); ++port) moved[{n, port}] = {made.node, port};
+                copies.stand(n, out.emit(g.row(n), g.attributes(n), operands, g.result_count(n)).node);
         }
     } catch (error const&) { return std::nullopt; }
     return out;
@@ -173,19 +169,12 @@ GSUB_LAZY std::optional<exchanged> region_of(any_graph const& g, match const& m)
         if (is_old(v.node)) return std::nullopt; // the new part reads what the old one made
     auto const part = [&](any_graph const& from, auto&& inside, std::span<value_id const> roots) {
         any_graph out{from.operators()};
-        std::map<value_id, value_id> moved;
-        for (auto v : boundary) moved[v] = out.add_input(from.type_of(v), {});
-        for (auto n : from.order()) {
-            if (n == from.results_node() || !inside(n)) continue;
-            small_vector<value_id, 6> operands;
-            for (auto v : from.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
-            small_vector<type_id, 4> types;
-            for (std::uint32_t port = 0; port < from.result_count(n); ++port) types.push_back(from.type_of({n, port}));
-            auto const copy = out.append_node(from.row(n), from.attributes(n), 0, operands, types);
-            for (std::uint32_t port = 0; port < types.size(); ++port) moved[{n, port}] = {copy, port};
-        }
+        graph_cloner copies{from, out, cloned_text::nothing};
+        for (auto v : boundary) copies.stand(v, out.add_input(from.type_of(v), {}));
+        for (auto n : from.order())
+            if (n != from.results_node() && inside(n)) copies.clone(n);
         std::vector<value_id> outputs;
-        for (auto v : roots) outputs.push_back(moved.at(v));
+        for (auto v : roots) outputs.push_back(copies(v));
         out.set_outputs(outputs);
         return out;
     };

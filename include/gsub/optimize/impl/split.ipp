@@ -2,6 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/cost/analytic.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/optimize/substitution.hpp>
@@ -187,24 +188,12 @@ GSUB_LAZY cut_part cut_out(any_graph const& g, std::span<node_id const> nodes) {
     cut_part part{any_graph{g.operators()}, {}, {}, {}};
     std::vector<bool> inside(g.capacity(), false);
     for (auto n : nodes) inside[n.index] = true;
-    std::map<value_id, value_id> moved;
+    graph_cloner copies{g, part.graph};
     auto const copy = [&](node_id n) {
-        small_vector<value_id, 6> operands;
-        for (auto v : g.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
-        small_vector<type_id, 4> types;
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port) types.push_back(g.type_of({n, port}));
-        auto const blob = part.graph.payload_of_copy(g, n);
-        auto const to = part.graph.append_node(g.row(n), g.attributes(n), blob, operands, types);
+        auto const to = copies.clone(n);
         part.origin.resize(part.graph.capacity());
         part.origin[to.index] = n;
-        if (auto const sources = g.sources(n); !sources.empty())
-            part.graph.set_sources(to, sources);
-        else if (g.name({n, 0}).empty())
-            part.graph.set_source(to, g.display_name(n));
-        for (std::uint32_t port = 0; port < types.size(); ++port) {
-            moved[{n, port}] = {to, port};
-            part.graph.set_name({to, port}, g.name({n, port}));
-        }
+        if (g.sources(n).empty() && g.name({n, 0}).empty()) part.graph.set_source(to, g.display_name(n));
     };
     // A value from outside: an input, or a constant after all that it is made of.
     std::vector<value_id> open;
@@ -212,15 +201,15 @@ GSUB_LAZY cut_part cut_out(any_graph const& g, std::span<node_id const> nodes) {
         open.assign(1, wanted);
         while (!open.empty()) {
             auto const v = open.back();
-            if (moved.contains(v)) {
+            if (copies.has(v)) {
                 open.pop_back();
             } else if (g.constant(v)) {
                 auto const ready = open.size();
                 for (auto w : g.operands(v.node))
-                    if (w.valid() && !moved.contains(w)) open.push_back(w);
+                    if (w.valid() && !copies.has(w)) open.push_back(w);
                 if (open.size() == ready) copy(v.node);
             } else {
-                moved[v] = part.graph.add_input(g.type_of(v), g.name(v));
+                copies.add_input(v);
                 part.boundary.push_back(v);
             }
         }
@@ -233,7 +222,7 @@ GSUB_LAZY cut_part cut_out(any_graph const& g, std::span<node_id const> nodes) {
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
             bool outside = false;
             g.for_each_use({n, port}, [&](use u) { outside |= !inside[u.user.index]; });
-            if (outside) part.results.push_back({n, port}), outputs.push_back(moved.at({n, port}));
+            if (outside) part.results.push_back({n, port}), outputs.push_back(copies({n, port}));
         }
     }
     part.origin.resize(part.graph.capacity());
@@ -263,28 +252,21 @@ GSUB_LAZY bool put_back(any_graph& g, cut_part const& part, std::span<node_id co
     auto const first_new = static_cast<std::uint32_t>(g.capacity());
     std::vector<bool> inside(g.capacity(), false);
     for (auto n : nodes) inside[n.index] = true;
-    std::map<value_id, value_id> moved;
-    for (std::size_t i = 0; i < part.boundary.size(); ++i) moved[{better.inputs()[i], 0}] = part.boundary[i];
+    graph_cloner copies{better, g};
+    for (std::size_t i = 0; i < part.boundary.size(); ++i) copies.stand({better.inputs()[i], 0}, part.boundary[i]);
     for (auto n : better.order()) {
         if (n == better.results_node() || better.is<ops::input>(n)) continue;
-        small_vector<value_id, 6> operands;
-        for (auto v : better.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
-        auto copy = n.index < part.origin.size() ? part.origin[n.index] : node_id{};
-        for (std::size_t i = 0; copy.valid() && i < operands.size(); ++i)
-            if (g.operand(copy, i) != operands[i]) copy = {};
-        if (!copy.valid()) {
-            small_vector<type_id, 4> types;
-            for (std::uint32_t port = 0; port < better.result_count(n); ++port)
-                types.push_back(better.type_of({n, port}));
-            auto const blob = g.payload_of_copy(better, n);
-            copy = g.append_node(better.row(n), better.attributes(n), blob, operands, types);
-            g.set_sources(copy, better.sources(n));
-            for (std::uint32_t port = 0; port < types.size(); ++port) g.set_name({copy, port}, better.name({n, port}));
-        }
-        for (std::uint32_t port = 0; port < better.result_count(n); ++port) moved[{n, port}] = {copy, port};
+        auto const operands = copies.operands(n);
+        auto same = n.index < part.origin.size() ? part.origin[n.index] : node_id{};
+        for (std::size_t i = 0; same.valid() && i < operands.size(); ++i)
+            if (g.operand(same, i) != operands[i]) same = {};
+        if (same.valid())
+            copies.stand(n, same);
+        else
+            copies.clone(n, operands);
     }
     for (std::size_t i = 0; i < part.results.size(); ++i) {
-        auto const from = part.results[i], to = moved.at(better.output(i));
+        auto const from = part.results[i], to = copies(better.output(i));
         if (from == to) continue;
         std::vector<use> outside;
         g.for_each_use(from, [&](use u) {

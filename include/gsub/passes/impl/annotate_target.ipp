@@ -64,7 +64,7 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_target::operator()(module& m, pass_
             }
             std::uint64_t marked = 0;
             auto annotated = detail::rebuilt(g, [&](any_graph& out, node_id n, auto const& operands, auto& map) {
-                auto const copy = detail::copy_node(out, g, n, operands, true);
+                auto const copy = clone_node(out, g, n, operands);
                 map.set(g, n, copy);
                 bool already = false;
                 for (std::uint32_t port = 0; port < g.result_count(n); ++port)

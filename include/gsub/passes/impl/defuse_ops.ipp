@@ -101,7 +101,7 @@ private:
                 ++outcome.matches;
                 outcome.changed = true;
             } else {
-                auto const copy = copy_node(out, g, n, operands, true);
+                auto const copy = clone_node(out, g, n, operands);
                 for (std::uint32_t port = 0; port < g.result_count(n); ++port) moved[{n, port}] = {copy, port};
             }
             if (out.size() > max_inlined_nodes)
@@ -120,31 +120,18 @@ private:
             fail(g, call,
                  message({operands.size(), " operands and ", g.result_count(call), " results; the function has ",
                           inputs.size(), " and ", body.output_count()}));
-        std::map<value_id, value_id> moved;
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
-            auto const& taken = body.type({inputs[i], 0});
-            if (!operands[i].valid() || !compatible(out.type(operands[i]), taken))
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            if (auto const& taken = body.type({inputs[i], 0});
+                !operands[i].valid() || !compatible(out.type(operands[i]), taken))
                 fail(g, call, message({"operand ", i, " does not fit; the function takes ", to_string(taken)}));
-            moved[{inputs[i], 0}] = operands[i];
-        }
         for (std::uint32_t i = 0; i < body.output_count(); ++i)
             if (auto const& given = body.type(body.output(i)); !compatible(g.type({call, i}), given))
                 fail(g, call,
                      message({"result ", i, " has type ", to_string(g.type({call, i})), "; the function has ",
                               to_string(given)}));
-        std::vector<value_id> results;
-        for (auto n : body.order()) {
-            if (body.is<ops::input>(n)) continue;
-            small_vector<value_id, 6> given;
-            for (auto v : body.operands(n)) given.push_back(v.valid() ? moved.at(v) : v);
-            if (n == body.results_node()) {
-                results.assign(given.begin(), given.end());
-                continue;
-            }
-            auto const copy = copy_node(out, body, n, given, calls_.at(callee.name) == 1);
-            for (std::uint32_t port = 0; port < body.result_count(n); ++port) moved[{n, port}] = {copy, port};
-        }
-        return results;
+        auto const once = calls_.at(callee.name) == 1;
+        graph_cloner copies{body, out, once ? cloned_text::names : cloned_text::sources};
+        return copies.clone_body({operands.data(), operands.size()});
     }
 
     module const& m_;

@@ -156,7 +156,7 @@ private:
             small_vector<value_id, 6> operands;
             for (auto o : g_.operands(n)) operands.push_back(o.valid() ? inside.at(o.node.index) : o);
             type_id const types[] = {types_[n.index][0]};
-            value_id const made{copy_node(part, g_, n, operands, false, types), 0};
+            value_id const made{clone_node(part, g_, n, operands, cloned_text::sources, {types, {}}), 0};
             inside[n.index] = made;
             auto const count = types[0]->elements();
             if (n == v.node || (count && *count <= static_cast<std::int64_t>(max_known_elements))) {
@@ -318,7 +318,7 @@ private:
             if (found == changed_.end() || g_.is<ops::if_else>(n)) {
                 if (found != changed_.end())
                     operands[0] = out.add_constant(tensor::scalar((*integers(g_.operand(n, 0)))[0] != 0));
-                moved[n.index] = copy_node(out, g_, n, operands, true, types_[n.index]);
+                moved[n.index] = clone_node(out, g_, n, operands, cloned_text::names, {types_[n.index], {}});
                 continue;
             }
             auto const made = out.append_node(g_.row(n), found->second.attributes, 0, operands, types_[n.index]);

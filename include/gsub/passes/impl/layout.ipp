@@ -107,7 +107,7 @@ private:
         if (!asks) {
             auto const reads_all = rule == layout_rule::any && !g_.constant(n);
             for (auto v : given) operands.push_back(reads_all && v.valid() ? moved_.at(v) : as_before(v));
-            keep(n, copy_node(out_, g_, n, operands, true));
+            keep(n, clone_node(out_, g_, n, operands));
             return;
         }
         auto const wanted = wish(n, outcome);
@@ -139,7 +139,7 @@ private:
             type.arrangement = as;
             types.push_back(type);
         }
-        keep(n, copy_node(out_, g_, n, operands, true, types));
+        keep(n, clone_node(out_, g_, n, operands, cloned_text::names, {types, {}}));
     }
 
     void keep(node_id from, node_id to) {

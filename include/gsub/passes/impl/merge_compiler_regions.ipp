@@ -166,7 +166,7 @@ GSUB_LAZY_BODY result<pass_outcome> merge_compiler_regions::operator()(any_graph
                 }
             }
         }
-        map.set(g, n, detail::copy_node(out, g, n, operands, true));
+        map.set(g, n, clone_node(out, g, n, operands));
     });
     if (outcome.changed) g = std::move(merged);
     return outcome;

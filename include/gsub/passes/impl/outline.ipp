@@ -189,7 +189,7 @@ private:
         }
         small_vector<value_id, 6> operands;
         for (auto v : g_.operands(n)) operands.push_back(moved_(v));
-        moved_.set(g_, n, copy_node(main_, g_, n, operands, true));
+        moved_.set(g_, n, clone_node(main_, g_, n, operands));
     }
 
     std::string make_function(std::uint32_t part, outliner& names) {
@@ -203,7 +203,7 @@ private:
             auto& to = inside[v];
             if (to.valid()) return to;
             if (copied(v.node)) {
-                to = {copy_node(body, g_, v.node, {}, true), 0};
+                to = {clone_node(body, g_, v.node, {}), 0};
             } else {
                 arguments.push_back(moved_(v));
                 to = body.add_input(g_.type_of(v), g_.name(v));
@@ -213,7 +213,7 @@ private:
         for (auto n : contents_[part]) {
             small_vector<value_id, 6> operands;
             for (auto v : g_.operands(n)) operands.push_back(bring(v));
-            auto const copy = copy_node(body, g_, n, operands, true);
+            auto const copy = clone_node(body, g_, n, operands);
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
                 inside[{n, port}] = {copy, port};
                 bool read_outside = false;

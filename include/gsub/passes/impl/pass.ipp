@@ -98,19 +98,6 @@ GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass
 
 namespace passes::detail {
 
-GSUB_INLINE node_id copy_node(any_graph& to, any_graph const& from, node_id n, std::span<value_id const> operands,
-                              bool named, std::span<type_id const> types) {
-    small_vector<type_id, 4> same;
-    for (std::uint32_t port = 0; types.empty() && port < from.result_count(n); ++port)
-        same.push_back(from.type_of({n, port}));
-    if (types.empty()) types = same;
-    auto const copy = to.append_node(from.row(n), from.attributes(n), to.payload_of_copy(from, n), operands, types);
-    to.set_sources(copy, from.sources(n));
-    for (std::uint32_t port = 0; named && port < types.size(); ++port)
-        if (auto const name = from.name({n, port}); !name.empty()) to.set_name({copy, port}, name);
-    return copy;
-}
-
 GSUB_INLINE bool replace_node(any_graph& g, node_id n, function_ref<value_id(node_sink&)> build) {
     graph_patch trial{g, "pass", n};
     auto const tried = build(trial);

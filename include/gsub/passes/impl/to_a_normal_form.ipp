@@ -41,7 +41,7 @@ GSUB_LAZY_BODY result<pass_outcome> to_a_normal_form::operator()(any_graph& g, p
                 out.set_name(operands[0], given);
             return;
         }
-        auto const copy = detail::copy_node(out, canonical, n, operands, false);
+        auto const copy = clone_node(out, canonical, n, operands, cloned_text::sources);
         for (std::uint32_t port = 0; port < canonical.result_count(n); ++port) {
             value_id const v{n, port};
             value_id stands{copy, port};

@@ -25,7 +25,7 @@ GSUB_LAZY_BODY result<pass_outcome> to_graph_normal_form::operator()(any_graph& 
     g = detail::rebuilt(g, [&](any_graph& out, node_id n, auto const& operands, auto& map) {
         if (dead[n.index]) return;
         if (!bindings[n.index]) {
-            map.set(g, n, detail::copy_node(out, g, n, operands, true));
+            map.set(g, n, clone_node(out, g, n, operands));
             return;
         }
         map.set({n, 0}, operands[0]);

@@ -219,7 +219,7 @@ private:
                 operands.push_back(low ? narrow(v) : g_.is<ops::shape>(n) ? either(v) : original(v));
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
                 types.push_back(low ? narrowed({n, port}) : g_.type_of({n, port}));
-            auto const made = copy_node(*out_, g_, n, operands, true, types);
+            auto const made = clone_node(*out_, g_, n, operands, cloned_text::names, {types, {}});
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
                 (low && is_f32({n, port}) ? of({n, port}).narrow : of({n, port}).original) = {made, port};
         }

@@ -4,6 +4,7 @@
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/io/protobuf.hpp>
 #include <gsub/ir/builder.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 
 #include <algorithm>
@@ -316,8 +317,7 @@ private:
                 }
             }
         }
-        auto const payload = made_.graph.payload_of_copy(g_, n);
-        return made_.graph.append_node(g_.row(n), g_.attributes(n), payload, operands, types);
+        return clone_node(made_.graph, g_, n, operands, cloned_text::nothing, {types, {}});
     }
     small_vector<type_id, 4> types_of(node_id n) const {
         small_vector<type_id, 4> types;
