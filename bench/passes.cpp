@@ -3,9 +3,10 @@
 //
 //     bench_passes [--threads N] [--warmup N] [--runs N] [--rounds N] [--lists a,b,...] MODEL...
 //
-// MODEL is a name of `gsub models` or an ONNX file. All lists of a model are timed in turns. `ungrouped` is no pass at
-// all: `none`, built with a kernel for each operator, where `build` would group them. `whole` is every pass of the
-// library but `first-order-gradient`, which adds outputs; what it leaves is not run.
+// MODEL is a name of `gsub models` or an ONNX file. All lists of a model are timed in turns. What a list leaves is what
+// is built: an operator that it does not group has a kernel of its own, so `none` starts from nothing, and `default` is
+// what a build does without a list. `whole` is every pass of the library but `first-order-gradient`, which adds
+// outputs; what it leaves is not run.
 #include "measurement.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/passes.hpp>
@@ -26,7 +27,7 @@ namespace {
 
 using namespace gsub;
 
-constexpr std::string_view ungrouped = "ungrouped", whole = "whole";
+constexpr std::string_view whole = "whole";
 constexpr std::string_view every_pass =
     "remove-unused-functions, to-graph-normal-form, simplify-inference, dynamic-to-static, eliminate-common-subexpr, "
     "fold-constant, simplify-expr, fake-quantization-to-integer, fold-explicit-padding, backward-fold-scale-axis, "
@@ -39,13 +40,13 @@ constexpr std::string_view every_pass =
 struct settings {
     unsigned threads = 2;
     int warmup = 20, runs = 200, rounds = 5;
-    std::vector<std::string> lists{"ungrouped", "none", "tvm_o3", "BL",   "AS-0",  "AS-1",
-                                   "PO-0",      "PO-1", "PO-2",   "PO-3", "whole", "auto"};
+    std::vector<std::string> lists{"none", "default", "tvm_o3", "BL",   "AS-0",  "AS-1",
+                                   "PO-0", "PO-1",    "PO-2",   "PO-3", "whole", "auto"};
     std::vector<std::string> models;
 };
 
 std::string_view text_of(std::string_view list) {
-    return list == ungrouped ? "none" : list == whole ? every_pass : list;
+    return list == whole ? every_pass : list;
 }
 
 // A list of passes on one model.
@@ -110,13 +111,14 @@ struct shared_table {
 void measure(std::string const& model, settings const& s, bench::reporter& report, shared_table& all) {
     auto const loaded = load(model);
     if (!loaded) return;
-    auto const known = passes::standard_passes();
+    auto const known = compiler_passes();
     runtime::thread_pool pool{{.threads = s.threads}};
     std::vector<variant> variants;
     for (auto const& list : s.lists) variants.emplace_back().list = list;
 
     pass_context cx;
     cx.threads = &pool;
+    cx.machine = host();
     for (int round = 0; round < s.rounds; ++round)
         for (auto& v : variants) {
             if (!v.failure.empty()) continue;
@@ -156,8 +158,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
         if (v.list == whole) continue;
         build_options o;
         o.threads = &pool;
-        o.group = v.list != ungrouped;
-        auto built = build(v.made.inlined().value(), table_of<eval_row, standard_ops>(), host(), o);
+        auto built = build(v.made, table_of<eval_row, standard_ops>(), host(), o, grouping::by_passes);
         if (!built) {
             v.failure = built.error().message();
             std::fprintf(stderr, "%s, %s: %s\n", model.c_str(), v.list.c_str(), v.failure.c_str());

@@ -76,7 +76,10 @@ struct kernel_choice {
     std::string winograd = "f4"; ///< or `f2`, `off`
     std::string target = "host"; ///< as `parse_target` reads it
     std::string dump_passes;     ///< folder for what each pass of lowering made; empty: none
+    std::string passes;          ///< a list that runs before lowering; empty: `default`
 };
+/// What runs where a list of passes is given: the module that it makes of a graph.
+gsub::module passes_applied(gsub::any_graph g, std::string const& list, gsub::target const& machine, session const& s);
 
 struct explain_request : cost_choice {
     std::string model, rule;
@@ -141,6 +144,7 @@ struct compile_request {
     std::string model, output;
     std::string name;            ///< empty: made of the file's
     std::string target = "host"; ///< as `parse_target` reads it
+    std::string passes;          ///< a list that runs before lowering; empty: `default`
     bool optimize = false;
     bool own_threads = true; ///< with a pool of threads in what is written
 };

@@ -28,7 +28,11 @@ answer compile(compile_request const& r, session const& s) {
     planning.threads = s.threads;
     planning.watch = s.watch;
     planning.winograd = gsub::kernels::winograd_options_of(machine);
-    auto const program = gsub::plan(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>(), set, planning).value();
+    auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+    auto const program = r.passes.empty() ? gsub::plan(g, meaning, set, planning).value()
+                                          : gsub::plan(passes_applied(std::move(g), r.passes, machine, s), meaning, set,
+                                                       planning, gsub::grouping::by_passes)
+                                                .value();
     s.watch->on_progress({"write", 0, 0, r.output});
     auto const written = gsub::aot::write_standalone(program, r.output, options).value();
 

@@ -39,6 +39,12 @@ void add_target(CLI::App* to, std::string& target) {
         "--target", target,
         "machine of the kernels, e.g. x86-64-avx2 or x86-64-avx512,threads=8,l2=2M; `gsub doctor` tells the host's");
 }
+void add_passes(CLI::App* to, std::string& list) {
+    to->add_option("--passes", list,
+                   "passes that run first, in place of the list `default`: names, lists and arguments, separated by "
+                   "commas; what they leave ungrouped has a kernel of its own; `gsub passes` tells them")
+        ->type_name("LIST");
+}
 void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     to->add_option("--winograd", how.winograd,
                    "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
@@ -46,6 +52,7 @@ void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     add_target(to, how.target);
     to->add_option("--dump-passes", how.dump_passes, "write what each pass of lowering made into this folder")
         ->type_name("DIR");
+    add_passes(to, how.passes);
 }
 
 void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
@@ -235,6 +242,7 @@ int main(int argc, char** argv) {
     compile->add_option("--name", w.name, "what the model is called in C; without: made of the file's name")
         ->type_name("NAME");
     add_target(compile, w.target);
+    add_passes(compile, w.passes);
     compile->add_flag("--optimize", w.optimize, "find a cheaper graph first, as `gsub optimize` does");
     compile->add_flag("!--no-threads", w.own_threads, "without threads of its own: one, or the embedder's executor");
 

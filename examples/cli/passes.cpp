@@ -53,6 +53,7 @@ gsub::pass_context context_of(std::uint64_t seed, session const& s) {
     cx.seed = seed;
     cx.threads = s.threads;
     cx.watch = s.watch;
+    cx.machine = gsub::host();
     return cx;
 }
 
@@ -76,8 +77,18 @@ std::string page(gsub::pass_manager const& known) {
 
 } // namespace
 
+gsub::module passes_applied(gsub::any_graph g, std::string const& list, gsub::target const& machine, session const& s) {
+    gsub::module m;
+    m.add("main", std::move(g));
+    auto cx = context_of(1, s);
+    cx.machine = machine;
+    auto const done = gsub::run_passes(m, gsub::compiler_passes(), list, cx).value();
+    for (auto const& note : done.notes) s.watch->on_note(note);
+    return m;
+}
+
 answer passes(passes_request const& r, session const&) {
-    auto const known = gsub::passes::standard_passes();
+    auto const known = gsub::compiler_passes();
     if (r.markdown) return {.text = page(known)};
     gsub::report::table t{{"pass", "level", "classes", "required", "exactness", "effect"}};
     answer a;
@@ -113,7 +124,7 @@ answer run_passes(optimize_request const& r, session const& s) {
     gsub::run_passes_options options;
     options.verify = r.verify;
     if (!r.dump_passes.empty()) options.dump = gsub::pass_dump_options{.folder = r.dump_passes, .to_dot = draw};
-    auto const done = gsub::run_passes(m, gsub::passes::standard_passes(), r.passes, cx, options).value();
+    auto const done = gsub::run_passes(m, gsub::compiler_passes(), r.passes, cx, options).value();
 
     answer a;
     gsub::report::table t{{"pass", "changed", "matches", "nodes", "ms", "checks ms", "remarks"}};
@@ -162,7 +173,7 @@ answer run_passes(optimize_request const& r, session const& s) {
 answer bisect(bisect_request const& r, session const& s) {
     auto const m = loaded(r.model, s);
     auto const cx = context_of(r.seed, s);
-    auto const known = gsub::passes::standard_passes();
+    auto const known = gsub::compiler_passes();
     auto const list = known.parse(r.passes).value();
     gsub::numbers_differ differ{&cx, r.relative};
     auto const found = gsub::bisect(m, known, list, cx, differ, {.max_tries = r.tries}).value();

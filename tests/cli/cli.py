@@ -191,6 +191,25 @@ class Cli(unittest.TestCase):
         self.gsub("explain", digits, "--kernels", "--rule", "fuse_conv_bn", exit=2)
         self.gsub("explain", digits, exit=2)
 
+    def test_a_list_of_passes_decides_what_is_built(self):
+        digits = DIGITS / "digits.onnx"
+        kernels = {}
+        for passes in ("", "none", "default", "tvm_o2", "fuse-ops, defuse-ops"):
+            self.gsub("explain", digits, "--kernels", "--json", "k.json", *(("--passes", passes) if passes else ()))
+            kernels[passes] = len(json.loads((self.at / "k.json").read_text())["kernels"])
+        self.assertEqual(kernels["default"], kernels[""])
+        self.assertGreater(kernels["none"], kernels["default"])
+        self.assertEqual(kernels["fuse-ops, defuse-ops"], kernels["none"])
+        self.assertLess(kernels["tvm_o2"], kernels["none"])
+        numbers = lambda way: struct.unpack("<10f", (self.at / way / "output_0.npy").read_bytes()[-40:])
+        self.gsub("run", digits, "--fill", 1, "--output-dir", "reference")
+        for passes in ("none", "auto"):
+            self.gsub("run", digits, "--fill", 1, "--backend", "simd", "--passes", passes, "--output-dir", passes)
+            for a, b in zip(numbers("reference"), numbers(passes)):
+                self.assertLess(abs(a - b), 1e-4 * max(map(abs, numbers("reference"))))
+        self.gsub("compile", digits, "-o", "sources", "--passes", "default")
+        self.assertIn("fuse-ops", self.gsub("bench", digits, "--runs", 1, "--passes", "fuse-opz", exit=2).stderr)
+
     def test_explain_tells_where_a_rule_applies_and_why_not(self):
         digits = DIGITS / "digits.onnx"
         done = self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--json", "e.json")

@@ -1,9 +1,12 @@
 #include "catch.hpp"
 #include "io/scratch_folder.hpp"
+#include "ir/random_graph.hpp"
+#include <gsub/driver/build.hpp>
 #include <gsub/driver/passes.hpp>
 #include <gsub/io/file.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/ir/text.hpp>
+#include <gsub/lower/grouped_graph.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
@@ -115,6 +118,88 @@ TEST_CASE("with verification each pass that changes something is compared") {
     auto const done = run_passes(m, passes::standard_passes(), "dce, fuse-ops", cx, options).value();
     CHECK_FALSE(done.records[0].verdict.compared);
     CHECK(done.records[1].verdict.equal);
+}
+
+// ---- what a list makes is what is built
+// ------------------------------------------------------------------------------
+
+gsub::module after(any_graph const& g, std::string_view list) {
+    gsub::module m;
+    m.add("main", g);
+    pass_context cx;
+    cx.machine = host();
+    run_passes_options how;
+    how.run.order = order_policy::ignore;
+    static_cast<void>(run_passes(m, compiler_passes(), list, cx, how).value());
+    return m;
+}
+// Kernels by what they compute, of a graph, or of a module by its own groups alone.
+std::string kernels_of(any_graph g, lowering_options options) {
+    auto const meaning = table_of<eval_row, standard_ops>();
+    return summary(lower_graph(std::move(g), meaning, isa_of(host()), options).value());
+}
+std::string kernels_of(gsub::module const& m) {
+    auto grouped = inline_groups(m).value();
+    lowering_options options;
+    options.within = as_span(grouped.within);
+    options.group = !grouped.within.empty();
+    return kernels_of(std::move(grouped.graph), options);
+}
+
+TEST_CASE("the list `default` makes the kernels that a build makes without one") {
+    for (auto const* name : {"resnet18", "squeezenet1_1", "mobilenet_v2", "bert_small", "nasrnn", "nasnet_a"}) {
+        CAPTURE(name);
+        auto const g = models::find_model(name)->build(1);
+        CHECK(kernels_of(after(g, "default")) == kernels_of(g, {}));
+    }
+}
+
+TEST_CASE("FuseOps in a list groups what is built, and without it every operator has a kernel of its own") {
+    auto const g = models::find_model("squeezenet1_1")->build(1);
+    lowering_options alone;
+    alone.group = false;
+    CHECK(kernels_of(after(g, "none")) == kernels_of(g, alone));
+    CHECK(kernels_of(after(g, "fuse-ops")) == kernels_of(g, {}));
+    CHECK(kernels_of(after(g, "fuse-ops, defuse-ops")) == kernels_of(g, alone));
+    CHECK(kernels_of(g, {}) != kernels_of(g, alone));
+}
+
+TEST_CASE("what any list of exact passes makes of any graph is built to what the evaluator computes") {
+    auto const known = compiler_passes();
+    auto const meaning = table_of<eval_row, standard_ops>();
+    std::vector<std::string> exact;
+    for (auto const& p : known.passes())
+        if (p.info().exact <= exactness::reassociating && p.name() != "first-order-gradient")
+            exact.emplace_back(p.name());
+    std::size_t built = 0;
+    for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+        random_stream r{seed};
+        std::string list;
+        for (std::uint64_t i = 0, length = 1 + r.below(8); i < length; ++i)
+            list += (i == 0 ? "" : ", ") + exact[r.below(exact.size())];
+        CAPTURE(seed, list);
+        any_graph const g = random_graph::make(seed, 15);
+        gsub::module m;
+        m.add("main", g);
+        pass_context cx;
+        cx.machine = host();
+        run_passes_options how;
+        how.run.order = order_policy::ignore;
+        if (!run_passes(m, known, list, cx, how)) continue; // a pass that refuses what another has made
+        build_options options;
+        options.jit.use_cache = false;
+        auto const e = build(m, meaning, host(), options, grouping::by_passes).value();
+        auto const inputs = random_inputs(g, seed);
+        auto const want = evaluate_graph(g, meaning, inputs).value(), got = e.run(inputs).value();
+        REQUIRE(got.size() == want.size());
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            auto const d = compare(got[i], want[i]).value();
+            CHECK(d.same_specials);
+            CHECK(d.max_relative <= 1e-3);
+        }
+        ++built;
+    }
+    CHECK(built >= 18);
 }
 
 } // namespace driver_passes_test

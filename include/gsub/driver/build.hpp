@@ -73,10 +73,21 @@ GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eva
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning,
                                                           target const& machine, build_options const& options = {});
 
+/// Who groups the operators of a module.
+enum class grouping : std::uint8_t {
+    by_kernels, ///< passes, where they have made primitive functions; otherwise kernels take what they can
+    by_passes,  ///< passes alone: an operator that is in no primitive function has a kernel of its own
+};
+
 /// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel
-/// crosses; where there are none, kernels take what they can. *Errors* those of `inline_groups`, too.
+/// crosses. *Errors* those of `inline_groups`, too.
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, std::span<eval_row const> meaning,
+                                                      isa const& set, build_options const& options = {},
+                                                      grouping groups = grouping::by_kernels,
+                                                      std::string_view entry = "main");
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
                                                           target const& machine, build_options const& options = {},
+                                                          grouping groups = grouping::by_kernels,
                                                           std::string_view entry = "main");
 
 /// `build(graph).value().run(inputs)`

@@ -22,6 +22,11 @@ struct onnx_row;
 
 namespace gsub {
 
+/// All passes of the library, `fuse-ops` with the groups that kernels compute on the machine of its context. Its list
+/// `default` is what `build` does of a graph, and `none` leaves every operator a kernel of its own, see
+/// `grouping::by_passes`.
+GSUB_LAZY [[nodiscard]] pass_manager compiler_passes();
+
 /// What is written of each step.
 struct pass_dump_options {
     std::string folder;                                                  ///< made where it is not there

@@ -126,7 +126,8 @@ private:
 
 namespace passes {
 
-/// The lists of the literature as data: `none`, `BL`, `tvm_o3`, `AS-0`, `AS-1`, `PO-0` ... `PO-3`.
+/// `none`, `default`, and the lists of the literature as data: `BL`, `tvm_o0` ... `tvm_o4`, `AS-0`, `AS-1`, `PO-0` ...
+/// `PO-3`.
 /// *Source* Tables 4 and 5 of the architecture-aware selection paper, TVM 0.8.
 GSUB_LAZY [[nodiscard]] std::vector<pass_list> standard_lists();
 /// All passes of the library with default arguments, and the standard lists. Add to it what is your own.

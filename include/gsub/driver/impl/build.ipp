@@ -44,14 +44,38 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
     return runtime::executable{std::move(*made), std::move(kernels)};
 }
 
+namespace detail {
+
+// What is built of a module, with the options for it.
+struct grouped_build {
+    grouped_graph what;
+    build_options options;
+};
+GSUB_LAZY result<grouped_build> grouped_of(module const& m, build_options const& options, grouping groups,
+                                           std::string_view entry) {
+    auto what = inline_groups(m, entry);
+    if (!what) return what.error();
+    grouped_build out{std::move(*what), options};
+    out.options.within = as_span(out.what.within);
+    out.options.group = options.group && (groups == grouping::by_kernels || !out.what.within.empty());
+    return out;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<runtime::program> plan(module const& m, std::span<eval_row const> meaning, isa const& set,
+                                             build_options const& options, grouping groups, std::string_view entry) {
+    auto made = detail::grouped_of(m, options, groups, entry);
+    if (!made) return made.error();
+    return plan(std::move(made->what.graph), meaning, set, made->options);
+}
+
 GSUB_LAZY_BODY result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
-                                                 target const& machine, build_options const& options,
+                                                 target const& machine, build_options const& options, grouping groups,
                                                  std::string_view entry) {
-    auto grouped = inline_groups(m, entry);
-    if (!grouped) return grouped.error();
-    auto with_groups = options;
-    with_groups.within = as_span(grouped->within);
-    return build(std::move(grouped->graph), meaning, machine, with_groups);
+    auto made = detail::grouped_of(m, options, groups, entry);
+    if (!made) return made.error();
+    return build(std::move(made->what.graph), meaning, machine, made->options);
 }
 
 } // namespace gsub

@@ -5,7 +5,9 @@
 #include <gsub/io/file.hpp>
 #include <gsub/io/onnx_export.hpp>
 #include <gsub/ir/text.hpp>
+#include <gsub/lower/fusion.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
+#include <gsub/passes/fuse_ops.hpp>
 #include <gsub/passes/selection.hpp>
 
 #include <fmt/format.h>
@@ -225,6 +227,12 @@ GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known,
         return written.error();
     }
     return done;
+}
+
+GSUB_LAZY_BODY pass_manager compiler_passes() {
+    auto all = passes::standard_passes();
+    all.add(passes::fuse_ops{.groups = &kernel_groups_for});
+    return all;
 }
 
 } // namespace gsub

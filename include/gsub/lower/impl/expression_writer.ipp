@@ -184,8 +184,10 @@ private:
     // In the type that it is computed with.
     static scalar widened(scalar s) { return cast(s, loop::computed_in(s.type())); }
     std::optional<scalar> operand(scalar_builder& b, value_id v) {
-        if (auto const known = known_.find(v); known != known_.end())
+        if (auto const known = known_.find(v); known != known_.end()) {
+            if (!rows_alone_ && stands_first(g_.type(v))) return std::nullopt;
             return widened(b.value(known->second.number, known->second.type));
+        }
         if (auto const t = one_number(g_, v)) return number(b, *t);
         auto const a = array(v);
         if (!a) return std::nullopt;
@@ -232,6 +234,13 @@ private:
         return kept && dims != frame_ && product(std::span{dims}.subspan(row_from_)) == 1;
     }
 
+    // Whether a value has one element a row, and its dimensions are the first ones of the frame, as those that it was
+    // reduced along were not kept. What broadcasts to the last ones, an array or a value of the whole frame, does not
+    // meet it in a kernel: the operator would repeat it along the others.
+    [[nodiscard]] bool stands_first(tensor_type const& t) const {
+        return t.rank() < frame_.size() && is_reduced_shape(t) && *t.elements() > 1;
+    }
+
     // ---- operators
 
     // Sets what a row is by its first dimension; refuses where it is set otherwise.
@@ -270,16 +279,9 @@ private:
         auto const is_softmax = g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n);
         auto const lower = scalars_.empty() ? nullptr : scalars_[g.row(n)].lower;
         if (!reduces && !is_softmax && !lower) return std::nullopt;
-        // A value a row whose dimensions were not kept stands at the first dimensions of the frame, and would be
-        // repeated along them by what broadcasts to the last: neither meets an array, or values of the whole frame, in
-        // a kernel.
-        auto const by_rows = [&](tensor_type const& t) {
-            return t.rank() < frame_.size() && is_reduced_shape(t) && *t.elements() > 1;
-        };
-        auto const of_rows = by_rows(type);
+        auto const of_rows = stands_first(type);
         small_vector<scalar, 4> x;
         for (auto v : g.operands(n)) {
-            if (v.valid() && !of_rows && by_rows(g.type(v))) return std::nullopt;
             rows_alone_ = of_rows;
             auto const o = v.valid() ? find(v) : scalar{};
             rows_alone_ = false;
@@ -329,7 +331,10 @@ private:
         auto const result = build(parts, g.attributes(n), inputs);
         std::map<value_id, scalar> made;
         auto const inner = [&](value_id v) -> std::optional<scalar> {
-            if (auto const known = made.find(v); known != made.end()) return widened(known->second);
+            if (auto const known = made.find(v); known != made.end()) {
+                if (!rows_alone_ && stands_first(parts.type(v))) return std::nullopt;
+                return widened(known->second);
+            }
             if (auto const t = one_number(parts, v)) return number(b, *t);
             if (auto const o = outside.find(v); o != outside.end()) return find(o->second);
             return std::nullopt;

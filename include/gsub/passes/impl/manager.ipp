@@ -296,15 +296,28 @@ struct no_layout {
 
 GSUB_LAZY_BODY std::vector<pass_list> standard_lists() {
     return {
-        {"none", "", "no pass"},
+        {"none", "", "no pass: every operator is a kernel of its own"},
+        {"default", "fold-constant, fuse-ops", "what a build does where no list is given"},
         {"BL",
          "alter-op-layout, canonicalize-cast, canonicalize-ops, convert-layout, defuse-ops, eliminate-common-subexpr",
          "the passes of level 3, in alphabetical order"},
+        {"tvm_o0", "simplify-inference, simplify-expr", "what TVM 0.8 runs at level 0, which groups nothing"},
+        {"tvm_o1", "remove-unused-functions, simplify-inference, simplify-expr, fuse-ops",
+         "what TVM 0.8 runs at level 1"},
+        {"tvm_o2",
+         "remove-unused-functions, simplify-inference, dynamic-to-static, simplify-expr, fold-constant, fuse-ops",
+         "what TVM 0.8 runs at level 2"},
         {"tvm_o3",
          "remove-unused-functions, simplify-inference, dynamic-to-static, eliminate-common-subexpr, simplify-expr, "
          "fold-constant, backward-fold-scale-axis, forward-fold-scale-axis, fold-constant, canonicalize-cast, "
          "canonicalize-ops, alter-op-layout, fold-constant, fuse-ops",
          "what TVM 0.8 runs at level 3"},
+        {"tvm_o4",
+         "remove-unused-functions, simplify-inference, dynamic-to-static, eliminate-common-subexpr, simplify-expr, "
+         "combine-parallel-conv2d, combine-parallel-dense, combine-parallel-batch-matmul, fold-constant, "
+         "backward-fold-scale-axis, forward-fold-scale-axis, fold-constant, canonicalize-cast, canonicalize-ops, "
+         "alter-op-layout, fast-math, fold-constant, fuse-ops",
+         "what TVM 0.8 runs at level 4"},
         {"AS-0",
          "alter-op-layout, fuse-ops, simplify-expr, fold-constant, dead-code-elimination, merge-composite, fast-math, "
          "remove-unused-functions",
