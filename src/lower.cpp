@@ -18,6 +18,7 @@
 #include <gsub/lower/impl/kernel_graph_text.ipp>
 #include <gsub/lower/impl/layout.ipp>
 #include <gsub/lower/impl/lower_graph.ipp>
+#include <gsub/lower/impl/match_conv.ipp>
 #include <gsub/lower/impl/scalar_lowering.ipp>
 #include <gsub/lower/impl/schedule.ipp>
 #include <gsub/lower/impl/select.ipp>

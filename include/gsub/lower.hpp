@@ -4,6 +4,7 @@
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/fuse.hpp>
 #include <gsub/lower/fusion.hpp>
+#include <gsub/lower/fusion_scope.hpp>
 #include <gsub/lower/grouped_graph.hpp>
 #include <gsub/lower/kernel_builder.hpp>
 #include <gsub/lower/kernel_graph.hpp>

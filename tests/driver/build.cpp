@@ -4,6 +4,7 @@
 #include <gsub/codegen/kernel_ir.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/ir/builder.hpp>
+#include <gsub/lower/fusion.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/passes/fuse_ops.hpp>
 #include <gsub/runtime/thread_pool.hpp>

@@ -20,11 +20,10 @@ struct fused_roofline {
     isa const* set = &isa::avx512; ///< what kernels are generated for
 
     /// Of operators that are one kernel.
-    GSUB_INLINE [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
-    GSUB_INLINE [[nodiscard]] std::vector<node_price> prices(any_graph const& g) const;
-    GSUB_INLINE [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g,
-                                                                  std::span<node_id const> changed) const;
-    GSUB_INLINE [[nodiscard]] unit operator()(any_graph const& g) const;
+    [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
+    [[nodiscard]] std::vector<node_price> prices(any_graph const& g) const;
+    [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g, std::span<node_id const> changed) const;
+    [[nodiscard]] unit operator()(any_graph const& g) const;
     [[nodiscard]] hash128 parameters() const {
         return hasher{}.add("kernels").add(machine.parameters()).add(set->name).finish();
     }

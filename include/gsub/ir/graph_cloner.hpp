@@ -26,8 +26,8 @@ struct clone_changes {
 
 /// Copies a node with other operands, and shares what it holds: the elements of a constant, the blob of an opaque node.
 /// Nothing is inferred: types are those of the node, or as given.
-GSUB_INLINE node_id clone_node(any_graph& to, any_graph const& from, node_id n, std::span<value_id const> operands,
-                               cloned_text text = cloned_text::names, clone_changes const& changes = {});
+node_id clone_node(any_graph& to, any_graph const& from, node_id n, std::span<value_id const> operands,
+                   cloned_text text = cloned_text::names, clone_changes const& changes = {});
 
 /// Copies nodes of a graph into another, or into itself, and knows what each value has become there, see `clone_node`.
 class graph_cloner {
@@ -47,7 +47,7 @@ public:
     }
     /// A value, or all results of a node, are from now on what is given.
     void stand(value_id v, value_id by) { (v.port == 0 ? first_[v.node.index] : others_[v]) = by; }
-    GSUB_INLINE void stand(node_id n, node_id by);
+    void stand(node_id n, node_id by);
 
     /// What the operands of a node have become.
     [[nodiscard]] small_vector<value_id, 6> operands(node_id n) const {
@@ -57,14 +57,14 @@ public:
     }
     /// Copies a node with those operands, or with others.
     node_id clone(node_id n) { return clone(n, operands(n)); }
-    GSUB_INLINE node_id clone(node_id n, std::span<value_id const> operands, clone_changes const& changes = {});
+    node_id clone(node_id n, std::span<value_id const> operands, clone_changes const& changes = {});
     node_id clone(node_id n, small_vector<value_id, 6> const& operands, clone_changes const& changes = {}) {
         return clone(n, std::span<value_id const>{operands.data(), operands.size()}, changes);
     }
     /// A new input of the type and the name of a value, which it stands for.
-    GSUB_INLINE value_id add_input(value_id v);
+    value_id add_input(value_id v);
     /// Copies all nodes but inputs, for which `arguments` stand; gives what the outputs have become.
-    GSUB_INLINE std::vector<value_id> clone_body(std::span<value_id const> arguments);
+    std::vector<value_id> clone_body(std::span<value_id const> arguments);
 
 private:
     [[nodiscard]] value_id at(value_id v) const {

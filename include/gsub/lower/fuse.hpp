@@ -7,11 +7,11 @@
 
 namespace gsub {
 
-/// The kernels of a graph, each with the operators that it covers and the reason why it covers no more. Operators are
-/// visited in the order of `passes::fuse_groups`; each is a kernel of the application, or what its `lowering` row makes
-/// of it, or an expression of elements, or a call of the reference evaluator. Views and joins are operators still.
-/// *Requires* static types. *Errors* `unsupported` for values that are too large. *Complexity* O(n k) for n operators
-/// and kernels of at most k.
+/// The kernels of a graph, each with the operators that it covers and the reason why it covers no more: one for each of
+/// `kernel_groups`, by the `lowering` row of its first operator, or as an expression of elements, or a call of the
+/// application or of the reference evaluator; several where no single one computes a group. Views and joins are
+/// operators still. *Requires* static types. *Errors* `unsupported` for values that are too large. *Complexity* O(n k)
+/// for n operators and kernels of at most k.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> fuse(any_graph const& g, fuse_context const& cx);
 
 } // namespace gsub
@@ -25,4 +25,5 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> fuse(any_graph const& g, fuse_conte
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
 #include <gsub/lower/impl/fuse_pool.ipp>
+#include <gsub/lower/impl/match_conv.ipp>
 #endif

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <gsub/ir/graph.hpp>
-#include <gsub/lower/fusion.hpp>
+#include <gsub/lower/fusion_scope.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/scalar_lowering.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/target/isa.hpp>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,7 +46,9 @@ public:
     [[nodiscard]] bool in_blocks(value_id v) const override { return blocked_.contains(v); }
     /// The elements of a constant, or nothing.
     GSUB_LAZY [[nodiscard]] std::optional<tensor> constant_of(value_id v) const;
-    GSUB_LAZY [[nodiscard]] bool is_free(node_id n) const override;
+    [[nodiscard]] bool is_free(node_id n) const override {
+        return group_ && !done(n) && std::find(group_->begin(), group_->end(), n) != group_->end();
+    }
     [[nodiscard]] bool is_there(value_id v) const override { return exists(v); }
 
     // ---- kernels

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/executor.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/kernels/row_kernel.hpp>

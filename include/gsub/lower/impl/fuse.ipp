@@ -2,6 +2,7 @@
 
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fuse.hpp>
+#include <gsub/lower/fusion.hpp>
 #include <gsub/lower/impl/fuse_conv.ipp>
 #include <gsub/lower/impl/fuse_einsum.ipp>
 #include <gsub/lower/impl/fuse_elements.ipp>

@@ -3,8 +3,8 @@
 #include <gsub/ir/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fusion.hpp>
-#include <gsub/lower/impl/fuse_conv.ipp>
 #include <gsub/lower/impl/fuse_elements.ipp>
+#include <gsub/lower/impl/match_conv.ipp>
 #include <gsub/lower/lowering_rows.hpp>
 #include <gsub/lower/scalar_rows.hpp>
 
@@ -13,14 +13,6 @@
 #include <vector>
 
 namespace gsub {
-
-GSUB_LAZY_BODY std::optional<node_id> fusion_scope::only_reader(value_id v) const {
-    if (g_.use_count(v) != 1) return std::nullopt;
-    auto reader = g_.results_node();
-    g_.for_each_use(v, [&](use u) { reader = u.user; });
-    if (reader == g_.results_node() || !is_free(reader) || g_.result_count(reader) != 1) return std::nullopt;
-    return reader;
-}
 
 GSUB_LAZY_BODY fusion_rules fusion_rules_of(any_graph const& g, isa const& set) {
     fusion_rules rules;

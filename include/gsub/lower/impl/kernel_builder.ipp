@@ -37,10 +37,6 @@ GSUB_LAZY_BODY std::optional<tensor> kernel_builder::constant_of(value_id v) con
     return constants_[v] = evaluate_graph(alone.graph, cx_.meaning, {}).value()[v.port];
 }
 
-GSUB_LAZY_BODY bool kernel_builder::is_free(node_id n) const {
-    return group_ && !done(n) && std::find(group_->begin(), group_->end(), n) != group_->end();
-}
-
 GSUB_LAZY_BODY kernel_value_id kernel_builder::operand(value_id v) {
     if (auto const found = number_.find(v); found != number_.end()) return found->second;
     auto t = constant_of(v);

@@ -1,0 +1,67 @@
+// What a kernel sees of a graph when it takes operators.
+#pragma once
+
+#include <gsub/ir/graph.hpp>
+#include <gsub/target/isa.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace gsub {
+
+struct lowering_row;
+struct scalar_row;
+
+/// What groups are made by: the kernels that there are, and what else bounds them.
+struct fusion_rules {
+    isa const* set = nullptr;              ///< what kernels are generated for
+    std::span<lowering_row const> rows{};  ///< of the graph's operators
+    std::span<scalar_row const> scalars{}; ///< the same
+    std::span<node_id const> own{};        ///< computed by functions of the application; by id
+    bool generate = true;                  ///< false: every operator is alone
+    bool group = true;                     ///< the same, for kernels
+    /// By node id, the group that an operator is in by a pass, 0 for none: kernels share no operators of two groups,
+    /// and those without one are alone. Empty: nothing bounds kernels but what they can compute.
+    std::span<std::uint32_t const> within{};
+};
+
+/// A graph as a kernel sees it that takes operators behind its first one. What a `lowering` row matches is matched in
+/// it, when groups are made and again when the kernel is added.
+class fusion_scope {
+public:
+    fusion_scope(any_graph const& g, fusion_rules const& rules) : g_(g), rules_(&rules) {}
+    fusion_scope(fusion_scope const&) = delete;
+    fusion_scope& operator=(fusion_scope const&) = delete;
+    virtual ~fusion_scope() = default;
+
+    [[nodiscard]] any_graph const& graph() const noexcept { return g_; }
+    [[nodiscard]] fusion_rules const& rules() const noexcept { return *rules_; }
+    [[nodiscard]] isa const& set() const noexcept { return *rules_->set; }
+    [[nodiscard]] tensor_type const& type(value_id v) const { return g_.type(v); }
+
+    /// Whether an operator may join the kernel.
+    [[nodiscard]] virtual bool is_free(node_id n) const = 0;
+    /// Whether a value that the kernel does not compute is there by the time of the kernel.
+    [[nodiscard]] virtual bool is_there(value_id v) const = 0;
+    /// Whether a value is likely to lie in blocks of channels.
+    [[nodiscard]] virtual bool in_blocks(value_id v) const = 0;
+    /// The only reader of a value, if it may join the kernel and has one result.
+    [[nodiscard]] std::optional<node_id> only_reader(value_id v) const {
+        if (g_.use_count(v) != 1) return std::nullopt;
+        auto reader = g_.results_node();
+        g_.for_each_use(v, [&](use u) { reader = u.user; });
+        if (reader == g_.results_node() || !is_free(reader) || g_.result_count(reader) != 1) return std::nullopt;
+        return reader;
+    }
+
+private:
+    any_graph const& g_;
+    fusion_rules const* rules_;
+};
+
+/// Operators that one kernel computes: the first one leads it, all others follow from it; in the graph's order.
+using kernel_group = std::vector<node_id>;
+
+} // namespace gsub
