@@ -16,6 +16,7 @@
 #include <gsub/lower/impl/kernel_graph_fields.ipp>
 #include <gsub/lower/impl/kernel_graph_reader.ipp>
 #include <gsub/lower/impl/kernel_graph_text.ipp>
+#include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/impl/layout.ipp>
 #include <gsub/lower/impl/lower_graph.ipp>
 #include <gsub/lower/impl/match_conv.ipp>

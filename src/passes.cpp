@@ -11,6 +11,7 @@
 #include <gsub/passes/impl/convert_layout.ipp>
 #include <gsub/passes/impl/dead_code_elimination.ipp>
 #include <gsub/passes/impl/defuse_ops.ipp>
+#include <gsub/passes/impl/dimension_order.ipp>
 #include <gsub/passes/impl/dynamic_to_static.ipp>
 #include <gsub/passes/impl/eliminate_common_subexpr.ipp>
 #include <gsub/passes/impl/fake_quantization_to_integer.ipp>
@@ -23,6 +24,7 @@
 #include <gsub/passes/impl/gradient.ipp>
 #include <gsub/passes/impl/histogram.ipp>
 #include <gsub/passes/impl/layout.ipp>
+#include <gsub/passes/impl/layout_choice.ipp>
 #include <gsub/passes/impl/manager.ipp>
 #include <gsub/passes/impl/meaning.ipp>
 #include <gsub/passes/impl/merge_compiler_regions.ipp>

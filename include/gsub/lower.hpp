@@ -9,6 +9,7 @@
 #include <gsub/lower/kernel_builder.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/layout.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/lower/lowering.hpp>

@@ -105,6 +105,18 @@ ASKED_BY = {
         "gsub/driver/impl/measured_kernels.ipp",  # a time for each group
         "gsub/optimize/impl/split.ipp",           # cuts of a search cross no group where they can do otherwise
     ],
+    "lay_out_graph": [
+        "gsub/passes/layout.hpp", "gsub/passes/impl/layout.ipp",  # where it is
+        "gsub/lower/impl/lower_graph.ipp",  # the default, where no pass has done it
+    ],
+    "alter_layouts": [
+        "gsub/passes/layout.hpp", "gsub/passes/impl/layout.ipp",
+        "gsub/passes/impl/convert_layout.ipp",  # the same with layouts that a caller names
+    ],
+    "kernel_storage_of": [
+        "gsub/lower/kernel_layouts.hpp", "gsub/lower/impl/kernel_layouts.ipp",  # what kernels want: the pass's hook
+        "gsub/lower/impl/fusion.ipp",  # groups of a graph that is not laid out yet: those of a search
+    ],
     "fuse_groups": ["gsub/passes/fuse_ops.hpp", "gsub/passes/impl/fuse_ops.ipp"],  # by kinds of operators, for the pass
 }
 

@@ -43,22 +43,30 @@ TEST_CASE("operators become kernels with what their templates take over") {
     CHECK(to_text(k) == R"(kernel graph fused
 input f32[1,4,2,2] "x"
 %0 "x": f32[1,4,2,2] input 0
-%1 "w": f32[2,4,1,1] constant 0x0000803f0000803f0000803f0000803f0000803f0000803f0000803f0000803f
-%2 "r": f32[1,2,2,2] temporary
-%3 "f": f32[1,8] temporary
-%4 "t": f32[1,8] temporary
-%2 = conv2d{in_channels=4 out_channels=2 in=[2,2] input=planar low=0} %0, %1 packed{}
+%1 "x": f32[1,4,2,2]:NCHW16c temporary
+%2 "w": f32[2,4,1,1] constant 0x0000803f0000803f0000803f0000803f0000803f0000803f0000803f0000803f
+%3 "r": f32[1,2,2,2]:NCHW16c temporary
+%4 "r": f32[1,2,2,2] temporary
+%5 "f": f32[1,8] temporary
+%6 "t": f32[1,8] temporary
+%1 = view{reshape=true} %0
+  covers "LayoutTransform" "LayoutTransform_3"
+  border "c: it leads a kernel of its own"
+%3 = conv2d{in_channels=4 out_channels=2 in=[2,2] input=planar low=0} %0, %2 packed{}
   covers "Conv" "c", "Relu" "r"
+  border "LayoutTransform_6: it leads a kernel of its own"
+%4 = view{reshape=true} %3
+  covers "LayoutTransform" "LayoutTransform_6"
   border "2 operands read it"
-%3 = view{reshape=true} %2
+%5 = view{reshape=true} %4
   covers "Flatten" "f"
   border "t: an operand of it lies otherwise"
-%4 = rows{dims=[1,8] arrays=[{elements=8 strides=[0,1]}] ops=[{what={op=tanh}}] results=[{value=1}]} %3[-1,1]
+%6 = rows{dims=[1,8] arrays=[{elements=8 strides=[0,1]}] ops=[{what={op=tanh}}] results=[{value=1}]} %5[-1,1]
   covers "Tanh" "t"
   border "an output of the graph"
   frame [1,8]
-result f32[1,8] "y" %4
-result f32[1,2,2,2] "r" %2
+result f32[1,8] "y" %6
+result f32[1,2,2,2] "r" %4
 )");
 }
 

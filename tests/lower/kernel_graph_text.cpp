@@ -331,7 +331,8 @@ TEST_CASE("a summary counts kernels by what they compute and cover") {
           "1 x rows{dims=[1,6,6,16] arrays=[{}] ops=[{step=maximum},{what={op=subtract right=1}},"
           "{what={op=exp left=2}},{step=sum what={left=3}},{what={op=divide left=-1 right=4 value=1}},"
           "{what={op=multiply left=3 right=5}}] "
-          "results=[{value=6 strides=[576,6,1,36]}]}: Softmax\n");
+          "results=[{value=6 strides=[576,6,1,36]}]}: Softmax\n"
+          "2 x view: LayoutTransform\n");
     // Schedules count for nothing.
     CHECK(summary(all[2]) == summary(all[3]));
 }

@@ -5,6 +5,7 @@
 #include <gsub/ir/text.hpp>
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/runtime/executable.hpp>
@@ -112,7 +113,8 @@ inline kernel_graph fused(any_graph const& g, isa const& set = isa::avx512, fuse
     cx.meaning = meaning, cx.set = &set;
     if (cx.rows.empty()) cx.rows = table_of<lowering_row, standard_ops>();
     if (cx.scalars.empty()) cx.scalars = table_of<scalar_row, standard_ops>();
-    return fuse(g, cx).value();
+    cx.laid_out = true;
+    return fuse(passes::lay_out_graph(g, target{}, kernel_layouts{&set}).graph, cx).value();
 }
 inline any_graph graph_of(std::string_view body) {
     return any_graph{parse_graph<standard_ops>("graph \"\" {\n" + std::string{body} + "}\n").value()};

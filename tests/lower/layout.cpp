@@ -101,16 +101,18 @@ TEST_CASE("what is joined along whole blocks is computed in its place") {
 %0 "x": f32[1,16,2,2] input 0
 %1 "v": f32[16,16,1,1] constant
 %2 "w": f32[32,16,1,1] constant
-%3 "a": f32[1,16,2,2] temporary
-%4 "b": f32[1,32,2,2] temporary
-%5 "j": f32[1,48,2,2] temporary
+%3 "a": f32[1,16,2,2]:NCHW16c temporary
+%4 "b": f32[1,32,2,2]:NCHW16c temporary
+%5 "j": f32[1,48,2,2]:NCHW16c temporary
+%6 "j": f32[1,48,2,2] temporary
 %3 = conv2d{in_channels=16 out_channels=16 in=[2,2]} %0, %1 packed{}
   covers "Conv" "a"
 %4 = conv2d{in_channels=16 out_channels=32 in=[2,2]} %0, %2 packed{}
   covers "Conv" "b"
 %5 = concat{axis=1} %3, %4
   covers "Concat" "j"
-result f32[1,48,2,2] "y" %5
+%6 = view{reshape=true} %5
+result f32[1,48,2,2] "y" %6
 )");
     CHECK_THAT(text, Catch::Matchers::Contains(R"("j": f32[1,48,2,2] temporary block=16 bytes=768
 %4 "a": f32[1,16,2,2] temporary block=16 bytes=256 part_of=%3

@@ -65,3 +65,27 @@ TEST_CASE("what cannot be lowered is refused by name") {
     CHECK_THAT(made.error().message(),
                Catch::Matchers::Contains("node \"r\"") && Catch::Matchers::Contains("static shapes"));
 }
+
+TEST_CASE("without the layout pass each kernel changes layouts for itself, and with it types decide") {
+    using namespace kernel_graphs;
+    graph g;
+    models::network_builder net{g, weight_source{1}};
+    auto x = net.input(dtype::f32, {1, 32, 6, 6}, "x");
+    for (auto const* name : {"a", "b", "c"}) x = net.relu(name, net.conv(name, x, {32, {3, 3}, {1, 1}, {1, 1}}));
+    net.output(x, "y");
+    auto const conversions = [](any_graph const& of, bool lay_out) {
+        auto const k = lower_graph(of, meaning, isa::avx512, {.lay_out = lay_out}).value();
+        return std::count_if(k.ops.begin(), k.ops.end(), [](kernel_op const& op) { return !op.moves.empty(); });
+    };
+    CHECK(conversions(any_graph{g}, true) == 2);
+    CHECK(conversions(any_graph{g}, false) == 6);
+    // A graph that names layouts has been laid out.
+    auto const first = passes::lay_out_graph(any_graph{g}, target{}, [](passes::layout_question const& q) {
+        auto const is_first = q.is<ops::conv>() && q.graph.is<ops::input>(q.graph.operand(q.node, 0).node);
+        return std::optional<layout>{is_first ? layout{"NCHW16c"} : layout{}};
+    });
+    CHECK(conversions(first.graph, true) == 6);
+    CHECK(conversions(passes::lay_out_graph(any_graph{g}, target{}, kernel_layouts{&isa::avx512}).graph, false) == 2);
+    // Kernels of another set have no such blocks.
+    CHECK(conversions(passes::lay_out_graph(any_graph{g}, target{}, kernel_layouts{&isa::avx2}).graph, false) == 6);
+}

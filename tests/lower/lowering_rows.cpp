@@ -25,6 +25,7 @@ TEST_CASE("these operators of gsub have a row, and no others") {
                                          "Gemm",
                                          "GlobalAveragePool",
                                          "LRN",
+                                         "LayoutTransform",
                                          "MatMul",
                                          "MaxPool",
                                          "Pad",

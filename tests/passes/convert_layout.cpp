@@ -1,3 +1,4 @@
+#include "ir/random_graph.hpp"
 #include "passes/pass_bench.hpp"
 #include <gsub/models/catalogue.hpp>
 #include <gsub/passes/convert_layout.hpp>
@@ -81,7 +82,8 @@ TEST_CASE("ConvertLayout N1, N2: what is as wanted, and operators that are not n
     CHECK_FALSE(told.changed);
     CHECK(converted(n, {y}, to("MaxPool=NCHW4c"), &told) == "Conv Relu");
     CHECK(told.matches == 0);
-    CHECK(converted(n, {y}, convert_layout{}, &told) == "Conv Relu");
+    CHECK(converted(n, {y}, convert_layout{}, &told) == "Conv Relu"); // NCHW, as it is
+    CHECK(converted(n, {y}, convert_layout{.wishes = {}}, &told) == "Conv Relu");
     CHECK(told.skips("no layout is asked for") == 1);
 }
 
@@ -107,7 +109,7 @@ TEST_CASE("ConvertLayout N4: nodes on the caller's list, and those of other rank
 }
 
 TEST_CASE("ConvertLayout: names that are no layouts or operators are refused") {
-    for (auto const wrong : {"NHWC", "Conv=", "Conv=NCHW", "NCHW4c,nonsense"}) {
+    for (auto const wrong : {"NHCW", "Conv=", "Conv=CHW", "NCHW4c,nonsense"}) {
         auto const p = convert_layout::from_text(wrong);
         REQUIRE_FALSE(p);
         CHECK(p.error().code() == error_code::usage);
@@ -115,7 +117,7 @@ TEST_CASE("ConvertLayout: names that are no layouts or operators are refused") {
     bench n;
     pass_context cx;
     CHECK(to("Convolution=NCHW4c")(n.g, cx).error().code() == error_code::usage);
-    CHECK(convert_layout{.wishes = {{"Conv", "NHWC"}}}(n.g, cx).error().code() == error_code::usage);
+    CHECK(convert_layout{.wishes = {{"Conv", "HWNC"}}}(n.g, cx).error().code() == error_code::usage);
 }
 
 TEST_CASE("ConvertLayout: networks have all of their convolutions in blocks") {
@@ -130,6 +132,135 @@ TEST_CASE("ConvertLayout: networks have all of their convolutions in blocks") {
         CHECK(to("NCHW16c")(g, cx).value().matches == convolutions);
         CHECK(count_of(g, "LayoutTransform") == (convolutions == 0 ? 0 : 2));
     }
+}
+
+// A graph as exporters of TensorFlow write it: NHWC between convolutions, which compute on NCHW.
+struct channels_last_net : bench {
+    value_id turned(value_id x, ints perm) { return b.add<ops::transpose>({.perm = std::move(perm)}, {x}); }
+    value_id first(value_id x) { return turned(x, {0, 3, 1, 2}); }
+    value_id last(value_id x) { return turned(x, {0, 2, 3, 1}); }
+    value_id input() { return b.input(dtype::f32, {1, 6, 6, 4}, message({"x", g.inputs().size()})); }
+    value_id layer(value_id x) { // convolution, bias, activation, all seen from NHWC
+        return op<ops::relu>(op<ops::add>(last(conv(first(x))), numbers({4}, {1, 2, 3, 4})));
+    }
+    template <class Op>
+    std::size_t count(any_graph const& of) {
+        std::size_t found = 0;
+        for (auto n : of.order()) found += of.is<Op>(n) && !of.constant(n);
+        return found;
+    }
+    // Converts a graph with these outputs, and compares what it computes.
+    any_graph to_order(std::vector<value_id> const& outputs, std::string_view text = "NCHW") {
+        g.set_outputs(outputs);
+        any_graph made = g;
+        pass_context cx;
+        auto const p = to(text);
+        CHECK(p(made, cx).value().changed);
+        for (auto const& found : check(made, stage::imported)) FAIL_CHECK(to_string(found));
+        auto again = made;
+        CHECK_FALSE(p(again, cx).value().changed);
+        auto const inputs = random_inputs(g, 1);
+        auto const before = evaluate_graph(g, inputs).value();
+        auto const after = evaluate_graph(made, table_of<eval_row, standard_ops>(), inputs).value();
+        for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i].hash() == before[i].hash());
+        for (std::size_t i = 0; i < outputs.size(); ++i) CHECK(made.type(made.output(i)) == g.type(outputs[i]));
+        return made;
+    }
+    std::size_t transposes(std::vector<value_id> const& outputs, std::string_view text = "NCHW") {
+        return count<ops::transpose>(to_order(outputs, text));
+    }
+};
+
+TEST_CASE("ConvertLayout: transpositions between convolutions cancel, one is left at the input and one at the output") {
+    channels_last_net n;
+    auto const x = n.layer(n.input());
+    auto const y = n.layer(n.layer(x));
+    auto const made = n.to_order({n.op<ops::add>(x, y)});
+    CHECK(n.count<ops::transpose>(made) == 2);
+    for (auto i : made.order()) // the bias is one number a channel
+        if (made.is<ops::add>(i) && made.constant(made.operand(i, 1)))
+            CHECK(made.type(made.operand(i, 1)).sizes() == ints{1, 4, 1, 1});
+}
+
+TEST_CASE("ConvertLayout: attributes that name dimensions are rewritten") {
+    channels_last_net n;
+    auto const x = n.layer(n.input()), y = n.layer(n.input());
+    auto const joined = n.b.add<ops::concat>({.axis = -1}, {x, y});
+    auto const padded = n.b.add<ops::pad>({.pads = {0, 0, 1, 0, 0, 2, 3, 0}}, {joined});
+    auto const cut =
+        n.b.add<ops::slice>({.starts = {1, 2}, .ends = {8, 7}, .axes = {1, -1}, .steps = {2, 1}}, {padded});
+    auto const parts = n.b.add<ops::split>({.axis = 3, .sizes = {2, 3}}, {cut}, 2);
+    auto const soft = n.b.add<ops::softmax>({.axis = -1}, {value_id{parts.node, 1}});
+    auto const mean = n.b.add<ops::reduce_mean>({.axes = {1, 2}, .keepdims = false}, {soft});
+    auto const most = n.b.add<ops::reduce_max>({.axes = {-1}, .keepdims = true}, {parts});
+    auto const made = n.to_order({mean, n.op<ops::neg>(most)});
+    CHECK(n.count<ops::transpose>(made) == 3); // two inputs and the output of rank 4
+    for (auto i : made.order()) {
+        if (made.is<ops::concat>(i)) CHECK(made.attributes<ops::concat>(i).axis == 1);
+        if (made.is<ops::pad>(i)) CHECK(made.attributes<ops::pad>(i).pads == ints{0, 0, 0, 1, 0, 0, 2, 3});
+        if (made.is<ops::softmax>(i)) CHECK(made.attributes<ops::softmax>(i).axis == 1);
+        if (made.is<ops::reduce_mean>(i)) CHECK(made.attributes<ops::reduce_mean>(i).axes == ints{2, 3});
+    }
+}
+
+TEST_CASE("ConvertLayout: a border in front of a transposition goes behind it, where a convolution can take it") {
+    channels_last_net n;
+    auto const padded = n.b.add<ops::pad>({.pads = {0, 1, 1, 0, 0, 1, 1, 0}}, {n.input()});
+    auto const made = n.to_order({n.last(n.conv(n.first(padded)))});
+    for (auto i : made.order())
+        if (made.is<ops::conv>(i)) CHECK(made.is<ops::pad>(made.operand(i, 0).node));
+}
+
+TEST_CASE("ConvertLayout: what needs the order that there was gets it, and what would move more is left alone") {
+    channels_last_net n;
+    auto const x = n.layer(n.input());
+    CHECK(n.transposes({n.b.add<ops::flatten>({}, {x}), n.b.add<ops::reshape>({.shape = {6, 6, 4}}, {x})}) == 2);
+    // Arithmetic with values of the order that it stands in would turn all of these.
+    channels_last_net other;
+    auto const few = other.b.input(dtype::f32, {1, 4, 6, 6}, "few");
+    auto sum = other.op<ops::add>(other.last(few), other.input());
+    for (int i = 0; i < 3; ++i) sum = other.op<ops::add>(sum, other.input());
+    other.g.set_outputs({&sum, 1});
+    any_graph g = other.g;
+    pass_context cx;
+    auto const told = to("NCHW")(g, cx).value();
+    CHECK_FALSE(told.changed);
+    CHECK(told.skips("transpositions would move more") == 1);
+}
+
+TEST_CASE("ConvertLayout: to NHWC everything between convolutions has its channels last") {
+    bench n;
+    auto const x = n.op<ops::relu>(n.conv(n.image()));
+    auto const y = n.op<ops::global_average_pool>(n.op<ops::add>(n.conv(x), x));
+    n.g.set_outputs({&y, 1});
+    any_graph made = n.g;
+    pass_context cx;
+    REQUIRE(to("NHWC")(made, cx).value().changed);
+    for (auto i : made.order())
+        if (made.is<ops::relu>(i) || made.is<ops::add>(i)) CHECK(made.type({i, 0}).dims.back() == dim{4});
+    auto again = made;
+    CHECK_FALSE(to("NHWC")(again, cx).value().changed);
+    // And back.
+    REQUIRE(to("NCHW")(made, cx).value().changed);
+    CHECK(made == any_graph{n.g});
+    auto const named = to("Conv=NHWC, MaxPool=NCHW4c");
+    CHECK(named.wishes.size() == 2);
+    CHECK_FALSE(convert_layout::from_text("NHCW"));
+}
+
+TEST_CASE("ConvertLayout: orders of dimensions change no number of any graph") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed)
+        for (auto const* text : {"NCHW", "NHWC"}) {
+            CAPTURE(seed, text);
+            auto const g = random_graph::make(seed, 40);
+            any_graph made = g;
+            pass_context cx;
+            (void)to(text)(made, cx).value();
+            auto const inputs = random_inputs(g, seed);
+            auto const before = evaluate_graph(g, inputs).value();
+            auto const after = evaluate_graph(made, table_of<eval_row, standard_ops>(), inputs).value();
+            for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i].hash() == before[i].hash());
+        }
 }
 
 } // namespace convert_test

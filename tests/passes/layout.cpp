@@ -102,7 +102,7 @@ TEST_CASE("P3: a residual block takes its shared input in once, and comes out be
     net n;
     auto const r = n.op<ops::relu>(n.image());
     auto const y = n.op<ops::global_average_pool>(n.op<ops::add>(n.conv(r), n.conv(r)));
-    CHECK(altered(n, {y}) == "Relu >NCHW4c Conv' Conv' Add' GlobalAveragePool' >");
+    CHECK(altered(n, {y}) == ">NCHW4c Relu' Conv' Conv' Add' GlobalAveragePool' >");
 }
 
 TEST_CASE("P4, N2: a bias a channel, a number, and an image of one value a channel stay as they are") {
@@ -261,6 +261,103 @@ TEST_CASE("whatever a hook wants, graphs stay well-typed, compute the same bytes
         REQUIRE(fold_constants(changed, table_of<eval_row, standard_ops>(), {}));
         for (auto const& p : check(changed, stage::imported)) CHECK(p.reason.find("ill-typed") == p.reason.npos);
     }
+}
+
+// Asks for blocks of every second convolution, by its channels, and says of the rest what a mask says: row-major or
+// not.
+struct half_and_half {
+    std::optional<std::uint32_t> mask{};
+    mutable std::uint32_t asked = 0;
+    std::optional<layout> operator()(layout_question const& q) const {
+        if (q.is<ops::conv>()) return q.result->dims[1].size() == 8 ? layout{"NCHW4c"} : layout{};
+        if (!mask) return std::nullopt;
+        return (*mask >> asked++) & 1 ? layout{"NCHW4c"} : layout{};
+    }
+};
+// Bytes that changes of layout move, without those of weights.
+std::uint64_t traffic(any_graph const& g) {
+    std::uint64_t sum = 0;
+    for (auto n : g.order())
+        if (g.is<ops::layout_transform>(n) && !g.constant(n))
+            sum += passes::conversion_traffic(g.type({n, 0}), g.type(g.operand(n, 0)).arrangement,
+                                              g.type({n, 0}).arrangement);
+    return sum;
+}
+
+TEST_CASE("operators without a wish get the layouts with which changes of layout cost least") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        CAPTURE(seed);
+        net n;
+        random_stream r{seed};
+        std::vector<value_id> values{n.image(), n.image()};
+        auto const any = [&] { return values[r.below(values.size())]; };
+        int convolutions = 0, others = 0;
+        while (others < 7) {
+            auto const kind = r.below(4);
+            if (kind == 0 && convolutions < 4) {
+                auto x = n.conv(any(), convolutions++ % 2 ? 8 : 16);
+                if (n.g.type(x).dims[1].size() == 16) {
+                    auto const half = n.b.add<ops::split>({.axis = 1, .sizes = {8, 8}}, {x}, 2);
+                    ++others;
+                    x = half;
+                }
+                values.push_back(x);
+            } else {
+                values.push_back(kind < 3 ? n.op<ops::add>(any(), any()) : n.op<ops::relu>(any()));
+                ++others;
+            }
+        }
+        std::vector<value_id> const outputs{values.back(), n.b.add<ops::flatten>({}, {any()})};
+        n.g.set_outputs(outputs);
+        n.g.erase_dead();
+        auto const laid_out = [&](std::optional<std::uint32_t> mask) {
+            half_and_half const hook{mask};
+            return traffic(passes::lay_out_graph(n.g, target{}, hook).graph);
+        };
+        auto least = laid_out(std::uint32_t{0});
+        for (std::uint32_t mask = 1; mask < 1u << others; ++mask) least = std::min(least, laid_out(mask));
+        CHECK(laid_out(std::nullopt) == least);
+    }
+}
+
+TEST_CASE("a sum of one value in blocks and two in rows is computed in rows, and with a free way back in blocks") {
+    net n;
+    auto const a = n.op<ops::add>(n.op<ops::add>(n.conv(n.image()), n.image()), n.image());
+    CHECK(altered(n, {a}) == ">NCHW4c Conv' > Add Add");
+    // What changes cost is the caller's to say.
+    auto const free_way_in = [](tensor_type const&, layout, layout to) { return to.empty() ? 100u : 0u; };
+    auto const made = passes::lay_out_graph(n.g, target{}, blocked_convolutions{}, free_way_in);
+    for (auto i : made.graph.order())
+        if (made.graph.is<ops::add>(i)) CHECK(made.graph.type({i, 0}).arrangement == layout{"NCHW4c"});
+    REQUIRE(made.came_from.size() == made.graph.capacity());
+    for (auto i : made.graph.order())
+        if (auto const from = made.came_from[i.index]; from.valid()) CHECK(n.g.op(from).id == made.graph.op(i).id);
+}
+
+TEST_CASE("what a kernel reads in rows itself pulls nobody into blocks") {
+    net n;
+    auto const r = n.op<ops::relu>(n.op<ops::add>(n.image(), n.image()));
+    auto const reads_rows = [](layout_question const& q) -> std::optional<passes::layout_answer> {
+        if (!q.is<ops::conv>()) return std::nullopt;
+        return passes::layout_answer{layout{"NCHW4c"}, true};
+    };
+    auto const y = n.conv(r);
+    CHECK(altered(n, {y}, reads_rows) == "Add Relu >NCHW4c Conv' >");
+    net other;
+    auto const z = other.conv(other.op<ops::relu>(other.op<ops::add>(other.image(), other.image())));
+    CHECK(altered(other, {z}) == "Add >NCHW4c Relu' Conv' >");
+}
+
+TEST_CASE("pieces and parts of what is in blocks may be in blocks, and an output keeps its name") {
+    net n;
+    auto const c = n.conv(n.image(), 16);
+    auto const half = n.b.add<ops::split>({.axis = 1, .sizes = {8, 8}}, {c}, 2);
+    auto const part = n.b.add<ops::slice>({.starts = {4}, .ends = {8}, .axes = {1}, .steps = {1}}, {half});
+    n.g.set_name(part, "part");
+    n.g.set_outputs({&part, 1});
+    auto const made = passes::lay_out_graph(n.g, target{}, blocked_convolutions{}).graph;
+    CHECK(made.info().output_names == std::vector<std::string>{"part"});
+    CHECK(altered(n, {part}) == ">NCHW4c Conv' Split' Slice' >");
 }
 
 TEST_CASE("networks go into blocks at their beginning and come out at their end") {

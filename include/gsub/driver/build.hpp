@@ -26,6 +26,7 @@ struct build_options {
     runtime::jit_options jit{};                              ///< threads and observer are those below where it has none
     bool generate = true;                                    ///< false: every operator runs on the reference runtime
     bool group = true;                                       ///< false: no two operators share a kernel
+    bool lay_out = true;                                     ///< see `lowering_options::lay_out`
     std::span<std::uint32_t const> within{};                 ///< groups made by passes, see `fusion_rules::within`
     isa const* set = nullptr;                                ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
@@ -50,6 +51,7 @@ struct build_options {
 [[nodiscard]] inline lowering_options lowering_of(build_options const& options) {
     return {.generate = options.generate,
             .group = options.group,
+            .lay_out = options.lay_out,
             .within = options.within,
             .max_weight_bytes = options.max_weight_bytes,
             .winograd = options.winograd,
@@ -76,7 +78,8 @@ GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span
 /// Who groups the operators of a module.
 enum class grouping : std::uint8_t {
     by_kernels, ///< passes, where they have made primitive functions; otherwise kernels take what they can
-    by_passes,  ///< passes alone: an operator that is in no primitive function has a kernel of its own
+    by_passes,  ///< passes alone: an operator that is in no primitive function has a kernel of its own, and values lie
+                ///< as types say
 };
 
 /// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel

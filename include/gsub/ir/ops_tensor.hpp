@@ -62,6 +62,7 @@ struct op_traits<ops::concat> : detail::injective_traits {
 template <>
 struct op_traits<ops::split> : detail::injective_traits {
     static constexpr std::string_view name = "Split";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int max_inputs = 2, results = variadic;
     struct attributes {
         std::int64_t axis = 0;
@@ -72,6 +73,7 @@ struct op_traits<ops::split> : detail::injective_traits {
 template <>
 struct op_traits<ops::slice> : detail::injective_traits {
     static constexpr std::string_view name = "Slice";
+    static constexpr auto layouts = layout_rule::keeps_first;
     static constexpr int max_inputs = 5; ///< x, starts, ends, axes, steps
     struct attributes {
         ints starts{}, ends{}, axes{}, steps{}; ///< four lists of one length, used where only x is given

@@ -19,12 +19,14 @@ struct fusion_rules {
     isa const* set = nullptr;              ///< what kernels are generated for
     std::span<lowering_row const> rows{};  ///< of the graph's operators
     std::span<scalar_row const> scalars{}; ///< the same
-    std::span<node_id const> own{};        ///< computed by functions of the application; by id
     bool generate = true;                  ///< false: every operator is alone
     bool group = true;                     ///< the same, for kernels
     /// By node id, the group that an operator is in by a pass, 0 for none: kernels share no operators of two groups,
     /// and those without one are alone. Empty: nothing bounds kernels but what they can compute.
     std::span<std::uint32_t const> within{};
+    /// Whether the graph has been through the layout pass. Where not, groups are those that it will have once its
+    /// values lie as kernels want them.
+    bool laid_out = false;
 };
 
 /// A graph as a kernel sees it that takes operators behind its first one. What a `lowering` row matches is matched in
@@ -45,7 +47,7 @@ public:
     [[nodiscard]] virtual bool is_free(node_id n) const = 0;
     /// Whether a value that the kernel does not compute is there by the time of the kernel.
     [[nodiscard]] virtual bool is_there(value_id v) const = 0;
-    /// Whether a value is likely to lie in blocks of channels.
+    /// Whether a value lies in blocks of channels.
     [[nodiscard]] virtual bool in_blocks(value_id v) const = 0;
     /// The only reader of a value, if it may join the kernel and has one result.
     [[nodiscard]] std::optional<node_id> only_reader(value_id v) const {

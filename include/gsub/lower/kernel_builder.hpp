@@ -4,6 +4,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/lower/fusion_scope.hpp>
 #include <gsub/lower/kernel_graph.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/scalar_lowering.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/target/isa.hpp>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,7 +43,7 @@ public:
     /// Whether a value is computed by now, or constant.
     [[nodiscard]] bool exists(value_id v) const { return number_.contains(v) || (v.valid() && g_.constant(v)); }
     /// Whether a value lies in blocks of channels.
-    [[nodiscard]] bool in_blocks(value_id v) const override { return blocked_.contains(v); }
+    [[nodiscard]] bool in_blocks(value_id v) const override { return in_channel_blocks(type(v), set()); }
     /// The elements of a constant, or nothing.
     GSUB_LAZY [[nodiscard]] std::optional<tensor> constant_of(value_id v) const;
     [[nodiscard]] bool is_free(node_id n) const override {
@@ -77,14 +77,11 @@ public:
 
 private:
     GSUB_LAZY [[nodiscard]] std::string border_of(std::span<node_id const> covers) const;
-    GSUB_LAZY [[nodiscard]] bool cuts_or_joins_blocks(kernel_op const& op) const;
     any_graph const& g_;
     fuse_context const& cx_;
     kernel_group const* group_ = nullptr;
     kernel_graph made_;
     std::map<value_id, kernel_value_id> number_;
-    std::vector<value_id> sources_; // of the values; none of constants of the builder's own
-    std::set<value_id> blocked_;
     mutable std::map<value_id, tensor> constants_; // weight arithmetic that is not folded, evaluated
     std::vector<char> done_;                       // nodes
 };

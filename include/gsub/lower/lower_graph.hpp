@@ -17,6 +17,9 @@ namespace gsub {
 struct lowering_options {
     bool generate = true; ///< false: every operator runs on the reference runtime
     bool group = true;    ///< false: no two operators share a kernel
+    /// Whether values get the layouts that kernels ask for (`kernel_layouts`), where no type names one yet. Otherwise
+    /// they lie as their types say, and kernels that have them otherwise change that before and behind themselves.
+    bool lay_out = true;
     /// Groups that passes have made, see `fusion_rules::within`.
     std::span<std::uint32_t const> within{};
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
@@ -32,10 +35,10 @@ struct lowering_options {
     executor* threads = nullptr; ///< for folding; null: one thread
 };
 
-/// Binds the application's kernels, folds constants, then fuses, selects, lays out and schedules. A graph that is moved
-/// here is gone afterwards, so that weights can be freed as they are packed. Each stage is checked (`check`). *Errors*
-/// `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond the limit; those of
-/// `runtime::bind_kernels` and of the passes.
+/// Binds the application's kernels, folds constants, lays values out, then fuses, selects, lays out and schedules. A
+/// graph that is moved here is gone afterwards, so that weights can be freed as they are packed. Each stage is checked
+/// (`check`). *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond the
+/// limit; those of `runtime::bind_kernels` and of the passes.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                                          lowering_options const& options = {});
 

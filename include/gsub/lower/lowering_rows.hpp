@@ -86,6 +86,8 @@ struct lowering<ops::transpose> {
 template <>
 struct lowering<ops::slice> : lowering<ops::transpose> {};
 template <>
+struct lowering<ops::layout_transform> : lowering<ops::transpose> {};
+template <>
 struct lowering<ops::expand> : lowering<ops::transpose> {};
 template <>
 struct lowering<ops::concat> {

@@ -10,17 +10,27 @@
 namespace gsub::passes {
 
 /// Stores the data operand and the results of given operators in given layouts; all others follow what they read, or
-/// read row-major values where they can read nothing else. The engine is that of `alter_op_layout`: a layout names
-/// storage and not meaning, so numbers, dimensions, attributes and weights stay as they are. A node whose shape the
-/// layout does not suit is left alone. Without arguments nothing happens.
-/// Outcome: `matches` counts the nodes whose layout is as asked for.
+/// read row-major values where they can read nothing else.
+///
+/// A layout with blocks, such as `NCHW16c`, names storage and not meaning: numbers, dimensions, attributes and weights
+/// stay as they are, and values get a type. The engine is that of `alter_op_layout`. A node whose shape the layout does
+/// not suit is left alone. Outcome: `matches` counts the nodes whose layout is as asked for.
+///
+/// `NCHW` and `NHWC` (`NCW`, `NCDHW` and so on mean the same: channels before the pixels, or behind them) are orders of
+/// dimensions, and the result is a graph without layouts, which has a file format. Convolutions and pools compute on
+/// NCHW, so a graph that stands in NHWC around them has transpositions. These move towards the outputs, through
+/// arithmetic, joins, cuts, borders, softmax and reductions, whose attributes that name dimensions are rewritten;
+/// constants turn with them; those that undo each other are gone. With `NHWC` the results of the operators named are
+/// turned first, so that what is between convolutions stands so; with `NCHW` a graph is left alone whose transpositions
+/// would move more bytes than before. Outcome: `matches` counts the transpositions that are gone.
+/// Without arguments: `NCHW`.
 /// *Errors* `usage` for a name that is no layout, or no operator of the graph's set. *Source* TVM's ConvertLayout.
 struct convert_layout {
     struct wish {
         std::string op;     ///< name of an operator, e.g. `Conv`
-        std::string stored; ///< a layout such as `NCHW16c`; empty: row-major
+        std::string stored; ///< a layout such as `NCHW16c`, or `NCHW`, `NHWC`; empty: row-major
     };
-    std::vector<wish> wishes{};
+    std::vector<wish> wishes{{"Conv", "NCHW"}};
     std::vector<std::string> row_major{}; ///< nodes, as reports call them, that read row-major values all the same
 
     static constexpr std::string_view name = "convert-layout";
@@ -28,7 +38,8 @@ struct convert_layout {
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 3;
     static constexpr std::array<std::string_view, 1> classes{"BL"};
-    /// A layout, which is for convolutions, or several of the form `Conv=NCHW16c`, by commas. `row-major` is one too.
+    /// A layout, which is for convolutions, or several of the form `Conv=NCHW16c`, by commas. `row-major` is one too,
+    /// and an empty text is the default.
     GSUB_LAZY static result<convert_layout> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };
@@ -37,4 +48,5 @@ struct convert_layout {
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/impl/convert_layout.ipp>
+#include <gsub/passes/impl/dimension_order.ipp>
 #endif

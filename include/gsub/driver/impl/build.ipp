@@ -57,6 +57,7 @@ GSUB_LAZY result<grouped_build> grouped_of(module const& m, build_options const&
     if (!what) return what.error();
     grouped_build out{std::move(*what), options};
     out.options.within = as_span(out.what.within);
+    out.options.lay_out = options.lay_out && groups == grouping::by_kernels;
     out.options.group = options.group && (groups == grouping::by_kernels || !out.what.within.empty());
     return out;
 }

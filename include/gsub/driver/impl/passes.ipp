@@ -7,6 +7,7 @@
 #include <gsub/ir/text.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/passes/fuse_ops.hpp>
 #include <gsub/passes/selection.hpp>
 
@@ -231,7 +232,7 @@ GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known,
 
 GSUB_LAZY_BODY pass_manager compiler_passes() {
     auto all = passes::standard_passes();
-    all.add(passes::fuse_ops{.groups = &kernel_groups_for});
+    all.add(passes::fuse_ops{.groups = &kernel_groups_for}).add(passes::alter_op_layout{kernel_layouts{}});
     return all;
 }
 

@@ -155,6 +155,7 @@ private:
         auto const& t = inputs[g_.input_position(n)];
         auto const& declared = g_.type({n, 0});
         auto type = t.type();
+        type.arrangement = declared.arrangement; // tensors are row-major here, however values are stored elsewhere
         if (type.element == storage_type(declared.element, options_.compute)) type.element = declared.element;
         auto const refuse = [&](std::string reason) {
             throw error{problem{error_code::usage, g_.display_name(n), "input", std::move(reason), {}}};

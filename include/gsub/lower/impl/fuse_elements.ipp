@@ -5,6 +5,7 @@
 #include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/lower/impl/expression_writer.ipp>
+#include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/kernel_builder.hpp>
 
 #include <fmt/format.h>
@@ -15,10 +16,6 @@
 #include <vector>
 
 namespace gsub::detail {
-
-GSUB_LAZY [[nodiscard]] std::size_t along(std::int64_t axis, tensor_type const& t) {
-    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(t.rank()) : axis);
-}
 
 // Whether something reads a value that is not a part of the kernel.
 GSUB_LAZY [[nodiscard]] bool escapes(any_graph const& g, expression_writer<> const& w, value_id v) {
@@ -112,9 +109,7 @@ GSUB_LAZY [[nodiscard]] bool find_block_expression(fusion_scope const& s, node_i
     auto const& g = s.graph();
     auto const& type = g.type({n, 0});
     if (!may_be_blocked(type) || type.element != dtype::f32) return false;
-    auto const operands = g.operands(n);
-    if (std::none_of(operands.begin(), operands.end(), [&](auto v) { return v.valid() && s.in_blocks(v); }))
-        return false;
+    if (!s.in_blocks({n, 0})) return false;
     auto const takes = [&](value_id v) { return g.type(v) == type && s.is_there(v); };
     expression_writer w{g, s.rules().scalars, type.sizes(), false, takes};
     if (!w.add(n)) return false;

@@ -5,6 +5,7 @@
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/match_conv.ipp>
+#include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/lowering_rows.hpp>
 #include <gsub/lower/scalar_rows.hpp>
 
@@ -97,12 +98,13 @@ public:
         return state_[n.index] == waiting && bound_of(n) == bound_ && (bound_ != 0 || rules().within.empty());
     }
     [[nodiscard]] bool is_there(value_id v) const override { return before_ == everywhere || there_before(before_, v); }
-    // As conv and pool kernels make them, and what keeps to them.
+    // As types say; or as kernels make it, and what follows them.
     [[nodiscard]] bool in_blocks(value_id v) const override {
+        if (rules().laid_out) return in_channel_blocks(type(v), set());
         auto const known = images_[v.node.index];
         if (known != unknown || depth_ == 64) return known == yes;
         ++depth_;
-        auto const found = makes_image(v);
+        auto const found = will_be_in_blocks(v.node);
         --depth_;
         images_[v.node.index] = found ? yes : no;
         return found;
@@ -193,37 +195,17 @@ private:
         made_.emplace_back(at, std::move(nodes));
     }
 
-    [[nodiscard]] bool makes_image(value_id v) const {
-        any_graph const& g = graph();
-        auto const n = v.node;
-        auto const& type = g.type(v);
-        if (!type.is_static() || !may_be_blocked(type) || g.constant(v)) return false;
-        if (g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n) || g.is<ops::global_average_pool>(n)) return true;
-        if (type.element != dtype::f32) return false;
-        if (g.is<ops::conv>(n)) return g.constant(g.operand(n, 1));
-        if (g.is<ops::batch_norm>(n)) return !conv_matcher<>{*this}.is_arithmetic(n);
-        auto const operands = g.operands(n);
-        auto const some_in_blocks = [&] {
-            return std::any_of(operands.begin(), operands.end(), [&](value_id o) { return o.valid() && in_blocks(o); });
-        };
-        if (g.is<ops::concat>(n)) {
-            std::vector<tensor_type> parts;
-            for (auto o : operands)
-                if (g.constant(o)) return false;
-            for (auto o : operands) parts.push_back(g.type(o));
-            auto const axis = static_cast<std::int64_t>(along(g.attributes<ops::concat>(n).axis, type));
-            return joins_blocks(type, axis, as_span(parts), set().lanes()) && some_in_blocks();
-        }
-        if (g.is<ops::split>(n)) {
-            auto const& a = g.attributes<ops::split>(n);
-            return along(a.axis, type) == 1 && type.dims[0].size() == 1 && type.dims[1].size() % set().lanes() == 0 &&
-                   some_in_blocks();
-        }
-        if (g.op(n).category != op_category::elementwise || g.is<ops::div>(n) || g.is<ops::log>(n) || g.is<ops::pow>(n))
+    [[nodiscard]] bool will_be_in_blocks(node_id n) const {
+        switch (kernel_storage_of(graph(), n, set())) {
+        case kernel_storage::row_major:
             return false;
-        for (auto o : operands)
-            if (o.valid() && g.type(o) != type && !(g.constant(o) && g.type(o).elements() == 1)) return false;
-        return some_in_blocks();
+        case kernel_storage::blocks:
+            return true;
+        case kernel_storage::follows:
+            break;
+        }
+        auto const operands = graph().operands(n);
+        return std::any_of(operands.begin(), operands.end(), [&](value_id o) { return o.valid() && in_blocks(o); });
     }
 
     std::vector<node_id> nodes_; // that take part, in the graph's order
@@ -250,7 +232,9 @@ GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups(any_graph const& g, fusio
 }
 
 GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups_for(any_graph const& g, target const& machine) {
-    return kernel_groups(g, fusion_rules_of(g, isa_of(machine)));
+    auto rules = fusion_rules_of(g, isa_of(machine));
+    rules.laid_out = true;
+    return kernel_groups(g, rules);
 }
 
 } // namespace gsub

@@ -2,6 +2,7 @@
 
 #include <gsub/ir/ops.hpp>
 #include <gsub/ir/traversal.hpp>
+#include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/kernel_builder.hpp>
 #include <gsub/lower/lowering.hpp>
 
@@ -23,7 +24,6 @@ GSUB_LAZY_BODY kernel_builder::kernel_builder(any_graph const& g, fuse_context c
                                 .type = t,
                                 .role = runtime::memory_role::input,
                                 .position = g.input_position(n)});
-        sources_.push_back(v);
         made_.inputs.push_back(std::move(t));
         made_.input_names.emplace_back(g.name(v));
     }
@@ -45,16 +45,15 @@ GSUB_LAZY_BODY kernel_value_id kernel_builder::operand(value_id v) {
 }
 GSUB_LAZY_BODY kernel_value_id kernel_builder::result(value_id v) {
     auto t = g_.type(v);
-    t.arrangement = {};
-    auto const given = g_.name(v);
+    if (!in_channel_blocks(t, set())) t.arrangement = {}; // no kernel reads another one
+    auto const named = detail::unchanged(g_, v);          // a change of layout is called what it changes
+    auto const given = g_.name(named);
     made_.values.push_back(
-        {.name = given.empty() ? g_.display_name(v.node) : std::string{given}, .type = std::move(t)});
-    sources_.push_back(v);
+        {.name = given.empty() ? g_.display_name(named.node) : std::string{given}, .type = std::move(t)});
     return number_[v] = static_cast<kernel_value_id>(made_.values.size() - 1);
 }
 GSUB_LAZY_BODY kernel_value_id kernel_builder::unnamed(tensor_type t) {
     made_.values.push_back({.type = std::move(t)});
-    sources_.push_back({});
     return static_cast<kernel_value_id>(made_.values.size() - 1);
 }
 GSUB_LAZY_BODY kernel_value_id kernel_builder::constant(tensor t, std::string name) {
@@ -63,7 +62,6 @@ GSUB_LAZY_BODY kernel_value_id kernel_builder::constant(tensor t, std::string na
                             .type = std::move(type),
                             .role = runtime::memory_role::constant,
                             .data = std::move(t)});
-    sources_.push_back({});
     return static_cast<kernel_value_id>(made_.values.size() - 1);
 }
 GSUB_LAZY_BODY void kernel_builder::set_constant(value_id v, tensor t) {
@@ -82,31 +80,7 @@ GSUB_LAZY_BODY void kernel_builder::add(std::span<node_id const> covers, kernel_
         done_[n.index] = 1;
     }
     what.border = border_of(covers);
-    if (makes_blocks(what) || cuts_or_joins_blocks(what))
-        for (auto const r : what.results) blocked_.insert(sources_[static_cast<std::size_t>(r)]);
     made_.ops.push_back(std::move(what));
-}
-
-// Whether a view or a join is one of whole blocks, of what lies in blocks.
-GSUB_LAZY_BODY bool kernel_builder::cuts_or_joins_blocks(kernel_op const& op) const {
-    auto const type_of = [&](kernel_value_id v) -> tensor_type const& {
-        return made_.values[static_cast<std::size_t>(v)].type;
-    };
-    auto const in_blocks = [&](kernel_operand const& o) {
-        auto const v = sources_[static_cast<std::size_t>(o.value)];
-        return v.valid() && blocked_.contains(v);
-    };
-    if (auto const* const v = std::get_if<view_shape>(&op.computes))
-        return v->in_blocks && in_blocks(op.operands[0]) &&
-               cuts_blocks(*v, type_of(op.operands[0].value), type_of(op.results[0]), set().lanes()).has_value();
-    auto const* const join = std::get_if<concat_shape>(&op.computes);
-    if (!join || std::none_of(op.operands.begin(), op.operands.end(), in_blocks)) return false;
-    std::vector<tensor_type> parts;
-    for (auto const& o : op.operands) {
-        if (made_.values[static_cast<std::size_t>(o.value)].role == runtime::memory_role::constant) return false;
-        parts.push_back(type_of(o.value));
-    }
-    return joins_blocks(type_of(op.results[0]), join->axis, as_span(parts), set().lanes());
 }
 
 GSUB_LAZY_BODY void kernel_builder::add_reference(node_id n) {

@@ -23,7 +23,14 @@ public:
     layout_pass(kernel_graph g, isa const& set) : s_(std::move(g), set) {}
 
     kernel_graph run() {
-        for (auto& op : s_.in.ops) place(op);
+        for (auto& op : s_.in.ops) {
+            auto const results = op.results;
+            auto const moves_nothing = std::holds_alternative<view_shape>(op.computes);
+            place(op);
+            if (moves_nothing) continue; // a change of layout, too, is made where it is read
+            for (auto v : results)
+                if (!s_.is_view(v)) s_.settle(v);
+        }
         for (std::size_t i = 0; i < s_.in.outputs.size(); ++i) add_output(s_.in.outputs[i], i);
         s_.out.stage = lowering_stage::laid_out;
         s_.out.inputs = std::move(s_.in.inputs), s_.out.results = std::move(s_.in.results);
@@ -132,14 +139,19 @@ private:
     std::optional<kernel_value_id> image_result(kernels::image_ends<kernels::image_layout> const& of,
                                                 kernel_value_id v) {
         if (!of.alone || of.out_channels % s_.set.lanes() != 0 || s_.is_output(v) || s_.uses(v).size() != 1) return {};
-        auto const& reader = s_.in.ops[s_.uses(v)[0].op];
-        auto const* const turned = std::get_if<view_shape>(&reader.computes);
-        if (!turned || !permutes(*turned, v)) return {};
+        auto const* reader = &s_.in.ops[s_.uses(v)[0].op];
+        if (auto const* const same = std::get_if<view_shape>(&reader->computes); same && same->reshape) { // its layout
+            auto const y = reader->results[0];
+            if (s_.type(y) != s_.type(v) || s_.is_output(y) || s_.uses(y).size() != 1) return {};
+            reader = &s_.in.ops[s_.uses(y)[0].op];
+        }
+        auto const* const turned = std::get_if<view_shape>(&reader->computes);
+        if (!turned || !permutes(*turned, reader->operands[0].value)) return {};
         auto const last = turned->from.size() - 1; // of [N, H, W, C] those of [N, C, H, W]
         for (std::size_t d = 0; d <= last; ++d)
             if (turned->from[d] != static_cast<std::int8_t>(d == 0 ? 0 : d == last ? 1 : d + 1)) return {};
         *of.result = kernels::image_layout::channels_last;
-        return stored_as_read(v, reader, *turned).first;
+        return stored_as_read(v, *reader, *turned).first;
     }
     // Storage of a value in the order in which its only reader permutes it, and how it is read there itself.
     std::pair<kernel_value_id, kernels::array_view> stored_as_read(kernel_value_id v, kernel_op const& reader,
@@ -284,7 +296,11 @@ private:
 
     void place_view(kernel_op const& op, view_shape const& v) {
         auto const x = op.operands[0].value, y = op.results[0];
-        if (s_.in_blocks(x) && v.in_blocks)
+        if (v.reshape && s_.belongs_in_blocks(x) && s_.belongs_in_blocks(y) && s_.type(x) == s_.type(y)) {
+            s_.set_blocked(y, s_.blocked(x));
+            return;
+        }
+        if (s_.belongs_in_blocks(y) && v.in_blocks)
             if (auto const first = cuts_blocks(v, s_.type(x), s_.type(y), s_.set.lanes())) {
                 auto before = s_.type(x);
                 before.dims[1] = dim{*first};
@@ -314,8 +330,7 @@ private:
     void place_concat(kernel_op const& op, concat_shape const& c) {
         auto const whole = op.results[0];
         auto const& t = s_.type(whole);
-        auto const in_blocks = [&](kernel_operand const& o) { return s_.in_blocks(o.value); };
-        if (s_.joins(op) && std::any_of(op.operands.begin(), op.operands.end(), in_blocks)) {
+        if (s_.joins(op)) {
             if (!s_.in_blocks(whole)) s_.add_blocked(whole);
             std::size_t offset = 0;
             for (auto const& o : op.operands) {

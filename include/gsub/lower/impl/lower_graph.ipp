@@ -1,10 +1,12 @@
 #pragma once
 
 #include <gsub/eval/fold.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/lower_graph.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -43,6 +45,14 @@ template <class Row>
     return g.operators().ops.data() == standard.data() ? table_of<Row, standard_ops>() : std::span<Row const>{};
 }
 
+// Whether a value has been given a layout.
+GSUB_LAZY [[nodiscard]] bool names_layouts(any_graph const& g) {
+    for (auto n : g.order())
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+            if (!g.type({n, port}).arrangement.empty()) return true;
+    return false;
+}
+
 } // namespace detail
 
 GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row const> meaning, isa const& set,
@@ -61,10 +71,29 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row 
             g.erase_dead();
         }
         detail::prepare(g, own ? &*own : nullptr, meaning, options);
+        std::vector<std::uint32_t> within(options.within.begin(), options.within.end());
+        if (options.lay_out && options.generate && !detail::names_layouts(g)) {
+            auto laid_out = passes::lay_out_graph(g, target{}, kernel_layouts{&set});
+            auto const& from = laid_out.came_from;
+            std::vector<std::uint32_t> groups(within.empty() ? 0 : from.size());
+            std::vector<node_id> now(g.capacity());
+            for (std::uint32_t i = 0; i < from.size(); ++i) {
+                if (!from[i].valid()) continue;
+                now[from[i].index] = node_id{i};
+                if (from[i].index < within.size()) groups[i] = within[from[i].index];
+            }
+            within = std::move(groups);
+            if (own)
+                for (auto& [node, step] : own->steps) node = now[node.index];
+            if (own)
+                std::sort(own->steps.begin(), own->steps.end(), [](auto& a, auto& b) { return a.first < b.first; });
+            g = std::move(laid_out.graph);
+        }
         fuse_context cx;
+        cx.laid_out = true;
         cx.meaning = meaning, cx.set = &set, cx.own = own ? &*own : nullptr;
         cx.rows = detail::rows_or_own(options.rows, g), cx.scalars = detail::rows_or_own(options.scalars, g);
-        cx.generate = options.generate, cx.group = options.group, cx.within = options.within;
+        cx.generate = options.generate, cx.group = options.group, cx.within = as_span(within);
         auto k = shown(fuse(g, cx));
         { auto const gone = std::move(g); } // its weights are those of the kernel graph from here on
         k = shown(select(std::move(k), set, options.winograd));

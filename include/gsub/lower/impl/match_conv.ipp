@@ -58,12 +58,10 @@ public:
         if (!is_arithmetic(n)) settle(c);
         return c;
     }
-    // Where neither what it reads nor what reads it is in blocks, arithmetic is cheaper than the way there and
-    // back.
+    // Where it is not in blocks, arithmetic is cheaper than the way there and back.
     bool is_arithmetic(node_id n) const {
         auto const& type = g_.type({n, 0});
-        return !has_pixels(type) || type.dims[1].size() == 1 ||
-               (!s_.in_blocks(g_.operand(n, 0)) && !goes_to_blocks({n, 0}, 4));
+        return !has_pixels(type) || type.dims[1].size() == 1 || !s_.in_blocks({n, 0});
     }
     // The 1x1 convolution that alone reads a depthwise one, where one kernel for both is better.
     std::optional<conv_match> pointwise_behind(conv_match const& c, std::size_t most_lines) const {
@@ -78,20 +76,6 @@ public:
     }
 
 private:
-    // Whether a kernel in blocks reads a value, after so many elementwise operators at most.
-    bool goes_to_blocks(value_id v, int steps) const {
-        auto found = false;
-        g_.for_each_use(v, [&](use u) {
-            auto const n = u.user;
-            if (found || n == g_.results_node()) return;
-            auto const category = g_.op(n).category;
-            found = g_.is<ops::conv>(n) || g_.is<ops::max_pool>(n) || g_.is<ops::average_pool>(n) ||
-                    g_.is<ops::global_average_pool>(n) || g_.is<ops::batch_norm>(n) ||
-                    (steps > 0 && category == op_category::elementwise && goes_to_blocks({n, 0}, steps - 1));
-        });
-        return found;
-    }
-
     // ---- what follows
 
     // Nodes behind the last one of a kernel that it takes over: each reads the value before it and nothing else

@@ -4,6 +4,7 @@
 #include <gsub/ir/blocked_layout.hpp>
 #include <gsub/kernels/movement.hpp>
 #include <gsub/lower/kernel_graph.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
 
 #include <fmt/format.h>
 
@@ -36,7 +37,13 @@ public:
           blocked_(in.values.size(), -1),
           views_(in.values.size()),
           uses_(in.values.size()),
-          output_uses_(in.values.size(), 0) {
+          output_uses_(in.values.size(), 0),
+          home_in_blocks_(in.values.size(), 0) {
+        for (std::size_t v = 0; v < in.values.size(); ++v) {
+            auto& t = in.values[v].type;
+            home_in_blocks_[v] = in_channel_blocks(t, set);
+            t.arrangement = {}; // from here on, storage says it
+        }
         for (std::size_t i = 0; i < in.ops.size(); ++i)
             for (std::size_t k = 0; k < in.ops[i].operands.size(); ++k)
                 uses_[index(in.ops[i].operands[k].value)].push_back({i, k});
@@ -54,6 +61,8 @@ public:
     std::vector<use_site> const& uses(kernel_value_id v) const { return uses_[index(v)]; }
     bool is_output(kernel_value_id v) const { return output_uses_[index(v)] > 0; }
     bool in_blocks(kernel_value_id v) const { return blocked_[index(v)] >= 0; }
+    // Whether the value's type says so.
+    bool belongs_in_blocks(kernel_value_id v) const { return home_in_blocks_[index(v)] != 0; }
     bool is_view(kernel_value_id v) const { return plain_[index(v)] < 0 && views_[index(v)].value >= 0; }
     bool is_plain(kernel_value_id v) const { return plain_[index(v)] >= 0; }
     // Says that a value is stored row-major there, or in blocks.
@@ -99,6 +108,15 @@ public:
         if (auto const& view = views_[index(v)]; view.value >= 0) return found = copied(v, view);
         return found = converted(v, blocked_[index(v)], false);
     }
+    // Puts what a kernel has made into the layout of its type, and nowhere else.
+    void settle(kernel_value_id v) {
+        if (belongs_in_blocks(v)) {
+            static_cast<void>(blocked(v));
+        } else if (in_blocks(v)) {
+            static_cast<void>(plain(v));
+            blocked_[index(v)] = -1;
+        }
+    }
     kernel_value_id blocked(kernel_value_id v) {
         if (blocked_[index(v)] < 0) {
             auto const made = converted(v, plain(v), true);
@@ -120,8 +138,12 @@ public:
     }
     // Makes a value a view of a stored one.
     void set_view(kernel_value_id v, kernel_value_id stored, kernels::array_view how) {
-        auto const whole = kernels::array_view::contiguous(type(v).sizes());
-        if (how.offset == 0 && how.elements == whole.elements && std::ranges::equal(how.strides, whole.strides))
+        auto const sizes = type(v).sizes();
+        auto const whole = kernels::array_view::contiguous(sizes);
+        auto same = how.offset == 0 && how.elements == whole.elements;
+        for (std::size_t d = 0; d < sizes.size(); ++d)
+            same = same && (how.strides[d] == whole.strides[d] || sizes[d] == 1);
+        if (same)
             plain_[index(v)] = stored;
         else
             views_[index(v)] = {stored, std::move(how)};
@@ -168,7 +190,7 @@ public:
     }
     bool joins(kernel_op const& op) const {
         auto const* const join = std::get_if<concat_shape>(&op.computes);
-        if (!join) return false;
+        if (!join || !belongs_in_blocks(op.results[0])) return false;
         std::vector<tensor_type> parts;
         for (auto const& o : op.operands) {
             if (constant(o.value)) return false;
@@ -259,6 +281,7 @@ private:
     std::vector<stored_view> views_;
     std::vector<std::vector<use_site>> uses_;
     std::vector<std::size_t> output_uses_;
+    std::vector<char> home_in_blocks_; // what types say
 };
 
 } // namespace gsub::detail

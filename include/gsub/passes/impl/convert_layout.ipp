@@ -2,8 +2,10 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/passes/convert_layout.hpp>
+#include <gsub/passes/impl/dimension_order.ipp>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 namespace gsub::passes {
@@ -18,11 +20,21 @@ GSUB_LAZY [[noreturn]] void no_layout_named(std::string_view name) {
                         "name dimensions and one that is cut into blocks, such as NCHW16c, or row-major"}};
 }
 
+// Whether channels stand behind the pixels, of a name that is an order of dimensions; else nothing.
+GSUB_LAZY [[nodiscard]] std::optional<bool> order_named(std::string_view name) {
+    for (auto const* pixels : {"W", "HW", "DHW"}) {
+        if (name == message({"NC", pixels})) return false;
+        if (name == message({"N", pixels, "C"})) return true;
+    }
+    return std::nullopt;
+}
+
 } // namespace detail
 
 GSUB_LAZY_BODY result<convert_layout> convert_layout::from_text(std::string_view text) {
     return capture([&] {
         convert_layout out;
+        if (!text.empty()) out.wishes.clear();
         while (!text.empty()) {
             auto const end = std::min(text.find(','), text.size());
             auto part = text.substr(0, end);
@@ -31,7 +43,8 @@ GSUB_LAZY_BODY result<convert_layout> convert_layout::from_text(std::string_view
             while (part.ends_with(' ')) part.remove_suffix(1);
             auto const sign = part.find('=');
             auto const stored = sign == part.npos ? part : part.substr(sign + 1);
-            if (stored != "row-major" && !parse_layout(stored)) detail::no_layout_named(stored);
+            if (stored != "row-major" && !parse_layout(stored) && !detail::order_named(stored))
+                detail::no_layout_named(stored);
             out.wishes.push_back({std::string{sign == part.npos ? "Conv" : part.substr(0, sign)},
                                   std::string{stored == "row-major" ? std::string_view{} : stored}});
         }
@@ -48,21 +61,39 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
         }
         auto const& rows = g.operators().ops;
         std::unordered_map<std::uint64_t, layout> wanted;
+        std::unordered_map<std::uint64_t, bool> ordered; // channels behind the pixels
         for (auto const& w : wishes) {
-            if (!w.stored.empty() && !parse_layout(w.stored)) detail::no_layout_named(w.stored);
+            auto const order = detail::order_named(w.stored);
+            if (!w.stored.empty() && !order && !parse_layout(w.stored)) detail::no_layout_named(w.stored);
             auto const row = std::find_if(rows.begin(), rows.end(), [&](op_info const& r) { return r.name == w.op; });
             if (row == rows.end())
                 throw error{problem{error_code::usage, {}, {}, message({"no operator: ", in_quotes(w.op)}), {}}};
-            wanted[static_cast<std::uint64_t>(row->id)] = layout{w.stored};
+            if (order)
+                ordered[static_cast<std::uint64_t>(row->id)] = *order;
+            else
+                wanted[static_cast<std::uint64_t>(row->id)] = layout{w.stored};
         }
-        return detail::alter_layouts(g, cx, [&](layout_question const& q) -> std::optional<layout> {
+        auto const left_alone = [&](any_graph const& of, node_id n) {
+            return !row_major.empty() &&
+                   std::find(row_major.begin(), row_major.end(), of.display_name(n)) != row_major.end();
+        };
+        pass_outcome outcome;
+        if (!ordered.empty()) {
+            outcome = detail::reorder_dimensions(g, [&](node_id n) {
+                auto const found = ordered.find(static_cast<std::uint64_t>(g.op(n).id));
+                return found != ordered.end() && found->second && !left_alone(g, n);
+            });
+            if (wanted.empty()) return outcome;
+        }
+        auto const as_asked = [&](layout_question const& q) -> std::optional<layout_answer> {
             auto const found = wanted.find(static_cast<std::uint64_t>(q.op.id));
             if (found == wanted.end() || !misfit(found->second, *q.result).empty()) return std::nullopt;
-            if (!row_major.empty() &&
-                std::find(row_major.begin(), row_major.end(), q.graph.display_name(q.node)) != row_major.end())
-                return layout{};
-            return found->second;
-        });
+            return left_alone(q.graph, q.node) ? layout{} : found->second;
+        };
+        auto const blocks = detail::alter_layouts(g, cx, as_asked, traffic_of_conversions{});
+        outcome.changed |= blocks.changed, outcome.matches += blocks.matches;
+        for (auto const& s : blocks.skipped) outcome.skip(s.reason, s.count);
+        return outcome;
     });
 }
 

@@ -19,23 +19,24 @@ namespace detail {
 inline constexpr class_passes class_rows[] = {
     {architecture::resnet,
      "to-graph-normal-form, dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, "
-     "simplify-expr, fold-explicit-padding, backward-fold-scale-axis, combine-parallel-conv2d, combine-parallel-dense, "
-     "fold-constant, canonicalize-cast, dead-code-elimination, remove-unused-functions, fuse-ops"},
+     "simplify-expr, convert-layout, fold-explicit-padding, backward-fold-scale-axis, combine-parallel-conv2d, "
+     "combine-parallel-dense, fold-constant, canonicalize-cast, dead-code-elimination, remove-unused-functions, "
+     "alter-op-layout, fuse-ops"},
     {architecture::mobilenet,
      "to-graph-normal-form, dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, "
-     "simplify-expr, simplify-fc-transpose, backward-fold-scale-axis, fold-constant, dead-code-elimination, "
-     "remove-unused-functions, fuse-ops"},
+     "simplify-expr, simplify-fc-transpose, convert-layout, fold-explicit-padding, backward-fold-scale-axis, "
+     "fold-constant, dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
     {architecture::ssd,
      "dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, simplify-expr, "
-     "fold-explicit-padding, backward-fold-scale-axis, combine-parallel-conv2d, fold-constant, dead-code-elimination, "
-     "remove-unused-functions, fuse-ops"},
+     "convert-layout, fold-explicit-padding, backward-fold-scale-axis, combine-parallel-conv2d, fold-constant, "
+     "dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
     {architecture::bert,
      "dynamic-to-static, fold-constant(65536), eliminate-common-subexpr, simplify-expr, fold-constant(65536), "
-     "dead-code-elimination, remove-unused-functions, fuse-ops"},
+     "dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
     {architecture::other,
      "to-graph-normal-form, dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, "
-     "simplify-expr, simplify-fc-transpose, fold-explicit-padding, backward-fold-scale-axis, fold-constant, "
-     "canonicalize-cast, dead-code-elimination, remove-unused-functions, fuse-ops"},
+     "simplify-expr, simplify-fc-transpose, convert-layout, fold-explicit-padding, backward-fold-scale-axis, "
+     "fold-constant, canonicalize-cast, dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
 };
 
 // Joined by commas.
