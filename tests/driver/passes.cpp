@@ -146,6 +146,7 @@ std::string kernels_of(gsub::module const& m) {
     lowering_options options;
     options.within = as_span(grouped.within);
     options.group = !grouped.within.empty();
+    options.lay_out = false;
     return kernels_of(std::move(grouped.graph), options);
 }
 
@@ -159,12 +160,62 @@ TEST_CASE("the list `default` makes the kernels that a build makes without one")
 
 TEST_CASE("FuseOps in a list groups what is built, and without it every operator has a kernel of its own") {
     auto const g = models::find_model("squeezenet1_1")->build(1);
-    lowering_options alone;
+    lowering_options alone, rows;
     alone.group = false;
+    alone.lay_out = rows.lay_out = false;
     CHECK(kernels_of(after(g, "none")) == kernels_of(g, alone));
-    CHECK(kernels_of(after(g, "fuse-ops")) == kernels_of(g, {}));
+    CHECK(kernels_of(after(g, "fuse-ops")) == kernels_of(g, rows));
     CHECK(kernels_of(after(g, "fuse-ops, defuse-ops")) == kernels_of(g, alone));
-    CHECK(kernels_of(g, {}) != kernels_of(g, alone));
+    CHECK(kernels_of(g, rows) != kernels_of(g, alone));
+}
+
+TEST_CASE("AlterOpLayout in a list says how values lie, and without it kernels change that for themselves") {
+    auto const g = models::find_model("squeezenet1_1")->build(1);
+    auto const steps = [&](std::string_view list) {
+        auto grouped = inline_groups(after(g, list)).value();
+        lowering_options options;
+        options.within = as_span(grouped.within);
+        options.lay_out = false;
+        auto const k =
+            lower_graph(std::move(grouped.graph), table_of<eval_row, standard_ops>(), isa_of(host()), options);
+        return std::ranges::count_if(k.value().ops, [](kernel_op const& op) { return !op.moves.empty(); });
+    };
+    CHECK(steps("alter-op-layout, fuse-ops") <= 2);
+    CHECK(steps("fuse-ops") > 40);
+    CHECK(steps("fuse-ops, alter-op-layout") > 40); // values between functions are row-major
+}
+
+TEST_CASE("a graph that stands in NHWC around its convolutions gets the kernels of the same graph in NCHW") {
+    // As exporters of TensorFlow write it: explicit borders, a bias for the last dimension, a mean over pixels.
+    auto const net = [](bool last) {
+        graph g;
+        models::network_builder b{g, models::weight_source{1}};
+        auto const turned = [&](value_id v, ints perm) {
+            return last ? b.add<ops::transpose>({.perm = std::move(perm)}, {v}) : v;
+        };
+        auto x = last ? b.input(dtype::f32, {1, 12, 12, 32}, "x") : b.input(dtype::f32, {1, 32, 12, 12}, "x");
+        auto const bias = tensor::from(last ? ints{32} : ints{32, 1, 1}, as_span(std::vector<float>(32, 0.5f)));
+        auto const layer = [&](std::string const& name, value_id v) {
+            auto const bordered =
+                b.add<ops::pad>({.pads = last ? ints{0, 1, 1, 0, 0, 1, 1, 0} : ints{0, 0, 1, 1, 0, 0, 1, 1}}, {v});
+            auto const c = b.conv(name, turned(bordered, {0, 3, 1, 2}), {32, {3, 3}});
+            return b.relu(name + "r", b.sum(name + "b", turned(c, {0, 2, 3, 1}), b.constant(bias)));
+        };
+        x = b.sum("s", layer("b", layer("a", x)), x);
+        b.output(b.add<ops::reduce_mean>({.axes = last ? ints{1, 2} : ints{2, 3}, .keepdims = false}, {x}), "y");
+        return any_graph{g};
+    };
+    for (std::string_view const list :
+         {"convert-layout, fold-constant, fold-explicit-padding, alter-op-layout, fuse-ops", "auto"}) {
+        CAPTURE(list);
+        auto const first = after(net(false), list), last = after(net(true), list);
+        std::size_t transposes = 0;
+        auto const flat = inline_groups(last).value().graph;
+        for (auto n : flat.order()) transposes += flat.is<ops::transpose>(n) && !flat.constant(n);
+        CHECK(transposes <= 1);
+        auto const lines = [](std::string const& text) { return std::ranges::count(text, '\n'); };
+        CHECK(lines(kernels_of(last)) <= lines(kernels_of(first)) + 1);
+    }
 }
 
 TEST_CASE("what any list of exact passes makes of any graph is built to what the evaluator computes") {

@@ -30,7 +30,9 @@ struct convert_layout {
         std::string op;     ///< name of an operator, e.g. `Conv`
         std::string stored; ///< a layout such as `NCHW16c`, or `NCHW`, `NHWC`; empty: row-major
     };
-    std::vector<wish> wishes{{"Conv", "NCHW"}};
+    /// Convolutions in NCHW.
+    GSUB_LAZY static std::vector<wish> in_nchw();
+    std::vector<wish> wishes = in_nchw();
     std::vector<std::string> row_major{}; ///< nodes, as reports call them, that read row-major values all the same
 
     static constexpr std::string_view name = "convert-layout";

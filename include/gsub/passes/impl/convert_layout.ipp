@@ -31,6 +31,10 @@ GSUB_LAZY [[nodiscard]] std::optional<bool> order_named(std::string_view name) {
 
 } // namespace detail
 
+GSUB_LAZY_BODY std::vector<convert_layout::wish> convert_layout::in_nchw() {
+    return {{"Conv", "NCHW"}};
+}
+
 GSUB_LAZY_BODY result<convert_layout> convert_layout::from_text(std::string_view text) {
     return capture([&] {
         convert_layout out;

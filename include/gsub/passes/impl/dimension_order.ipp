@@ -99,12 +99,14 @@ private:
     // Borders are put around what has been transposed: there are kernels that do so themselves.
     value_id transposed(value_id v, dimension_order const& perm) {
         if (out_.is<ops::pad>(v.node) && out_.operand_count(v.node) == 1 && !out_.constant(v)) {
-            auto const inside = out_.add<ops::transpose>({.perm = perm}, {out_.operand(v.node, 0)});
+            auto const inside = transposed(out_.operand(v.node, 0), perm);
             auto a = out_.attributes<ops::pad>(v.node);
             a.pads = pads_in_order(a.pads, perm);
             return out_.add<ops::pad>(a, {inside});
         }
-        return out_.add<ops::transpose>({.perm = perm}, {v});
+        auto& found = turned_[{v, perm}];
+        if (!found.valid()) found = out_.add<ops::transpose>({.perm = perm}, {v});
+        return found;
     }
     static ints pads_in_order(ints const& pads, dimension_order const& order) {
         auto out = pads;
@@ -289,7 +291,8 @@ private:
     any_graph const& g_;
     any_graph out_;
     std::map<value_id, stored> now_;
-    std::map<std::pair<value_id, dimension_order>, value_id> known_; // every value in every order that there is
+    std::map<std::pair<value_id, dimension_order>, value_id> known_;  // every value in every order that there is
+    std::map<std::pair<value_id, dimension_order>, value_id> turned_; // transpositions of new values
 };
 
 // Bytes that transpositions of a graph move.
