@@ -10,6 +10,7 @@
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
+#include <gsub/models/network_builder.hpp>
 #include <gsub/passes/defuse_ops.hpp>
 #include <gsub/passes/fuse_ops.hpp>
 
