@@ -5,11 +5,14 @@
 #include <gsub/driver/bisect.hpp>
 #include <gsub/driver/passes.hpp>
 #include <gsub/io.hpp>
+#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/report/dot.hpp>
 #include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 namespace cli {
 
@@ -44,7 +47,45 @@ gsub::module loaded(std::string const& path, session const& s) {
         .value();
 }
 
-void save(gsub::module const& m, std::string const& path) {
+// The same graph with all values row-major: a layout is how a value is stored, and a file says what it is.
+gsub::any_graph without_layouts(gsub::any_graph const& g) {
+    gsub::any_graph out{g.operators()};
+    gsub::graph_cloner to{g, out};
+    auto const row_major = [&](gsub::value_id v) {
+        auto type = g.type(v);
+        type.arrangement = {};
+        return gsub::type_id{type};
+    };
+    for (auto n : g.inputs()) to.stand({n, 0}, out.add_input(row_major({n, 0}), g.name({n, 0})));
+    for (auto n : g.order()) {
+        if (g.is<gsub::ops::input>(n) || n == g.results_node()) continue;
+        if (g.is<gsub::ops::layout_transform>(n)) {
+            to.stand({n, 0}, to(g.operand(n, 0)));
+            continue;
+        }
+        std::vector<gsub::type_id> types;
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port) types.push_back(row_major({n, port}));
+        to.clone(n, to.operands(n), {types, {}});
+    }
+    std::vector<gsub::value_id> outputs;
+    for (std::size_t i = 0; i < g.output_count(); ++i) outputs.push_back(to(g.output(i)));
+    out.set_info(g.info());
+    auto const names = g.info().output_names;
+    out.set_outputs(outputs, names);
+    return out;
+}
+
+void save(gsub::module m, std::string const& path, session const& s) {
+    auto stored = false;
+    for (auto const& f : std::vector<gsub::function>{m.functions().begin(), m.functions().end()}) {
+        auto const names_layouts = std::ranges::any_of(f.body.order(), [&](gsub::node_id n) {
+            return f.body.result_count(n) > 0 && !f.body.type({n, 0}).arrangement.empty();
+        });
+        if (!names_layouts) continue;
+        m.find(f.name)->body = without_layouts(f.body);
+        stored = true;
+    }
+    if (stored) s.watch->on_note("layouts are how values are stored: a file has none, a build chooses them");
     gsub::io::save_onnx(m, gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), path).value();
 }
 
@@ -161,7 +202,7 @@ answer run_passes(optimize_request const& r, session const& s) {
     a.data["notes"] = done.notes;
     if (!r.output.empty()) {
         s.watch->on_progress({"save", 0, 0, r.output});
-        save(m, r.output);
+        save(m, r.output, s);
         a.text += message({"written  ", r.output, "\n"});
         a.data["output"] = r.output;
     }
@@ -199,7 +240,7 @@ answer bisect(bisect_request const& r, session const& s) {
                        found.only_together ? "; the pass fails only together with those before it" : "",
                        found.exhausted ? "; a smaller one may exist, see --tries" : "", "\n"});
     if (!r.output.empty()) {
-        save(found.before, r.output);
+        save(found.before, r.output, s);
         a.text += message({"written  ", r.output, "\n"});
         a.data["output"] = r.output;
     }

@@ -405,6 +405,13 @@ class Cli(unittest.TestCase):
         self.gsub("compare", digits, "dump/002-fuse-ops.onnx")
         self.assertIn("no pass of the list", self.gsub("bisect", digits, "--passes", "fuse-ops, defuse-ops").stdout)
 
+    def test_a_file_has_no_layouts(self):
+        digits = DIGITS / "digits.onnx"
+        for passes in ("alter-op-layout", "convert-layout(NCHW8c)", "convert-layout(NHWC)", "default"):
+            done = self.gsub("optimize", digits, "-o", "out.onnx", "--passes", passes)
+            self.assertEqual("a file has none" in done.stderr + done.stdout, "NHWC" not in passes)
+            self.assertIn("equal", self.gsub("compare", digits, "out.onnx").stdout)
+
     def test_unknown_passes_and_broken_orders_are_usage_errors(self):
         digits = DIGITS / "digits.onnx"
         self.assertIn("fuse-ops", self.gsub("optimize", digits, "--passes", "FuseOp", exit=2).stderr)

@@ -69,6 +69,13 @@ TEST_CASE("factors that weights cannot take are applied behind the kernel, one b
     }
 }
 
+TEST_CASE("a weight that is arithmetic, and read in blocks, is computed before it is needed") {
+    network n;
+    auto const spread = n.net.add<ops::fill>({.shape = n.g.type(n.y).sizes(), .value = 0.25}, {});
+    n.net.output(n.net.relu("r", n.net.sum("s", n.y, spread)), "y");
+    CHECK(error_of(n.g, built(n.g)) < 1e-5);
+}
+
 TEST_CASE("convolutions in groups of every width have kernels") {
     for (auto const groups : {2, 3, 4, 6, 8, 12})
         for (auto const outputs : {24, 48, 72}) {

@@ -34,7 +34,9 @@ GSUB_LAZY_BODY std::optional<tensor> kernel_builder::constant_of(value_id v) con
     if (g_.is<ops::constant>(v.node)) return g_.constant_data(v.node);
     if (auto const found = constants_.find(v); found != constants_.end()) return found->second;
     auto const alone = extract(g_, {&v.node, 1});
-    return constants_[v] = evaluate_graph(alone.graph, cx_.meaning, {}).value()[v.port];
+    std::vector<tensor> known; // what it is made of may be arithmetic, too
+    for (auto const operand : alone.boundary) known.push_back(*constant_of(operand));
+    return constants_[v] = evaluate_graph(alone.graph, cx_.meaning, known).value()[v.port];
 }
 
 GSUB_LAZY_BODY kernel_value_id kernel_builder::operand(value_id v) {
