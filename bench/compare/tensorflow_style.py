@@ -8,14 +8,15 @@ usage: tensorflow_style.py MODEL.onnx OUTPUT.onnx
 import sys
 
 import onnx
-from onnx import helper, numpy_helper, TensorProto
+from onnx import helper, TensorProto
 
 TO_FIRST, TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]
+# What is written as it is; shapes are read by the reshape of a head alone, which is gone.
+SAME = {"Relu", "Clip", "Add", "Gemm", "MatMul", "Softmax", "Constant", "Shape", "Gather", "Unsqueeze", "Concat"}
 
 
 class Writer:
     def __init__(self, model):
-        self.graph = model.graph
         self.weights = {w.name: w for w in model.graph.initializer}
         self.nodes, self.initializers = [], []
         self.images = set()  # values that stand with channels last
@@ -64,7 +65,7 @@ class Writer:
         elif n.op_type in ("Flatten", "Reshape") and n.input[0] not in self.images:
             self.node("Identity", [n.input[0]], n.output[0])
         else:
-            if n.op_type not in ("Relu", "Clip", "Add", "Gemm", "MatMul", "Softmax", "Constant", "Shape", "Gather", "Unsqueeze", "Concat"):
+            if n.op_type not in SAME:
                 sys.exit(f"tensorflow_style.py: no form for {n.op_type}")
             self.nodes.append(n)
             if any(i in self.images for i in n.input):

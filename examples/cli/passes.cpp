@@ -6,11 +6,11 @@
 #include <gsub/driver/passes.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir/graph_cloner.hpp>
+#include <gsub/passes/layout.hpp>
 #include <gsub/report/dot.hpp>
 #include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -78,10 +78,7 @@ gsub::any_graph without_layouts(gsub::any_graph const& g) {
 void save(gsub::module m, std::string const& path, session const& s) {
     auto stored = false;
     for (auto const& f : std::vector<gsub::function>{m.functions().begin(), m.functions().end()}) {
-        auto const names_layouts = std::ranges::any_of(f.body.order(), [&](gsub::node_id n) {
-            return f.body.result_count(n) > 0 && !f.body.type({n, 0}).arrangement.empty();
-        });
-        if (!names_layouts) continue;
+        if (!gsub::passes::names_layouts(f.body)) continue;
         m.find(f.name)->body = without_layouts(f.body);
         stored = true;
     }

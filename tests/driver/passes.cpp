@@ -186,6 +186,29 @@ TEST_CASE("AlterOpLayout in a list says how values lie, and without it kernels c
     CHECK(steps("fuse-ops, alter-op-layout") > 40); // values between functions are row-major
 }
 
+TEST_CASE("a layout that no kernel reads is told by name, and its values stay row-major") {
+    struct listener : observer {
+        std::vector<std::string> notes;
+        void on_note(std::string_view text) override { notes.emplace_back(text); }
+    };
+    auto const g = models::find_model("t2")->build(1);
+    auto const meaning = table_of<eval_row, standard_ops>();
+    for (auto const& [list, told] : {std::pair{"convert-layout(NCHW2c)", 1}, std::pair{"alter-op-layout", 0}}) {
+        CAPTURE(list);
+        auto const m = after(g, list);
+        listener heard;
+        build_options options;
+        options.watch = &heard;
+        auto const e = build(m, meaning, host(), options, grouping::by_passes).value();
+        auto const about =
+            std::ranges::count_if(heard.notes, [](std::string const& n) { return n.find("\"NCHW2c\"") != n.npos; });
+        CHECK(about == told);
+        auto const inputs = random_inputs(g, 1);
+        CHECK(compare(e.run(inputs).value()[0], evaluate_graph(g, meaning, inputs).value()[0]).value().max_relative <
+              1e-4);
+    }
+}
+
 TEST_CASE("a graph that stands in NHWC around its convolutions gets the kernels of the same graph in NCHW") {
     // As exporters of TensorFlow write it: explicit borders, a bias for the last dimension, a mean over pixels.
     auto const net = [](bool last) {

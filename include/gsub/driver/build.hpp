@@ -71,7 +71,8 @@ GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eva
                                                       build_options const& options = {});
 
 /// Lowers, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
-/// gets a note. *Errors* as `plan`; `environment` where the compiler fails.
+/// gets a note, as it does for each layout of a type that no kernel reads. *Errors* as `plan`; `environment` where the
+/// compiler fails.
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning,
                                                           target const& machine, build_options const& options = {});
 

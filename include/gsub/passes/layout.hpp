@@ -60,6 +60,9 @@ template <class C>
 concept layout_cost_model = requires(C const& cost, tensor_type const& type, layout l) {
     { cost(type, l, l) } -> std::convertible_to<std::uint64_t>;
 };
+/// Whether a value of a graph has been given a layout. *Complexity* O(n).
+GSUB_LAZY [[nodiscard]] bool names_layouts(any_graph const& g);
+
 /// Bytes that a change of layout reads and writes, what fills blocks up included. *Requires* a static type and layouts
 /// that fit it.
 GSUB_LAZY [[nodiscard]] std::uint64_t conversion_traffic(tensor_type const& type, layout from, layout to);

@@ -3,11 +3,32 @@
 #include <gsub/core/message.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/lower/grouped_graph.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
 
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace gsub {
+
+namespace detail {
+
+// What is said of values in layouts that no kernel reads, once a layout.
+GSUB_LAZY [[nodiscard]] std::vector<std::string> layouts_not_stored(any_graph const& g, isa const& set) {
+    std::vector<std::string> notes;
+    std::set<std::string_view> told;
+    for (auto n : g.order())
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+            if (auto const& t = g.type({n, port});
+                !t.arrangement.empty() && !in_channel_blocks(t, set) && told.insert(t.arrangement.text()).second)
+                notes.push_back(message({"layout ", in_quotes(t.arrangement.text()), " of ", g.display_name(n),
+                                         ": no kernel for ", set.name, " reads it; such values stay row-major"}));
+    return notes;
+}
+
+} // namespace detail
 
 GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                              build_options const& options) {
@@ -31,7 +52,10 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
     }
     chosen.winograd = kernels::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
-    auto made = plan(std::move(g), meaning, options.set ? *options.set : isa_of(machine), chosen);
+    auto const& set = options.set ? *options.set : isa_of(machine);
+    if (options.watch)
+        for (auto const& note : detail::layouts_not_stored(g, set)) options.watch->on_note(note);
+    auto made = plan(std::move(g), meaning, set, chosen);
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;
     if (!made->kernels.empty()) {

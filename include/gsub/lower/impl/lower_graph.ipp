@@ -45,14 +45,6 @@ template <class Row>
     return g.operators().ops.data() == standard.data() ? table_of<Row, standard_ops>() : std::span<Row const>{};
 }
 
-// Whether a value has been given a layout.
-GSUB_LAZY [[nodiscard]] bool names_layouts(any_graph const& g) {
-    for (auto n : g.order())
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-            if (!g.type({n, port}).arrangement.empty()) return true;
-    return false;
-}
-
 } // namespace detail
 
 GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row const> meaning, isa const& set,
@@ -72,7 +64,7 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row 
         }
         detail::prepare(g, own ? &*own : nullptr, meaning, options);
         std::vector<std::uint32_t> within(options.within.begin(), options.within.end());
-        if (options.lay_out && options.generate && !detail::names_layouts(g)) {
+        if (options.lay_out && options.generate && !passes::names_layouts(g)) {
             auto laid_out = passes::lay_out_graph(g, target{}, kernel_layouts{&set});
             auto const& from = laid_out.came_from;
             std::vector<std::uint32_t> groups(within.empty() ? 0 : from.size());

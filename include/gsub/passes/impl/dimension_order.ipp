@@ -3,6 +3,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/ops.hpp>
+#include <gsub/passes/layout.hpp>
 #include <gsub/passes/pass.hpp>
 
 #include <algorithm>
@@ -187,8 +188,8 @@ private:
         stand({n, 0}, v, std::move(order));
         return true;
     }
-    // The order in which most bytes of a node's operands stand, where these are as large as its result; those that
-    // have been turned win a tie.
+    // The order in which most elements of a node's operands stand, of those that have its result's rank; one that is
+    // turned wins a tie.
     dimension_order chosen(node_id n) {
         auto const& type = g_.type({n, 0});
         std::map<dimension_order, std::uint64_t> votes;
@@ -309,16 +310,15 @@ GSUB_LAZY [[nodiscard]] std::uint64_t transposed_bytes(any_graph const& g) {
 // channels last.
 GSUB_LAZY [[nodiscard]] pass_outcome reorder_dimensions(any_graph& g, function_ref<bool(node_id)> last) {
     pass_outcome outcome;
+    if (names_layouts(g)) {
+        outcome.skip("values have layouts");
+        return outcome;
+    }
     std::size_t before = 0, after = 0;
     auto any_last = false;
     for (auto n : g.order()) {
         any_last = any_last || last(n);
         before += g.is<ops::transpose>(n) && !g.constant(n);
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-            if (!g.type({n, port}).arrangement.empty()) {
-                outcome.skip("values have layouts");
-                return outcome;
-            }
     }
     auto made = transpose_sinker{g, last}.take();
     if (!any_last && transposed_bytes(made) > transposed_bytes(g)) {

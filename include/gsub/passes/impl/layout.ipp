@@ -202,6 +202,13 @@ GSUB_LAZY_BODY pass_outcome alter_layouts(any_graph& g, pass_context& cx, layout
 
 namespace gsub::passes {
 
+GSUB_LAZY_BODY bool names_layouts(any_graph const& g) {
+    for (auto n : g.order())
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+            if (!g.type({n, port}).arrangement.empty()) return true;
+    return false;
+}
+
 GSUB_LAZY_BODY std::uint64_t conversion_traffic(tensor_type const& type, layout from, layout to) {
     std::uint64_t bytes = 0;
     for (auto as : {from, to}) {
