@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/optimize/optimize.hpp>
+#include <gsub/optimize/relaxed_substitution.hpp>
 #include <gsub/optimize/search_log.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/optimize/substitution.hpp>

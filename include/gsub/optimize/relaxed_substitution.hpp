@@ -1,0 +1,64 @@
+// Relaxed graph substitution as a pass, to stand in a pipeline between others.
+#pragma once
+
+#include <gsub/cost/fused.hpp>
+#include <gsub/optimize/optimize.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace gsub {
+
+/// Which rules a search takes, by name, and how long it goes on.
+struct substitution_settings {
+    double alpha = 1.05;       ///< how far the search may climb above the best cost, at least 1
+    std::string rules = "all"; ///< a choice of the library's, see `choose_rules`
+    search::budget budget{};
+
+    /// Reads `alpha=1.05 steps=1000 rules=all`, each at most once, in any order. *Errors* `usage`, naming what is
+    /// wrong.
+    GSUB_LAZY [[nodiscard]] static result<substitution_settings> parse(std::string_view text);
+};
+
+namespace detail {
+GSUB_LAZY [[nodiscard]] pass_outcome substitute(any_graph& g, pass_context const& cx, cost::any_cost const& model,
+                                                substitution_settings const& settings);
+} // namespace detail
+
+/// Searches for a cheaper graph under a cost model, `pipeline{simplify_expr{}, relaxed_substitution{model},
+/// fuse_ops{}}`; `optimize` with what a pass may be told. Weights are left as arithmetic for a `fold_constant` behind
+/// it. Outcome: `matches` counts the rewrites on the way to the result. A graph whose types name layouts is left alone:
+/// layouts come behind the search. *Errors* those of `optimize`, and of `choose_rules`. *Complexity* that of the
+/// search. *Source* Jia et al., "Optimizing DNN computation with relaxed graph substitutions", 2019.
+template <class Cost = cost::fused_roofline>
+struct relaxed_substitution {
+    Cost cost{};
+    substitution_settings settings{};
+
+    static constexpr std::string_view name = "relaxed-substitution";
+    static constexpr std::string_view effect = "searches for a cheaper graph by substitution rules";
+    static constexpr auto exact = exactness::reassociating;
+    static constexpr int level = 3;
+    /// With `substitution_settings::parse`, and the cost model as it is by default.
+    static result<relaxed_substitution> from_text(std::string_view text) {
+        auto read = substitution_settings::parse(text);
+        if (!read) return read.error();
+        return relaxed_substitution{Cost{}, std::move(*read)};
+    }
+    result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
+        return capture([&] { return detail::substitute(g, cx, cost::erase(cost), settings); });
+    }
+};
+template <class Cost>
+relaxed_substitution(Cost) -> relaxed_substitution<Cost>;
+template <class Cost>
+relaxed_substitution(Cost, substitution_settings) -> relaxed_substitution<Cost>;
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/optimize/impl/relaxed_substitution.ipp>
+#endif
