@@ -5,10 +5,12 @@
 #include <gsub/kernels/elementwise.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,15 +33,24 @@ constexpr function functions[] = {{scalar_op::negate, 0},        {scalar_op::abs
                                   {scalar_op::logarithm, 2},     {scalar_op::sigmoid, 4, true},
                                   {scalar_op::tanh, 4},          {scalar_op::erf, 4}};
 constexpr auto count = std::size(functions);
+constexpr auto exact_functions = [] {
+    std::array<scalar_op, count> out{};
+    for (std::size_t i = 0; i < count; ++i) out[i] = functions[i].op;
+    return out;
+}();
 
 constexpr auto infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 constexpr auto tiny = std::numeric_limits<float>::denorm_min(), huge = std::numeric_limits<float>::max();
 
-// Every function over n elements, in the order of `functions`.
-compiled_kernel::batch kernels_of(isa const& set, std::int64_t n, runtime::compiler const& with) {
+// What approximates with fewer terms.
+constexpr scalar_op approximations[] = {scalar_op::fast_exponential, scalar_op::fast_tanh, scalar_op::fast_erf};
+
+// Every function over n elements, in their order.
+compiled_kernel::batch kernels_of(isa const& set, std::int64_t n, runtime::compiler const& with,
+                                  std::span<scalar_op const> of) {
     compiled_kernel::batch kernels{set};
-    for (auto const& f : functions) {
-        elementwise_op const chain[] = {{f.op, 0}};
+    for (auto const op : of) {
+        elementwise_op const chain[] = {{op, 0}};
         kernels.add(codegen::lower(kernels::elementwise_nest(n, 1, chain, set), "function").value());
     }
     kernels.compile({}, with);
@@ -85,7 +96,7 @@ TEST_CASE("functions are as near to the exact value as stated, over all magnitud
     for (auto const& with : compilers())
         for (auto const* set : compiled_kernel::sets())
             all.push_back({with.path + " " + std::string{set->name},
-                           kernels_of(*set, static_cast<std::int64_t>(x.size()), with)});
+                           kernels_of(*set, static_cast<std::int64_t>(x.size()), with, exact_functions)});
     for (std::size_t f = 0; f < count; ++f) {
         std::vector<double> exact(x.size()), unit(x.size());
         for (std::size_t i = 0; i < x.size(); ++i) {
@@ -104,6 +115,40 @@ TEST_CASE("functions are as near to the exact value as stated, over all magnitud
             CAPTURE(l.name, to_string(functions[f].op), worst, at);
             CHECK(worst <= functions[f].bound);
             if (functions[f].op == scalar_op::tanh || functions[f].op == scalar_op::erf) CHECK(most == 1);
+        }
+    }
+}
+
+TEST_CASE("approximations of fewer terms are within their bounds, over all magnitudes") {
+    struct approximation {
+        scalar_op op;
+        double absolute, relative; ///< bounds
+    };
+    constexpr approximation all[] = {{scalar_op::fast_exponential, 0x1p-126, 8e-6}, // as `approximations`
+                                     {scalar_op::fast_tanh, 1.3e-5, 0},
+                                     {scalar_op::fast_erf, 7e-6, 0}};
+    std::vector<float> x;
+    for (std::uint64_t bits = 0; bits >> 32 == 0; bits += 4093)
+        x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    auto const with = runtime::find_compiler().value();
+    for (auto const* set : compiled_kernel::sets()) {
+        auto const kernels = kernels_of(*set, static_cast<std::int64_t>(x.size()), with, approximations);
+        for (std::size_t f = 0; f < std::size(all); ++f) {
+            auto const y = run(kernels, f, x);
+            auto worst = 0.0;
+            auto at = 0.0f;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                auto const exact = interpret::apply(all[f].op, static_cast<double>(x[i]), 0);
+                auto const bound = all[f].absolute + all[f].relative * std::abs(exact);
+                auto e = std::abs(y[i] - exact) / bound;
+                if (!std::isfinite(y[i]) || !std::isfinite(static_cast<float>(exact)))
+                    e = same(y[i], static_cast<float>(exact)) || (y[i] == infinity && exact > 0.99999 * huge)
+                            ? 0
+                            : infinity;
+                if (e > worst) worst = e, at = x[i];
+            }
+            CAPTURE(set->name, to_string(all[f].op), worst, at);
+            CHECK(worst <= 1);
         }
     }
 }
@@ -162,15 +207,21 @@ TEST_CASE("limits, signed zeros, NaN and the ends of the range are those of the 
                                                         {scalar_op::sigmoid, huge, 1.0f},
                                                         {scalar_op::tanh, tiny, tiny}})
         cases.push_back(c);
+    for (std::size_t i = 0, exact = cases.size(); i < exact; ++i)
+        for (auto fast : approximations)
+            if (cases[i].op == gsub::loop::exact(fast) && cases[i].x != tiny)
+                cases.push_back({fast, cases[i].x, cases[i].y});
+    std::vector<scalar_op> all{exact_functions.begin(), exact_functions.end()};
+    all.insert(all.end(), std::begin(approximations), std::end(approximations));
     std::vector<float> x;
     for (auto const& c : cases) x.push_back(c.x);
     for (auto const& with : compilers())
         for (auto const* set : compiled_kernel::sets()) {
-            auto const kernels = kernels_of(*set, static_cast<std::int64_t>(x.size()), with);
-            for (std::size_t f = 0; f < count; ++f) {
+            auto const kernels = kernels_of(*set, static_cast<std::int64_t>(x.size()), with, all);
+            for (std::size_t f = 0; f < all.size(); ++f) {
                 auto const y = run(kernels, f, x);
                 for (std::size_t i = 0; i < x.size(); ++i) {
-                    if (cases[i].op != functions[f].op) continue;
+                    if (cases[i].op != all[f]) continue;
                     CAPTURE(with.path, set->name, to_string(cases[i].op), x[i], y[i]);
                     CHECK(same(y[i], cases[i].y));
                 }
@@ -201,8 +252,10 @@ TEST_CASE("a text defines the functions that it calls, and nothing for kernels w
         CHECK(codegen::vector_function(op) == "");
         CHECK(codegen::vector_math_text(8, {&op, 1}) == "");
     }
-    scalar_op const all[] = {scalar_op::absolute, scalar_op::floor, scalar_op::exponential, scalar_op::logarithm,
-                             scalar_op::tanh,     scalar_op::erf,   scalar_op::sigmoid};
+    scalar_op const all[] = {
+        scalar_op::absolute,  scalar_op::floor,   scalar_op::exponential, scalar_op::logarithm,
+        scalar_op::tanh,      scalar_op::erf,     scalar_op::sigmoid,     scalar_op::fast_exponential,
+        scalar_op::fast_tanh, scalar_op::fast_erf};
     auto const defines = [](std::string const& text, loop::scalar_op op) {
         return text.find("vf " + std::string{codegen::vector_function(op)} + "(") != std::string::npos;
     };

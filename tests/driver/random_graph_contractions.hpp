@@ -63,13 +63,12 @@ inline void generator::normal() {
     if (way < 2) {
         x = tame(x, 4);
         auto const k = bound{1, 2 * of(x).error, -1, of(x).specials};
-        auto const y = rounded(t, k, far + 32);
         auto const flatten = chance(4);
-        return void(keep(
-            chance(4)
-                ? b.add<ops::fast_softmax>({.axis = axis, .flatten = flatten}, {x})
-                : b.add<ops::softmax>({.axis = axis - (chance(2) && !flatten ? last + 1 : 0), .flatten = flatten}, {x}),
-            y));
+        if (chance(4))
+            return void(keep(b.add<ops::fast_softmax>({.axis = axis, .flatten = flatten}, {x}),
+                             rounded(t, approximated(k, 2e-5), far + 32)));
+        auto const from = axis - (chance(2) && !flatten ? last + 1 : 0);
+        return void(keep(b.add<ops::softmax>({.axis = from, .flatten = flatten}, {x}), rounded(t, k, far + 32)));
     }
     x = tame(x, 1);
     auto const k = of(x);

@@ -61,6 +61,12 @@ inline bound mapped(dtype t, bound x, double size, double slope, double times = 
     return rounded(t, {size, slope * x.error, -1, x.specials}, times);
 }
 
+/// Of what is computed of it by a function that errs by so much more, in kernels.
+inline bound approximated(bound x, double error) {
+    x.error += error;
+    return x;
+}
+
 /// Grows a graph; knows the bounds of its values and the tensors of its inputs.
 class values {
 public:

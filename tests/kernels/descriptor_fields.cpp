@@ -68,7 +68,7 @@ TEST_CASE("each enumerator has a word that no other one has") {
         }
     };
     check(gsub::dtype::u16);
-    check(gsub::loop::scalar_op::sigmoid);
+    check(gsub::loop::scalar_op::fast_erf);
     check(row_step::maximum);
     check(movement_kind::from_blocks);
 }

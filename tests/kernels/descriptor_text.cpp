@@ -62,6 +62,7 @@ std::vector<descriptor> examples() {
     attention.batch = {1, 12}, attention.q = view({1, 12, 128, 64}), attention.keys = view({1, 12, 64, 129}, 1);
     attention.values = view({1, 12, 129, 65}, 2), attention.y = view({1, 12, 128, 65}, 3);
     attention.arrays = {view({1, 1, 128, 129})}, attention.chain = scaled;
+    attention.exponential = scalar_op::fast_exponential;
     out.push_back(attention);
     pool2d_shape pool{.batch = 2, .channels = 3};
     pool.in = {7, 8}, pool.kernel = {3, 2}, pool.stride = {2, 3}, pool.dilation = {2, 1}, pool.out = {4, 5};

@@ -119,12 +119,15 @@ inline double apply(loop::scalar_op op, double a, double b, double c = 0, dtype 
         return std::floor(a);
     case scalar_op::round:
         return std::nearbyint(a);
+    case scalar_op::fast_exponential:
     case scalar_op::exponential:
         return std::exp(a);
     case scalar_op::logarithm:
         return std::log(a);
+    case scalar_op::fast_tanh:
     case scalar_op::tanh:
         return std::tanh(a);
+    case scalar_op::fast_erf:
     case scalar_op::erf:
         return std::erf(a);
     case scalar_op::sigmoid:

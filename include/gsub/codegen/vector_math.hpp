@@ -9,6 +9,11 @@
 //     tanh, erf     4 ULP   never beyond -1 and 1
 //     floor, absolute, negate, square_root   exact
 //
+// Those of fewer terms, which `passes::fast_math` asks for, have no bound in ULP:
+//     fast_exponential   8e-6 of the result, 4e-6 where products and sums are contracted; limits as exponential
+//     fast_tanh          1.3e-5   never beyond -1 and 1
+//     fast_erf           7e-6     the same
+//
 // Polynomials are minimax fits (least squares reweighted until errors are level, in 40 digits), coefficients rounded to
 // f32 one after another, the rest fitted again.
 //     exponential: x = n ln 2 + r, ln 2 in two parts, |r| <= 0.347; degree 6 with 1 + r given, off by 2^-28.2; n goes
@@ -17,6 +22,8 @@
 //     tanh, erf: x (c + P(x^2) / Q(x^2)), degrees 4/4 to |x| = 9.02 and 5/5 to 3.95, off by 2^-25.3. Where the function
 //         is near 1 most of it is c x, so that errors of the quotient count little; the result is held within -1 and 1.
 //     sigmoid: 1 / (1 + e^-x).
+//     fast_exponential: ln 2 in one part, degree 4 with 1 given. fast_tanh, fast_erf: x P(x^2) / Q(x^2), degrees 2/3 to
+//         |x| = 6 and 3/3 to 3.2, from where on the result is held.
 #pragma once
 
 #include <gsub/loop/scalar_op.hpp>

@@ -20,7 +20,8 @@ struct attention_shape {
     std::int64_t n = 1; ///< size of a value
     std::vector<std::int64_t> batch{};
     array_view q{}, keys{}, values{}, y{};
-    std::vector<array_view> arrays{};    ///< further operands of the chain, over `[..., m, s]`
+    loop::scalar_op exponential = loop::scalar_op::exponential; ///< of the softmax, or the fast one
+    std::vector<array_view> arrays{};                           ///< further operands of the chain, over `[..., m, s]`
     std::vector<elementwise_op> chain{}; ///< on the scores as value 0, the arrays and its own results; the last counts
 
     GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;

@@ -220,6 +220,7 @@ struct record_traits<attention_shape> {
         field("keys", &s::keys);
         field("values", &s::values);
         field("y", &s::y);
+        field("exponential", &s::exponential);
         field("arrays", &s::arrays);
         field("chain", &s::chain);
     }

@@ -45,9 +45,13 @@ enum class scalar_op : std::uint8_t {
     logarithm, ///< natural
     tanh,
     erf,
-    sigmoid ///< 1 / (1 + e^-x)
+    sigmoid, ///< 1 / (1 + e^-x)
+    // Of fewer terms in f32, see `codegen/vector_math.hpp`; of f64 the same as without.
+    fast_exponential,
+    fast_tanh,
+    fast_erf
 };
-inline constexpr std::size_t scalar_op_count = static_cast<std::size_t>(scalar_op::sigmoid) + 1;
+inline constexpr std::size_t scalar_op_count = static_cast<std::size_t>(scalar_op::fast_erf) + 1;
 
 /// Element types that an operation takes, as a set. f16 and bf16 are moved, selected and cast alone: what computes with
 /// them casts them to f32.
@@ -104,6 +108,9 @@ inline constexpr std::array<scalar_op_info, scalar_op_count> scalar_op_table{{
     {"tanh", {}, 1, scalar_domain::floats, false, 10, true},
     {"erf", {}, 1, scalar_domain::floats, false, 10, true},
     {"sigmoid", {}, 1, scalar_domain::floats, false, 10, true},
+    {"fast_exp", {}, 1, scalar_domain::floats, false, 8, true},
+    {"fast_tanh", {}, 1, scalar_domain::floats, false, 7, true},
+    {"fast_erf", {}, 1, scalar_domain::floats, false, 8, true},
 }};
 } // namespace detail
 
@@ -125,6 +132,13 @@ inline constexpr std::array<scalar_op_info, scalar_op_count> scalar_op_table{{
                     : t == dtype::f16 || t == dtype::bf16 ? scalar_domain::half
                                                           : scalar_domain::none;
     return (static_cast<unsigned>(info(op).domain) & static_cast<unsigned>(of)) != 0;
+}
+/// The function that an operation approximates; any other operation itself.
+[[nodiscard]] constexpr scalar_op exact(scalar_op op) noexcept {
+    return op == scalar_op::fast_exponential ? scalar_op::exponential
+           : op == scalar_op::fast_tanh      ? scalar_op::tanh
+           : op == scalar_op::fast_erf       ? scalar_op::erf
+                                             : op;
 }
 /// The type in which elements of a type are computed with: f32 for f16 and bf16, else their own.
 [[nodiscard]] constexpr dtype computed_in(dtype t) noexcept {

@@ -58,13 +58,12 @@ template <>
 struct scalar_lowering<ops::logical_xor> : detail::one_operation<loop::scalar_op::logical_xor> {};
 template <>
 struct scalar_lowering<ops::logical_not> : detail::one_operation<loop::scalar_op::logical_not> {};
-// Approximations are computed as what they stand for: the kernels' functions are within their bounds.
 template <>
-struct scalar_lowering<ops::fast_exp> : scalar_lowering<ops::exp> {};
+struct scalar_lowering<ops::fast_exp> : detail::one_operation<loop::scalar_op::fast_exponential> {};
 template <>
-struct scalar_lowering<ops::fast_tanh> : scalar_lowering<ops::tanh> {};
+struct scalar_lowering<ops::fast_tanh> : detail::one_operation<loop::scalar_op::fast_tanh> {};
 template <>
-struct scalar_lowering<ops::fast_erf> : scalar_lowering<ops::erf> {};
+struct scalar_lowering<ops::fast_erf> : detail::one_operation<loop::scalar_op::fast_erf> {};
 
 template <>
 struct scalar_lowering<ops::greater> {

@@ -165,6 +165,7 @@ GSUB_LAZY_BODY std::string typed_functions::lanewise(dtype result, std::string_v
 
 GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
     using loop::scalar_op;
+    if (exact(op) != op) return call(exact(op), of); // what is approximated is f32's
     auto const& e = detail::c_element_of(of);
     auto const name = fmt::format("{}_{}", to_string(op), e.name);
     if (!begin(name)) return name;
@@ -324,11 +325,14 @@ GSUB_LAZY_BODY std::string typed_functions::call(loop::scalar_op op, dtype of) {
         static_cast<void>(call(scalar_op::exponential, of)); // before it
         defined(detail::sigmoid_f64_text);
         break;
+    case scalar_op::fast_exponential:
+    case scalar_op::fast_tanh:
+    case scalar_op::fast_erf:
     case scalar_op::constant:
     case scalar_op::load:
     case scalar_op::reduced:
     case scalar_op::cast:
-        GSUB_ASSERT(false, "an operation of operands that is no cast");
+        GSUB_ASSERT(false, "an operation of operands that is exact and no cast");
     }
     return name;
 }

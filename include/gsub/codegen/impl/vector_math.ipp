@@ -94,6 +94,40 @@ inline constexpr vector_definition vector_definitions[] = {
   return vmax(vmin(x * (p / q + 0.349999994f), wide(1.0f)), wide(-1.0f));
 }
 )"},
+    {loop::scalar_op::fast_exponential, "vexp_fast", loop::scalar_op::fast_exponential,
+     R"(static inline vf vexp_fast(vf x) {
+  vf k = x * 1.44269504f + 12582912.0f, n = k - 12582912.0f;
+  vf r = x - n * 0.693147182f;
+  vf p = r * 0.041513745f + 0.16787547f;
+  p = p * r + 0.50003016f;
+  p = p * r + 0.9999668f;
+  p = p * r + 1.0f;
+  vf y = (vf)((vu)p + ((vu)k << 23));
+  y = x < -87.3365402f ? vf{} : y;
+  return x < 88.7228394f ? y : x * __builtin_inff();
+}
+)"},
+    {loop::scalar_op::fast_tanh, "vtanh_fast", loop::scalar_op::fast_tanh, R"(static inline vf vtanh_fast(vf x) {
+  vf s = vmin(x * x, wide(36.0f));
+  vf p = s * 0.0014955419f + 0.11447254f;
+  p = p * s + 0.99997115f;
+  vf q = s * 5.51853e-05f + 0.017487336f;
+  q = q * s + 0.4477139f;
+  q = q * s + 1.0f;
+  return vmax(vmin(x * (p / q), wide(1.0f)), wide(-1.0f));
+}
+)"},
+    {loop::scalar_op::fast_erf, "verf_fast", loop::scalar_op::fast_erf, R"(static inline vf verf_fast(vf x) {
+  vf s = vmin(x * x, wide(10.24f));
+  vf p = s * 0.00075933157f + 0.043372724f;
+  p = p * s + 0.15362343f;
+  p = p * s + 1.1283811f;
+  vf q = s * 0.009370446f + 0.09477625f;
+  q = q * s + 0.4695253f;
+  q = q * s + 1.0f;
+  return vmax(vmin(x * (p / q), wide(1.0f)), wide(-1.0f));
+}
+)"},
 };
 
 } // namespace detail

@@ -206,7 +206,8 @@ private:
     [[nodiscard]] loop::loop_nest exponentials() const {
         auto t = begin("exponentials");
         auto const row = rows(t).first, x = t.e.spatial("x", s_.s);
-        return end_row(t.e.store(weights_, {row, x}, exp(t.e.at(scores_, {row, x}) - t.e.at(maxima_, {row}))));
+        return end_row(
+            t.e.store(weights_, {row, x}, apply(s_.exponential, t.e.at(scores_, {row, x}) - t.e.at(maxima_, {row}))));
     }
     [[nodiscard]] loop::loop_nest shares() const {
         auto t = begin("shares");

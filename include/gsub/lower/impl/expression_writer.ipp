@@ -139,9 +139,9 @@ public:
         return out;
     }
 
-    /// Of the rows of a kernel.
-    static scalar softmax(scalar_builder& b, scalar x) {
-        auto const power = apply(loop::scalar_op::exponential, x - b.reduce(kernels::row_step::maximum, x));
+    /// Of the rows of a kernel, by some exponential function.
+    static scalar softmax(scalar_builder& b, scalar x, loop::scalar_op exponential) {
+        auto const power = apply(exponential, x - b.reduce(kernels::row_step::maximum, x));
         return power * (b.number(1, power) / b.reduce(kernels::row_step::sum, power)); // one quotient a row
     }
 
@@ -300,11 +300,12 @@ private:
     std::optional<scalar> softmax_of(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
         auto const& in = g.type(g.operand(n, 0));
         if (in.sizes() != frame_) return std::nullopt;
-        auto const& a = g.is<ops::softmax>(n) ? g.attributes<ops::softmax>(n) : g.attributes<ops::fast_softmax>(n);
+        auto const fast = g.is<ops::fast_softmax>(n);
+        auto const& a = fast ? g.attributes<ops::fast_softmax>(n) : g.attributes<ops::softmax>(n);
         auto const rank = static_cast<std::int64_t>(in.rank());
         auto const axis = a.axis < 0 ? a.axis + rank : a.axis;
         if ((!a.flatten && axis != rank - 1) || !set_row(static_cast<std::size_t>(axis))) return std::nullopt;
-        return softmax(b, x);
+        return softmax(b, x, fast ? loop::scalar_op::fast_exponential : loop::scalar_op::exponential);
     }
     std::optional<scalar> reduction(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
         if (g.type(g.operand(n, 0)).sizes() != frame_) return std::nullopt;

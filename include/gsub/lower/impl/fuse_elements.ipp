@@ -211,9 +211,11 @@ GSUB_LAZY [[nodiscard]] bool fuse_softmax(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0);
     auto const& in = g.type(x);
-    auto const& a = g.is<ops::fast_softmax>(n) ? g.attributes<ops::fast_softmax>(n) : g.attributes<ops::softmax>(n);
+    auto const fast = g.is<ops::fast_softmax>(n);
+    auto const& a = fast ? g.attributes<ops::fast_softmax>(n) : g.attributes<ops::softmax>(n);
+    auto const exponential = fast ? loop::scalar_op::fast_exponential : loop::scalar_op::exponential;
     auto const type = loop::computed_in(in.element);
-    if (!b.exists(x) || a.flatten || !computes(loop::scalar_op::exponential, type) || *in.elements() == 0) return false;
+    if (!b.exists(x) || a.flatten || !computes(exponential, type) || *in.elements() == 0) return false;
     auto const axis = along(a.axis, in);
     auto const sizes = in.sizes();
     std::vector<std::size_t> order; // dimensions of the rows
@@ -233,7 +235,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_softmax(kernel_builder& b, node_id n) {
     p.arrays.push_back(kernels::array_view::contiguous(p.dims));
     p.arrays.back().element = in.element;
     scalar_builder e{p.ops, 1};
-    auto const y = expression_writer<>::softmax(e, cast(e.value(0, in.element), type));
+    auto const y = expression_writer<>::softmax(e, cast(e.value(0, in.element), type), exponential);
     // Stored as the graph has it: where the rows' dimensions lie in it.
     auto const strides = kernels::array_view::contiguous(sizes).strides;
     kernels::row_result result{*e.number_of(cast(y, in.element)), true, {}};

@@ -169,6 +169,7 @@ GSUB_LAZY [[nodiscard]] bool add_product(kernel_builder& b, node_id n, kernels::
             auto const v = g.operand(attention->product, 1);
             kernels::attention_shape a;
             a.m = s.m, a.k = s.k, a.s = s.n, a.n = g.type({attention->product, 0}).dims[dims.size() - 1].size();
+            if (g.is<ops::fast_softmax>(attention->softmax)) a.exponential = loop::scalar_op::fast_exponential;
             a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.chain = std::move(s.chain);
             op.operands.push_back(over_batches(b, v, dims.size(), false));
             op.computes = std::move(a);
