@@ -29,6 +29,7 @@
 #include <gsub/passes/impl/meaning.ipp>
 #include <gsub/passes/impl/merge_compiler_regions.ipp>
 #include <gsub/passes/impl/merge_composite.ipp>
+#include <gsub/passes/impl/network_class.ipp>
 #include <gsub/passes/impl/order.ipp>
 #include <gsub/passes/impl/outline.ipp>
 #include <gsub/passes/impl/partition_graph.ipp>

@@ -30,6 +30,7 @@
 #include <gsub/passes/meaning.hpp>
 #include <gsub/passes/merge_compiler_regions.hpp>
 #include <gsub/passes/merge_composite.hpp>
+#include <gsub/passes/network_class.hpp>
 #include <gsub/passes/order.hpp>
 #include <gsub/passes/outline.hpp>
 #include <gsub/passes/partition_graph.hpp>

@@ -2,6 +2,8 @@
 // The right forms of what the other files of this folder do wrong.
 #include <gsub/io/onnx_traits.hpp>
 #include <gsub/optimize/optimize.hpp>
+#include <gsub/passes/dead_code_elimination.hpp>
+#include <gsub/passes/network_class.hpp>
 #include <gsub/rewrite/rule.hpp>
 #include <gsub/search/backtracking.hpp>
 
@@ -86,4 +88,13 @@ auto searched(countdown& p) {
 }
 graph copied(graph const& g) {
     return g;
+}
+
+struct recurrent {
+    static constexpr std::string_view name = "recurrent";
+    class_score score(architecture_features const&) const { return {1, "all are"}; }
+    auto passes() const { return pipeline{passes::dead_code_elimination{}}; }
+};
+auto selected(module const& m) {
+    return select_passes<recurrent>(m);
 }

@@ -196,6 +196,61 @@ TEST_CASE("the hook sees the operator, its attributes and types, and the machine
     CHECK(asked == 1);
 }
 
+// Puts a product, which has no layouts, in the place of convolutions of one pixel; others are wanted in blocks.
+struct products_of_pixels {
+    bool wrong = false;
+    std::optional<passes::layout_answer> operator()(layout_question const& q) const {
+        if (!q.is<ops::conv>()) return std::nullopt;
+        auto const& w = *q.operands[1];
+        if (w.dims[2].size() != 1) return layout{"NCHW4c"};
+        passes::layout_answer a;
+        a.replace = [bad = wrong](any_graph& g, std::span<value_id const> x) {
+            auto const& in = g.type(x[0]);
+            auto const c = in.dims[1].size(), out = g.type(x[1]).dims[0].size(), h = in.dims[2].size();
+            graph_builder b{g};
+            auto const rows = b.add<ops::reshape>(x[0], b.constant(tensor::from<std::int64_t>({3}, {1, c, h * h})));
+            auto const weights = b.add<ops::reshape>(x[1], b.constant(tensor::from<std::int64_t>({2}, {out, c})));
+            auto const y = b.add<ops::mat_mul>(weights, rows);
+            if (bad) return std::vector{y};
+            return std::vector{b.add<ops::reshape>(y, b.constant(tensor::from<std::int64_t>({4}, {1, out, h, h})))};
+        };
+        return a;
+    }
+};
+
+TEST_CASE("a hook may put other operators in an operator's place, of the same types") {
+    auto const made = [](bool wrong) {
+        net n;
+        auto const x = n.conv(n.image());
+        attributes_of<ops::conv> a;
+        a.strides = {1, 1}, a.pads = {0, 0, 0, 0}, a.dilations = {1, 1};
+        n.g.set_outputs(std::vector{n.conv(n.b.add<ops::conv>(a, {x, n.weight({8, 8, 1, 1})}))});
+        gsub::module m;
+        m.add("main", n.g);
+        auto const done = run_pass(alter_op_layout<products_of_pixels>{{wrong}}, m);
+        if (!done) return std::pair{done.error().message(), any_graph{n.g}};
+        auto const& g = m.find("main")->body;
+        CHECK(check(g, stage::scheduled).empty());
+        auto const inputs = random_inputs(n.g, 1);
+        auto const meaning = table_of<eval_row, standard_ops>();
+        CHECK(compare(evaluate_graph(g, meaning, inputs).value()[0], evaluate_graph(n.g, inputs).value()[0])
+                  .value()
+                  .max_relative < 1e-5);
+        return std::pair{std::string{}, any_graph{g}};
+    };
+    auto const g = made(false).second;
+    std::size_t products = 0, convolutions = 0, changes = 0;
+    for (auto n : g.order()) {
+        products += g.is<ops::mat_mul>(n);
+        convolutions += g.is<ops::conv>(n);
+        changes += g.is<ops::layout_transform>(n);
+    }
+    CHECK(products == 1);
+    CHECK(convolutions == 2);
+    CHECK(changes == 4);
+    CHECK(made(true).first.find("replacement is of type") != std::string::npos);
+}
+
 TEST_CASE("a layout that a value cannot have is refused with the node's name") {
     for (std::string_view const wanted : {"NC4c", "nonsense"}) {
         net n;

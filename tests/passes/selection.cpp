@@ -1,7 +1,5 @@
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/models/catalogue.hpp>
-#include <gsub/passes/order.hpp>
 #include <gsub/passes/selection.hpp>
 
 #include <algorithm>
@@ -17,27 +15,6 @@ module as_module(any_graph g) {
     m.add("main", std::move(g));
     return m;
 }
-module model(char const* name) {
-    return as_module(models::find_model(name)->build(1));
-}
-
-TEST_CASE("the list of each class names passes of the library and breaks no hard order") {
-    auto const known = passes::standard_passes();
-    for (auto const& row : class_table()) {
-        CAPTURE(to_string(row.kind));
-        auto const list = known.parse(row.passes);
-        REQUIRE(list);
-        std::vector<std::string_view> names;
-        for (auto const& p : *list) {
-            names.push_back(p.name());
-            CHECK(p.info().keeps_meaning);
-            CHECK(p.info().exact <= exactness::reassociating);
-        }
-        for (auto const& b : check_order(names)) CHECK(b.rule->kind != order_kind::hard);
-    }
-    CHECK(class_table().size() == 5);
-}
-
 TEST_CASE("the classes of each pass are those of table 4") {
     auto const known = passes::standard_passes();
     struct row {
@@ -78,29 +55,6 @@ TEST_CASE("the classes of each pass are those of table 4") {
         for (auto c : found->info().classes) have += message({have.empty() ? "" : " ", c});
         CHECK(have == classes);
     }
-}
-
-TEST_CASE("a selection says of which class the module is, passes without effect there are passed over") {
-    auto const known = passes::standard_passes();
-    auto squeezenet = model("squeezenet1_1");
-    auto const s = select_passes(known, squeezenet);
-    CHECK(s.of.kind == architecture::other);
-    CHECK(s.left_out.empty());
-    pass_context cx;
-    auto const run = known.run(s.passes, squeezenet, cx).value();
-    auto const simplified = std::find_if(run.records.begin(), run.records.end(),
-                                         [](pass_record const& p) { return p.pass == "simplify-inference"; });
-    REQUIRE(simplified != run.records.end());
-    CHECK(simplified->not_run != ""); // there is no normalisation
-    auto const r = select_passes(known, model("resnet18"));
-    CHECK(r.of.kind == architecture::resnet);
-    CHECK(r.text().find("simplify-inference") != std::string::npos);
-    auto const parsed = known.parse(r.text());
-    REQUIRE(parsed);
-    CHECK(parsed->size() == r.passes.size());
-    auto const none = select_passes(pass_manager{}, model("t2"));
-    CHECK(none.passes.empty());
-    CHECK(none.left_out.size() > 3);
 }
 
 // The operator that makes the only output becomes another.

@@ -6,6 +6,9 @@
 #include <gsub/passes/pass.hpp>
 
 #include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace gsub::passes {
 
@@ -36,6 +39,10 @@ struct fold_constant {
     }
     /// The pass with that number of `max_elements`. *Errors* `usage` where the text is no number.
     GSUB_LAZY static result<fold_constant> from_text(std::string_view text);
+    /// What `from_text` reads; empty where it is the default.
+    [[nodiscard]] std::string arguments() const {
+        return max_elements == fold_constant{}.max_elements ? std::string{} : std::to_string(max_elements);
+    }
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 

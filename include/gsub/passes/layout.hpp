@@ -7,6 +7,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -44,6 +45,9 @@ struct layout_answer {
     /// Whether the operator's kernel reads a data operand that is row-major as it is: the change of layout before it
     /// is still in the graph, but costs nothing.
     bool reads_row_major = false;
+    /// Puts other operators in the operator's place, and gives their values for its results: of the same types, but
+    /// for layouts. Operands are in `stored`, as the operator would have had them. Empty: the operator stays.
+    std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)> replace{};
 
     layout_answer() = default;
     layout_answer(layout as, bool reads = false) : stored(as), reads_row_major(reads) {} // NOLINT: a layout is one

@@ -22,6 +22,9 @@ public:
     template <pass P>
     requires(!std::same_as<P, any_pass>) any_pass(P p, std::string_view name = {})
         : info_(pass_info::of<P>()), object_(std::make_shared<P const>(std::move(p))), run_(&run_one<P>) {
+        if constexpr (requires(P const& q) { std::string{q.arguments()}; })
+            if (std::string const given{static_cast<P const*>(object_.get())->arguments()}; !given.empty())
+                arguments_ = "(" + given + ")";
         if constexpr (from_text<P>) parse_ = [](std::string_view text) { return parse_one<P>(text); };
         if (!name.empty()) {
             name_ = std::make_shared<std::string const>(name);
@@ -31,7 +34,8 @@ public:
 
     [[nodiscard]] pass_info const& info() const noexcept { return info_; }
     [[nodiscard]] std::string_view name() const noexcept { return info_.name; }
-    /// As lists name it: its name, with the arguments that `with` was given in parentheses.
+    /// As lists name it: its name, with the arguments that `with` was given in parentheses, or those that
+    /// `arguments()` of the pass tells.
     [[nodiscard]] std::string text() const { return std::string{info_.name} + arguments_; }
     /// As `run_pass` does.
     result<pass_outcome> operator()(module& m, pass_context& cx) const { return run_(object_.get(), info_, m, cx); }

@@ -101,10 +101,26 @@ public:
             return sum;
         });
     }
+    /// Calls `f` for each stage, in their order.
+    template <class F>
+    constexpr void for_each_stage(F&& f) const {
+        std::apply([&](Passes const&... p) { (static_cast<void>(f(p)), ...); }, stages_);
+    }
 
 private:
     std::tuple<Passes...> stages_;
 };
+
+namespace detail {
+template <class T>
+inline constexpr bool is_pipeline = false;
+template <class... Passes>
+inline constexpr bool is_pipeline<pipeline<Passes...>> = true;
+} // namespace detail
+
+/// A `pipeline` of whatever passes.
+template <class T>
+concept pipeline_of_passes = detail::is_pipeline<T>;
 
 /// When a `fixpoint` ends that does not end by itself.
 struct fixpoint_options {

@@ -1,8 +1,8 @@
-// Which passes for which network: by its class, by what they can do there, or by search.
+// Which passes for which network, by search: sequences that make a module cheap, remembered by its structure. By its
+// class: `select_passes` (`passes/network_class.hpp`).
 #pragma once
 
 #include <gsub/core/executor.hpp>
-#include <gsub/passes/architecture.hpp>
 #include <gsub/passes/manager.hpp>
 #include <gsub/search/backtracking.hpp>
 
@@ -14,30 +14,6 @@
 #include <vector>
 
 namespace gsub {
-
-/// Passes that are run on networks of a class, in an order that breaks no rule.
-struct class_passes {
-    architecture kind;
-    std::string_view passes; ///< as lists name them, by canonical names
-};
-/// One row a class, `other` included. The rows follow the literature's classes (`pass_info::classes`) with these
-/// departures: what every import needs is in each row (constants folded, shapes made static, equal values merged);
-/// passes that change what is computed, or its precision, are in none, nor are those without arguments of use here;
-/// of BERT's constants the small ones alone are folded.
-[[nodiscard]] std::span<class_passes const> class_table() noexcept;
-
-/// A choice of passes for a module.
-struct pass_selection {
-    classification of;
-    std::vector<any_pass> passes;
-    std::vector<std::string> left_out; ///< name and reason
-    /// The names, separated by commas: a list that `pass_manager::parse` reads.
-    [[nodiscard]] std::string text() const;
-};
-
-/// The passes of the row of its class that are registered. Nothing is run: a supervisor asks the predicate of each pass
-/// when its turn comes, since what an earlier one makes decides too. *Complexity* that of `classify`.
-GSUB_LAZY [[nodiscard]] pass_selection select_passes(pass_manager const& known, module const& m);
 
 /// How `search_passes` goes through sets and orders.
 enum class selection_method : std::uint8_t {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/passes/architecture.hpp>
 
@@ -236,43 +235,6 @@ private:
 
 GSUB_LAZY_BODY architecture_features features_of(any_graph const& g) {
     return detail::feature_counter{g}.run();
-}
-
-GSUB_LAZY_BODY classification classify(architecture_features const& f) {
-    auto const share = [](std::size_t part, std::size_t of) {
-        return of == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(of);
-    };
-    struct candidate {
-        architecture kind;
-        double score;
-        std::string reason;
-    };
-    candidate const all[] = {
-        {architecture::bert, f.attention_blocks == 0 ? 0 : share(f.products, f.products + f.convolutions),
-         message({f.attention_blocks, " attention blocks; ", f.products, " products of matrices beside ",
-                  f.convolutions, " convolutions"})},
-        {architecture::ssd, f.head_maps < 3 ? 0 : std::min(1.0, static_cast<double>(f.head_maps) / 4),
-         message({"heads on feature maps of ", f.head_maps, " sizes"})},
-        {architecture::mobilenet, std::min(1.0, 3 * share(f.separable_blocks, f.convolutions)),
-         message({f.separable_blocks, " depthwise-separable blocks in ", f.convolutions, " convolutions"})},
-        {architecture::resnet, std::min(1.0, 3 * share(f.residual_blocks, f.convolutions)),
-         message({f.residual_blocks, " residual blocks in ", f.convolutions, " convolutions"})},
-    };
-    classification out;
-    for (auto const& c : all) {
-        auto const fits = c.score >= 0.5;
-        if (fits && out.kind == architecture::other) {
-            out.kind = c.kind, out.score = c.score;
-            out.reasons.insert(out.reasons.begin(), message({to_string(c.kind), ": ", c.reason}));
-        } else {
-            if (out.kind == architecture::other) out.score = std::max(out.score, c.score);
-            out.reasons.push_back(message({fits ? "also " : "not ", to_string(c.kind), ": ", c.reason}));
-        }
-    }
-    return out;
-}
-GSUB_LAZY_BODY classification classify(any_graph const& g) {
-    return classify(features_of(g));
 }
 
 } // namespace gsub

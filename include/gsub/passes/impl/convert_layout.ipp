@@ -70,6 +70,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
             auto const order = detail::order_named(w.stored);
             if (!w.stored.empty() && !order && !parse_layout(w.stored)) detail::no_layout_named(w.stored);
             auto const row = std::find_if(rows.begin(), rows.end(), [&](op_info const& r) { return r.name == w.op; });
+            if (row == rows.end() && order == std::optional{false}) continue; // nothing is to be turned
             if (row == rows.end())
                 throw error{problem{error_code::usage, {}, {}, message({"no operator: ", in_quotes(w.op)}), {}}};
             if (order)
@@ -82,7 +83,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
                    std::find(row_major.begin(), row_major.end(), of.display_name(n)) != row_major.end();
         };
         pass_outcome outcome;
-        if (!ordered.empty()) {
+        if (!ordered.empty() || wanted.empty()) {
             outcome = detail::reorder_dimensions(g, [&](node_id n) {
                 auto const found = ordered.find(static_cast<std::uint64_t>(g.op(n).id));
                 return found != ordered.end() && found->second && !left_alone(g, n);

@@ -6,6 +6,7 @@
 #include <gsub/passes/layout.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -115,6 +116,7 @@ private:
             ++outcome.matches;
         }
         if (!alike) wanted->stored = {};
+        if (wanted->replace) replacements_[n] = std::move(wanted->replace);
         choice_.settle(n, wanted->stored, wanted->reads_row_major);
     }
 
@@ -156,6 +158,10 @@ private:
             else
                 operands.push_back(stored(v, as));
         }
+        if (auto const found = replacements_.find(n); found != replacements_.end()) {
+            replace(n, operands, found->second);
+            return;
+        }
         small_vector<type_id, 4> types;
         for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
             auto type = g_.type({n, port});
@@ -166,6 +172,30 @@ private:
         keep(n, clone_node(out_, g_, n, operands, cloned_text::names, {types, {}}));
     }
 
+    // What the hook has put in the place of an operator.
+    void replace(node_id n, std::span<value_id const> operands,
+                 std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)> const& by) {
+        auto const first = out_.capacity();
+        auto const results = by(out_, operands);
+        auto const refuse = [&](std::string reason) {
+            throw error{problem{error_code::usage,
+                                g_.display_name(n),
+                                std::string{g_.op(n).name},
+                                message({"the layout hook's replacement ", reason}),
+                                {}}};
+        };
+        if (results.size() != g_.result_count(n))
+            refuse(message({"has ", results.size(), " results, not ", g_.result_count(n)}));
+        for (std::uint32_t port = 0; port < results.size(); ++port) {
+            auto type = out_.type(results[port]);
+            type.arrangement = g_.type({n, port}).arrangement;
+            if (type != g_.type({n, port}))
+                refuse(message({"is of type ", to_string(type), ", not ", to_string(g_.type({n, port}))}));
+            moved_[{n, port}] = results[port];
+        }
+        for (auto i = first; i < out_.capacity(); ++i) came_from({static_cast<std::uint32_t>(i)}, n);
+        retyped_ = true;
+    }
     void keep(node_id from, node_id to) {
         for (std::uint32_t port = 0; port < g_.result_count(from); ++port) moved_[{from, port}] = {to, port};
         came_from(to, from);
@@ -183,7 +213,8 @@ private:
     std::map<value_id, value_id> moved_;                           // from old to new
     std::map<std::pair<value_id, std::string>, value_id> changed_; // new values in other layouts
     std::vector<node_id> came_from_;                               // of new nodes
-    bool retyped_ = false;                                         // whether a value has got another layout than it had
+    std::map<node_id, std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)>> replacements_;
+    bool retyped_ = false; // whether a value has got another layout than it had
 };
 
 GSUB_LAZY_BODY laid_out_graph lay_out_graph(any_graph const& g, target const& machine, layout_hook_ref hook,

@@ -16,46 +16,12 @@ namespace gsub {
 
 namespace detail {
 
-inline constexpr class_passes class_rows[] = {
-    {architecture::resnet,
-     "to-graph-normal-form, dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, "
-     "simplify-expr, convert-layout, fold-explicit-padding, backward-fold-scale-axis, combine-parallel-conv2d, "
-     "combine-parallel-dense, fold-constant, canonicalize-cast, dead-code-elimination, remove-unused-functions, "
-     "alter-op-layout, fuse-ops"},
-    {architecture::mobilenet,
-     "to-graph-normal-form, dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, "
-     "simplify-expr, simplify-fc-transpose, convert-layout, fold-explicit-padding, backward-fold-scale-axis, "
-     "fold-constant, dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
-    {architecture::ssd,
-     "dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, simplify-expr, "
-     "convert-layout, fold-explicit-padding, backward-fold-scale-axis, combine-parallel-conv2d, fold-constant, "
-     "dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
-    {architecture::bert,
-     "dynamic-to-static, fold-constant(65536), eliminate-common-subexpr, simplify-expr, fold-constant(65536), "
-     "dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
-    {architecture::other,
-     "to-graph-normal-form, dynamic-to-static, simplify-inference, fold-constant, eliminate-common-subexpr, "
-     "simplify-expr, simplify-fc-transpose, convert-layout, fold-explicit-padding, backward-fold-scale-axis, "
-     "fold-constant, canonicalize-cast, dead-code-elimination, remove-unused-functions, alter-op-layout, fuse-ops"},
-};
-
 // Joined by commas.
 template <class Names>
 [[nodiscard]] std::string list_text(Names const& names) {
     std::string out;
     for (auto const& name : names) out += message({out.empty() ? "" : ", ", name});
     return out;
-}
-
-// Calls `f` for each name between commas.
-template <class F>
-void for_each_listed(std::string_view list, F&& f) {
-    while (!list.empty()) {
-        auto const end = std::min(list.find(','), list.size());
-        f(list.substr(0, end));
-        list.remove_prefix(std::min(end + 1, list.size()));
-        while (list.starts_with(' ')) list.remove_prefix(1);
-    }
 }
 
 // A sequence of passes, and the module that it makes.
@@ -158,31 +124,6 @@ private:
 };
 
 } // namespace detail
-
-GSUB_INLINE std::span<class_passes const> class_table() noexcept {
-    return detail::class_rows;
-}
-
-GSUB_INLINE std::string pass_selection::text() const {
-    std::vector<std::string> texts;
-    for (auto const& p : passes) texts.push_back(p.text());
-    return detail::list_text(texts);
-}
-
-GSUB_LAZY_BODY pass_selection select_passes(pass_manager const& known, module const& m) {
-    pass_selection out;
-    auto const* const entry = m.entry_points().empty() ? nullptr : m.find(m.entry_points().front());
-    if (entry) out.of = classify(entry->body);
-    auto const rows = class_table();
-    auto const row =
-        std::find_if(rows.begin(), rows.end(), [&](class_passes const& r) { return r.kind == out.of.kind; });
-    detail::for_each_listed(row->passes, [&](std::string_view item) {
-        auto const found = known.parse(item);
-        if (!found) return out.left_out.push_back(message({item, ": ", found.error().message()}));
-        out.passes.insert(out.passes.end(), found->begin(), found->end());
-    });
-    return out;
-}
 
 GSUB_LAZY_BODY result<found_passes> search_passes(pass_manager const& known, std::span<any_pass const> candidates,
                                                   module const& m, pass_context& cx, module_cost cost,
