@@ -1,9 +1,11 @@
 #include <gsub/aot.hpp>
 #include <gsub/aot/impl/export.ipp>
 #include <gsub/aot/impl/kernels.ipp>
+#include <gsub/aot/impl/literal.ipp>
 #include <gsub/aot/impl/name.ipp>
 #include <gsub/aot/impl/source.ipp>
 #include <gsub/aot/impl/text_api.ipp>
+#include <gsub/aot/impl/text_extern.ipp>
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
 #include <gsub/aot/impl/weights.ipp>

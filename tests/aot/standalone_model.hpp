@@ -65,7 +65,18 @@ struct c_options {
     c_executor const* executor = nullptr;
     std::size_t threads = 0;
 };
-enum c_status { ok, bad_argument, no_weights, bad_weights, no_instructions, no_memory, no_threads, busy, bad_input };
+enum c_status {
+    ok,
+    bad_argument,
+    no_weights,
+    bad_weights,
+    no_instructions,
+    no_memory,
+    no_threads,
+    busy,
+    bad_input,
+    function_failed
+};
 
 struct c_api {
     std::size_t (*input_count)(), (*output_count)();
@@ -75,15 +86,16 @@ struct c_api {
     int (*run)(void*, void const* const*, void* const*);
     void (*destroy)(void*);
     char const* (*status_text)(int);
+    char const* (*message)(void const*);
 };
 
 // Builds the folder as a stranger does, with the compiler that the executable's kernels have.
-inline c_api loaded(std::string const& folder, std::string const& name) {
+inline c_api loaded(std::string const& folder, std::string const& name, std::string const& settings = {}) {
     auto const with = runtime::find_compiler().value();
     auto const build = folder + "/build";
     auto const command = "( cmake -G Ninja -S '" + folder + "' -B '" + build +
-                         "' -DBUILD_SHARED_LIBS=ON '-DCMAKE_CXX_COMPILER=" + with.path + "' && cmake --build '" +
-                         build + "' -j2 ) > '" + folder + "/log' 2>&1";
+                         "' -DBUILD_SHARED_LIBS=ON '-DCMAKE_CXX_COMPILER=" + with.path + "' " + settings +
+                         " && cmake --build '" + build + "' -j2 ) > '" + folder + "/log' 2>&1";
     auto const failed = std::system(command.c_str());
     INFO(io::read_file(folder + "/log").value());
     REQUIRE(failed == 0);
@@ -103,6 +115,7 @@ inline c_api loaded(std::string const& folder, std::string const& name) {
     bind("run", api.run);
     bind("destroy", api.destroy);
     bind("status_text", api.status_text);
+    bind("message", api.message);
     return api;
 }
 

@@ -103,3 +103,29 @@ TEST_CASE("sources of kernels are in the order of the kernels") {
     REQUIRE(sources.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(sources[i].text == message({i}));
 }
+
+TEST_CASE("the hash of a program is that of its code, not of names and weights") {
+    using namespace program_test;
+    auto const made = [](auto&& change) {
+        runtime::program p;
+        p.kernels.push_back({{"void f() {}", "f", "-mavx2"}, nullptr});
+        p.values.resize(3);
+        for (auto& v : p.values) v.size = 8;
+        p.values[1].where = runtime::on_host(runtime::memory_role::constant);
+        p.values[1].data = tensor::from<float>({2}, {1, 2});
+        p.steps.push_back({"a", runtime::kernel_call{.kernel = 0, .launch = {4}}, {0, 1, 2}});
+        p.steps.push_back({"b", runtime::copy_of(8), {2, 0}});
+        change(p);
+        return hash_of(p);
+    };
+    auto const as_it_is = made([](auto&) {});
+    CHECK(made([](auto& p) { p.steps[0].name = "c"; }) == as_it_is);
+    CHECK(made([](auto& p) { p.values[1].data = tensor::from<float>({2}, {3, 4}); }) == as_it_is);
+    CHECK(made([](auto& p) { p.kernels[0].source.text = "void f() { }"; }) != as_it_is);
+    CHECK(made([](auto& p) { p.kernels[0].source.isa_flags.clear(); }) != as_it_is);
+    CHECK(made([](auto& p) { p.values[0].size = 16; }) != as_it_is);
+    CHECK(made([](auto& p) { p.steps[0].values[1] = 0; }) != as_it_is);
+    CHECK(made([](auto& p) { std::get<runtime::kernel_call>(p.steps[0].what).launch.positions = 5; }) != as_it_is);
+    CHECK(made([](auto& p) { std::get<runtime::copy_call>(p.steps[1].what).moves[0].size = 4; }) != as_it_is);
+    CHECK(made([](auto& p) { p.steps.pop_back(); }) != as_it_is);
+}

@@ -7,6 +7,7 @@
 #include <gsub/runtime/extern_kernel.h>
 #include <gsub/runtime/program.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,11 +23,15 @@ struct user_kernel {
     gsub_kernel function = nullptr;
     /// null: results have the types that the graph says, by inference or by the `value_info` of the file.
     gsub_shape_function shape = nullptr;
-    void* user = nullptr; ///< handed to both; what it points to outlives every run
+    void* user = nullptr;                ///< handed to both; what it points to outlives every run
+    std::shared_ptr<void const> owner{}; ///< of what `user` points to; kept as long as what is built
     /// Of operands and results. Empty: any, the function looks at `dtype` itself.
     std::vector<dtype> elements{dtype::f32};
     int min_operands = 0, max_operands = variadic; ///< operands left out in between count
     int results = variadic;
+    /// Name of `function` where it has C linkage: standalone models call it by that (`aot::write_standalone`), with
+    /// `typed` and `user` null. Empty: programs with the kernel are not exported.
+    std::string symbol{};
 };
 
 /// For an operator that the op set of a graph has: `extern_kernel<app::swish>(swish)`. `call->typed` is its attribute
@@ -62,6 +67,15 @@ template <operation Op>
     GSUB_ASSERT(call.typed, "typed_attributes<Op>(call) of an opaque node");
     return *static_cast<attributes_of<Op> const*>(call.typed);
 }
+
+/// The step of a user kernel, for who writes it as text.
+class user_step : public host_step {
+public:
+    [[nodiscard]] virtual std::string_view symbol() const noexcept = 0;
+    [[nodiscard]] virtual std::span<gsub_array const> arrays() const noexcept = 0; ///< operands, results; without data
+    [[nodiscard]] virtual std::size_t operand_count() const noexcept = 0;
+    [[nodiscard]] virtual std::span<gsub_attribute const> attributes() const noexcept = 0;
+};
 
 /// The reason that `not_computable` shows for a node with a user kernel. Which nodes those are: `bound_graph::steps`.
 inline constexpr std::string_view computed_by_user = "a kernel of the application computes it";

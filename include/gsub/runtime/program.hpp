@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/executor.hpp>
+#include <gsub/core/hash.hpp>
 #include <gsub/core/strong.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/graph.hpp>
@@ -163,6 +164,10 @@ struct program {
     std::vector<tensor_type> inputs, outputs; ///< static types
     std::vector<std::string> input_names, output_names;
 };
+
+/// Of what a program does and where values lie: kernels' texts, steps, sizes and places. Neither names nor the numbers
+/// in weights count, so that two programs of one hash are the same code. *Complexity* that of reading the texts.
+GSUB_LAZY [[nodiscard]] hash128 hash_of(program const& p);
 
 /// The number of the value in whose storage a value lies: its own, or that of the one it is a piece of.
 [[nodiscard]] inline std::size_t whole_of(program const& p, std::int32_t value) noexcept {

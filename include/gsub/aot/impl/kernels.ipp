@@ -1,6 +1,7 @@
 // The kernels of a standalone model, and how its steps call them.
 #pragma once
 
+#include <gsub/aot/impl/text_extern.ipp>
 #include <gsub/core/message.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/program.hpp>
@@ -60,6 +61,7 @@ public:
         std::int64_t positions = 1;
         bool parallel = false;
         bool checks = false;       // tells of invalid inputs
+        bool may_fail = false;     // is a function of the application's, and tells the context in one value more
         std::size_t workspace = 0; // bytes that a thread lends it
     };
 
@@ -70,6 +72,8 @@ public:
 
     [[nodiscard]] std::vector<runtime::kernel_source> const& sources() const noexcept { return sources_; }
     [[nodiscard]] std::vector<call> const& calls() const noexcept { return calls_; } // of each step
+    // Functions of the application, each once.
+    [[nodiscard]] std::vector<std::string> const& functions() const noexcept { return functions_; }
     [[nodiscard]] std::vector<std::string_view> const& words() const noexcept { return words_; }
 
 private:
@@ -86,15 +90,34 @@ private:
             c.kernel = number_of(text_of(*copy, parts));
             c.positions = copy->times * parts;
             c.parallel = runtime::worth_threads(s);
+        } else if (auto const* const own = function_of(s)) {
+            c.kernel = number_of(text_of(*own));
+            c.may_fail = true;
+            if (std::string symbol{own->symbol()};
+                std::find(functions_.begin(), functions_.end(), symbol) == functions_.end())
+                functions_.push_back(std::move(symbol));
         } else {
             open_.push_back(without_text(s));
         }
         return c;
     }
+    // The step of a function of the application that has a symbol.
+    static runtime::user_step const* function_of(runtime::program_step const& s) {
+        auto const* const call = std::get_if<runtime::external_call>(&s.what);
+        auto const* const own = call ? dynamic_cast<runtime::user_step const*>(call->host.get()) : nullptr;
+        if (!own || own->symbol().empty()) return nullptr;
+        if (!is_symbol(own->symbol()))
+            throw error{problem{error_code::usage,
+                                s.name,
+                                call->op,
+                                message({in_quotes(own->symbol()), " is no name of a C function"}),
+                                {}}};
+        return own;
+    }
     static problem without_text(runtime::program_step const& s) {
         if (auto const* const own = std::get_if<runtime::external_call>(&s.what))
             return {error_code::unsupported, s.name, own->op, std::string{runtime::computed_by_user},
-                    "a standalone model has kernels of gsub alone"};
+                    "a standalone model calls functions of the application by `user_kernel::symbol`"};
         auto const* const reference = std::get_if<runtime::reference_call>(&s.what);
         return {error_code::unsupported, s.name, reference ? operators_of(*reference) : kind_of(s),
                 "there is no kernel for it, and what computes it is part of gsub",
@@ -133,6 +156,7 @@ private:
     std::vector<runtime::kernel_source> sources_;
     std::map<std::string, std::size_t> known_;
     std::vector<call> calls_;
+    std::vector<std::string> functions_;
     std::vector<std::string_view> words_; // what the kernels need of a processor, as the compiler calls it
     std::vector<problem> open_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/aot/export.hpp>
+#include <gsub/aot/impl/literal.ipp>
 #include <gsub/aot/impl/text_api.ipp>
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
@@ -31,22 +32,6 @@ GSUB_LAZY std::string filled_in(std::string_view text,
         at = end + 1;
     }
     return out;
-}
-
-// Any bytes as a literal of C: what is not plain becomes octal digits, always three.
-GSUB_LAZY std::string c_literal(std::string_view text) {
-    std::string out = "\"";
-    for (char c : text) {
-        auto const plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                           std::string_view{" _.,:;/+-()[]{}=<>"}.find(c) != std::string_view::npos;
-        auto const code = static_cast<unsigned char>(c);
-        if (plain)
-            out += c;
-        else
-            out += {'\\', static_cast<char>('0' + (code >> 6)), static_cast<char>('0' + (code >> 3 & 7)),
-                    static_cast<char>('0' + (code & 7))};
-    }
-    return out + '"';
 }
 
 GSUB_LAZY std::string upper_case(std::string text) {
@@ -133,12 +118,13 @@ struct slot {
         for (std::size_t i = 0; i < p_.steps.size(); ++i) {
             auto const& s = p_.steps[i];
             auto const& call = kernels_.calls()[i];
-            auto const count = s.values.size();
+            auto const count = s.values.size() + call.may_fail;
             steps += message({"    {", kernel_name(call.kernel), ", ", call.positions, ", ",
                               call.parallel ? "true" : "false", ", ", first, ", ", count, ", ",
                               call.workspace > 0 ? "true" : "false", "},\n"});
             for (auto const& v : s.values) // a step that checks tells the context
                 slots += call.checks && &v == &s.values.back() ? "    {in_context, 0, 0},\n" : slot_of(v);
+            if (call.may_fail) slots += "    {in_context, 0, 0},\n";
             first += count;
             if (call.workspace > 0) most = std::max(most, count + 1);
             scratch = std::max(scratch, standalone_weights<>::rounded(call.workspace));
@@ -181,9 +167,15 @@ struct slot {
         auto const threads = options_.threads ? message({"find_package(Threads REQUIRED)\ntarget_link_libraries(",
                                                          options_.name, " PRIVATE Threads::Threads)\n"})
                                               : std::string{};
-        return standalone_mark +
-               filled_in(standalone_cmake,
-                         {{"name", options_.name}, {"kernels", kernels}, {"flags", flags}, {"threads", threads}});
+        auto const functions =
+            kernels_.functions().empty()
+                ? std::string{}
+                : filled_in(standalone_functions, {{"name", options_.name}, {"functions", functions_text()}});
+        return standalone_mark + filled_in(standalone_cmake, {{"name", options_.name},
+                                                              {"kernels", kernels},
+                                                              {"flags", flags},
+                                                              {"threads", threads},
+                                                              {"functions", functions}});
     }
 
     std::string readme() const {
@@ -196,16 +188,29 @@ struct slot {
         list("input ", p_.inputs, p_.input_names);
         list("output", p_.outputs, p_.output_names);
         for (auto w : kernels_.words()) processor += message({processor.empty() ? "a processor with " : ", ", w});
+        auto const functions = functions_text();
         auto const title = message({options_.name, ": a model as C++, made by gsub compile"});
-        return filled_in(standalone_readme, {{"name", options_.name},
-                                             {"rule", std::string(title.size(), '=') + "\n"},
-                                             {"signature", signature},
-                                             {"arena", message({arena_.size})},
-                                             {"weights", message({weights_.size()})},
-                                             {"processor", processor.empty() ? "any processor" : processor}});
+        return filled_in(
+            standalone_readme,
+            {{"name", options_.name},
+             {"rule", std::string(title.size(), '=') + "\n"},
+             {"signature", signature},
+             {"functions",
+              functions.empty()
+                  ? ""
+                  : message({"\nCalls ", functions, ", which the application has (gsub/runtime/extern_kernel.h).\n"})},
+             {"arena", message({arena_.size})},
+             {"weights", message({weights_.size()})},
+             {"processor", processor.empty() ? "any processor" : processor}});
     }
 
 private:
+    // The functions of the application, separated by commas.
+    std::string functions_text() const {
+        std::string out;
+        for (auto const& f : kernels_.functions()) out += message({out.empty() ? "" : ", ", f});
+        return out;
+    }
     std::string kernel_name(std::size_t i) const { return message({options_.name, "_kernel_", i}); }
 
     std::string tensors(std::string_view table, std::span<tensor_type const> types,

@@ -24,7 +24,8 @@ typedef enum @name@_status {
     @NAME@_NO_MEMORY = 5,
     @NAME@_NO_THREADS = 6,      /* threads cannot be started, or the library is built without them */
     @NAME@_BUSY = 7,            /* the context is in use by another thread */
-    @NAME@_BAD_INPUT = 8        /* an index among the inputs is out of range; outputs have no meaning then */
+    @NAME@_BAD_INPUT = 8,       /* an index among the inputs is out of range; outputs have no meaning then */
+    @NAME@_FAILED = 9           /* a function of the application says so; outputs have no meaning then */
 } @name@_status;
 
 /* A sentence about a status; never null. */
@@ -76,6 +77,9 @@ typedef struct @name@_options {
 /* Computes. inputs[i] and outputs[i] have the bytes that @name@_input(i) and @name@_output(i) tell, and are aligned to
    the size of an element. No memory is taken. */
 @name@_status @name@_run(@name@_context* context, const void* const* inputs, void* const* outputs);
+
+/* What the function of the application said that the last run failed with; empty where none did. Until the next run. */
+const char* @name@_message(const @name@_context* context);
 
 /* Of null: nothing. Requires that no run is under way. */
 void @name@_destroy(@name@_context* context);

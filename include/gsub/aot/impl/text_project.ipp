@@ -150,7 +150,8 @@ int main(int argc, char** argv) {
         const double begin = now();
         status = @name@_run(context, (const void* const*)inputs, outputs);
         times[r] = now() - begin;
-        if (status != @NAME@_OK) return fail("run", @name@_status_text(status));
+        if (status != @NAME@_OK)
+            return fail("run", *@name@_message(context) ? @name@_message(context) : @name@_status_text(status));
     }
     for (i = 0; i < out; ++i) {
         print(@name@_output(i), outputs[i]);
@@ -186,11 +187,21 @@ target_include_directories(@name@ PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 # Kernels of different instruction sets stay apart.
 set_target_properties(@name@ PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF INTERPROCEDURAL_OPTIMIZATION OFF)
 set_source_files_properties(@name@.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fexceptions")
-@flags@@threads@
+@flags@@threads@@functions@
 if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
   enable_language(C)
   add_executable(@name@_demo main.c)
   target_link_libraries(@name@_demo PRIVATE @name@)
+endif()
+)text";
+
+// Where functions of the application come from.
+inline constexpr char const* standalone_functions = R"text(
+# Where their sources are not given, whoever links the library has them.
+set(@name@_FUNCTIONS "" CACHE STRING "Sources of @functions@")
+if(@name@_FUNCTIONS)
+  enable_language(C)
+  target_sources(@name@ PRIVATE ${@name@_FUNCTIONS})
 endif()
 )text";
 
@@ -206,7 +217,7 @@ kernel-*.cpp what computes
 weights.bin  numbers; checked when a context is created
 main.c       an example: @name@_demo runs the model on .npy files
 
-@signature@
+@signature@@functions@
 A run takes @arena@ bytes of memory beside @weights@ bytes of weights, inputs and outputs.
 It needs GCC or Clang with C++17, Linux, @processor@.
 )text";

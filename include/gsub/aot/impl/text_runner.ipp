@@ -200,7 +200,11 @@ struct @name@_context {
 #endif
     std::vector<std::atomic<bool>> taken; // the threads' shares of `scratch`
     std::atomic<bool> busy{false};
-    int failed = 0; // a step becomes aware of a bad input
+    struct {
+        int status = 0; // of a step that becomes aware of a bad input
+        int function = 0; // of the application
+        char message[512] = {};
+    } failed;
 };
 
 namespace {
@@ -306,6 +310,7 @@ const char* @name@_status_text(@name@_status status) {
     case @NAME@_NO_THREADS: return "threads cannot be started";
     case @NAME@_BUSY: return "the context is in use by another thread";
     case @NAME@_BAD_INPUT: return "an index among the inputs is out of range";
+    case @NAME@_FAILED: return "a function of the application fails";
     }
     return "an unknown status";
 }
@@ -347,12 +352,16 @@ size_t @name@_memory(void) { return arena_bytes; }
         if (s.where == in_output && outputs_[s.position].bytes > 0)
             context->addresses[i] = static_cast<unsigned char*>(outputs[s.position]) + s.offset;
     }
-    context->failed = 0;
-    for (std::size_t i = 0; i < step_count && !context->failed; ++i) run_step(*context, steps[i]);
-    auto const status = context->failed ? @NAME@_BAD_INPUT : @NAME@_OK;
+    auto& failed = context->failed;
+    failed.status = failed.function = 0;
+    failed.message[0] = 0;
+    for (std::size_t i = 0; i < step_count && !failed.status && !failed.function; ++i) run_step(*context, steps[i]);
+    auto const status = failed.function ? @NAME@_FAILED : failed.status ? @NAME@_BAD_INPUT : @NAME@_OK;
     context->busy.store(false, std::memory_order_release);
     return status;
 }
+
+const char* @name@_message(const @name@_context* context) { return context ? context->failed.message : ""; }
 
 void @name@_destroy(@name@_context* context) { delete context; }
 

@@ -195,11 +195,16 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
 }
 
 template <class = void>
-class user_kernel_step final : public host_step {
+class user_kernel_step final : public user_step {
 public:
     user_kernel_step(user_kernel const& k, node_label label, std::shared_ptr<c_attributes<> const> attributes,
                      any_graph const& g, node_id n)
-        : function_(k.function), user_(k.user), label_(std::move(label)), attributes_(std::move(attributes)) {
+        : function_(k.function),
+          user_(k.user),
+          owner_(k.owner),
+          symbol_(k.symbol),
+          label_(std::move(label)),
+          attributes_(std::move(attributes)) {
         for (auto v : g.operands(n)) {
             if (v.valid())
                 arrays_.add(g.type(v));
@@ -235,9 +240,16 @@ public:
         guarded_call(label_, text, [&] { return function_(&call); });
     }
 
+    std::string_view symbol() const noexcept override { return symbol_; }
+    std::span<gsub_array const> arrays() const noexcept override { return arrays_.list(); }
+    std::size_t operand_count() const noexcept override { return operands_; }
+    std::span<gsub_attribute const> attributes() const noexcept override { return attributes_->list(); }
+
 private:
     gsub_kernel function_;
     void* user_;
+    std::shared_ptr<void const> owner_;
+    std::string symbol_;
     node_label label_;
     std::shared_ptr<c_attributes<> const> attributes_;
     c_arrays<> arrays_; // operands, then results

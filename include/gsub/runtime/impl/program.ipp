@@ -51,6 +51,44 @@ GSUB_LAZY_BODY std::string kind_of(program_step const& s) {
         s.what);
 }
 
+GSUB_LAZY_BODY hash128 hash_of(program const& p) {
+    hasher h;
+    std::vector<hash128> kernels;
+    for (auto const& k : p.kernels)
+        kernels.push_back(hasher{}.add(k.source.symbol).add(k.source.isa_flags).add(k.source.text).finish());
+    for (auto const& v : p.values)
+        h.add(v.where.device.index)
+            .add(static_cast<std::uint64_t>(v.where.role))
+            .add(v.size)
+            .add(v.position)
+            .add(static_cast<std::uint64_t>(v.part_of))
+            .add(v.offset);
+    for (auto const& s : p.steps) {
+        h.add(s.what.index());
+        std::visit(
+            overloaded{
+                [&](kernel_call const& c) {
+                    h.add(kernels[static_cast<std::size_t>(c.kernel)])
+                        .add(static_cast<std::uint64_t>(c.launch.positions))
+                        .add(c.workspace);
+                },
+                [&](copy_call const& c) {
+                    h.add(static_cast<std::uint64_t>(c.times));
+                    for (auto const& m : c.moves)
+                        h.add(m.from).add(m.from_at).add(m.from_step).add(m.to).add(m.to_at).add(m.to_step).add(m.size);
+                },
+                [&](external_call const& c) { h.add(c.op); },
+                [&](reference_call const& c) { h.add(c.graph.hash()); },
+            },
+            s.what);
+        h.add(s.values.size());
+        for (auto v : s.values) h.add(static_cast<std::uint64_t>(v));
+    }
+    for (auto const* types : {&p.inputs, &p.outputs})
+        for (auto const& t : *types) h.add(to_string(t));
+    return h.finish();
+}
+
 GSUB_LAZY_BODY arena_plan plan_arena(program const& p) {
     std::vector<buffer> lifetimes;
     std::vector<std::int32_t> number(p.values.size(), -1);
