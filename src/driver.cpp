@@ -2,5 +2,9 @@
 #include <gsub/driver/impl/bisect.ipp>
 #include <gsub/driver/impl/build.ipp>
 #include <gsub/driver/impl/calibrate.ipp>
+#include <gsub/driver/impl/default_pipeline.ipp>
+#include <gsub/driver/impl/gsub_receiver.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>
+#include <gsub/driver/impl/network_classes.ipp>
 #include <gsub/driver/impl/passes.ipp>
+#include <gsub/driver/impl/receiver.ipp>

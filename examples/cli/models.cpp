@@ -1,10 +1,10 @@
 // gsub models, gsub inspect and gsub ops: what there is.
 #include "commands.hpp"
+#include <gsub/driver/network_classes.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir.hpp>
 #include <gsub/models.hpp>
-#include <gsub/passes/architecture.hpp>
 #include <gsub/report.hpp>
 #include <gsub/report/json.hpp>
 #include <gsub/report/svg.hpp>
@@ -48,9 +48,9 @@ answer inspect(inspect_request const& r, session const& s) {
     auto const summary = gsub::report::summarize(g);
     answer a{to_text(summary), to_json(summary)};
     auto const kind = gsub::classify(g);
-    a.text += message({"\nclass    ", to_string(kind.kind), "\n"});
+    a.text += message({"\nclass    ", kind.name, "\n"});
     for (auto const& reason : kind.reasons) a.text += message({"  ", reason, "\n"});
-    a.data["class"] = {{"name", to_string(kind.kind)}, {"score", kind.score}, {"reasons", kind.reasons}};
+    a.data["class"] = {{"name", kind.name}, {"score", kind.score}, {"reasons", kind.reasons}};
     auto missing = gsub::io::json::array();
     std::string lines;
     for (auto const& p : gsub::not_computable(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>())) {

@@ -239,6 +239,12 @@ example const examples[] = {
          auto const turned = n.b.add<ops::transpose>({.perm = {1, 0}}, {n.weight({5, 3})});
          return std::vector{n.op<ops::mat_mul>(n.input({4, 3}), turned)};
      }},
+    {"relaxed-substitution", "",
+     [](net& n) {
+         auto const x = n.input({4, 3});
+         return std::vector{
+             n.op<ops::add>(n.op<ops::mat_mul>(x, n.weight({3, 2})), n.op<ops::mat_mul>(x, n.weight({3, 2})))};
+     }},
     {"fast-math", "", [](net& n) { return std::vector{n.op<ops::exp>(n.input({4}))}; }},
     {"to-mixed-precision", "", activated_convolution},
     {"fake-quantization-to-integer", "",

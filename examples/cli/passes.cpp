@@ -3,6 +3,7 @@
 #include "pass_examples.hpp"
 #include <gsub/core/message.hpp>
 #include <gsub/driver/bisect.hpp>
+#include <gsub/driver/network_classes.hpp>
 #include <gsub/driver/passes.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir/graph_cloner.hpp>
@@ -150,6 +151,10 @@ answer passes(passes_request const& r, session const&) {
     for (auto const& l : known.lists()) {
         lists.add({l.name, l.sentence, l.passes});
         a.data["lists"].push_back({{"list", l.name}, {"what", l.sentence}, {"passes", l.passes}});
+    }
+    for (auto const& of : gsub::standard_classes::all()) {
+        lists.add({"auto", message({"where the network is of class ", of.of.name}), of.text()});
+        a.data["lists"].push_back({{"list", "auto"}, {"class", of.of.name}, {"passes", of.text()}});
     }
     a.text = message({t.text(), "\n", lists.text()});
     return a;

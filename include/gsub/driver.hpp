@@ -2,3 +2,5 @@
 #pragma once
 
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/gsub_receiver.hpp>
+#include <gsub/driver/receiver.hpp>

@@ -1,15 +1,21 @@
 #include "catch.hpp"
 #include "random_graph.hpp"
+#include <gsub/core/message.hpp>
+#include <gsub/core/random.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/passes.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/ir/traversal.hpp>
+#include <gsub/passes/order.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iomanip>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,7 +78,8 @@ std::string fault_of(tensor const& got, tensor const& want, bound const& k) {
 
 struct way {
     isa const* set;
-    bool optimised; // as users have it
+    bool optimised;     // as users have it
+    std::string list{}; // of passes before; empty: none, and the build's own groups
 };
 // A breach of the law.
 struct fault {
@@ -93,7 +100,20 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
     auto const note = [&](fault f) {
         if (!first && (kind.empty() || kind == f.kind)) first = std::move(f);
     };
-    auto const made = plan(m.g, meaning, *how.set, options);
+    gsub::module listed;
+    listed.add("main", m.g);
+    if (!how.list.empty()) {
+        pass_context cx;
+        cx.machine = host();
+        cx.machine.set = how.set;
+        run_passes_options run;
+        run.run.order = order_policy::ignore;
+        static auto const known = compiler_passes();
+        if (auto const done = run_passes(listed, known, how.list, cx, run); !done)
+            return failed("passes", done.error());
+    }
+    auto const groups = how.list.empty() ? grouping::by_kernels : grouping::by_passes;
+    auto const made = plan(listed, meaning, *how.set, options, groups);
     if (!made) return failed("plan", made.error());
     for (auto const& s : made->steps)
         if (auto const* const call = std::get_if<runtime::reference_call>(&s.what))
@@ -103,7 +123,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
                     note({kind_of(s), kind_of(s) + "\n" + to_text(call->graph, {.max_constant_elements = 4})});
     if (first && kind != "numbers") return first; // without a run of the compiler
     if (kind.starts_with("reference")) return first;
-    auto const e = build(m.g, host(), options);
+    auto const e = build(listed, meaning, host(), options, groups);
     if (!e) return failed("build", e.error());
     auto const got = e->run(m.inputs);
     if (!got) return failed("run", got.error());
@@ -224,8 +244,30 @@ std::uint64_t number_in(char const* variable, std::uint64_t otherwise) {
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+// A list of exact passes, some of them twice, that breaks no hard order.
+std::string random_list(std::uint64_t seed) {
+    static auto const known = compiler_passes();
+    static auto const names = [] {
+        std::vector<std::string_view> exact;
+        for (auto const& p : known.passes())
+            if (p.info().exact <= exactness::reassociating && p.info().keeps_meaning) exact.push_back(p.name());
+        return exact;
+    }();
+    random_stream r{seed};
+    for (;;) {
+        std::vector<std::string_view> list;
+        for (auto length = 1 + r.below(10); length > 0; --length) list.push_back(names[r.below(names.size())]);
+        auto const breaches = check_order(list);
+        if (std::ranges::any_of(breaches, [](order_breach const& b) { return b.rule->kind == order_kind::hard; }))
+            continue;
+        std::string text;
+        for (auto name : list) text += message({text.empty() ? "" : ", ", name});
+        return text;
+    }
+}
+
 // GSUB_RANDOM_GRAPHS tells how many, GSUB_RANDOM_SEED the first, GSUB_RANDOM_FAULT that no other kind counts.
-void hold_the_law(std::uint64_t first, std::uint64_t count) {
+void hold_the_law(std::uint64_t first, std::uint64_t count, bool through_lists) {
     std::vector<isa const*> sets{&isa::baseline};
     if (host().has(isa::avx2)) sets.push_back(&isa::avx2);
     if (host().has(isa::avx512)) sets.push_back(&isa::avx512);
@@ -233,12 +275,12 @@ void hold_the_law(std::uint64_t first, std::uint64_t count) {
     std::string_view const kind = only ? only : "";
     for (auto seed = first; seed < first + count; ++seed) {
         auto m = make(seed);
-        way const how{sets[(seed + 2) % sets.size()], seed % 5 == 0};
+        way const how{sets[(seed + 2) % sets.size()], seed % 5 == 0, through_lists ? random_list(seed) : ""};
         auto const found = fault_of(m, how, kind);
         if (!found) continue;
         m = shrunk(std::move(m), how, found->kind);
         auto const last = fault_of(m, how, found->kind);
-        FAIL_CHECK("seed " << seed << ", " << how.set->name << ": " << found->what
+        FAIL_CHECK("seed " << seed << ", " << how.set->name << ", passes: " << how.list << ": " << found->what
                            << "\nshrunk to: " << (last ? last->what : "nothing") << "\n"
                            << to_text(m.g, {.max_constant_elements = 8}));
     }
@@ -281,5 +323,10 @@ TEST_CASE("random graphs have every operator that kernels take, in every element
 
 TEST_CASE("random graphs of all operators are built to what the evaluator computes") {
     random_graphs_test::hold_the_law(random_graphs_test::number_in("GSUB_RANDOM_SEED", 1),
-                                     random_graphs_test::number_in("GSUB_RANDOM_GRAPHS", 10));
+                                     random_graphs_test::number_in("GSUB_RANDOM_GRAPHS", 10), false);
+}
+
+TEST_CASE("random graphs through random lists of exact passes are built to what the evaluator computes") {
+    random_graphs_test::hold_the_law(random_graphs_test::number_in("GSUB_RANDOM_SEED", 1),
+                                     random_graphs_test::number_in("GSUB_RANDOM_GRAPHS", 10), true);
 }

@@ -78,6 +78,8 @@ NOT_IN_UMBRELLA = {
     "gsub/cost/relative.hpp": "for tools: a program that weighs goals against each other includes it",
     "gsub/driver/bisect.hpp": "passes by hand are for those who compose them; whoever optimizes and builds waits for none",
     "gsub/driver/passes.hpp": "as gsub/driver/bisect.hpp",
+    "gsub/driver/default_pipeline.hpp": "as gsub/driver/bisect.hpp",
+    "gsub/driver/network_classes.hpp": "as gsub/driver/bisect.hpp",
     "gsub/passes.hpp": "as gsub/driver/bisect.hpp",
     "gsub/driver/calibrate.hpp": "includes nlohmann/json, which few programs need",
     "gsub/driver/measured_kernels.hpp": "includes nlohmann/json, which few programs need",

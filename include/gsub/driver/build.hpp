@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/observer.hpp>
+#include <gsub/driver/receiver.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/module.hpp>
 #include <gsub/kernels/winograd.hpp>
@@ -22,11 +23,12 @@ namespace gsub {
 
 /// How a graph is built.
 struct build_options {
-    std::string compiler{};                                  ///< as `runtime::find_compiler` takes it
-    runtime::jit_options jit{};                              ///< threads and observer are those below where it has none
-    bool generate = true;                                    ///< false: every operator runs on the reference runtime
-    bool group = true;                                       ///< false: no two operators share a kernel
-    bool lay_out = true;                                     ///< see `lowering_options::lay_out`
+    std::string compiler{};     ///< as `runtime::find_compiler` takes it
+    runtime::jit_options jit{}; ///< threads and observer are those below where it has none
+    bool generate = true;       ///< false: every operator runs on the reference runtime
+    bool group = true;          ///< false: no two operators share a kernel
+    /// Whether the default pipeline runs and values get the layouts of kernels, see `lowering_options::lay_out`.
+    bool lay_out = true;
     std::span<std::uint32_t const> within{};                 ///< groups made by passes, see `fusion_rules::within`
     isa const* set = nullptr;                                ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
@@ -35,6 +37,8 @@ struct build_options {
     kernels::winograd_options winograd{};
     /// Functions of the application: each computes the nodes of its operator, before anything of gsub would.
     std::span<runtime::user_kernel const> kernels{};
+    /// Who computes the regions of a module that are marked for a compiler, or matched by a pattern.
+    std::span<receiver const> receivers{};
     /// How operators are lowered, a row an operator of the graph's set; empty: gsub's own, and those of the set that
     /// `build` is called with.
     std::span<lowering_row const> rows{};
@@ -63,10 +67,10 @@ struct build_options {
             .threads = options.threads};
 }
 
-/// The program of a graph: `lower_graph`, then `emit`. Operators share generated kernels as far as templates take them,
-/// the others are steps of the reference runtime; the type of each step says which. Weights that a kernel has packed
-/// are freed one by one where no copy of the graph shares them: a graph that is moved here does not keep them in memory
-/// twice. *Errors* those of both.
+/// The program of a graph: `default_pipeline` where no list of passes stands for it, `lower_graph`, then `emit`.
+/// Operators share generated kernels as far as templates take them, the others are steps of the reference runtime; the
+/// type of each step says which. Weights that a kernel has packed are freed one by one where no copy of the graph
+/// shares them: a graph that is moved here does not keep them in memory twice. *Errors* those of both.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                                       build_options const& options = {});
 
@@ -84,7 +88,7 @@ enum class grouping : std::uint8_t {
 };
 
 /// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel
-/// crosses. *Errors* those of `inline_groups`, too.
+/// crosses; regions go to their receivers (`bind_regions`). *Errors* those of these two as well.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, std::span<eval_row const> meaning,
                                                       isa const& set, build_options const& options = {},
                                                       grouping groups = grouping::by_kernels,

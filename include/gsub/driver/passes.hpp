@@ -3,6 +3,7 @@
 
 #include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/driver/network_classes.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/passes/manager.hpp>
 
@@ -58,10 +59,12 @@ struct run_passes_options {
     pass_run_options run{}; ///< `run.supervise.observe` is used where nothing is dumped
     bool verify = false;    ///< compare numbers after each pass that changed something
     std::optional<pass_dump_options> dump{};
+    /// What the list `auto` is, e.g. `&select_passes<my_class, networks::resnet, networks::other>`.
+    pass_selection (*select)(module const&) = &standard_classes::select;
 };
 
-/// Runs a list by name, see `pass_manager::run`; `auto` is what `select_passes` chooses, and the notes of the run then
-/// say what it chose and left out. *Errors* those of it, and `environment` of the dump where the passes themselves
+/// Runs a list by name, see `pass_manager::run`; `auto` is what `options.select` chooses for the module's class, which
+/// the notes of the run then say. *Errors* those of it, and `environment` of the dump where the passes themselves
 /// succeeded; the module is then as it was.
 GSUB_LAZY [[nodiscard]] result<pass_run> run_passes(module& m, pass_manager const& known, std::string_view list,
                                                     pass_context& cx, run_passes_options const& options = {});

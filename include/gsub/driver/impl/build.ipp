@@ -2,10 +2,14 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/default_pipeline.hpp>
+#include <gsub/ir/ops.hpp>
 #include <gsub/lower/grouped_graph.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 
+#include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,10 +32,31 @@ GSUB_LAZY [[nodiscard]] std::vector<std::string> layouts_not_stored(any_graph co
     return notes;
 }
 
+// Whether kernels of the application compute operators of the graph's set, which nothing may take apart before.
+GSUB_LAZY [[nodiscard]] bool has_own_operators(any_graph const& g, std::span<runtime::user_kernel const> kernels) {
+    auto const computed = [&](op_info const& op) {
+        return std::ranges::any_of(
+            kernels, [&](runtime::user_kernel const& k) { return k.domain == op.domain && k.op_type == op.name; });
+    };
+    return !kernels.empty() &&
+           std::ranges::any_of(g.order(), [&](node_id n) { return !g.is<ops::opaque>(n) && computed(g.op(n)); });
+}
+
 } // namespace detail
 
 GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                              build_options const& options) {
+    if (options.lay_out && options.generate && options.within.empty() && is_turned_or_bordered(g) &&
+        !detail::has_own_operators(g, options.kernels)) {
+        module m;
+        m.add("main", std::move(g));
+        pass_context cx;
+        cx.machine.set = &set;
+        cx.meaning = meaning.data();
+        cx.threads = options.threads;
+        if (auto done = run_pass(default_pipeline(), m, cx); !done) return done.error();
+        g = std::move(m.find("main")->body);
+    }
     auto lowered = lower_graph(std::move(g), meaning, set, lowering_of(options));
     if (!lowered) return lowered.error();
     return emit(std::move(*lowered), set, options.threads);
@@ -74,12 +99,17 @@ namespace detail {
 struct grouped_build {
     grouped_graph what;
     build_options options;
+    std::vector<runtime::user_kernel> kernels{}; // the application's, and those of regions
 };
 GSUB_LAZY result<grouped_build> grouped_of(module const& m, build_options const& options, grouping groups,
                                            std::string_view entry) {
-    auto what = inline_groups(m, entry);
+    auto bound = bind_regions(m, options.receivers, entry);
+    if (!bound) return bound.error();
+    auto what = inline_groups(bound->what, entry);
     if (!what) return what.error();
-    grouped_build out{std::move(*what), options};
+    grouped_build out{std::move(*what), options, std::move(bound->kernels)};
+    out.kernels.insert(out.kernels.end(), options.kernels.begin(), options.kernels.end());
+    out.options.kernels = as_span(out.kernels);
     out.options.within = as_span(out.what.within);
     out.options.lay_out = options.lay_out && groups == grouping::by_kernels;
     out.options.group = options.group && (groups == grouping::by_kernels || !out.what.within.empty());

@@ -8,8 +8,8 @@
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
+#include <gsub/optimize/relaxed_substitution.hpp>
 #include <gsub/passes/fuse_ops.hpp>
-#include <gsub/passes/selection.hpp>
 
 #include <fmt/format.h>
 
@@ -215,13 +215,12 @@ GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known,
         how.supervise.observe = dump.get();
     }
     auto const kept = m;
-    auto const chosen = list == "auto" ? select_passes(known, m) : pass_selection{};
+    auto const chosen = list == "auto" ? options.select(m) : pass_selection{};
     auto done = list == "auto" ? known.run(chosen.passes, m, cx, how) : known.run(list, m, cx, how);
     if (!done) return done;
-    if (list == "auto") {
-        done->notes.push_back(message({"class ", to_string(chosen.of.kind), ", passes: ", chosen.text()}));
-        done->notes.insert(done->notes.end(), chosen.left_out.begin(), chosen.left_out.end());
-    }
+    if (list == "auto")
+        done->notes.push_back(
+            message({"class ", chosen.of.name.empty() ? "none" : chosen.of.name, ", passes: ", chosen.text()}));
     if (!dump) return done;
     if (auto const written = dump->finish(); !written) {
         m = kept;
@@ -233,6 +232,7 @@ GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known,
 GSUB_LAZY_BODY pass_manager compiler_passes() {
     auto all = passes::standard_passes();
     all.add(passes::fuse_ops{.groups = &kernel_groups_for}).add(passes::alter_op_layout{kernel_layouts{}});
+    all.add(relaxed_substitution<>{});
     return all;
 }
 

@@ -1,0 +1,25 @@
+// What a build does of a graph before it lowers it, where no list of passes stands in its place.
+#pragma once
+
+#include <gsub/passes/convert_layout.hpp>
+#include <gsub/passes/fold_constant.hpp>
+#include <gsub/passes/fold_explicit_padding.hpp>
+#include <gsub/passes/pipeline.hpp>
+
+namespace gsub {
+
+/// Constants are folded, dimensions put in the order in which convolutions compute, borders into the windows that read
+/// them; lowering then lays values out and groups operators. As a list: `default`.
+[[nodiscard]] inline auto default_pipeline() {
+    return pipeline{passes::fold_constant{}, passes::convert_layout{}, passes::fold_constant{},
+                    passes::fold_explicit_padding{}};
+}
+
+/// Whether that may change more than constants: images are turned, or have borders of their own.
+GSUB_LAZY [[nodiscard]] bool is_turned_or_bordered(any_graph const& g);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/driver/impl/default_pipeline.ipp>
+#endif

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <gsub/driver/default_pipeline.hpp>
+#include <gsub/ir/ops.hpp>
+
+namespace gsub {
+
+GSUB_LAZY_BODY bool is_turned_or_bordered(any_graph const& g) {
+    auto windows = false, moved = false;
+    for (auto n : g.order()) {
+        windows = windows || g.is<ops::conv>(n) || g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n) ||
+                  g.is<ops::global_average_pool>(n);
+        moved = moved || ((g.is<ops::transpose>(n) || g.is<ops::pad>(n)) && !g.constant(n));
+    }
+    return windows && moved;
+}
+
+} // namespace gsub

@@ -1,0 +1,145 @@
+// The classes of networks that the library has passes for: those of the architecture-aware selection paper, and the
+// rest.
+//
+// What every import needs is in each (constants folded, shapes made static, equal values merged); passes that change
+// what is computed, or its precision, are in none, nor are those that do nothing without arguments; see decision 0014.
+#pragma once
+
+#include <gsub/lower/fusion.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
+#include <gsub/passes/backward_fold_scale_axis.hpp>
+#include <gsub/passes/canonicalize_cast.hpp>
+#include <gsub/passes/combine_parallel_conv2d.hpp>
+#include <gsub/passes/combine_parallel_dense.hpp>
+#include <gsub/passes/convert_layout.hpp>
+#include <gsub/passes/dead_code_elimination.hpp>
+#include <gsub/passes/dynamic_to_static.hpp>
+#include <gsub/passes/eliminate_common_subexpr.hpp>
+#include <gsub/passes/fold_constant.hpp>
+#include <gsub/passes/fold_explicit_padding.hpp>
+#include <gsub/passes/fuse_ops.hpp>
+#include <gsub/passes/layout.hpp>
+#include <gsub/passes/network_class.hpp>
+#include <gsub/passes/remove_unused_functions.hpp>
+#include <gsub/passes/simplify_expr.hpp>
+#include <gsub/passes/simplify_fc_transpose.hpp>
+#include <gsub/passes/simplify_inference.hpp>
+#include <gsub/passes/to_graph_normal_form.hpp>
+
+#include <string_view>
+
+namespace gsub {
+
+namespace networks {
+
+/// The last passes of each class: values lie as kernels read them, and a function is what one kernel computes.
+[[nodiscard]] inline auto for_kernels() {
+    return pipeline{passes::dead_code_elimination{}, passes::remove_unused_functions{},
+                    passes::alter_op_layout{kernel_layouts{}}, passes::fuse_ops{.groups = &kernel_groups_for}};
+}
+
+/// Residual blocks of convolutions, three times their share in these.
+struct resnet {
+    static constexpr std::string_view name = "RN";
+    GSUB_LAZY class_score score(architecture_features const& f) const;
+    [[nodiscard]] auto passes() const {
+        using namespace gsub::passes;
+        return pipeline{to_graph_normal_form{},     dynamic_to_static{},
+                        simplify_inference{},       fold_constant{},
+                        eliminate_common_subexpr{}, simplify_expr{},
+                        convert_layout{},           fold_explicit_padding{},
+                        backward_fold_scale_axis{}, combine_parallel_conv2d{},
+                        combine_parallel_dense{},   fold_constant{},
+                        canonicalize_cast{},        for_kernels()};
+    }
+};
+
+/// Depthwise-separable convolutions, three times their share in all.
+struct mobilenet {
+    static constexpr std::string_view name = "MN";
+    GSUB_LAZY class_score score(architecture_features const& f) const;
+    [[nodiscard]] auto passes() const {
+        using namespace gsub::passes;
+        return pipeline{to_graph_normal_form{},
+                        dynamic_to_static{},
+                        simplify_inference{},
+                        fold_constant{},
+                        eliminate_common_subexpr{},
+                        simplify_expr{},
+                        simplify_fc_transpose{},
+                        convert_layout{},
+                        fold_explicit_padding{},
+                        backward_fold_scale_axis{},
+                        fold_constant{},
+                        for_kernels()};
+    }
+};
+
+/// Heads of convolutions on feature maps of several sizes: a quarter for each, from three on.
+struct ssd {
+    static constexpr std::string_view name = "SSD";
+    GSUB_LAZY class_score score(architecture_features const& f) const;
+    [[nodiscard]] auto passes() const {
+        using namespace gsub::passes;
+        return pipeline{dynamic_to_static{},
+                        simplify_inference{},
+                        fold_constant{},
+                        eliminate_common_subexpr{},
+                        simplify_expr{},
+                        convert_layout{},
+                        fold_explicit_padding{},
+                        backward_fold_scale_axis{},
+                        combine_parallel_conv2d{},
+                        fold_constant{},
+                        for_kernels()};
+    }
+};
+
+/// Attention: the share of products of matrices in all contractions. Of its constants the small ones alone are folded.
+struct bert {
+    static constexpr std::string_view name = "BR";
+    GSUB_LAZY class_score score(architecture_features const& f) const;
+    [[nodiscard]] auto passes() const {
+        using namespace gsub::passes;
+        fold_constant const small{.max_elements = 65536};
+        return pipeline{dynamic_to_static{}, small, eliminate_common_subexpr{}, simplify_expr{}, small, for_kernels()};
+    }
+};
+
+/// All others: each network fits it just so.
+struct other {
+    static constexpr std::string_view name = "other";
+    GSUB_LAZY class_score score(architecture_features const& f) const;
+    [[nodiscard]] auto passes() const {
+        using namespace gsub::passes;
+        return pipeline{to_graph_normal_form{},
+                        dynamic_to_static{},
+                        simplify_inference{},
+                        fold_constant{},
+                        eliminate_common_subexpr{},
+                        simplify_expr{},
+                        simplify_fc_transpose{},
+                        convert_layout{},
+                        fold_explicit_padding{},
+                        backward_fold_scale_axis{},
+                        fold_constant{},
+                        canonicalize_cast{},
+                        for_kernels()};
+    }
+};
+
+} // namespace networks
+
+/// The most special one stands first: a detector has a residual backbone, and MobileNetV2 has residual blocks.
+using standard_classes =
+    network_classes<networks::bert, networks::ssd, networks::mobilenet, networks::resnet, networks::other>;
+
+/// The class of a graph, and the passes of a module's class, under `standard_classes`.
+GSUB_LAZY [[nodiscard]] classification classify(any_graph const& g);
+GSUB_LAZY [[nodiscard]] pass_selection select_passes(module const& m);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/driver/impl/network_classes.ipp>
+#endif
