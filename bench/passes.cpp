@@ -1,20 +1,26 @@
 // Lists of passes on whole networks, after the protocol of the architecture-aware selection paper: how long a list
 // takes, what each of its passes changed, and the latency of what it leaves, with generated kernels.
 //
-//     bench_passes [--threads N] [--warmup N] [--runs N] [--rounds N] [--lists a,b,...] MODEL...
+//     bench_passes [--threads N] [--warmup N] [--runs N] [--rounds N] [--lists a,b,... | --worth] [--cold]
+//                  MODEL...
 //
 // MODEL is a name of `gsub models` or an ONNX file. All lists of a model are timed in turns. What a list leaves is what
 // is built: an operator that it does not group has a kernel of its own, so `none` starts from nothing, and `default` is
 // what a build does without a list. `whole` is every pass of the library but `first-order-gradient`, which adds
 // outputs; what it leaves is not run.
+//
+// `--cold` compiles every kernel, so that the time of a build is that of the first one.
+//
+// `--worth` is what single passes are worth: each alone, over `none`; `auto` without it, or with it where `auto` does
+// not have it, over `auto`; fusion before layouts, over `auto`; and whether the program with it is another.
 #include "measurement.hpp"
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/network_classes.hpp>
 #include <gsub/driver/passes.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/passes/manager.hpp>
-#include <gsub/passes/selection.hpp>
 #include <gsub/runtime/thread_pool.hpp>
 
 #include <algorithm>
@@ -37,7 +43,24 @@ constexpr std::string_view every_pass =
     "merge-compiler-regions, partition-graph, annotate-spans, to-a-normal-form, to-graph-normal-form, "
     "fuse-ops, defuse-ops, remove-unused-functions";
 
+// Whose worth is told, by their names.
+constexpr std::string_view weighed[] = {"simplify-inference",
+                                        "fold-constant",
+                                        "eliminate-common-subexpr",
+                                        "simplify-expr",
+                                        "convert-layout",
+                                        "fold-explicit-padding",
+                                        "backward-fold-scale-axis",
+                                        "forward-fold-scale-axis",
+                                        "combine-parallel-conv2d",
+                                        "combine-parallel-dense",
+                                        "combine-parallel-batch-matmul",
+                                        "fast-math",
+                                        "alter-op-layout",
+                                        "fuse-ops"};
+
 struct settings {
+    bool worth = false, cold = false;
     unsigned threads = 2;
     int warmup = 20, runs = 200, rounds = 5;
     std::vector<std::string> lists{"none", "default", "tvm_o3", "BL",   "AS-0",  "AS-1",
@@ -51,12 +74,19 @@ std::string_view text_of(std::string_view list) {
 
 // A list of passes on one model.
 struct variant {
-    std::string list;
+    variant(std::string called, std::string text, std::string weighs = {}, std::string beside = "auto")
+        : list(std::move(called)), passes(std::move(text)), pass(std::move(weighs)), over(std::move(beside)) {}
+
+    std::string list;               // what it is called
+    std::string passes;             // as it is read
+    std::string pass;               // whose worth it tells
+    std::string over;               // the list that it is compared with
     bench::sample compile, latency; // seconds; latency: the mean of a round without outliers
     bench::sample structure;        // of compile, without `fold-constant`, which computes weights
     std::optional<pass_run> done;
     std::string failure;
     module made;
+    hash128 program{};
     std::optional<runtime::executable> built;
     std::optional<runtime::run_context> context;
     std::vector<tensor> outputs;
@@ -103,6 +133,40 @@ double mean_of(std::vector<double> const& times) {
     return count > 0 ? kept / count : mean;
 }
 
+// `auto` and `none` of a model, and the lists that differ from them by one pass.
+std::vector<variant> worth_of_passes(module const& m, pass_manager const& known) {
+    std::vector<variant> out;
+    out.emplace_back("none", "none");
+    out.emplace_back("auto", "auto");
+    auto const chosen = select_passes(m).passes;
+    auto const listed = [&](auto const& passes) {
+        std::string text;
+        for (auto const& p : passes) text += message({text.empty() ? "" : ", ", p.text()});
+        return text;
+    };
+    for (auto const name : weighed) {
+        out.emplace_back(message({name, " alone"}), std::string{name}, std::string{name}, "none");
+        auto list = chosen;
+        if (std::erase_if(list, [&](any_pass const& p) { return p.name() == name; }) > 0) {
+            out.emplace_back(message({"auto without ", name}), listed(list), std::string{name});
+            continue;
+        }
+        auto const before = std::ranges::find(list, "alter-op-layout", &any_pass::name);
+        list.insert(before, known.find(name).value());
+        out.emplace_back(message({"auto with ", name}), listed(list), std::string{name});
+    }
+    auto swapped = chosen;
+    std::iter_swap(std::ranges::find(swapped, "alter-op-layout", &any_pass::name),
+                   std::ranges::find(swapped, "fuse-ops", &any_pass::name));
+    out.emplace_back("auto, fuse-ops first", listed(swapped), "fuse-ops");
+    return out;
+}
+
+// Whether a pass of a run changed something.
+bool reports_change(pass_run const& run, std::string_view pass) {
+    return std::ranges::any_of(run.records, [&](pass_record const& r) { return r.pass == pass && r.changed; });
+}
+
 struct shared_table {
     report::table changes{{"model", "list", "pass", "changed", "places", "nodes", "ms"}};
     std::map<std::string, bench::sample> ratios; // over models, by the two lists
@@ -114,7 +178,12 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
     auto const known = compiler_passes();
     runtime::thread_pool pool{{.threads = s.threads}};
     std::vector<variant> variants;
-    for (auto const& list : s.lists) variants.emplace_back().list = list;
+    if (s.worth)
+        variants = worth_of_passes(*loaded, known);
+    else
+        for (auto const& list : s.lists) variants.emplace_back(list, std::string{text_of(list)});
+    if (std::ranges::count(variants, "auto", &variant::list) > 0)
+        variants.emplace_back("auto again", "auto"); // what two equal programs differ by
 
     pass_context cx;
     cx.threads = &pool;
@@ -127,8 +196,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
             how.run.order = order_policy::note;
             how.run.supervise.check = false;
             result<pass_run> done = pass_run{};
-            v.compile.values.push_back(
-                bench::seconds_of([&] { done = run_passes(m, known, text_of(v.list), cx, how); }));
+            v.compile.values.push_back(bench::seconds_of([&] { done = run_passes(m, known, v.passes, cx, how); }));
             if (!done) {
                 v.failure = done.error().message();
                 continue;
@@ -158,13 +226,19 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
         if (v.list == whole) continue;
         build_options o;
         o.threads = &pool;
-        auto built = build(v.made, table_of<eval_row, standard_ops>(), host(), o, grouping::by_passes);
+        auto const meaning = table_of<eval_row, standard_ops>();
+        if (s.worth) v.program = hash_of(plan(v.made, meaning, isa_of(host()), o, grouping::by_passes).value());
+        o.jit.use_cache = !s.cold;
+        std::optional<result<runtime::executable>> made;
+        auto const time = bench::seconds_of([&] { made = build(v.made, meaning, host(), o, grouping::by_passes); });
+        auto& built = *made;
         if (!built) {
             v.failure = built.error().message();
             std::fprintf(stderr, "%s, %s: %s\n", model.c_str(), v.list.c_str(), v.failure.c_str());
             continue;
         }
         v.built = std::move(built).value();
+        report.add(s.cold ? "build" : "build with kernels from the cache", on, {{time}}, "s");
         report.add("memory of arena and weights", on,
                    {{static_cast<double>(v.built->arena_bytes() + v.built->constant_bytes())}}, "B");
         v.context = v.built->make_context();
@@ -191,17 +265,23 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
             if (v.list == list && v.failure.empty()) return &v;
         return nullptr;
     };
-    auto const* const automatic = find("auto");
     for (auto const& v : variants) {
         if (!v.built) continue;
         report.add("latency", message({model, ", ", v.list}), v.latency, "s");
-        if (!automatic || &v == automatic) continue;
+        auto const* const other = find(v.over);
+        if (!other || &v == other) continue;
         bench::sample ratio;
         for (std::size_t i = 0; i < v.latency.values.size(); ++i)
-            ratio.values.push_back(v.latency.values[i] / automatic->latency.values[i]);
-        report.add("latency over that of auto", message({model, ", ", v.list}), ratio, "x");
-        all.ratios[v.list].values.push_back(ratio.median());
+            ratio.values.push_back(v.latency.values[i] / other->latency.values[i]);
+        report.add(message({"latency over that of ", v.over}), message({model, ", ", v.list}), ratio, "x");
+        all.ratios[message({v.list, " / ", v.over})].values.push_back(ratio.median());
+        if (!s.worth || v.pass.empty()) continue;
+        auto const& with = reports_change(*v.done, v.pass) ? v : *other;
+        report.add(message({"program ", v.program == other->program ? "the same" : "another", ", the pass ",
+                            reports_change(*with.done, v.pass) ? "reports a change" : "changes nothing"}),
+                   message({model, ", ", v.list}), {{1}}, "");
     }
+    auto const* const automatic = find("auto");
     if (auto const* const o3 = find("tvm_o3"); o3 && automatic)
         report.add("time of auto over that of tvm_o3", model, {{automatic->compile.median() / o3->compile.median()}},
                    "x");
@@ -232,6 +312,10 @@ int main(int argc, char** argv) {
                 s.lists.emplace_back(rest.substr(0, rest.find(',')));
                 rest.remove_prefix(std::min(s.lists.back().size() + 1, rest.size()));
             }
+        } else if (a == "--worth") {
+            s.worth = true;
+        } else if (a == "--cold") {
+            s.cold = true;
         } else if (a.starts_with("--")) {
             return std::fprintf(stderr, "no option %s\n", argv[i]), 2;
         } else {
@@ -245,8 +329,8 @@ int main(int argc, char** argv) {
     for (auto const& [list, ratio] : all.ratios) {
         double logs = 0;
         for (auto r : ratio.values) logs += std::log(r);
-        report.add("geometric mean over models", message({list, " / auto"}),
-                   {{std::exp(logs / static_cast<double>(ratio.values.size()))}}, "x");
+        report.add("geometric mean over models", list, {{std::exp(logs / static_cast<double>(ratio.values.size()))}},
+                   "x");
     }
     std::fprintf(stderr, "%s\n", all.changes.text().c_str());
     return report.finish();

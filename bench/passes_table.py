@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""What bench_passes measured as a table in Markdown: passes_table.py PASSES.jsonl [PAGE]. With PAGE, a file that has the
-lines `<!-- passes: begin` and `<!-- passes: end`, it is put between them."""
+"""What bench_passes measured as a table in Markdown: passes_table.py [--worth] PASSES.jsonl [PAGE]. With PAGE, a file that
+has the lines `<!-- passes: begin` and `<!-- passes: end`, or `worth` for what `bench_passes --worth` measured, it is put
+between them."""
 import collections
 import datetime
 import json
 import pathlib
 import sys
-
-BEGIN, END = "<!-- passes: begin", "<!-- passes: end -->"
-
 
 def table(lines):
     cells, order, means, shares, machine = collections.defaultdict(dict), {}, {}, {}, ""
@@ -20,7 +18,7 @@ def table(lines):
         model, _, variant = row["on"].partition(", ")
         what, median = row["what"], row["median"]
         if what == "geometric mean over models":
-            means[row["on"].split(" / ")[0]] = median
+            means[row["on"].removesuffix(" / auto")] = median
         elif what == "time of auto over that of tvm_o3":
             shares[model] = median
         else:
@@ -51,13 +49,45 @@ def table(lines):
     return "\n".join(out) + "\n"
 
 
-def main(measured, page=None):
-    made = table(l for l in pathlib.Path(measured).read_text().splitlines() if l.startswith("{"))
+def worth(lines):
+    ratios, programs, models, machine = {}, {}, {}, ""
+    for line in lines:
+        row = json.loads(line)
+        machine = row.get("machine", machine)
+        if "what" not in row:
+            continue
+        model, _, variant = row["on"].partition(", ")
+        model = pathlib.Path(model).stem
+        if row["what"].startswith("latency over that of "):
+            ratios[model, variant] = row
+            models[model] = None
+        elif row["what"].startswith("program "):
+            programs[model, variant] = row["what"].removeprefix("program ").replace(", the pass", "; it")
+    passes = dict.fromkeys(v.removesuffix(" alone") for _, v in ratios if v.endswith(" alone"))
+    text = lambda r: f"{r['median']:.3f} ({r['least']:.2f}–{r['most']:.2f})" if r else ""
+    out = [f"Measured on {datetime.date.today()} on {machine}. Ratios of latencies, medians and spread of the rounds.", "",
+           "| model | pass | alone / `none` | `auto` without / `auto` | `auto` with / `auto` | program |", "|---|---|--:|--:|--:|---|"]
+    for model in models:
+        for p in passes:
+            without, added = f"auto without {p}", f"auto with {p}"
+            program = programs.get((model, without)) or programs.get((model, added), "")
+            out.append(f"| {model} | `{p}` | " + " | ".join(
+                text(ratios.get((model, v))) for v in (f"{p} alone", without, added)) + f" | {program} |")
+        swapped = ratios.get((model, "auto, fuse-ops first"))
+        out.append(f"| {model} | `fuse-ops` before `alter-op-layout` |  |  | {text(swapped)} | "
+                   f"{programs.get((model, 'auto, fuse-ops first'), '')} |")
+    return "\n".join(out) + "\n"
+
+
+def main(*arguments):
+    name, make = ("worth", worth) if arguments[0] == "--worth" else ("passes", table)
+    measured, *page = arguments[name == "worth":]
+    made = make(l for l in pathlib.Path(measured).read_text().splitlines() if l.startswith("{"))
     if not page:
         return print(made, end="")
-    text = pathlib.Path(page).read_text()
-    begin = text.index("\n", text.index(BEGIN)) + 1
-    pathlib.Path(page).write_text(text[:begin] + "\n" + made + "\n" + text[text.index(END):])
+    text = pathlib.Path(page[0]).read_text()
+    begin = text.index("\n", text.index(f"<!-- {name}: begin")) + 1
+    pathlib.Path(page[0]).write_text(text[:begin] + "\n" + made + "\n" + text[text.index(f"<!-- {name}: end -->"):])
 
 
 main(*sys.argv[1:])
