@@ -33,9 +33,9 @@ std::size_t steps_of(any_graph const& g, bool lay_out) {
 }
 
 TEST_CASE("a build without a list puts dimensions and borders where kernels have them") {
-    CHECK(is_turned_or_bordered(net(true)));
-    CHECK(is_turned_or_bordered(net(false)));
-    CHECK_FALSE(is_turned_or_bordered(any_graph{graph{}}));
+    CHECK(default_pipeline_pays(net(true)));
+    CHECK(default_pipeline_pays(net(false)));
+    CHECK_FALSE(default_pipeline_pays(any_graph{graph{}}));
     CHECK(steps_of(net(true), true) <= steps_of(net(false), true) + 1);
     CHECK(steps_of(net(true), false) > steps_of(net(true), true));
     auto const e = build(net(true), table_of<eval_row, standard_ops>(), host(), {}).value();
@@ -43,6 +43,23 @@ TEST_CASE("a build without a list puts dimensions and borders where kernels have
     auto const got = e.run(inputs).value(),
                expected = evaluate_graph(net(true), table_of<eval_row, standard_ops>(), inputs).value();
     CHECK(compare(got[0], expected[0]).value().max_relative < 1e-5);
+}
+
+TEST_CASE("an identity between a convolution and what follows it costs nothing") {
+    auto const net = [](bool with) {
+        graph g;
+        models::network_builder b{g, models::weight_source{1}};
+        auto const x = b.input(dtype::f32, {1, 32, 12, 12}, "x");
+        auto const passed = [&](value_id v) { return with ? b.add<ops::identity>(v) : v; };
+        auto const y = passed(b.batch_norm("n", passed(b.conv("a", passed(x), {32, {3, 3}}))));
+        b.output(passed(b.relu("r", y)), "y");
+        return any_graph{g};
+    };
+    CHECK(default_pipeline_pays(net(true)));
+    CHECK_FALSE(default_pipeline_pays(net(false)));
+    CHECK(steps_of(net(true), true) == steps_of(net(false), true));
+    CHECK(plan(net(true), table_of<eval_row, standard_ops>(), isa::avx512).value().output_names ==
+          std::vector<std::string>{"y"});
 }
 
 } // namespace default_pipeline_test

@@ -5,18 +5,20 @@
 #include <gsub/passes/fold_constant.hpp>
 #include <gsub/passes/fold_explicit_padding.hpp>
 #include <gsub/passes/pipeline.hpp>
+#include <gsub/passes/simplify_expr.hpp>
 
 namespace gsub {
 
-/// Constants are folded, dimensions put in the order in which convolutions compute, borders into the windows that read
-/// them; lowering then lays values out and groups operators. As a list: `default`.
+/// Constants are folded, identities dropped, dimensions put in the order in which convolutions compute, borders into
+/// the windows that read them; lowering then lays values out and groups operators. As a list: `default`.
 [[nodiscard]] inline auto default_pipeline() {
-    return pipeline{passes::fold_constant{}, passes::convert_layout{}, passes::fold_constant{},
+    return pipeline{passes::fold_constant{}, passes::simplify_expr{}, passes::convert_layout{}, passes::fold_constant{},
                     passes::fold_explicit_padding{}};
 }
 
-/// Whether that may change more than constants: images are turned, or have borders of their own.
-GSUB_LAZY [[nodiscard]] bool is_turned_or_bordered(any_graph const& g);
+/// Whether that may pay: images are turned or have borders of their own, or an identity stands between operators that
+/// could share a kernel.
+GSUB_LAZY [[nodiscard]] bool default_pipeline_pays(any_graph const& g);
 
 } // namespace gsub
 

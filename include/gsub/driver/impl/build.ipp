@@ -46,7 +46,7 @@ GSUB_LAZY [[nodiscard]] bool has_own_operators(any_graph const& g, std::span<run
 
 GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                              build_options const& options) {
-    if (options.lay_out && options.generate && options.within.empty() && is_turned_or_bordered(g) &&
+    if (options.lay_out && options.generate && options.within.empty() && default_pipeline_pays(g) &&
         !detail::has_own_operators(g, options.kernels)) {
         module m;
         m.add("main", std::move(g));

@@ -93,7 +93,9 @@ private:
                 callees.insert(callees.end(), {branches.then_branch, branches.else_branch});
             }
             if (g.is<ops::opaque>(n) && g.attributes<ops::opaque>(n).domain == region_domain)
-                problems_.push_back({error_code::invalid_input, g.display_name(n), g.attributes<ops::opaque>(n).op_type,
+                problems_.push_back({error_code::invalid_input,
+                                     g.display_name(n),
+                                     g.attributes<ops::opaque>(n).op_type,
                                      message({"operators of ", region_domain, " are gsub's own"}),
                                      {}});
             if (!g.is<ops::call>(n)) continue;
