@@ -227,7 +227,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
         build_options o;
         o.threads = &pool;
         auto const meaning = table_of<eval_row, standard_ops>();
-        if (s.worth) v.program = hash_of(plan(v.made, meaning, isa_of(host()), o, grouping::by_passes).value());
+        if (auto const made = plan(v.made, meaning, isa_of(host()), o, grouping::by_passes)) v.program = hash_of(*made);
         o.jit.use_cache = !s.cold;
         std::optional<result<runtime::executable>> made;
         auto const time = bench::seconds_of([&] { made = build(v.made, meaning, host(), o, grouping::by_passes); });
@@ -267,19 +267,21 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
     };
     for (auto const& v : variants) {
         if (!v.built) continue;
-        report.add("latency", message({model, ", ", v.list}), v.latency, "s");
+        auto const on = message({model, ", ", v.list});
+        report.add("latency", on, v.latency, "s");
         auto const* const other = find(v.over);
         if (!other || &v == other) continue;
         bench::sample ratio;
         for (std::size_t i = 0; i < v.latency.values.size(); ++i)
             ratio.values.push_back(v.latency.values[i] / other->latency.values[i]);
-        report.add(message({"latency over that of ", v.over}), message({model, ", ", v.list}), ratio, "x");
+        report.add(message({"latency over that of ", v.over}), on, ratio, "x");
         all.ratios[message({v.list, " / ", v.over})].values.push_back(ratio.median());
+        if (v.program == other->program) report.add(message({"the program of ", v.over}), on, {{1}}, "");
         if (!s.worth || v.pass.empty()) continue;
         auto const& with = reports_change(*v.done, v.pass) ? v : *other;
         report.add(message({"program ", v.program == other->program ? "the same" : "another", ", the pass ",
                             reports_change(*with.done, v.pass) ? "reports a change" : "changes nothing"}),
-                   message({model, ", ", v.list}), {{1}}, "");
+                   on, {{1}}, "");
     }
     auto const* const automatic = find("auto");
     if (auto const* const o3 = find("tvm_o3"); o3 && automatic)

@@ -38,7 +38,8 @@ def table(lines):
             f"{c['passes without folding']['median'] * 1e3:.2f}",
             f"{c['count']}: {idle['median'] * 1e3:.2f}", f"{c['nodes']['median']:.0f}" if "nodes" in c else "",
             f"{c['latency']['median'] * 1e3:.2f}" if "latency" in c else "", f"{over['median']:.3f}" if over else "",
-            f"{over['least']:.2f}–{over['most']:.2f}" if over else "",
+            ("the same program, " if "the program of auto" in c else "") + f"{over['least']:.2f}–{over['most']:.2f}"
+            if over else "",
             f"{c['memory of arena and weights']['median'] / 2**20:.0f}" if "memory of arena and weights" in c else ""]) + " |")
     if shares:
         out += ["", "Time of `auto` over that of `tvm_o3`: " +
