@@ -8,13 +8,16 @@ import json
 import pathlib
 import sys
 
+def figures(lines):
+    """The machine, and the rows that were measured there."""
+    rows = [json.loads(line) for line in lines]
+    return next((r["machine"] for r in rows if "machine" in r), ""), [r for r in rows if "what" in r]
+
+
 def table(lines):
-    cells, order, means, shares, machine = collections.defaultdict(dict), {}, {}, {}, ""
-    for line in lines:
-        row = json.loads(line)
-        machine = row.get("machine", machine)
-        if "what" not in row:
-            continue
+    cells, order, means, shares = collections.defaultdict(dict), {}, {}, {}
+    machine, rows = figures(lines)
+    for row in rows:
         model, _, variant = row["on"].partition(", ")
         what, median = row["what"], row["median"]
         if what == "geometric mean over models":
@@ -51,12 +54,9 @@ def table(lines):
 
 
 def worth(lines):
-    ratios, programs, models, machine = {}, {}, {}, ""
-    for line in lines:
-        row = json.loads(line)
-        machine = row.get("machine", machine)
-        if "what" not in row:
-            continue
+    ratios, programs, models = {}, {}, {}
+    machine, rows = figures(lines)
+    for row in rows:
         model, _, variant = row["on"].partition(", ")
         model = pathlib.Path(model).stem
         if row["what"].startswith("latency over that of "):

@@ -1,9 +1,12 @@
 #include "catch.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/default_pipeline.hpp>
+#include <gsub/ir/builder.hpp>
+#include <gsub/ir/ops.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/models/network_builder.hpp>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -60,6 +63,16 @@ TEST_CASE("an identity between a convolution and what follows it costs nothing")
     CHECK(steps_of(net(true), true) == steps_of(net(false), true));
     CHECK(plan(net(true), table_of<eval_row, standard_ops>(), isa::avx512).value().output_names ==
           std::vector<std::string>{"y"});
+}
+
+TEST_CASE("zeros keep their sign in a build without a list") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {2}, "x");
+    b.outputs({b.add<ops::identity>(b.add<ops::add>(x, b.constant(tensor::from<float>({1}, {0}))))});
+    CHECK(default_pipeline_pays(g));
+    auto const y = build(g).value().run(std::vector{tensor::from<float>({2}, {-0.0f, 1})}).value()[0];
+    CHECK_FALSE(std::signbit(y.data<float>()[0])); // -0 + 0 is 0
 }
 
 } // namespace default_pipeline_test

@@ -117,6 +117,7 @@ TEST_CASE("ConvertLayout: names that are no layouts or operators are refused") {
     bench n;
     pass_context cx;
     CHECK(to("Convolution=NCHW4c")(n.g, cx).error().code() == error_code::usage);
+    CHECK(to("Cnov=NCHW")(n.g, cx).error().code() == error_code::usage);
     CHECK(convert_layout{.wishes = {{"Conv", "HWNC"}}}(n.g, cx).error().code() == error_code::usage);
 }
 

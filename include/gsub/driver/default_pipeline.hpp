@@ -9,11 +9,12 @@
 
 namespace gsub {
 
-/// Constants are folded, identities dropped, dimensions put in the order in which convolutions compute, borders into
-/// the windows that read them; lowering then lays values out and groups operators. As a list: `default`.
+/// Constants are folded, expressions written shorter where no bit changes, dimensions put in the order in which
+/// convolutions compute, borders into the windows that read them; lowering then lays values out and groups operators.
+/// As a list: `default`.
 [[nodiscard]] inline auto default_pipeline() {
-    return pipeline{passes::fold_constant{}, passes::simplify_expr{}, passes::convert_layout{}, passes::fold_constant{},
-                    passes::fold_explicit_padding{}};
+    return pipeline{passes::fold_constant{}, passes::simplify_expr{.signed_zeros = true}, passes::convert_layout{},
+                    passes::fold_constant{}, passes::fold_explicit_padding{}};
 }
 
 /// Whether that may pay: images are turned or have borders of their own, or an identity stands between operators that

@@ -32,6 +32,15 @@ namespace gsub {
 
 namespace networks {
 
+/// What graphs of exporters need first: settings and normalisations that are known, constants, equal values.
+[[nodiscard]] inline auto for_imports() {
+    return pipeline{passes::dynamic_to_static{}, passes::simplify_inference{}, passes::fold_constant{},
+                    passes::eliminate_common_subexpr{}, passes::simplify_expr{}};
+}
+/// What networks of convolutions gain from: dimensions in their order, borders and scales in their weights.
+[[nodiscard]] inline auto for_convolutions() {
+    return pipeline{passes::convert_layout{}, passes::fold_explicit_padding{}, passes::backward_fold_scale_axis{}};
+}
 /// The last passes of each class: values lie as kernels read them, and a function is what one kernel computes.
 [[nodiscard]] inline auto for_kernels() {
     return pipeline{passes::dead_code_elimination{}, passes::remove_unused_functions{},
@@ -44,13 +53,8 @@ struct resnet {
     GSUB_LAZY class_score score(architecture_features const& f) const;
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{to_graph_normal_form{},     dynamic_to_static{},
-                        simplify_inference{},       fold_constant{},
-                        eliminate_common_subexpr{}, simplify_expr{},
-                        convert_layout{},           fold_explicit_padding{},
-                        backward_fold_scale_axis{}, combine_parallel_conv2d{},
-                        combine_parallel_dense{},   fold_constant{},
-                        canonicalize_cast{},        for_kernels()};
+        return pipeline{to_graph_normal_form{},   for_imports(),   for_convolutions(),  combine_parallel_conv2d{},
+                        combine_parallel_dense{}, fold_constant{}, canonicalize_cast{}, for_kernels()};
     }
 };
 
@@ -60,18 +64,8 @@ struct mobilenet {
     GSUB_LAZY class_score score(architecture_features const& f) const;
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{to_graph_normal_form{},
-                        dynamic_to_static{},
-                        simplify_inference{},
-                        fold_constant{},
-                        eliminate_common_subexpr{},
-                        simplify_expr{},
-                        simplify_fc_transpose{},
-                        convert_layout{},
-                        fold_explicit_padding{},
-                        backward_fold_scale_axis{},
-                        fold_constant{},
-                        for_kernels()};
+        return pipeline{to_graph_normal_form{}, for_imports(),   simplify_fc_transpose{},
+                        for_convolutions(),     fold_constant{}, for_kernels()};
     }
 };
 
@@ -81,17 +75,7 @@ struct ssd {
     GSUB_LAZY class_score score(architecture_features const& f) const;
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{dynamic_to_static{},
-                        simplify_inference{},
-                        fold_constant{},
-                        eliminate_common_subexpr{},
-                        simplify_expr{},
-                        convert_layout{},
-                        fold_explicit_padding{},
-                        backward_fold_scale_axis{},
-                        combine_parallel_conv2d{},
-                        fold_constant{},
-                        for_kernels()};
+        return pipeline{for_imports(), for_convolutions(), combine_parallel_conv2d{}, fold_constant{}, for_kernels()};
     }
 };
 
@@ -112,18 +96,8 @@ struct other {
     GSUB_LAZY class_score score(architecture_features const& f) const;
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{to_graph_normal_form{},
-                        dynamic_to_static{},
-                        simplify_inference{},
-                        fold_constant{},
-                        eliminate_common_subexpr{},
-                        simplify_expr{},
-                        simplify_fc_transpose{},
-                        convert_layout{},
-                        fold_explicit_padding{},
-                        backward_fold_scale_axis{},
-                        fold_constant{},
-                        canonicalize_cast{},
+        return pipeline{to_graph_normal_form{}, for_imports(),   simplify_fc_transpose{},
+                        for_convolutions(),     fold_constant{}, canonicalize_cast{},
                         for_kernels()};
     }
 };

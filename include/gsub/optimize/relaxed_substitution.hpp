@@ -5,7 +5,6 @@
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -39,15 +39,18 @@ struct layout_question {
     }
 };
 
+/// Puts other operators into a graph in the place of one with these operands, and gives their values for its results.
+using operator_replacement = std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)>;
+
 /// How an operator is to be stored.
 struct layout_answer {
     layout stored{}; ///< of the data operand and of all results; empty: row-major
     /// Whether the operator's kernel reads a data operand that is row-major as it is: the change of layout before it
     /// is still in the graph, but costs nothing.
     bool reads_row_major = false;
-    /// Puts other operators in the operator's place, and gives their values for its results: of the same types, but
-    /// for layouts. Operands are in `stored`, as the operator would have had them. Empty: the operator stays.
-    std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)> replace{};
+    /// What stands in the operator's place: results of the same types, but for layouts, of operands in `stored`, as the
+    /// operator would have had them. Empty: the operator stays.
+    operator_replacement replace{};
 
     layout_answer() = default;
     layout_answer(layout as, bool reads = false) : stored(as), reads_row_major(reads) {} // NOLINT: a layout is one

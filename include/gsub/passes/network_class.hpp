@@ -37,7 +37,7 @@ concept network_class = std::default_initializable<C> && requires(C const& c, ar
     requires pipeline_of_passes<decltype(c.passes())>;
 };
 
-/// A class, with how well it fits and why.
+/// The class of a network, with how well it fits and why.
 struct classification {
     std::string_view name{}; ///< of the class; empty where none fits
     double score = 0;        ///< of the class; where none fits the best score of one, below 1/2

@@ -6,6 +6,7 @@
 #include <gsub/passes/pass.hpp>
 
 #include <array>
+#include <string_view>
 
 namespace gsub::passes {
 
@@ -30,6 +31,10 @@ struct simplify_expr {
     static constexpr std::string_view effect = "writes small expressions shorter";
     static constexpr auto exact = exactness::reassociating; // the sign of zero
     static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    /// `signed-zeros`, or nothing. *Errors* `usage` for another text.
+    GSUB_LAZY static result<simplify_expr> from_text(std::string_view text);
+    /// What `from_text` reads.
+    [[nodiscard]] std::string_view arguments() const noexcept { return signed_zeros ? "signed-zeros" : ""; }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };
 

@@ -71,10 +71,10 @@ template <operation Op>
 /// The step of a user kernel, for who writes it as text.
 class user_step : public host_step {
 public:
-    [[nodiscard]] virtual std::string_view symbol() const noexcept = 0;
+    [[nodiscard]] virtual std::string_view symbol() const noexcept = 0;            ///< see `user_kernel::symbol`
     [[nodiscard]] virtual std::span<gsub_array const> arrays() const noexcept = 0; ///< operands, results; without data
-    [[nodiscard]] virtual std::size_t operand_count() const noexcept = 0;
-    [[nodiscard]] virtual std::span<gsub_attribute const> attributes() const noexcept = 0;
+    [[nodiscard]] virtual std::size_t operand_count() const noexcept = 0;          ///< those left out in between too
+    [[nodiscard]] virtual std::span<gsub_attribute const> attributes() const noexcept = 0; ///< as each call gets them
 };
 
 /// The reason that `not_computable` shows for a node with a user kernel. Which nodes those are: `bound_graph::steps`.

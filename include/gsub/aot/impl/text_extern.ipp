@@ -52,7 +52,8 @@ template <class Range, class F>
     return out.empty() ? "0" : out;
 }
 
-// A call as a text that is called as kernels are; its last value is the `failure` of the context.
+// A call as a text that is called as kernels are; its last value is the `failed` of the context (text_runner.ipp),
+// whose members `failure` repeats.
 GSUB_LAZY [[nodiscard]] runtime::kernel_source text_of(runtime::user_step const& step) {
     GSUB_ASSERT(is_symbol(step.symbol()), "a function that is called has a name");
     auto const arrays = step.arrays();

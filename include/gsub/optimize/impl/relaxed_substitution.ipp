@@ -2,8 +2,10 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/optimize/relaxed_substitution.hpp>
+#include <gsub/passes/layout.hpp>
 #include <gsub/passes/meaning.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <vector>
@@ -24,12 +26,10 @@ template <class Number>
 GSUB_LAZY_BODY pass_outcome substitute(any_graph& g, pass_context const& cx, cost::any_cost const& model,
                                        substitution_settings const& settings) {
     pass_outcome outcome;
-    for (auto n : g.order())
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-            if (!g.type({n, port}).arrangement.empty()) {
-                outcome.skip("values have layouts");
-                return outcome;
-            }
+    if (passes::names_layouts(g)) {
+        outcome.skip("values have layouts");
+        return outcome;
+    }
     auto const rules = choose_rules(standard_rules(), settings.rules).value();
     if (rules.empty()) {
         outcome.skip("no rules are chosen");

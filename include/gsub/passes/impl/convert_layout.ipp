@@ -70,7 +70,8 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
             auto const order = detail::order_named(w.stored);
             if (!w.stored.empty() && !order && !parse_layout(w.stored)) detail::no_layout_named(w.stored);
             auto const row = std::find_if(rows.begin(), rows.end(), [&](op_info const& r) { return r.name == w.op; });
-            if (row == rows.end() && order == std::optional{false}) continue; // nothing is to be turned
+            if (row == rows.end() && order == std::optional{false} && w.op == op_traits<ops::conv>::name)
+                continue; // a set without convolutions, of which none is to be turned
             if (row == rows.end())
                 throw error{problem{error_code::usage, {}, {}, message({"no operator: ", in_quotes(w.op)}), {}}};
             if (order)

@@ -6,7 +6,6 @@
 #include <gsub/passes/layout.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -173,8 +172,7 @@ private:
     }
 
     // What the hook has put in the place of an operator.
-    void replace(node_id n, std::span<value_id const> operands,
-                 std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)> const& by) {
+    void replace(node_id n, std::span<value_id const> operands, operator_replacement const& by) {
         auto const first = out_.capacity();
         auto const results = by(out_, operands);
         auto const refuse = [&](std::string reason) {
@@ -213,7 +211,7 @@ private:
     std::map<value_id, value_id> moved_;                           // from old to new
     std::map<std::pair<value_id, std::string>, value_id> changed_; // new values in other layouts
     std::vector<node_id> came_from_;                               // of new nodes
-    std::map<node_id, std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)>> replacements_;
+    std::map<node_id, operator_replacement> replacements_;
     bool retyped_ = false; // whether a value has got another layout than it had
 };
 

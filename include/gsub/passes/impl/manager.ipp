@@ -298,8 +298,8 @@ GSUB_LAZY_BODY std::vector<pass_list> standard_lists() {
     return {
         {"none", "", "no pass: every operator is a kernel of its own, on row-major values"},
         {"default",
-         "fold-constant, simplify-expr, convert-layout, fold-constant, fold-explicit-padding, alter-op-layout, "
-         "fuse-ops",
+         "fold-constant, simplify-expr(signed-zeros), convert-layout, fold-constant, fold-explicit-padding, "
+         "alter-op-layout, fuse-ops",
          "what a build does where no list is given"},
         {"BL",
          "alter-op-layout, canonicalize-cast, canonicalize-ops, convert-layout, defuse-ops, eliminate-common-subexpr",

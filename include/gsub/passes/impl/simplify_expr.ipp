@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/message.hpp>
 #include <gsub/passes/simplify_expr.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rules_matmul.hpp>
@@ -264,6 +265,12 @@ private:
 };
 
 } // namespace detail
+
+GSUB_LAZY_BODY result<simplify_expr> simplify_expr::from_text(std::string_view text) {
+    if (text != "signed-zeros" && !text.empty())
+        return error{error_code::usage, message({name, " takes signed-zeros, not ", in_quotes(text)})};
+    return simplify_expr{.signed_zeros = !text.empty()};
+}
 
 GSUB_LAZY_BODY result<pass_outcome> simplify_expr::operator()(any_graph& g, pass_context& cx) const {
     pass_outcome outcome;

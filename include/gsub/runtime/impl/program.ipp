@@ -70,7 +70,8 @@ GSUB_LAZY_BODY hash128 hash_of(program const& p) {
                 [&](kernel_call const& c) {
                     h.add(kernels[static_cast<std::size_t>(c.kernel)])
                         .add(static_cast<std::uint64_t>(c.launch.positions))
-                        .add(c.workspace);
+                        .add(c.workspace)
+                        .add(static_cast<std::uint64_t>(c.checks));
                 },
                 [&](copy_call const& c) {
                     h.add(static_cast<std::uint64_t>(c.times));
