@@ -3,13 +3,14 @@
 
 compare.py --gsub build/release/bin/gsub [--models resnet50,mobilenet_v2] [--files a.onnx,b.onnx] [--threads 1,2]
 compare.py --random SEED [--count 20]
+compare.py --passes none --peers onnxruntime_plain
 compare.py --baseline OTHER/bin/gsub [--models resnet50] [--random SEED]
 compare.py --from compare.jsonl --markdown docs/performance.md --plot docs/performance.svg
 compare.py --self-test
 
 Each round times every engine once, in a process of its own, one after the other, each round beginning with another
-engine. gsub runs the file that `gsub optimize` wrote, as its users would; the peers get the original, which they
-optimize themselves. Ratios are of the better peer to gsub in each round: above 1 gsub is faster. Outputs are held against
+engine. gsub runs the file that `gsub optimize` wrote, as its users would, or with --passes the original through a list
+of passes; the peers get the original, which they optimize themselves, but for `onnxruntime_plain`. Ratios are of the better peer to gsub in each round: above 1 gsub is faster. Outputs are held against
 `gsub run --precision f64` of the original. JSON lines on stdout, a table on stderr; docs/performance.md explains the
 columns. Peers are installed from PyPI into a virtual environment (--venv).
 
@@ -33,7 +34,7 @@ import render
 from processes import HERE, built_in, call, gsub_json, peer, random_networks, steps_of
 from ratios import of_best_peer
 PACKAGES = ["onnx", "onnxruntime", "openvino", "numpy"]
-ENGINES = ["onnxruntime", "openvino"]
+ENGINES = "onnxruntime,openvino"
 MODELS = ("resnet50,mobilenet_v2,inception_v3,squeezenet1_1,ssd_resnet50,bert_base,vgg16,densenet121,resnet18,resnet101,"
           "resnext50_32x4d,nasrnn,nasnet_a,bert_small")
 
@@ -85,6 +86,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, help="without: 9, with --baseline 21")
     parser.add_argument("--seconds", type=float, help="for one engine in one round; without: 0.8, with --baseline 0.4")
     parser.add_argument("--winograd", choices=["off", "f2", "f4"], help="what gsub may use; without: as gsub does by default")
+    parser.add_argument("--passes", metavar="LIST", help="gsub runs the original through these passes")
+    parser.add_argument("--peers", default=ENGINES, help=f"{ENGINES}; onnxruntime_plain has its optimizations off")
     parser.add_argument("--optimize", default="", metavar="OPTIONS", help="further options of `gsub optimize`")
     parser.add_argument("--work", default="build/compare", help="models, inputs and outputs are kept here")
     parser.add_argument("--venv", help="default: WORK/venv")
@@ -104,6 +107,9 @@ def completed(options):
         options.models = "" if options.random is not None else MODELS
     options.rounds = options.rounds or (21 if options.baseline else 9)
     options.seconds = options.seconds or (0.4 if options.baseline else 0.8)
+    options.peers = options.peers.split(",")
+    if unknown := set(options.peers) - (set(render.NAMES) - {"gsub"}):
+        sys.exit(f"no peers: {', '.join(sorted(unknown))}")
     options.networks = options.networks or pathlib.Path(options.gsub).resolve().parent.parent / "bench" / "bench_networks"
     return options
 
@@ -143,28 +149,30 @@ def chosen(options, work, folder):
 
 def variants_of(options, model):
     """Rows of a model, each with the options of gsub."""
-    variants = {"": ["--winograd", options.winograd] if options.winograd else []}
+    passes = ["--passes", options.passes] if options.passes else []
+    variants = {"": passes + (["--winograd", options.winograd] if options.winograd else [])}
     if model.stem in options.no_f4.split(","):
-        variants["no F4"] = ["--winograd", "f2"]
+        variants["no F4"] = passes + ["--winograd", "f2"]
     for command in ("bench", "run"):
-        if any(variants.values()) and "--winograd" not in call(options.gsub, command, "--help"):
+        if any("--winograd" in extra for extra in variants.values()) and "--winograd" not in call(options.gsub, command, "--help"):
             print(f"`gsub {command}` has no --winograd: {model.stem} is run as it is, without further rows", file=sys.stderr)
-            variants = {"": []}
+            variants = {"": passes}
     return variants
 
 
 def measure_model(options, python, work, kind, model, variants, threads):
     folder = work / model.stem
     folder.mkdir(exist_ok=True)
-    better = folder / "optimized.onnx"
-    call(options.gsub, "--quiet", "optimize", model, "-o", better, *shlex.split(options.optimize))
+    better = model if options.passes else folder / "optimized.onnx"
+    if not options.passes:
+        call(options.gsub, "--quiet", "optimize", model, "-o", better, *shlex.split(options.optimize))
     made = peer(python, "inputs", model, folder / "inputs")
     facts = once(options, python, folder, model, better, made, variants, max(threads))
     for count in threads:
         ours = {variant: [] for variant in variants}
-        theirs = {engine: [] for engine in ENGINES}
+        theirs = {engine: [] for engine in options.peers}
         for turn in range(options.rounds):
-            order = [*ours, *ENGINES]
+            order = [*ours, *options.peers]
             for engine in order[turn % len(order):] + order[:turn % len(order)]:
                 if engine in ours:
                     told = gsub_json(options.gsub, "--threads", count, "bench", better, "--warmup", 3, "--time",
@@ -178,7 +186,7 @@ def measure_model(options, python, work, kind, model, variants, threads):
                    "threads": count, **of_best_peer(ours[variant], theirs), "weights": made["weights"],
                    "steps": facts["steps"][variant]}
             for key in ("error", "memory"):
-                row[key] = {e: facts[key][e] for e in ENGINES} | {"gsub": facts[key][variant]}
+                row[key] = {e: facts[key][e] for e in options.peers} | {"gsub": facts[key][variant]}
             yield row
 
 
@@ -197,7 +205,7 @@ def once(options, python, folder, model, better, made, variants, threads):
         facts["memory"][variant] = told["peak_rss_mib"] * 2**20 - made["weights"]
         facts["error"][variant] = peer(python, "errors", reference, outputs)
         facts["steps"][variant] = steps_of(options.gsub, better, threads, *extra)
-    for engine in ENGINES:
+    for engine in options.peers:
         told = peer(python, "once", engine, model, threads, folder / engine, json.dumps(made["inputs"]))
         facts["memory"][engine] = told["bytes"] - made["weights"]
         facts["error"][engine] = peer(python, "errors", reference, folder / engine)
@@ -216,6 +224,7 @@ def machine_line(options, python, load):
             "compiler": subprocess.run([doctor.get("compiler") or "c++", "--version"], capture_output=True,
                                        text=True).stdout.partition("\n")[0],
             "load": load, "rounds": options.rounds, "seconds": options.seconds, "optimize": options.optimize,
+            "passes": options.passes or "",
             "winograd": options.winograd or "default",
             "versions": {"gsub": git.stdout.strip() or "unknown"} | versions}
 

@@ -17,12 +17,18 @@ import time
 import numpy as np
 
 
+def package(engine):
+    return __import__(engine.removesuffix("_plain"))
+
+
 def session(engine, model, threads):
     """A function from named inputs to a list of outputs, in the model's order."""
-    if engine == "onnxruntime":
+    if engine in ("onnxruntime", "onnxruntime_plain"):
         import onnxruntime as ort
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
+        if engine == "onnxruntime_plain":
+            options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         made = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         return lambda values: made.run(None, values)
     import openvino as ov
@@ -49,7 +55,7 @@ def median_time(engine, model, threads, seconds, inputs):
         begin = time.perf_counter()
         run(values)
         times.append(time.perf_counter() - begin)
-    return {"ms": sorted(times)[len(times) // 2] * 1e3, "version": __import__(engine).__version__}
+    return {"ms": sorted(times)[len(times) // 2] * 1e3, "version": package(engine).__version__}
 
 
 def resident(key):
@@ -59,7 +65,7 @@ def resident(key):
 
 
 def once(engine, model, threads, folder, inputs):
-    __import__(engine)
+    package(engine)
     try:  # what importing took at its height and gave back is not the model's
         pathlib.Path("/proc/self/clear_refs").write_text("5")
     except OSError:

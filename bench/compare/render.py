@@ -7,7 +7,9 @@ import ratios
 
 BEGIN = "<!-- compare: begin, written by bench/compare/compare.py --markdown -->"
 END = "<!-- compare: end -->"
-NAMES = {"gsub": "gsub", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+NAMES = {"gsub": "gsub", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO",
+         "onnxruntime_plain": "ONNX Runtime, optimizations off"}
+SHORT = {"gsub": "gsub", "onnxruntime": "ORT", "openvino": "OV", "onnxruntime_plain": "plain"}
 
 
 def label(row):
@@ -16,6 +18,11 @@ def label(row):
 
 def thread_counts(rows):
     return sorted({row["threads"] for row in rows})
+
+
+def engines(rows):
+    """Those that were measured; all rows of a run have the same."""
+    return [e for e in NAMES if e in rows[0]["ms"]]
 
 
 def plural(count, noun):
@@ -67,18 +74,18 @@ def mib(x):
 
 
 def memory_ratio(row):
-    ours, theirs = row["memory"]["gsub"], row["memory"]["onnxruntime"]
+    ours, theirs = row["memory"]["gsub"], row["memory"].get("onnxruntime", 0)
     return f"{ours / theirs:.2f}" if ours > 0 and theirs > 0 else "–"
 
 
 def latency_cells(row):
-    return [label(row), *(f"{row['ms'][e]:.2f}" for e in NAMES), f"{row['ratio']:.2f}",
+    return [label(row), *(f"{row['ms'][e]:.2f}" for e in engines([row])), f"{row['ratio']:.2f}",
             interval(row.get("interval")), interval((row["least"], row["most"]))]
 
 
 def fact_cells(row):
-    errors = [scientific(row["error"][e][key]) for key in ("max", "mean") for e in NAMES]
-    return [label(row), *errors, *(mib(row["memory"][e]) for e in NAMES), memory_ratio(row)]
+    errors = [scientific(row["error"][e][key]) for key in ("max", "mean") for e in engines([row])]
+    return [label(row), *errors, *(mib(row["memory"][e]) for e in engines([row])), memory_ratio(row)]
 
 
 # ---- text
@@ -89,10 +96,10 @@ def line(name, cells, widths):
 
 
 def table(rows):
-    lines = []
+    lines, names = [], [SHORT[e] for e in engines(rows)]
     for threads in thread_counts(rows):
-        head = ["gsub ms", "ORT ms", "OV ms", "best/gsub", "95 %", "spread", "reference"]
-        widths = (10, 10, 10, 11, 12, 12, 11)
+        head = [*(f"{name} ms" for name in names), "best/gsub", "95 %", "spread", "reference"]
+        widths = (10,) * len(names) + (11, 12, 12, 11)
         lines.append("\n" + line(plural(threads, "thread"), head, widths))
         for row in (r for r in rows if r["threads"] == threads):
             name, *cells = latency_cells(row)
@@ -100,10 +107,12 @@ def table(rows):
             lines.append(line(name, cells, widths))
         lines.append("geometric mean of {1}: {0:.2f}".format(*mean(rows, threads)))
         lines += filter(None, [random_summary(rows, threads)])
-    lines.append(f"\n{'':26}{'max error: gsub, ORT, OV':>30}{'mean error: gsub, ORT, OV':>30}{'MiB: gsub, ORT, OV':>24}{'/ORT':>8}")
+    count = len(names)
+    lines.append("\n" + line(", ".join(names), ["max error", "mean error", "MiB", "/ORT"],
+                             (10 * count, 10 * count, 8 * count, 8)))
     for row in facts(rows):
         name, *cells = fact_cells(row)
-        lines.append(line(name, cells, (10,) * 6 + (8,) * 4))
+        lines.append(line(name, cells, (10,) * 2 * count + (8,) * (count + 1)))
     return "\n".join(lines)
 
 
@@ -137,26 +146,30 @@ def markdown(machine, rows, plot=None):
     out = [BEGIN, "", f"Measured on {machine['date']}:", ""]
     out += ["| | |", "|---|---|",
             f"| machine | {machine['processor']}, {plural(machine['cores'], 'core')}, {machine['isa']}; load before: {machine['load']:.1f} |",
-            "| versions | " + ", ".join(f"{name} {versions[e]}" for e, name in NAMES.items()) + " |",
+            "| versions | " + ", ".join(f"{NAMES[e]} {versions[e.removesuffix('_plain')]}" for e in engines(rows)) + " |",
             f"| kernels compiled by | {machine['compiler']} |",
             f"| rounds | {machine['rounds']}, {machine['seconds']:g} s an engine |"]
     if machine["optimize"]:
         out.append(f"| `gsub optimize` | `{machine['optimize']}` |")
+    if machine.get("passes"):
+        out.append(f"| `--passes` | `{machine['passes']}` |")
     if machine["winograd"] != "default":
         out.append(f"| `--winograd` | {machine['winograd']} |")
     if plot:
         out += ["", f"![Latency of the better peer divided by gsub's, a bar a model]({plot})"]
+    present = engines(rows)
     for threads in thread_counts(rows):
         out += ["", f"Latency with {plural(threads, 'thread')}, in ms:", ""]
-        out += ["| model | gsub | ONNX Runtime | OpenVINO | best peer / gsub | interval | spread |", "|---" + "|--:" * 6 + "|"]
+        out += ["| model | " + " | ".join(NAMES[e] for e in present) + " | best peer / gsub | interval | spread |",
+                "|---" + "|--:" * (len(present) + 3) + "|"]
         out += ["| " + " | ".join(latency_cells(row)) + " |" for row in rows if row["threads"] == threads]
         ratio, count = mean(rows, threads)
-        out.append(f"| **geometric mean** of {count} | | | | **{ratio:.2f}** | | |")
+        out.append(f"| **geometric mean** of {count} |{' |' * len(present)} **{ratio:.2f}** | | |")
         if summary := random_summary(rows, threads):
             out += ["", summary + "."]
     out += ["", "Errors against double precision, and peak memory beyond the weights in MiB:", "",
-            "| model | max: gsub | ORT | OV | mean: gsub | ORT | OV | memory: gsub | ORT | OV | gsub / ORT |",
-            "|---" + "|--:" * 10 + "|"]
+            "| model | " + " | ".join(f"{what}: {' | '.join(SHORT[e] for e in present)}" for what in ("max", "mean", "memory")) +
+            " | gsub / ORT |", "|---" + "|--:" * (3 * len(present) + 1) + "|"]
     out += ["| " + " | ".join(fact_cells(row)) + " |" for row in facts(rows)]
     return "\n".join([*out, "", END])
 

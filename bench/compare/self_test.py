@@ -27,7 +27,7 @@ MACHINE = {"bench": "machine", "date": "2026-01-02", "processor": "A <fast> one"
 def row(model, threads, ours, kind="model", variant=""):
     """Peers take 4 and 2 ms, but in the last of three rounds 4 and 3."""
     memory = {"gsub": 50 * 2**20, "onnxruntime": 100 * 2**20, "openvino": -1.0}
-    error = {engine: {"max": 1.5e-6, "mean": 5e-7} for engine in render.NAMES}
+    error = {engine: {"max": 1.5e-6, "mean": 5e-7} for engine in ("gsub", "onnxruntime", "openvino")}
     return {"bench": "compare", "model": model, "kind": kind, "variant": variant, "threads": threads, "weights": 2**20,
             "error": error, "memory": memory, "steps": {"all": 10, "reference": {"Split": 2, "Conv": 1}},
             **ratios.of_best_peer([ours] * 3, {"onnxruntime": [4, 4, 4], "openvino": [2, 2, 3]})}
@@ -114,6 +114,14 @@ class SelfTest(unittest.TestCase):
         self.assertNotIn("random", render.table(ROWS))
         self.assertEqual(render.mean(ROWS + RANDOM, 1), render.mean(ROWS, 1))
         self.assertEqual(render.mean(RANDOM, 1)[1], 2)
+
+    def test_a_peer_alone_has_the_only_column(self):
+        alone = {**row("a", 1, 1), **ratios.of_best_peer([1] * 3, {"onnxruntime_plain": [2, 2, 3]})}
+        for key in ("error", "memory"):
+            alone[key] = {**alone[key], "onnxruntime_plain": alone[key]["onnxruntime"]}
+        self.assertIn("gsub ms  plain ms  best/gsub", render.table([alone]))
+        self.assertIn("| model | gsub | ONNX Runtime, optimizations off | best peer / gsub |", render.markdown(MACHINE, [alone]))
+        self.assertEqual(compare.arguments().parse_args(["--peers", "onnxruntime_plain"]).peers, "onnxruntime_plain")
 
     def test_the_mean_is_over_built_in_models_alone(self):
         self.assertEqual(render.mean(ROWS, 1)[1], 2)
