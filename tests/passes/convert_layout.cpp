@@ -39,7 +39,7 @@ std::string converted(bench& n, std::vector<value_id> const& outputs, convert_la
 }
 
 // Layouts of gsub store what stays NCHW in meaning: the cases of the literature from NHWC to NCHW become those from
-// row-major to blocks. Weights have no layout, so there is none to name for them.
+// row-major to blocks.
 TEST_CASE("ConvertLayout P1: one change of layout in, one out") {
     bench n;
     CHECK(converted(n, {n.op<ops::relu>(n.conv(n.image()))}, to("NCHW4c")) == ">' Conv' Relu' >");
@@ -119,6 +119,32 @@ TEST_CASE("ConvertLayout: names that are no layouts or operators are refused") {
     CHECK(to("Convolution=NCHW4c")(n.g, cx).error().code() == error_code::usage);
     CHECK(to("Cnov=NCHW")(n.g, cx).error().code() == error_code::usage);
     CHECK(convert_layout{.wishes = {{"Conv", "HWNC"}}}(n.g, cx).error().code() == error_code::usage);
+}
+
+TEST_CASE("ConvertLayout: layouts of weights are named beside those of data, and those that no kernel reads are said") {
+    bench n;
+    auto const y = n.op<ops::relu>(n.conv(n.image()));
+    pass_outcome told;
+    for (auto const plain : {"NCHW4c:OIHW", "Conv=NCHW4c:default"}) {
+        CAPTURE(plain);
+        CHECK(converted(n, {y}, to(plain), &told) == ">' Conv' Relu' >");
+        CHECK(told.skipped.empty());
+    }
+    for (auto const& [wish, layout] : {std::pair{"NCHW4c:OIHW16i16o", "OIHW16i16o"}, std::pair{"NCHW:HWIO", "HWIO"}}) {
+        CAPTURE(wish);
+        converted(n, {y}, to(wish), &told);
+        CHECK(told.skips(message({"no kernel reads weights in ", layout, ": they stay as they are"})) == 1);
+    }
+    for (auto const wrong : {"NCHW4c:", "NCHW4c:NCHW", "NCHW4c:OIHH", "NCHW4c:OIHW16", "NCHW4c:OIHW0o",
+                             "NCHW4c:OIHW4o4o", "NCHW4c:OIHW16x"}) {
+        CAPTURE(wrong);
+        auto const p = convert_layout::from_text(wrong);
+        REQUIRE_FALSE(p);
+        CHECK(p.error().code() == error_code::usage);
+    }
+    pass_context cx;
+    n.g.set_outputs(std::vector{y});
+    CHECK(convert_layout{.wishes = {{"Conv", "NCHW4c", "IHW"}}}(n.g, cx).error().code() == error_code::usage);
 }
 
 TEST_CASE("ConvertLayout: networks have all of their convolutions in blocks") {

@@ -24,11 +24,16 @@ namespace gsub::passes {
 /// turned first, so that what is between convolutions stands so; with `NCHW` a graph is left alone whose transpositions
 /// would move more bytes than before. Outcome: `matches` counts the transpositions that are gone.
 /// Without arguments: `NCHW`.
+///
+/// A layout of weights may follow that of data, as TVM has it: `NCHW16c:OIHW16i16o`. Weights of a graph are `OIHW`, the
+/// only order that ONNX has, and each kernel packs them as it reads them; so no kernel reads any other, they stay as
+/// they are, and the outcome says so by the layout's name.
 /// *Errors* `usage` for a name that is no layout, or no operator of the graph's set. *Source* TVM's ConvertLayout.
 struct convert_layout {
     struct wish {
-        std::string op;     ///< name of an operator, e.g. `Conv`
-        std::string stored; ///< a layout such as `NCHW16c`, or `NCHW`, `NHWC`; empty: row-major
+        std::string op;        ///< name of an operator, e.g. `Conv`
+        std::string stored;    ///< a layout such as `NCHW16c`, or `NCHW`, `NHWC`; empty: row-major
+        std::string weights{}; ///< a layout such as `OIHW`, `HWIO`, `OIHW16i16o`; empty: as they are
     };
     /// Convolutions in NCHW.
     GSUB_LAZY static std::vector<wish> in_nchw();
@@ -41,7 +46,7 @@ struct convert_layout {
     static constexpr int level = 3;
     static constexpr std::array<std::string_view, 1> classes{"BL"};
     /// A layout, which is for convolutions, or several of the form `Conv=NCHW16c`, by commas. `row-major` is one too,
-    /// and an empty text is the default.
+    /// and an empty text is the default. Behind a colon may stand a layout of weights, or `default`.
     GSUB_LAZY static result<convert_layout> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };
