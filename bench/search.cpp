@@ -1,12 +1,16 @@
 // Search over the networks on which the literature measures graph substitution: what each alpha finds, with and without
 // parts and macro rules, in what time; how many graphs a second, under operators' prices and kernels'; what threads
-// add. `latency`: what the graphs found take with generated kernels, beside those found without relaxation.
+// add. `latency`: what the graphs found take with generated kernels, beside the graphs as they came.
 #include "measurement.hpp"
+#include "random_networks.hpp"
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/calibrate.hpp>
+#include <gsub/driver/compare_speed.hpp>
+#include <gsub/eval/fold.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/optimize.hpp>
@@ -21,7 +25,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
-#include <optional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -161,15 +165,17 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     };
     cost::roofline const machine;
     cost::fused_roofline const kernels{machine};
-    auto const by_node = cost::erase(machine), by_kernel = cost::erase(kernels);
+    auto const predicted = cost::lowered::of(whole);
+    auto const by_node = cost::erase(machine), by_kernel = cost::erase(kernels), by_time = cost::erase(predicted);
     auto const seconds_of = [&](executor* with) {
         auto const budget = search::budget{300};
         return searched(g, by_node, {.alpha = 1.1, .budget = budget, .rules = chosen, .threads = with}).search.seconds;
     };
-    bench::sample alone, grouped, beside, grouped_beside, gain, line;
+    bench::sample alone, grouped, timed, beside, grouped_beside, gain, line;
     for (int i = 0; i < rounds; ++i) {
         alone.values.push_back(rate(by_node, nullptr));
         grouped.values.push_back(rate(by_kernel, nullptr));
+        timed.values.push_back(rate(by_time, nullptr));
         if (threads->concurrency() > 1) line.values.push_back(seconds_of_line(*threads));
         beside.values.push_back(rate(by_node, threads) / alone.values.back());
         grouped_beside.values.push_back(rate(by_kernel, threads) / grouped.values.back());
@@ -178,6 +184,7 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     auto const on = message({name, ", ", parts.size(), " parts of ", largest, " nodes"});
     out.add("distinct graphs, one thread", on, alone, "graphs/s", 50e3, bench::budget_kind::at_least);
     out.add("the same, kernels priced", on, grouped, "graphs/s", 10e3, bench::budget_kind::at_least);
+    out.add("the same, predicted times, groups known", on, timed, "graphs/s", 10e3, bench::budget_kind::at_least);
     if (threads->concurrency() == 1) return;
     out.add("a line of a cache between two threads", on, line, "s");
     auto const by = message({"gain by ", threads->concurrency(), " threads"});
@@ -189,75 +196,66 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     out.add(message({by, ", a whole search"}), std::string{name}, gain, "x", 1.7, bench::budget_kind::at_least);
 }
 
-// A graph that was found, built to be run.
-struct candidate {
-    std::optional<runtime::executable> built;
-    std::optional<runtime::run_context> context;
-    std::vector<tensor> outputs;
-    bench::sample seconds; // of one run, the median of a round
-    hash128 hash;
-
-    candidate(any_graph const& g, cost::any_cost const& model, double alpha, runtime::thread_pool& pool) {
-        auto const best = optimize(g, model, table_of<eval_row, standard_ops>(), {.alpha = alpha, .threads = &pool});
-        build_options o;
-        o.threads = &pool;
-        hash = best.value().first.hash();
-        built = gsub::build(best.value().first, table_of<eval_row, standard_ops>(), host(), o).value();
-        context = built->make_context();
-        for (auto const& t : built->outputs()) outputs.push_back(tensor::zeros(t));
-    }
-    void run(std::span<tensor const> inputs, executor& threads) {
-        built->run(*context, inputs, outputs, threads).value();
-    }
-};
-
-// Runs of both in turns, `seconds` each a round. Gives the latency at alpha 1 over that at alpha 1.05.
-double latency_of(bench::reporter& out, std::string_view name, std::string_view prices, graph const& g,
-                  cost::any_cost const& model, runtime::thread_pool& pool, int rounds, double seconds) {
-    candidate strict{g, model, 1, pool}, relaxed{g, model, 1.05, pool};
-    auto const inputs = random_inputs(g, 1);
-    bench::sample ratio;
-    for (int round = 0; round < rounds; ++round) {
-        for (auto* c : {&strict, &relaxed}) {
-            auto const first = bench::seconds_of([&] { c->run(inputs, pool); });
-            bench::sample times;
-            for (int i = 0, runs = std::clamp(static_cast<int>(seconds / first), 3, 2000); i < runs; ++i)
-                times.values.push_back(bench::seconds_of([&] { c->run(inputs, pool); }));
-            c->seconds.values.push_back(times.median());
-        }
-        ratio.values.push_back(strict.seconds.values.back() / relaxed.seconds.values.back());
-    }
-    auto const on = message({name, ", ", prices});
-    out.add("latency, alpha 1", on, strict.seconds, "s");
-    out.add("latency, alpha 1.05", on, relaxed.seconds, "s");
-    out.add(strict.hash == relaxed.hash ? "ratio, the same graph" : "ratio", on, ratio, "x", 0.98,
-            bench::budget_kind::at_least);
-    return ratio.median();
-}
-
-// Under the prices of the literature, and under those of kernels on this machine.
-int latencies(std::vector<std::string_view> const& wanted, int rounds, double seconds) {
+// Under predicted kernels of this machine, which is the default, under the prices of the literature, and under a
+// calibrated roofline of kernels: what the graph that a search finds takes beside the graph as it came, both built
+// alike. An A/A pair beside them tells what two equal programs differ by.
+int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::size_t rounds, double seconds) {
     bench::reporter out{"search latency"};
     runtime::thread_pool pool;
     build_options building;
     building.threads = &pool;
     auto const measured =
         calibrate(dialect::of<standard_ops>(), table_of<eval_row, standard_ops>(), {}, building).value();
-    cost::roofline const machine;
-    cost::fused_roofline const kernels{measured.rates};
-    std::pair<std::string_view, cost::any_cost> const models[] = {{"M0", cost::erase(machine)},
-                                                                  {"calibrated kernels", cost::erase(kernels)}};
-    for (auto const& [prices, model] : models) {
-        double logs = 0, count = 0;
-        for (auto const name : wanted) {
-            auto const ratio = latency_of(out, name, prices, built(name), model, pool, rounds, seconds);
-            if (name != chain) logs += std::log(ratio), ++count; // which is no network
-        }
-        if (count > 0)
-            out.add("geometric mean", std::string{prices}, {{std::exp(logs / count)}}, "x", 1.0,
-                    bench::budget_kind::at_least);
+    cost::roofline const literature;
+    cost::fused_roofline const calibrated{measured.rates};
+    report::table table{{"network", "prices", "as it came", "found", "found / as it came", "95 %", ""}};
+    std::map<std::string, std::pair<double, double>> means; // logarithms and their number, by prices
+    auto slower = 0;
+    for (auto const& [name, g] : wanted) {
+        auto const inputs = random_inputs(g, 1);
+        auto const as_it_came = gsub::build(g, host(), building).value();
+        speed_options const options{.rounds = rounds, .least_seconds = seconds, .threads = &pool};
+        auto const tell = [&](std::string const& prices, runtime::executable const& found, bool same) {
+            auto const told = compare_speed(as_it_came, inputs, found, inputs, options).value();
+            std::printf("%s\n", io::json{{"bench", "search latency"},
+                                         {"on", name},
+                                         {"prices", prices},
+                                         {"before_s", told.first},
+                                         {"after_s", told.second},
+                                         {"ratio", told.ratio},
+                                         {"low", told.low},
+                                         {"high", told.high},
+                                         {"same_graph", same}}
+                                    .dump()
+                                    .c_str());
+            std::fflush(stdout);
+            table.add({name, prices, report::human(told.first, "s"), report::human(told.second, "s"),
+                       fixed(told.ratio, 3), message({fixed(told.low, 3), " to ", fixed(told.high, 3)}),
+                       same ? "the same graph" : ""});
+            return told;
+        };
+        static_cast<void>(tell("none: A/A", as_it_came, true));
+        auto const with = [&](std::string const& prices, cost::any_cost const& model) {
+            auto const best = optimize(g, model, table_of<eval_row, standard_ops>(), {.threads = &pool}).value().first;
+            any_graph start = g;
+            fold_constants(start, table_of<eval_row, standard_ops>(), {.threads = &pool}).value();
+            normalize(start);
+            auto const same = best.hash() == start.hash() || best.hash() == any_graph{g}.hash();
+            auto const built = gsub::build(best, table_of<eval_row, standard_ops>(), host(), building).value();
+            auto const told = tell(prices, built, same);
+            auto& [logs, count] = means[prices];
+            logs += std::log(same ? 1.0 : told.ratio), ++count;
+            slower += prices == "lowered" && !same && told.low > 1.05;
+        };
+        auto const lowered = cost::lowered::of(g);
+        with("lowered", cost::erase(lowered));
+        with("M0", cost::erase(literature));
+        with("calibrated fused", cost::erase(calibrated));
     }
-    return out.finish();
+    for (auto const& [prices, sum] : means)
+        table.add({"geometric mean", prices, "", "", fixed(std::exp(sum.first / sum.second), 3), "", ""});
+    std::fprintf(stderr, "%s", table.text().c_str());
+    return slower == 0 ? 0 : 1;
 }
 
 } // namespace
@@ -266,8 +264,8 @@ int latencies(std::vector<std::string_view> const& wanted, int rounds, double se
 int main(int argc, char** argv) {
     auto const timed = argc > 1 && argv[1] == std::string_view{"latency"};
     std::vector<char*> const given(argv + 1 + timed, argv + argc);
-    auto const first = given.size() > 0 ? std::strtoull(given[0], nullptr, 10) : timed ? 5 : 1000;
-    auto const second = given.size() > 1 ? std::strtod(given[1], nullptr) : timed ? 1 : 0;
+    auto const first = given.size() > 0 ? std::strtoull(given[0], nullptr, 10) : timed ? 21 : 1000;
+    auto const second = given.size() > 1 ? std::strtod(given[1], nullptr) : timed ? 0.02 : 0;
     std::vector<std::string_view> wanted(given.begin() + std::min<std::ptrdiff_t>(std::ssize(given), 2), given.end());
     if (wanted.empty()) wanted.assign(std::begin(networks), std::end(networks));
     for (auto const name : wanted)
@@ -275,7 +273,18 @@ int main(int argc, char** argv) {
             std::fprintf(stderr, "there is no network %s\n", std::string{name}.c_str());
             return 2;
         }
-    if (timed) return latencies(wanted, static_cast<int>(first), second);
+    if (timed) {
+        std::vector<std::pair<std::string, graph>> graphs;
+        for (auto const name : wanted) graphs.emplace_back(std::string{name}, built(name));
+        if (given.size() < 3) // the networks of bench/compare that are not among them, and random ones
+            for (auto const name :
+                 {"mobilenet_v2", "ssd_resnet50", "vgg16", "densenet121", "resnet18", "resnet101", "bert_small"})
+                graphs.emplace_back(name, built(name));
+        if (given.size() < 3)
+            for (auto const& network : bench::random_networks(1, 20, false))
+                graphs.emplace_back(network.name(), network.build());
+        return latencies(graphs, first, second);
+    }
 
     bench::reporter out{"search"};
     report::table costs{

@@ -6,7 +6,7 @@
 
 int main(int argc, char** argv) {
     auto const model = gsub::io::load_onnx(argc > 1 ? argv[1] : "examples/digits/digits.onnx").value();
-    auto const better = gsub::optimize(model, gsub::cost::roofline{}).value();
+    auto const better = gsub::optimize(model).value();
 
     gsub::runtime::thread_pool threads;
     gsub::build_options options;

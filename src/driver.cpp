@@ -2,6 +2,7 @@
 #include <gsub/driver/impl/bisect.ipp>
 #include <gsub/driver/impl/build.ipp>
 #include <gsub/driver/impl/calibrate.ipp>
+#include <gsub/driver/impl/compare_speed.ipp>
 #include <gsub/driver/impl/default_pipeline.ipp>
 #include <gsub/driver/impl/gsub_receiver.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>

@@ -1,5 +1,6 @@
 // gsub bench: how long a model takes.
 #include "commands.hpp"
+#include <gsub/cost/lowered.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
@@ -59,8 +60,16 @@ answer bench(bench_request const& r, session const& s) {
 
     auto const begin = clock::now();
     std::optional<gsub::runtime::executable> built;
+    std::vector<double> predicted; // seconds of each step, before anything runs
     if (r.backend == "simd") {
-        built = build_simd(std::move(g), r.kernels, s);
+        auto machine = gsub::parse_target(r.kernels.target).value();
+        machine.threads = static_cast<unsigned>(s.threads->concurrency());
+        auto const prices = gsub::cost::lowered::of(g, machine);
+        auto const keep = [&](gsub::kernel_graph const& k) {
+            if (k.stage != gsub::lowering_stage::scheduled) return;
+            for (auto const& op : k.ops) predicted.push_back(prices.of_kernel(k, op).seconds);
+        };
+        built = build_simd(std::move(g), r.kernels, s, keep);
     } else {
         gsub::build_options options;
         options.generate = false;
@@ -101,22 +110,29 @@ answer bench(bench_request const& r, session const& s) {
     a.data["throughput_per_s"] = 1 / mean;
     a.data["build_ms"] = build_seconds * 1e3;
     a.data["peak_rss_mib"] = peak / (1 << 20);
-    gsub::report::table t{{"min", "median", "mean", "p90", "p99", "build", "peak memory"}};
-    t.add({gsub::report::human(kept.front(), "s"), gsub::report::human(quantile(kept, 0.5), "s"),
-           gsub::report::human(mean, "s"), gsub::report::human(quantile(kept, 0.9), "s"),
-           gsub::report::human(quantile(kept, 0.99), "s"), gsub::report::human(build_seconds, "s"),
-           gsub::report::human(peak, "B")});
+    double all = 0;
+    for (auto t : predicted) all += t;
+    if (!predicted.empty()) a.data["predicted_ms"] = all * 1e3;
+    gsub::report::table t{{"predicted", "min", "median", "mean", "p90", "p99", "build", "peak memory"}};
+    t.add({predicted.empty() ? "" : gsub::report::human(all, "s"), gsub::report::human(kept.front(), "s"),
+           gsub::report::human(quantile(kept, 0.5), "s"), gsub::report::human(mean, "s"),
+           gsub::report::human(quantile(kept, 0.9), "s"), gsub::report::human(quantile(kept, 0.99), "s"),
+           gsub::report::human(build_seconds, "s"), gsub::report::human(peak, "B")});
     a.text = t.text();
     if (r.profile) {
-        gsub::report::table steps{{"step", "kind", "time", "GFLOP/s"}};
+        gsub::report::table steps{{"step", "kind", "time", "predicted", "GFLOP/s"}};
         a.data["steps"] = gsub::io::json::array();
         auto const profiles = built->profile(inputs, *s.threads).value();
-        for (auto const& p : profiles) {
+        for (std::size_t i = 0; i < profiles.size(); ++i) {
+            auto const& p = profiles[i];
             auto const rate = p.operations / p.seconds / 1e9;
+            auto const known = i < predicted.size();
             steps.add({p.name, p.kind, gsub::report::human(p.seconds, "s"),
+                       known ? gsub::report::human(predicted[i], "s") : "",
                        p.operations > 0 ? message({std::round(rate * 10) / 10}) : ""});
             a.data["steps"].push_back(
                 {{"name", p.name}, {"kind", p.kind}, {"ms", p.seconds * 1e3}, {"operations", p.operations}});
+            if (known) a.data["steps"].back()["predicted_ms"] = predicted[i] * 1e3;
         }
         a.text += message({"\n", steps.text()});
     }

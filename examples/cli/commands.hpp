@@ -8,12 +8,14 @@
 #include <gsub/io/json.hpp>
 #include <gsub/ir/ops.hpp>
 #include <gsub/lower/kernel_graph.hpp>
+#include <gsub/lower/schedule_table.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/target/target.hpp>
 
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,13 +37,14 @@ struct answer {
 
 /// What graphs are priced by; see cost_choice.hpp.
 struct cost_choice {
-    std::string cost = "roofline";
+    std::string cost = "lowered";
     std::string goal; ///< latency, memory, energy or flops, or several with weights, in place of a cost; empty: none
     std::vector<double> joules;   ///< a FLOP, a byte; empty: the library's
     std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the profile's, or the library's
     std::string split_cost = "free";
     std::string profile;               ///< file of measured times and rates, empty: none
     std::string backend = "reference"; ///< whose times `measured` takes; or `simd`
+    std::string target = "host";       ///< the machine that `lowered` predicts, as `parse_target` reads it
 };
 
 struct optimize_request : cost_choice {
@@ -59,6 +62,7 @@ struct optimize_request : cost_choice {
     std::string taso;       ///< use the proved rules of this file too; empty: none
     std::string rules_file; ///< the same in textual form
     bool verify = false;
+    bool measure = false; ///< time input and result, and keep the faster one
     std::string dot, svg;
     std::string report;      ///< page of HTML; empty: none
     std::string trace;       ///< events of the search as lines of JSON; empty: none
@@ -77,7 +81,30 @@ struct kernel_choice {
     std::string target = "host"; ///< as `parse_target` reads it
     std::string dump_passes;     ///< folder for what each pass of lowering made; empty: none
     std::string passes;          ///< a list that runs before lowering; empty: `default`
+    std::string schedules;       ///< file of a `schedule_table`; empty: kernels are counted
 };
+/// A table as the functions of `build_options`, which refer to it.
+struct schedules_of_file {
+    gsub::schedule_table table;
+    gsub::loop::configuration operator()(gsub::kernels::descriptor const& d, gsub::isa const& set,
+                                         gsub::loop::config_space const& space) const {
+        return table.choose(d, set, space);
+    }
+    std::size_t operator()(std::span<gsub::kernels::descriptor const> alternatives, gsub::isa const& set) const {
+        return table.choose(alternatives, set);
+    }
+};
+/// Reads such a file, or nothing where there is no path. *Errors* throws `environment`, and `invalid_input` with every
+/// line that is wrong.
+std::optional<schedules_of_file> read_schedules(std::string const& path, gsub::target const& machine);
+
+struct tasks_request {
+    std::string model;
+    std::string target = "host"; ///< as `parse_target` reads it
+    std::string schedules;       ///< file that is written; empty: none
+};
+answer tasks(tasks_request const& r, session const& s);
+
 /// What runs where a list of passes is given: the module that it makes of a graph.
 gsub::module passes_applied(gsub::any_graph g, std::string const& list, gsub::target const& machine, session const& s);
 
@@ -145,6 +172,7 @@ struct compile_request {
     std::string name;            ///< empty: made of the file's
     std::string target = "host"; ///< as `parse_target` reads it
     std::string passes;          ///< a list that runs before lowering; empty: `default`
+    std::string schedules;       ///< file of a `schedule_table`; empty: kernels are counted
     bool optimize = false;
     bool own_threads = true; ///< with a pool of threads in what is written
 };

@@ -4,6 +4,7 @@
 #include "commands.hpp"
 #include "goals.hpp"
 #include <gsub/cost.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/cost/relative.hpp>
 #include <gsub/cost/table.hpp>
@@ -32,7 +33,8 @@ inline std::string cost_of(cost_choice const& r) {
 /// Whether prices are those of a roofline, in part at least.
 inline bool takes_rates(cost_choice const& r) {
     auto const cost = cost_of(r);
-    return cost == "roofline" || cost == "fused" || (cost == "weighted" && weights_of(r.goal).value()[0] > 0);
+    return cost == "roofline" || cost == "fused" || cost == "lowered" ||
+           (cost == "weighted" && weights_of(r.goal).value()[0] > 0);
 }
 
 inline gsub::cost::profile open_profile(cost_choice const& r, session const& s) {
@@ -91,6 +93,41 @@ inline gsub::cost::energy energy_of(cost_choice const& r, gsub::cost::split_cost
     return model;
 }
 
+/// The model that predicts kernels of a machine for a graph, and what it is in words.
+inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const& r, session const& s,
+                                                              gsub::any_graph const& start) {
+    using gsub::error;
+    using gsub::error_code;
+    using gsub::message;
+    if (!r.roofline.empty())
+        throw error{error_code::usage,
+                    "--roofline is for --cost roofline and --cost fused: others take no rates from it"};
+    if (r.split_cost != "free" && r.goal.empty())
+        throw error{error_code::usage, "--split-cost is for --cost bytes, energy, roofline and fused"};
+    auto const machine = gsub::parse_target(r.target).value();
+    gsub::cost::lowered_options options;
+    std::string origin;
+    if (!r.profile.empty()) {
+        auto const profile = open_profile(r, s);
+        auto const key = gsub::calibration_key(machine, std::max(1u, machine.threads), gsub::isa_of(machine));
+        if (auto const found = profile.rates().find(key); found != profile.rates().end()) {
+            options.rates = found->second;
+            origin = message({", calibrated, from ", r.profile});
+        } else {
+            s.watch->on_note(message({r.profile, " has no rates of ", key, ": it is not used"}));
+        }
+    }
+    auto model = gsub::cost::lowered::of(start, machine, options);
+    auto const& core = model.core();
+    auto text = message({"kernels predicted for ", core.title, ", ", std::max(1u, machine.threads),
+                         machine.threads > 1 ? " threads" : " thread", origin.empty() ? ", not calibrated" : origin});
+    if (core.generic)
+        text += message({"; the processor is not known"});
+    else if (!core.measured)
+        text += "; modelled only";
+    return {std::move(model), std::move(text)};
+}
+
 // Hands the chosen model to `use`, and the choice in words; the model's type matters to the search, which prices
 // additive models by what has changed. `start` is what weighted goals are held against.
 template <class Use>
@@ -135,7 +172,11 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
                 gsub::message({model.unmeasured(), " kinds of nodes cannot be run; the roofline has priced them"}));
         return done;
     }
-    auto const rates = takes_rates(r) ? rates_of(r, s) : chosen_rates{};
+    if (cost == "lowered") {
+        auto const [model, text] = lowered_of(r, s, start);
+        return use(model, text);
+    }
+    auto const rates = cost != "weighted" && takes_rates(r) ? rates_of(r, s) : chosen_rates{};
     gsub::cost::fused_roofline const fused{rates.roof};
     auto const under_roofline =
         message({"under a roofline of ", gsub::report::human(rates.roof.flop_per_second, "FLOP/s"), ", ",
@@ -149,7 +190,8 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
     auto const energy = energy_of(r, splits);
     gsub::cost::peak_memory const memory;
     gsub::cost::flop_cost const arithmetic;
-    std::vector<gsub::cost::weighted_cost> terms{{gsub::cost::erase(fused), weights[0]},
+    auto const [latency, predicted] = lowered_of(r, s, start);
+    std::vector<gsub::cost::weighted_cost> terms{{gsub::cost::erase(latency), weights[0]},
                                                  {gsub::cost::erase(memory), weights[1]},
                                                  {gsub::cost::erase(energy), weights[2]},
                                                  {gsub::cost::erase(arithmetic), weights[3]}};
@@ -157,7 +199,7 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
     for (std::size_t i = 0; i < weights.size(); ++i)
         if (weights[i] > 0) text += message({text.empty() ? "" : " + ", weights[i], " ", goal_names[i].goal});
     text += ", in percent of the given graph's";
-    if (weights[0] > 0) text += message({"; latency: kernels ", under_roofline});
+    if (weights[0] > 0) text += message({"; latency: ", predicted});
     if (weights[2] > 0 && r.joules.empty()) text += "; energy not calibrated";
     return use(gsub::cost::relative_cost(std::move(terms), start).value(), text + splits_text);
 }

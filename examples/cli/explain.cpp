@@ -51,7 +51,9 @@ answer explain(explain_request const& r, session const& s) {
     auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
     s.watch->on_progress({"explain", 0, 0, r.rule});
     std::string priced_by;
-    auto const x = with_cost(r, s, graph, [&](auto const& model, std::string text) {
+    cost_choice prices = r;
+    prices.target = r.kernels_of.target;
+    auto const x = with_cost(prices, s, graph, [&](auto const& model, std::string text) {
                        priced_by = std::move(text);
                        return gsub::explain_rule(graph, gsub::cost::erase(model), rule, {.node = r.node});
                    }).value();

@@ -17,7 +17,7 @@ struct goal_name {
     std::string_view goal, model;
 };
 inline constexpr std::array<goal_name, 4> goal_names{
-    {{"latency", "fused"}, {"memory", "peak_memory"}, {"energy", "energy"}, {"flops", "flops"}}};
+    {{"latency", "lowered"}, {"memory", "peak_memory"}, {"energy", "energy"}, {"flops", "flops"}}};
 
 /// The weights that a goal gives to `goal_names`: 0 to those that it does not name, 1 where it gives none.
 /// *Errors* `usage`.

@@ -45,6 +45,12 @@ void add_passes(CLI::App* to, std::string& list) {
                    "commas; what they leave ungrouped has a kernel of its own; `gsub passes` tells them")
         ->type_name("LIST");
 }
+void add_schedules(CLI::App* to, std::string& file) {
+    to->add_option(
+          "--schedules", file,
+          "schedules and algorithms of kernels that stand in this file, which `gsub tasks` writes; others are counted")
+        ->type_name("FILE");
+}
 void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     to->add_option("--winograd", how.winograd,
                    "largest tiles of Winograd convolutions: f4 errs about twice as much as off")
@@ -53,16 +59,18 @@ void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     to->add_option("--dump-passes", how.dump_passes, "write what each pass of lowering made into this folder")
         ->type_name("DIR");
     add_passes(to, how.passes);
+    add_schedules(to, how.schedules);
 }
 
 void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
     to->add_option("--cost", how.cost,
-                   "cost model; fused: a roofline over kernels in place of operators; table:FILE: prices from a file "
-                   "of JSON lines")
-        ->type_name("{flops,bytes,roofline,fused,energy,peak_memory,measured,table:FILE}")
+                   "cost model; lowered: the predicted time of the kernels that a build would make; fused: a roofline "
+                   "over kernels in place of operators; table:FILE: prices from a file of JSON lines")
+        ->type_name("{lowered,flops,bytes,roofline,fused,energy,peak_memory,measured,table:FILE}")
         ->check(CLI::Validator(
             [](std::string const& name) -> std::string {
-                for (auto const* known : {"flops", "bytes", "roofline", "fused", "energy", "peak_memory", "measured"})
+                for (auto const* known :
+                     {"lowered", "flops", "bytes", "roofline", "fused", "energy", "peak_memory", "measured"})
                     if (name == known) return {};
                 return name.starts_with("table:") && name.size() > 6 ? "" : "there is no cost model " + name;
             },
@@ -74,7 +82,7 @@ void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
         ->expected(3)
         ->type_name("LAUNCH_S,FLOP_PER_S,BYTE_PER_S");
     to->add_option("--goal", how.goal,
-                   "in place of a cost model: latency (fused), memory (peak_memory), energy, flops, or several with "
+                   "in place of a cost model: latency (lowered), memory (peak_memory), energy, flops, or several with "
                    "weights, in percent of the given graph: latency:0.7,energy:0.3")
         ->type_name("GOAL[:WEIGHT],...")
         ->check(CLI::Validator(
@@ -140,6 +148,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"best", "parent"}));
     optimize->add_flag("--plateau", o.plateau, "moves of equal cost too");
     add_cost_choice(optimize, o);
+    add_target(optimize, o.target);
     optimize->add_option("--budget", o.budget, "graphs expanded at most");
     optimize->add_option("--time", o.seconds, "seconds of search at most")->type_name("S");
     optimize->add_option("--split", o.split, "large graphs are searched in parts: auto, none, or kernels in a part")
@@ -151,6 +160,7 @@ int main(int argc, char** argv) {
         ->type_name("FILE.pb");
     optimize->add_option("--rules-file", o.rules_file, "the rules of this file too, as text; see docs/rewrite.md")
         ->type_name("FILE");
+    optimize->add_flag("--measure", o.measure, "time input and result as generated kernels, and keep the faster one");
     optimize->add_flag("--verify", o.verify, "compare the result with the original; nothing is written if they differ");
     optimize->add_option("--dot", o.dot, "draw the result for Graphviz")->type_name("FILE");
     optimize->add_option("--svg", o.svg, "draw the result as a picture")->type_name("FILE");
@@ -174,9 +184,9 @@ int main(int argc, char** argv) {
                          "class of the model")
             ->type_name("LIST");
     for (auto const* of_search :
-         {"--alpha",      "--schedule",   "--queue",   "--admit",  "--plateau", "--cost",  "--roofline",
-          "--split-cost", "--profile",    "--backend", "--budget", "--time",    "--split", "--rules",
-          "--taso",       "--rules-file", "--report",  "--trace",  "--resume",  "--replay"})
+         {"--alpha",      "--schedule",   "--queue",   "--admit",  "--plateau", "--cost",   "--roofline",
+          "--split-cost", "--profile",    "--backend", "--budget", "--time",    "--split",  "--rules",
+          "--taso",       "--rules-file", "--report",  "--trace",  "--resume",  "--replay", "--measure"})
         passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)
@@ -243,8 +253,19 @@ int main(int argc, char** argv) {
         ->type_name("NAME");
     add_target(compile, w.target);
     add_passes(compile, w.passes);
+    add_schedules(compile, w.schedules);
     compile->add_flag("--optimize", w.optimize, "find a cheaper graph first, as `gsub optimize` does");
     compile->add_flag("!--no-threads", w.own_threads, "without threads of its own: one, or the embedder's executor");
+
+    cli::tasks_request d;
+    auto* tasks = declare("tasks", "list the distinct kernels of a model: how often, how much, what there is to choose",
+                          d, &cli::tasks);
+    tasks->add_option("model", d.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_target(tasks, d.target);
+    tasks
+        ->add_option("--schedules", d.schedules,
+                     "write their schedules to this file, for --schedules of other commands")
+        ->type_name("FILE");
 
     cli::compare_request c;
     auto* compare = declare("compare", "run two models on the same random inputs", c, &cli::compare);

@@ -3,6 +3,7 @@
 #include "cost_choice.hpp"
 #include "rule_files.hpp"
 #include <gsub/driver.hpp>
+#include <gsub/driver/compare_speed.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>
 #include <gsub/report/html.hpp>
@@ -113,11 +114,32 @@ answer optimize(optimize_request const& r, session const& s) {
         return done;
     });
     if (trace) trace->commit(); // what the search did is worth having where it ended in an error, too
-    auto const better = outcome.value();
+    auto better = outcome.value();
+    std::string measured;
+    gsub::io::json clock;
+    if (r.measure) {
+        s.watch->on_progress({"measure", 0, 0, {}});
+        gsub::build_options building;
+        building.threads = s.threads, building.watch = s.watch;
+        auto const machine = gsub::host();
+        auto const inputs = gsub::random_inputs(graph, 1);
+        auto const before = gsub::build(graph, machine, building).value();
+        auto const after = gsub::build(gsub::graph{better}, machine, building).value();
+        auto const told = gsub::compare_speed(before, inputs, after, inputs, {.threads = s.threads}).value();
+        auto const slower = told.ratio > 1;
+        measured =
+            message({"measured ", gsub::report::human(told.first, "s"), " -> ", gsub::report::human(told.second, "s"),
+                     ", ", gsub::report::fixed(told.ratio, 3), " (", gsub::report::fixed(told.low, 3), " to ",
+                     gsub::report::fixed(told.high, 3), ")", slower ? ": the input is kept\n" : "\n"});
+        clock = {{"before_s", told.first}, {"after_s", told.second}, {"ratio", told.ratio},
+                 {"low", told.low},        {"high", told.high},      {"kept", slower ? "input" : "result"}};
+        if (slower) static_cast<gsub::graph&>(better) = graph;
+    }
 
-    answer a{message({loaded.text, "prices   ", priced_by, "\n", gsub::report::to_text(better.report)}),
+    answer a{message({loaded.text, "prices   ", priced_by, "\n", gsub::report::to_text(better.report), measured}),
              gsub::report::to_json(better.report)};
     a.data["cost_model"] = priced_by;
+    if (r.measure) a.data["measured"] = clock;
     if (files.given()) a.data["loaded_rules"] = loaded.data;
     auto const& verified = better.report.verification;
     if (r.verify && !verified.equal && !verified.different) {

@@ -4,3 +4,5 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/cost/fused.hpp>
+#include <gsub/cost/kernel_time.hpp>
+#include <gsub/cost/lowered.hpp>

@@ -2,5 +2,6 @@
 #pragma once
 
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/compare_speed.hpp>
 #include <gsub/driver/gsub_receiver.hpp>
 #include <gsub/driver/receiver.hpp>

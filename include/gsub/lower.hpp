@@ -10,6 +10,7 @@
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
+#include <gsub/lower/kernel_task.hpp>
 #include <gsub/lower/layout.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/lower/lowering.hpp>
@@ -17,4 +18,5 @@
 #include <gsub/lower/scalar_lowering.hpp>
 #include <gsub/lower/scalar_rows.hpp>
 #include <gsub/lower/schedule.hpp>
+#include <gsub/lower/schedule_table.hpp>
 #include <gsub/lower/select.hpp>

@@ -3,4 +3,5 @@
 
 #include <gsub/target/feature.hpp>
 #include <gsub/target/isa.hpp>
+#include <gsub/target/microarchitecture.hpp>
 #include <gsub/target/target.hpp>

@@ -64,7 +64,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
+        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "tasks", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -78,7 +78,7 @@ class Cli(unittest.TestCase):
             self.assertFalse(done.stdout)
 
     def test_optimize_tells_what_it_did(self):
-        done = self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--verify", "--json", "report.json", "--dot", "out.dot")
+        done = self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--cost", "roofline", "--verify", "--json", "report.json", "--dot", "out.dot")
         self.assertIn("verified: equal", done.stdout)
         report = json.loads((self.at / "report.json").read_text())
         for key in ("cost_before", "cost_after"):
@@ -144,23 +144,25 @@ class Cli(unittest.TestCase):
 
     def test_a_trace_of_another_search_or_a_damaged_one_is_refused(self):
         digits = DIGITS / "digits.onnx"
-        self.gsub("optimize", digits, "--trace", "t.jsonl")
+        roofline = ("--cost", "roofline")
+        self.gsub("optimize", digits, *roofline, "--trace", "t.jsonl")
         self.file("m.onnx", model(("Relu", "a", ["x"], ["z"]), ("Relu", "b", ["z"], ["y"])))
         for how in ("--resume", "--replay"):
-            self.assertIn("another model", self.gsub("optimize", "m.onnx", how, "t.jsonl", exit=2).stderr)
-            self.assertIn("other rules", self.gsub("optimize", digits, how, "t.jsonl", "--rules", "atomic", exit=2).stderr)
-            self.assertIn("in the trace and", self.gsub("optimize", digits, how, "t.jsonl", "--roofline", "1e-5,1e13,5e11", exit=2).stderr)
-            self.assertIn("another cost model", self.gsub("optimize", digits, how, "t.jsonl", "--split-cost", "copy", exit=2).stderr)
+            self.assertIn("another model", self.gsub("optimize", "m.onnx", *roofline, how, "t.jsonl", exit=2).stderr)
+            self.assertIn("other rules", self.gsub("optimize", digits, *roofline, how, "t.jsonl", "--rules", "atomic", exit=2).stderr)
+            self.assertIn("in the trace and", self.gsub("optimize", digits, *roofline, how, "t.jsonl", "--roofline", "1e-5,1e13,5e11", exit=2).stderr)
+            self.assertIn("another cost model", self.gsub("optimize", digits, *roofline, how, "t.jsonl", "--split-cost", "copy", exit=2).stderr)
+            self.assertIn("in the trace and", self.gsub("optimize", digits, how, "t.jsonl", exit=2).stderr)  # kernels of this machine
             self.gsub("optimize", digits, how, "nonesuch.jsonl", exit=5)
         self.gsub("optimize", digits, "--resume", "t.jsonl", "--replay", "t.jsonl", exit=2)
-        self.gsub("optimize", digits, "--replay", "t.jsonl", "--alpha", "1.2", exit=2)
+        self.gsub("optimize", digits, *roofline, "--replay", "t.jsonl", "--alpha", "1.2", exit=2)
         self.gsub("optimize", digits, "--passes", "DCE", "--resume", "t.jsonl", exit=2)
         lines = (self.at / "t.jsonl").read_text().splitlines(keepends=True)
         self.file("half.jsonl", "".join(lines[:5] + [lines[5][:20]]).encode())
-        self.assertIn("half.jsonl, line 6", self.gsub("optimize", digits, "--resume", "half.jsonl", exit=4).stderr)
+        self.assertIn("half.jsonl, line 6", self.gsub("optimize", digits, *roofline, "--resume", "half.jsonl", exit=4).stderr)
         self.file("part.jsonl", "".join(lines[:-1]).encode())
-        self.assertIn("to resume", self.gsub("optimize", digits, "--replay", "part.jsonl", exit=2).stderr)
-        self.gsub("optimize", digits, "--resume", "part.jsonl", "--verify")
+        self.assertIn("to resume", self.gsub("optimize", digits, *roofline, "--replay", "part.jsonl", exit=2).stderr)
+        self.gsub("optimize", digits, *roofline, "--resume", "part.jsonl", "--verify")
 
     def test_rules_of_one_name_from_another_file_are_other_rules(self):
         rule = ("rule mine\n  a = relu(x)\n  b = relu(y)\n  c = concat(a, b, axis={0}, rank=2)\n=>\n"
@@ -212,7 +214,7 @@ class Cli(unittest.TestCase):
 
     def test_explain_tells_where_a_rule_applies_and_why_not(self):
         digits = DIGITS / "digits.onnx"
-        done = self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--json", "e.json")
+        done = self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--cost", "roofline", "--json", "e.json")
         self.assertIn("applies", done.stdout)
         data = json.loads((self.at / "e.json").read_text())
         self.assertGreater(data["applies"], 0)
@@ -233,7 +235,8 @@ class Cli(unittest.TestCase):
     def test_every_cost_and_choice_is_taken(self):
         for extra in (["--cost", "flops"], ["--cost", "bytes", "--split-cost", "copy"], ["--cost", "peak_memory"], ["--cost", "measured", "--profile", "p.jsonl"],
                       ["--admit", "parent", "--plateau", "--alpha", "1"], ["--rules", "-fuse_conv_bn"], ["--rules", "fuse_conv_bn,fuse_conv_relu"],
-                      ["--time", "0.5"], ["--split", "none"], ["--split", "2"], ["--split", "auto"], ["--roofline", "1e-6,1e12,1e11"]):
+                      ["--time", "0.5"], ["--split", "none"], ["--split", "2"], ["--split", "auto"], ["--cost", "roofline", "--roofline", "1e-6,1e12,1e11"],
+                      ["--cost", "lowered"], ["--target", "aarch64-neon,threads=4,cpu=neoverse-v1"]):
             self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 5, *extra)
         self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 0)
         self.assertTrue((self.at / "p.jsonl").read_text())
@@ -264,7 +267,7 @@ class Cli(unittest.TestCase):
     def test_a_goal_stands_for_a_cost_model(self):
         self.gsub("models", "squeezenet1_1", "-o", "s.onnx")
         units = {}
-        for goal, model in (("latency", "fused"), ("memory", "peak_memory"), ("energy", "energy"), ("flops", "flops")):
+        for goal, model in (("latency", "lowered"), ("memory", "peak_memory"), ("energy", "energy"), ("flops", "flops")):
             results = []
             for option in (("--goal", goal), ("--cost", model)):
                 self.gsub("optimize", "s.onnx", *option, "--budget", 20, "--json", "r.json")
@@ -283,7 +286,9 @@ class Cli(unittest.TestCase):
         older = (self.at / "p.jsonl").read_text()
         done = self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl", exit=2)
         self.assertIn("gsub calibrate --profile p.jsonl --threads 1", done.stderr)
-        self.gsub(*optimize, "--goal", "latency", "--profile", "nonesuch.jsonl", exit=2)
+        done = self.gsub(*optimize, "--goal", "latency", "--profile", "nonesuch.jsonl")
+        self.assertIn("it is not used", done.stderr)
+        self.assertIn("not calibrated", done.stdout)
 
         done = self.gsub("calibrate", "--threads", 1, "--profile", "p.jsonl", "--json", "c.json")
         for words in ("FLOP/s", "B/s", "a kernel", "p.jsonl"):
@@ -296,7 +301,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(line, {"machine": found["machine"], "roofline": rates})
 
         given = ",".join(repr(rate) for rate in rates.values())
-        for choice in (("--cost", "roofline"), ("--cost", "fused"), ("--goal", "latency"), ("--goal", "latency:1,flops:1")):
+        for choice in (("--cost", "roofline"), ("--cost", "fused")):
             costs = []
             for way, words in ((("--profile", "p.jsonl"), "calibrated, from p.jsonl"), (("--roofline", given), "as given"), ((), "not calibrated")):
                 done = self.gsub(*optimize, *choice, *way)
@@ -306,6 +311,16 @@ class Cli(unittest.TestCase):
                 costs.append(report["cost_after"]["value"])
             self.assertEqual(costs[0], costs[1])
             self.assertNotEqual(costs[1], costs[2])
+        # Predicted kernels are those of the target's threads, whatever the search runs on.
+        self.gsub("calibrate", "--threads", len(os.sched_getaffinity(0)), "--profile", "all.jsonl")
+        for choice in ((), ("--goal", "latency"), ("--goal", "latency:1,flops:1")):
+            costs = []
+            for way, words in ((("--profile", "all.jsonl"), "calibrated, from all.jsonl"), ((), "not calibrated")):
+                self.assertIn(words, self.gsub(*optimize, *choice, *way).stdout)
+                costs.append(json.loads((self.at / "r.json").read_text())["cost_before"]["value"])
+            self.assertEqual(costs[0] == costs[1], ":" in "".join(choice))  # in percent, or seconds
+        self.gsub(*optimize, "--roofline", "1,1,1", exit=2)
+        self.gsub(*optimize, "--split-cost", "copy", exit=2)
         # What is given is taken; rates of other threads are not; what takes no rates takes no profile.
         self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl", "--roofline", "1,1,1")
         self.assertIn("as given", json.loads((self.at / "r.json").read_text())["cost_model"])
@@ -314,11 +329,70 @@ class Cli(unittest.TestCase):
         for choice in (("--cost", "flops"), ("--goal", "memory"), ("--goal", "energy:1,latency:0")):
             self.assertIn("--profile", self.gsub(*optimize, *choice, "--profile", "p.jsonl", exit=2).stderr)
         self.gsub(*optimize, "--cost", "measured", "--profile", "p.jsonl")
-        self.assertIn("calibrated, from", self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--threads", 1, "--profile", "p.jsonl").stdout)
+        self.assertIn("calibrated, from", self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--cost", "fused", "--threads", 1, "--profile", "p.jsonl").stdout)
         # Damaged rates are told, and do not count.
         self.file("p.jsonl", (json.dumps(line) + "\n" + json.dumps({**line, "roofline": {"launch": -1}}) + "\n").encode())
         self.assertIn("1 lines are no records", self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl").stderr)
         self.gsub("calibrate", "--profile", "no/such/folder/p.jsonl", exit=5)
+
+    def test_prices_are_those_of_the_machine_that_is_named(self):
+        self.gsub("models", "t2", "-o", "t2.onnx")
+
+        def after(*target):
+            out = self.gsub("optimize", "t2.onnx", "--alpha", "1.2", "-o", "out.onnx", *target).stdout
+            return out, (self.at / "out.onnx").read_bytes()
+        small, few = after("--target", "x86-64-avx512,threads=1,cpu=zen5")
+        large, many = after("--target", "x86-64-avx512,threads=64,cpu=sapphire-rapids")
+        self.assertNotEqual(few, many)
+        self.assertIn("AMD Zen 5 (server), 1 thread", small)
+        self.assertIn("Sapphire Rapids", large)
+        self.assertIn("modelled only", large)
+        self.assertIn("the processor is not known", after("--target", "x86-64-avx2,threads=2")[0])
+        self.assertIn("x86-64-avx512", self.gsub("optimize", "t2.onnx", "--target", "abacus", exit=2).stderr)
+        # What the search runs on does not matter.
+        self.assertEqual(after("--threads", 1)[1], after("--threads", 3)[1])
+
+    def test_tasks_are_listed_and_their_schedules_written_edited_and_read_back(self):
+        self.gsub("models", "t4", "-o", "t4.onnx")
+        out = self.gsub("tasks", "t4.onnx", "--schedules", "s.txt", "--json", "t.json").stdout
+        listed = json.loads((self.at / "t.json").read_text())
+        self.assertIn(f"{len(listed['tasks'])} tasks of", out)
+        for task in listed["tasks"]:
+            self.assertGreater(task["predicted_seconds"], 0)
+            self.assertGreater(task["bytes"], 0)
+            self.assertGreaterEqual(task["points"], 1)
+        text = (self.at / "s.txt").read_text()
+        self.assertEqual(text.count(" = "), sum(task["points"] > 1 for task in listed["tasks"]))
+        self.assertTrue(text.startswith("target "))
+        kernels = {}
+        for name, how in (("counted", ()), ("written", ("--schedules", "s.txt"))):
+            self.gsub("explain", "t4.onnx", "--kernels", *how, "--json", "k.json")
+            kernels[name] = [k["schedule"] for k in json.loads((self.at / "k.json").read_text())["kernels"]]
+        self.assertEqual(kernels["written"], kernels["counted"])
+        self.gsub("run", "t4.onnx", "--fill", 1, "--output-dir", "before", "--backend", "simd")
+        edited = text.replace("oc_inner=false", "oc_inner=true")
+        self.assertNotEqual(edited, text)
+        self.file("e.txt", edited.encode())
+        self.gsub("explain", "t4.onnx", "--kernels", "--schedules", "e.txt", "--json", "k.json")
+        self.assertNotEqual([k["schedule"] for k in json.loads((self.at / "k.json").read_text())["kernels"]], kernels["counted"])
+        self.gsub("run", "t4.onnx", "--fill", 1, "--output-dir", "after", "--backend", "simd", "--schedules", "e.txt")
+        self.gsub("compile", "t4.onnx", "-o", "sources", "--schedules", "e.txt")
+        lines = edited.splitlines()
+        self.file("bad.txt", "\n".join([lines[0], lines[1].replace("unroll_ic", "unroll_oc"), "conv9d{} = tile=1", *lines[2:]]).encode())
+        done = self.gsub("bench", "t4.onnx", "--schedules", "bad.txt", exit=4)
+        for words in ("bad.txt", "line 2", "unroll_oc", "line 3", "conv9d"):
+            self.assertIn(words, done.stderr)
+        self.gsub("bench", "t4.onnx", "--schedules", "nonesuch.txt", exit=5)
+
+    def test_input_and_result_are_timed_and_the_faster_one_is_kept(self):
+        self.gsub("models", "t12", "-o", "m.onnx")
+        out = self.gsub("optimize", "m.onnx", "--measure", "-o", "out.onnx", "--json", "r.json").stdout
+        self.assertIn("measured", out)
+        told = json.loads((self.at / "r.json").read_text())["measured"]
+        self.assertLessEqual(told["low"], told["ratio"])
+        self.assertLessEqual(told["ratio"], told["high"])
+        self.assertEqual(told["kept"], "input" if told["ratio"] > 1 else "result")
+        self.gsub("optimize", "m.onnx", "--measure", "--passes", "DCE", exit=2)
 
     def test_goals_are_weighed(self):
         self.gsub("models", "squeezenet1_1", "-o", "s.onnx")
@@ -355,7 +429,7 @@ class Cli(unittest.TestCase):
         self.gsub("models", "t1", "-o", "t1.onnx")
         cost = {}
         for way in ((), ("--schedule", "1.02,1.05"), ("--schedule", "1.05", "--queue", 2)):
-            self.gsub("optimize", "t1.onnx", "--rules", "atomic", "--alpha", 1, *way, "--json", "r.json")
+            self.gsub("optimize", "t1.onnx", "--cost", "roofline", "--rules", "atomic", "--alpha", 1, *way, "--json", "r.json")
             cost[len(way)] = json.loads((self.at / "r.json").read_text())["cost_after"]["value"]
         self.assertLess(cost[2], cost[0])
         self.assertLessEqual(cost[4], cost[0])
@@ -365,7 +439,7 @@ class Cli(unittest.TestCase):
     def test_a_graph_is_searched_in_parts(self):
         self.gsub("models", "t19", "-o", "chain.onnx")
         for split, parts in (("none", 0), ("8", 8), ("auto", 2)):
-            self.gsub("optimize", "chain.onnx", "--split", split, "--json", "r.json")
+            self.gsub("optimize", "chain.onnx", "--cost", "roofline", "--split", split, "--json", "r.json")
             report = json.loads((self.at / "r.json").read_text())
             self.assertEqual(report["split"]["parts"], parts)
             self.assertEqual(report["kernels_after"], 16)
@@ -373,7 +447,7 @@ class Cli(unittest.TestCase):
             self.assertIn("--split", self.gsub("optimize", "chain.onnx", "--split", wrong, exit=2).stderr)
 
     def test_a_rule_that_is_switched_off_is_not_applied(self):
-        self.gsub("optimize", DIGITS / "digits.onnx", "--rules", "-fuse_conv_bn", "--json", "r.json")
+        self.gsub("optimize", DIGITS / "digits.onnx", "--cost", "roofline", "--rules", "-fuse_conv_bn", "--json", "r.json")
         rules = {a["rule"] for a in json.loads((self.at / "r.json").read_text())["applied"]}
         self.assertTrue(rules)
         self.assertNotIn("fuse_conv_bn", rules)

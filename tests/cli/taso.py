@@ -36,7 +36,7 @@ def check(at):
 
     for model, rules, better in (("t12", "none", 0.6), ("t12", "all", 0.3), ("t2", "all", 0.3), ("resnet_module", "all", 0.9)):
         gsub("models", model, "-o", "m.onnx", at=at)
-        out = gsub("optimize", "m.onnx", "--taso", FILE, "--rules", rules, "--verify", "--budget", 100, "--json", "j", at=at)
+        out = gsub("optimize", "m.onnx", "--taso", FILE, "--rules", rules, "--cost", "roofline", "--verify", "--budget", 100, "--json", "j", at=at)
         assert "133 rules, 116 used; left out: 11 refuted, 6 of parts that share no value" in out, out
         report = json.loads((at / "j").read_text())
         assert report["loaded_rules"]["used"] == 116 and report["loaded_rules"]["refuted"] == 11

@@ -2,6 +2,7 @@
 #include "random_graph.hpp"
 #include <gsub/core/message.hpp>
 #include <gsub/core/random.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/passes.hpp>
 #include <gsub/ir/text.hpp>
@@ -9,6 +10,7 @@
 #include <gsub/passes/order.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iomanip>
 #include <optional>
@@ -319,6 +321,27 @@ TEST_CASE("random graphs have every operator that kernels take, in every element
         if (!names.contains(op.name) && !never.contains(op.name)) missing.insert(op.name);
     CHECK(missing == std::set<std::string_view>{});
     for (auto t : stored_dtypes) CHECK(types.contains(t));
+}
+
+TEST_CASE("random graphs of all operators have a predicted time, that of their groups") {
+    using namespace random_graphs_test;
+    for (auto const* set : {&isa::avx512, &isa::avx2, &isa::baseline}) {
+        target machine;
+        machine.set = set;
+        auto const prices = cost::lowered::on(machine);
+        for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+            CAPTURE(seed, set->name);
+            auto const m = make(seed);
+            double sum = 0;
+            for (auto const& p : prices.prices(m.g)) {
+                CHECK(std::isfinite(p.amount));
+                CHECK(p.amount >= 0);
+                sum += p.amount;
+            }
+            CHECK(sum > 0);
+            CHECK(prices(m.g).amount == Approx(sum).epsilon(1e-12));
+        }
+    }
 }
 
 TEST_CASE("random graphs of all operators are built to what the evaluator computes") {

@@ -107,6 +107,10 @@ ASKED_BY = {
         "gsub/driver/impl/measured_kernels.ipp",  # a time for each group
         "gsub/optimize/impl/split.ipp",           # cuts of a search cross no group where they can do otherwise
     ],
+    "each_kernel_group": [
+        "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # the same, with the scope in which they were made
+        "gsub/cost/impl/lowered.ipp",             # a predicted time for each group
+    ],
     "lay_out_graph": [
         "gsub/passes/layout.hpp", "gsub/passes/impl/layout.ipp",  # where it is
         "gsub/lower/impl/lower_graph.ipp",  # the default, where no pass has done it

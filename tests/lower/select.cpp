@@ -54,3 +54,35 @@ TEST_CASE("weights that tiles would spoil, or that are not known, stay direct") 
     unknown.values[1].data = {};
     CHECK_FALSE(in_tiles(select(std::move(unknown), isa::avx512)));
 }
+
+TEST_CASE("a choice of the caller's is asked once a kernel, with all algorithms, the direct one first") {
+    using namespace select_test;
+    struct always {
+        std::size_t number;
+        std::size_t* asked;
+        std::size_t choose(std::span<kernels::descriptor const> all, isa const&) const {
+            ++*asked;
+            CHECK(std::holds_alternative<kernels::conv2d_shape>(all[0]));
+            CHECK(all.size() == 3);
+            return number;
+        }
+    };
+    static_assert(algorithm_choice<always>);
+    std::size_t asked = 0;
+    auto const tiles = [&](std::size_t number) {
+        auto const k = select(conv(), isa::avx512, always{number, &asked}).value();
+        auto const* const w = std::get_if<kernels::winograd_shape>(&std::get<kernels::descriptor>(k.ops[0].computes));
+        return w ? w->m : 0;
+    };
+    CHECK(tiles(0) == 0);
+    CHECK(tiles(1) == 2);
+    CHECK(tiles(2) == 4);
+    CHECK(asked == 3);
+    auto const none = select(conv(), isa::avx512, always{3, &asked});
+    REQUIRE_FALSE(none);
+    CHECK_THAT(none.error().message(), Catch::Matchers::Contains("the algorithm of c is number 3 of 3"));
+    // What there is no choice about nobody is asked.
+    CHECK(algorithms_of(kernels::matmul_shape{}).size() == 1);
+    CHECK(select(conv("kernel=[3,3] pads=[1,1,1,1] stride=[2,2]"), isa::avx512, always{1, &asked}).has_value());
+    CHECK(asked == 4);
+}

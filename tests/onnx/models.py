@@ -86,7 +86,7 @@ def main(program, name, scratch, data=""):
         print(gsub.must("convert", original, "-o", other).strip())
         case.in_runtime("converted", other)
         report = scratch / "report.json"
-        print(gsub.must("optimize", original, "-o", other, "--budget", BUDGET, "--json", report))
+        print(gsub.must("optimize", original, "-o", other, "--cost", "roofline", "--budget", BUDGET, "--json", report))
         case.in_runtime("optimized", other)
         case.in_gsub("optimized", other)
         told = json.loads(report.read_text())

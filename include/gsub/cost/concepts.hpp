@@ -8,6 +8,7 @@
 
 #include <concepts>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -58,6 +59,9 @@ struct any_cost {
     /// As `prices` and `prices_near` of a model that groups; empty where it does not.
     std::function<std::vector<node_price>(any_graph const&)> of_groups;
     std::function<std::vector<node_price>(any_graph const&, std::span<node_id const>)> of_groups_near;
+    /// The cost of a graph as a whole, of a model that looks at parts alone while a search asks it (`exactly` of the
+    /// model, a `result`); empty where `of_graph` is that. Nothing where the graph has none.
+    std::function<std::optional<double>(any_graph const&)> exactly;
     /// Whether a graph's cost is a sum of prices of its nodes.
     [[nodiscard]] bool is_sum() const noexcept { return of_node || of_groups; }
     /// Those prices, by node id. *Requires* `is_sum()`.
@@ -98,6 +102,11 @@ template <class C>
         };
     }
     out.of_graph = [&model](any_graph const& g) { return model(g).amount; };
+    if constexpr (requires(any_graph const& g) { model.exactly(g).value().amount; })
+        out.exactly = [&model](any_graph const& g) -> std::optional<double> {
+            auto const cost = model.exactly(g);
+            return cost ? std::optional{cost->amount} : std::nullopt;
+        };
     if constexpr (additive_cost_model<C> && !grouping_cost_model<C>)
         out.of_node = [&model](any_graph const& g, node_id n) { return model(g, n).amount; };
     return out;

@@ -43,6 +43,8 @@ struct build_options {
     /// `build` is called with.
     std::span<lowering_row const> rows{};
     std::span<scalar_row const> scalars{}; ///< the same, of expressions of elements
+    /// Who chooses the algorithms of convolutions; none: counted cycles.
+    std::optional<algorithm_function> algorithms{};
     /// Who chooses schedules; none: the counting heuristic.
     std::optional<schedule_function> schedules{};
     /// Is shown the kernel graph behind each pass of lowering.
@@ -62,6 +64,7 @@ struct build_options {
             .kernels = options.kernels,
             .rows = options.rows,
             .scalars = options.scalars,
+            .algorithms = options.algorithms,
             .schedules = options.schedules,
             .on_stage = options.on_stage,
             .threads = options.threads};
@@ -106,6 +109,27 @@ template <class OpSet>
     if (with_rows.rows.empty()) with_rows.rows = table_of<lowering_row, OpSet>();
     if (with_rows.scalars.empty()) with_rows.scalars = table_of<scalar_row, OpSet>();
     return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, with_rows);
+}
+
+/// The same by a schedule source and an algorithm choice of the caller's, `build(graph, host(), my_schedules{})`; both
+/// need to live no longer than the call. *Errors* those of `build`, of `schedule` and of `select`.
+template <class OpSet, schedule_source Schedules, algorithm_choice Algorithms = counted_algorithm>
+[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine, Schedules const& schedules,
+                                                Algorithms const& algorithms, build_options options = {}) {
+    auto const point = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
+        return schedules.choose(d, on, space);
+    };
+    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
+        return algorithms.choose(all, on);
+    };
+    options.schedules = schedule_function{point}, options.algorithms = algorithm_function{algorithm};
+    return build(std::move(g), machine, options);
+}
+template <class OpSet, schedule_source Schedules>
+[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine, Schedules const& schedules,
+                                                build_options options = {}) {
+    return build(std::move(g), machine, schedules, counted_algorithm{kernels::winograd_options_of(machine)},
+                 std::move(options));
 }
 
 } // namespace gsub

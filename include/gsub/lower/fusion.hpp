@@ -1,9 +1,11 @@
 // Fusion: which operators one kernel computes. The one place that decides it.
 #pragma once
 
+#include <gsub/core/executor.hpp>
 #include <gsub/lower/fusion_scope.hpp>
 #include <gsub/target/target.hpp>
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +29,16 @@ GSUB_LAZY [[nodiscard]] fusion_rules fusion_rules_of(any_graph const& g, isa con
 GSUB_LAZY [[nodiscard]] std::vector<kernel_group> kernel_groups(any_graph const& g, fusion_rules const& rules);
 GSUB_LAZY [[nodiscard]] std::vector<kernel_group> kernel_groups(any_graph const& g, fusion_rules const& rules,
                                                                 std::span<node_id const> around);
+
+/// Whether a node moves nothing: its results are views of what is stored, or pieces of it, which readers take by
+/// strides where they can.
+GSUB_LAZY [[nodiscard]] bool is_stored_view(any_graph const& g, node_id n);
+
+/// Calls `f` for each of these groups, in their order, with the scope in which they were made: it tells how values of a
+/// graph that is not laid out yet will lie. `around` as above, or nothing: all groups.
+GSUB_LAZY void each_kernel_group(any_graph const& g, fusion_rules const& rules,
+                                 std::optional<std::span<node_id const>> around,
+                                 function_ref<void(kernel_group const&, fusion_scope const&)> f);
 
 /// The same for gsub's own kernels on a machine: `passes::fuse_ops{.groups = &kernel_groups_for}`.
 GSUB_LAZY [[nodiscard]] std::vector<kernel_group> kernel_groups_for(any_graph const& g, target const& machine);

@@ -28,6 +28,8 @@ struct lowering_options {
     /// Of the graph's operators; empty: gsub's own, where the graph has them.
     std::span<lowering_row const> rows{};
     std::span<scalar_row const> scalars{}; ///< the same
+    /// Who chooses algorithms; none: counted cycles.
+    std::optional<algorithm_function> algorithms{};
     /// Who chooses schedules; none: the counting heuristic.
     std::optional<schedule_function> schedules{};
     /// Is shown the kernel graph behind each pass.

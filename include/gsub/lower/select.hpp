@@ -1,13 +1,50 @@
 // The second pass of lowering: an algorithm for each kernel that several compute.
 #pragma once
 
+#include <gsub/core/executor.hpp>
 #include <gsub/lower/kernel_graph.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
 
 namespace gsub {
 
-/// Chooses between direct convolution and Winograd's by counted cycles (`kernels::choose_winograd`), where the weights
-/// allow tiles. *Requires* stage `fused`. *Complexity* O(kernels), and a look at the weights of those that may be
-/// transformed.
+/// Who chooses algorithms: `choose` gives the number of one of several descriptors that compute the same, of which the
+/// first is the direct one. All that it goes by has it as members.
+template <class A>
+concept algorithm_choice = requires(A const& a, std::span<kernels::descriptor const> alternatives, isa const& set) {
+    { a.choose(alternatives, set) } -> std::same_as<std::size_t>;
+};
+
+/// Counted cycles of direct and Winograd's convolution (`kernels::choose_winograd`). Measures nothing.
+struct counted_algorithm {
+    kernels::winograd_options winograd{};
+    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& set) const;
+};
+
+/// Any choice, called.
+using algorithm_function = function_ref<std::size_t(std::span<kernels::descriptor const>, isa const&)>;
+
+/// All descriptors that compute what one does, the direct one first: of a convolution also those in Winograd's tiles,
+/// of at most the size that the accuracy allows.
+GSUB_LAZY [[nodiscard]] std::vector<kernels::descriptor>
+algorithms_of(kernels::descriptor const& d, kernels::winograd_accuracy accuracy = kernels::winograd_accuracy::f4);
+
+/// Asks for each kernel that has several algorithms, and whose weights allow tiles. *Requires* stage `fused`. *Errors*
+/// `usage` naming the kernel where the choice is none of them; what the choice throws. *Complexity* O(kernels), and a
+/// look at the weights of those that may be transformed.
+GSUB_LAZY [[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& set, algorithm_function choose,
+                                                    kernels::winograd_accuracy accuracy);
+template <algorithm_choice A>
+[[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& set, A const& choice,
+                                          kernels::winograd_accuracy accuracy = kernels::winograd_accuracy::f4) {
+    return select(std::move(g), set, algorithm_function{[&](std::span<kernels::descriptor const> all, isa const& on) {
+                      return choice.choose(all, on);
+                  }},
+                  accuracy);
+}
+/// By counted cycles.
 GSUB_LAZY [[nodiscard]] kernel_graph select(kernel_graph g, isa const& set,
                                             kernels::winograd_options const& options = {});
 

@@ -5,6 +5,7 @@
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/cost/concepts.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/rewrite/normal_form.hpp>
@@ -102,10 +103,11 @@ struct optimize_report {
 };
 
 /// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, clean-ups included, the
-/// graph as given comes back. *Errors* `usage` for alpha < 1, and for a log of another search, naming what differs;
-/// `invalid_input` for a log that is not true of the graph; `unsupported` where folding exceeds its limit; `internal`
-/// where a cost is negative or NaN, naming node and model. Where the code of a rule throws, the best graph so far comes
-/// back, and the report says what was thrown.
+/// graph as given comes back; a model that has an exact cost of whole graphs decides by that in the end. *Errors*
+/// `usage` for alpha < 1, and for a log of another search, naming what differs; `invalid_input` for a log that is not
+/// true of the graph; `unsupported` where folding exceeds its limit; `internal` where a cost is negative or NaN, naming
+/// node and model. Where the code of a rule throws, the best graph so far comes back, and the report says what was
+/// thrown.
 GSUB_LAZY [[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g,
                                                                                cost::any_cost const& model,
                                                                                std::span<eval_row const> meaning,
@@ -126,6 +128,13 @@ template <class OpSet, class Cost>
     auto done = optimize(g, cost::erase(model), table_of<eval_row, OpSet>(), options);
     if (!done) return done.error();
     return optimized<OpSet>{std::move(done->first), std::move(done->second)};
+}
+
+/// The same under the time that this machine is predicted to take, as `cost::lowered::of(g)` tells: no cost model is
+/// named, so the prices are those of the kernels that `build` would make here.
+template <class OpSet>
+[[nodiscard]] result<optimized<OpSet>> optimize(basic_graph<OpSet> const& g, optimize_options const& options = {}) {
+    return optimize(g, cost::lowered::of(g), options);
 }
 
 /// Compares two graphs of one signature on numbers and in the field, as `optimize` does with `verify`.

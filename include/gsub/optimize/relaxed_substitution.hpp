@@ -1,10 +1,11 @@
 // Relaxed graph substitution as a pass, to stand in a pipeline between others.
 #pragma once
 
-#include <gsub/cost/fused.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/passes/pass.hpp>
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,12 +28,15 @@ GSUB_LAZY [[nodiscard]] pass_outcome substitute(any_graph& g, pass_context const
                                                 substitution_settings const& settings);
 } // namespace detail
 
+/// The cost model of a pass that names none: `cost::lowered::of` the graph and the machine of its context.
+struct predicted_time {};
+
 /// Searches for a cheaper graph under a cost model, `pipeline{simplify_expr{}, relaxed_substitution{model},
 /// fuse_ops{}}`; `optimize` with what a pass may be told. Weights are left as arithmetic for a `fold_constant` behind
 /// it. Outcome: `matches` counts the rewrites on the way to the result. A graph whose types name layouts is left alone:
 /// layouts come behind the search. *Errors* those of `optimize`, and of `choose_rules`. *Complexity* that of the
 /// search. *Source* Jia et al., "Optimizing DNN computation with relaxed graph substitutions", 2019.
-template <class Cost = cost::fused_roofline>
+template <class Cost = predicted_time>
 struct relaxed_substitution {
     Cost cost{};
     substitution_settings settings{};
@@ -48,7 +52,14 @@ struct relaxed_substitution {
         return relaxed_substitution{Cost{}, std::move(*read)};
     }
     result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
-        return capture([&] { return detail::substitute(g, cx, cost::erase(cost), settings); });
+        return capture([&] {
+            if constexpr (std::same_as<Cost, predicted_time>) {
+                auto const model = cost::lowered::of(g, cx.machine);
+                return detail::substitute(g, cx, cost::erase(model), settings);
+            } else {
+                return detail::substitute(g, cx, cost::erase(cost), settings);
+            }
+        });
     }
 };
 template <class Cost>

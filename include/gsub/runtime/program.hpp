@@ -177,14 +177,17 @@ GSUB_LAZY [[nodiscard]] hash128 hash_of(program const& p);
 
 /// Bytes, read and written together, that are worth waking other threads for.
 inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
-/// Whether a step's work is worth waking other threads for: its operations, or the bytes that it moves.
+/// Whether a kernel's work is worth waking other threads for: its operations, or the bytes that it moves.
+[[nodiscard]] inline bool worth_threads(kernels::descriptor const* computes, double operations) noexcept {
+    auto const* const moved = computes ? std::get_if<kernels::movement_shape>(computes) : nullptr;
+    if (!moved) return operations >= 2e5;
+    return 2 * static_cast<std::size_t>(moved->target.elements) * byte_size(moved->element) >= bytes_worth_threads;
+}
+/// The same of a step.
 [[nodiscard]] inline bool worth_threads(program_step const& s) noexcept {
     if (auto const* const copy = std::get_if<copy_call>(&s.what)) return 2 * copy->bytes() >= bytes_worth_threads;
-    if (auto const* const call = std::get_if<kernel_call>(&s.what); call && call->computes)
-        if (auto const* const moved = std::get_if<kernels::movement_shape>(&*call->computes))
-            return 2 * static_cast<std::size_t>(moved->target.elements) * byte_size(moved->element) >=
-                   bytes_worth_threads;
-    return s.operations >= 2e5;
+    auto const* const call = std::get_if<kernel_call>(&s.what);
+    return worth_threads(call && call->computes ? &*call->computes : nullptr, s.operations);
 }
 
 // ---- memory

@@ -12,11 +12,6 @@
 
 namespace gsub::detail {
 
-// Nothing is moved: the result is another view of what is stored.
-GSUB_LAZY [[nodiscard]] bool is_view(any_graph const& g, node_id n) {
-    return g.is<ops::transpose>(n) || g.is<ops::slice>(n) || g.is<ops::expand>(n) ||
-           (g.op(n).free_view && g.result_count(n) == 1 && !g.is<ops::shape>(n));
-}
 // Whether a node has results without elements alone, which are there then.
 GSUB_LAZY [[nodiscard]] bool fuse_nothing(kernel_builder& b, node_id n) {
     auto const& g = b.graph();

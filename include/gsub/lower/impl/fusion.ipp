@@ -231,6 +231,22 @@ GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups(any_graph const& g, fusio
     return made.run();
 }
 
+GSUB_LAZY_BODY bool is_stored_view(any_graph const& g, node_id n) {
+    return g.is<ops::transpose>(n) || g.is<ops::slice>(n) || g.is<ops::expand>(n) || g.is<ops::split>(n) ||
+           (g.op(n).free_view && g.result_count(n) == 1 && !g.is<ops::shape>(n));
+}
+
+GSUB_LAZY_BODY void each_kernel_group(any_graph const& g, fusion_rules const& rules,
+                                      std::optional<std::span<node_id const>> around,
+                                      function_ref<void(kernel_group const&, fusion_scope const&)> f) {
+    detail::group_maker made{g, rules};
+    if (around)
+        made.take_around(*around);
+    else
+        made.take_all();
+    for (auto const& group : made.run()) f(group, made);
+}
+
 GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups_for(any_graph const& g, target const& machine) {
     auto rules = fusion_rules_of(g, isa_of(machine));
     rules.laid_out = true;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace gsub {
@@ -26,10 +27,17 @@ GSUB_LAZY [[nodiscard]] value_id unchanged(any_graph const& g, value_id v) {
 GSUB_LAZY [[nodiscard]] bool same_shape(tensor_type const& a, tensor_type const& b) {
     return a.element == b.element && a.dims == b.dims;
 }
+// Whether a node divides by one number that is known not to be zero.
+GSUB_LAZY [[nodiscard]] bool divides_by_number(any_graph const& g, node_id n) {
+    auto const by = g.operand(n, 1);
+    if (!g.is<ops::constant>(by.node) || g.type(by).elements() != 1 || g.type(by).element != dtype::f32) return false;
+    auto const number = g.constant_data(by.node).data<float>()[0];
+    return number != 0 && std::isfinite(number);
+}
 // Whether arithmetic computes what fills blocks up as it computes all else, and stays finite there.
 GSUB_LAZY [[nodiscard]] bool computes_blocks(any_graph const& g, node_id n) {
-    if (g.op(n).category != op_category::elementwise || g.is<ops::div>(n) || g.is<ops::log>(n) || g.is<ops::pow>(n))
-        return false;
+    if (g.op(n).category != op_category::elementwise || g.is<ops::log>(n) || g.is<ops::pow>(n)) return false;
+    if (g.is<ops::div>(n) && !divides_by_number(g, n)) return false;
     auto const operands = g.operands(n);
     return std::all_of(operands.begin(), operands.end(), [&](value_id v) {
         return !v.valid() || same_shape(g.type(v), g.type({n, 0})) || (g.constant(v) && g.type(v).elements() == 1);

@@ -88,7 +88,8 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row 
         cx.generate = options.generate, cx.group = options.group, cx.within = as_span(within);
         auto k = shown(fuse(g, cx));
         { auto const gone = std::move(g); } // its weights are those of the kernel graph from here on
-        k = shown(select(std::move(k), set, options.winograd));
+        k = options.algorithms ? shown(select(std::move(k), set, *options.algorithms, options.winograd.accuracy))
+                               : shown(select(std::move(k), set, options.winograd));
         k = shown(layout_values(std::move(k), set));
         if (options.schedules) return shown(schedule(std::move(k), set, *options.schedules));
         return shown(schedule(std::move(k), set, counting_heuristic{options.winograd}));

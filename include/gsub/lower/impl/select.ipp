@@ -4,6 +4,8 @@
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/lower/select.hpp>
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace gsub {
@@ -22,19 +24,50 @@ GSUB_LAZY [[nodiscard]] bool transforms(tensor const& weights, weight_packing co
 
 } // namespace detail
 
+GSUB_LAZY_BODY std::size_t counted_algorithm::choose(std::span<kernels::descriptor const> alternatives,
+                                                     isa const& set) const {
+    auto const* const s = std::get_if<kernels::conv2d_shape>(&alternatives[0]);
+    auto const tiles = s ? kernels::choose_winograd(*s, set, winograd) : std::nullopt;
+    for (std::size_t i = 1; tiles && i < alternatives.size(); ++i)
+        if (auto const* const w = std::get_if<kernels::winograd_shape>(&alternatives[i]); w && w->m == tiles->m)
+            return i;
+    return 0;
+}
+
+GSUB_LAZY_BODY std::vector<kernels::descriptor> algorithms_of(kernels::descriptor const& d,
+                                                              kernels::winograd_accuracy accuracy) {
+    std::vector<kernels::descriptor> all{d};
+    auto const* const s = std::get_if<kernels::conv2d_shape>(&d);
+    if (!s || !kernels::winograd_applies(*s) || accuracy == kernels::winograd_accuracy::off) return all;
+    all.push_back(kernels::winograd_shape{*s, 2});
+    if (accuracy == kernels::winograd_accuracy::f4) all.push_back(kernels::winograd_shape{*s, 4});
+    return all;
+}
+
+GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& set, algorithm_function choose,
+                                           kernels::winograd_accuracy accuracy) {
+    try {
+        for (auto& op : g.ops) {
+            auto* const d = std::get_if<kernels::descriptor>(&op.computes);
+            if (!d || op.operands.size() < 2 || !op.operands[1].packing) continue;
+            auto all = algorithms_of(*d, accuracy);
+            if (all.size() == 1) continue;
+            auto const chosen = choose(all, set);
+            if (chosen >= all.size())
+                return error{error_code::usage,
+                             fmt::format("the algorithm of {} is number {} of {}",
+                                         op.covers.empty() ? op.moves : op.covers.front().name, chosen, all.size())};
+            if (chosen == 0) continue;
+            auto const& weights = g.values[static_cast<std::size_t>(op.operands[1].value)].data;
+            if (detail::transforms(weights, *op.operands[1].packing)) *d = std::move(all[chosen]);
+        }
+        g.stage = lowering_stage::selected;
+        return g;
+    } catch (error const& e) { return e; }
+}
+
 GSUB_LAZY_BODY kernel_graph select(kernel_graph g, isa const& set, kernels::winograd_options const& options) {
-    for (auto& op : g.ops) {
-        auto* const d = std::get_if<kernels::descriptor>(&op.computes);
-        auto const* const s = d ? std::get_if<kernels::conv2d_shape>(d) : nullptr;
-        if (!s || op.operands.size() < 2 || !op.operands[1].packing) continue;
-        auto const tiles = kernels::choose_winograd(*s, set, options);
-        auto const& weights = g.values[static_cast<std::size_t>(op.operands[1].value)].data;
-        if (!tiles || !detail::transforms(weights, *op.operands[1].packing)) continue;
-        auto conv = *s;
-        *d = kernels::winograd_shape{std::move(conv), tiles->m};
-    }
-    g.stage = lowering_stage::selected;
-    return g;
+    return select(std::move(g), set, counted_algorithm{options}, options.accuracy).value();
 }
 
 } // namespace gsub

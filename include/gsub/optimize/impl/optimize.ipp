@@ -382,8 +382,15 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
             report.cost_after = detail::checked_price(model.of_graph(best), best, {}, model.unit);
         };
         finish(true);
-        if (report.cost_after > report.cost_before * (1 + 1e-9)) {
-            // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer.
+        auto const dearer = [&] {
+            if (report.cost_after > report.cost_before * (1 + 1e-9)) return true;
+            if (!model.exactly || report.applied.empty()) return false;
+            auto const before = model.exactly(original), after = model.exactly(best);
+            return before && after && *after > *before * (1 + 1e-9);
+        };
+        if (dearer()) {
+            // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer; and parts
+            // that a search has looked at may cost more together.
             found.rewrites.clear();
             best = original;
             report.applied.clear();

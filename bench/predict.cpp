@@ -1,0 +1,196 @@
+// Predicted times beside the clock: kernel by kernel, and whole networks.
+//
+//     bench_predict [--threads N] [--runs N] [--optimized] [--random SEED] [--count N] [MODEL ...]
+//
+// MODEL is a name of `gsub models` or an ONNX file; without one, the fourteen networks of bench/compare. A network is
+// built and profiled (the median of its runs for each step), and each step is predicted by `cost::lowered` without
+// having run: a JSON line a step, and a table of the errors by kind of kernel and by network. `--optimized` takes what
+// `optimize` makes of the networks under these prices.
+#include "measurement.hpp"
+#include "random_networks.hpp"
+#include <gsub/cost/lowered.hpp>
+#include <gsub/driver/build.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/io/onnx_import.hpp>
+#include <gsub/kernels/descriptor_text.hpp>
+#include <gsub/lower/lower_graph.hpp>
+#include <gsub/models/catalogue.hpp>
+#include <gsub/optimize/optimize.hpp>
+#include <gsub/runtime/thread_pool.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace gsub;
+
+struct settings {
+    unsigned threads = 1;
+    std::size_t runs = 20;
+    bool optimized = false;
+    std::vector<std::pair<std::string, graph>> networks;
+};
+
+graph load(std::string const& name) {
+    if (auto const* const entry = models::find_model(name)) return entry->build(1);
+    return io::load_onnx(name).value();
+}
+
+settings parse(std::vector<std::string> const& arguments) {
+    settings s;
+    std::size_t count = 20;
+    std::optional<std::uint64_t> seed;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        auto const number = [&] {
+            if (++i == arguments.size()) throw error{error_code::usage, message({arguments[i - 1], " needs a number"})};
+            return std::strtoull(arguments[i].c_str(), nullptr, 10);
+        };
+        auto const& a = arguments[i];
+        if (a == "--threads")
+            s.threads = static_cast<unsigned>(number());
+        else if (a == "--runs")
+            s.runs = number();
+        else if (a == "--random")
+            seed = number();
+        else if (a == "--count")
+            count = number();
+        else if (a == "--optimized")
+            s.optimized = true;
+        else if (a.starts_with("--"))
+            throw error{error_code::usage, message({"no option ", a})};
+        else
+            names.push_back(a);
+    }
+    if (seed)
+        for (auto const& network : bench::random_networks(*seed, count, false))
+            s.networks.emplace_back(network.name(), network.build());
+    else if (names.empty())
+        names = {"resnet50",        "mobilenet_v2", "inception_v3", "squeezenet1_1", "ssd_resnet50",
+                 "bert_base",       "vgg16",        "densenet121",  "resnet18",      "resnet101",
+                 "resnext50_32x4d", "nasrnn",       "nasnet_a",     "bert_small"};
+    for (auto const& name : names) s.networks.emplace_back(name, load(name));
+    return s;
+}
+
+// Ratios of predicted to measured, of kernels weighed by nothing.
+struct errors {
+    std::vector<double> ratios;
+    double predicted = 0, measured = 0;
+    void add(double p, double m) {
+        ratios.push_back(p / m);
+        predicted += p, measured += m;
+    }
+    [[nodiscard]] double median_error() const {
+        bench::sample apart;
+        for (auto r : ratios) apart.values.push_back(std::abs(r - 1));
+        return apart.median();
+    }
+    [[nodiscard]] double quantile(double share) const { return bench::sample{ratios}.at(share); }
+};
+
+void tell(settings const& s) {
+    auto const machine = host();
+    runtime::thread_pool pool{{.threads = s.threads}};
+    std::map<std::string, errors> kinds, networks;
+    errors all, whole;
+    for (auto& [name, built] : s.networks) {
+        auto g = built;
+        if (s.optimized) {
+            auto const prices = cost::lowered::of(g, machine, {.threads = s.threads});
+            graph better = optimize(g, prices).value();
+            g = std::move(better);
+        }
+        auto const prices = cost::lowered::of(g, machine, {.threads = s.threads});
+        kernel_graph lowered;
+        auto const keep = [&](kernel_graph const& k) {
+            if (k.stage == lowering_stage::scheduled) lowered = k;
+        };
+        build_options building;
+        building.on_stage = function_ref<void(kernel_graph const&)>{keep};
+        auto as_run = machine;
+        as_run.threads = s.threads;
+        auto const inputs = random_inputs(g, 1);
+        auto const program = build(g, as_run, building).value();
+        auto const profile = program.profile(inputs, pool, s.runs).value();
+        if (profile.size() != lowered.ops.size())
+            throw error{error_code::internal,
+                        message({name, ": ", profile.size(), " steps, ", lowered.ops.size(), " kernels"})};
+        auto context = program.make_context();
+        std::vector<tensor> outputs;
+        for (auto const& t : program.outputs()) outputs.push_back(tensor::zeros(t));
+        bench::sample runs;
+        for (std::size_t r = 0; r < s.runs + 3; ++r) {
+            auto const taken = bench::seconds_of([&] { program.run(context, inputs, outputs, pool).value(); });
+            if (r >= 3) runs.values.push_back(taken);
+        }
+        double predicted = 0;
+        for (std::size_t i = 0; i < profile.size(); ++i) {
+            auto const& op = lowered.ops[i];
+            auto const t = prices.of_kernel(lowered, op);
+            auto const& p = profile[i];
+            predicted += t.seconds;
+            auto const kind = kind_of(op);
+            io::json line{{"bench", "predict"},
+                          {"network", name},
+                          {"step", p.name},
+                          {"kind", kind},
+                          {"predicted", t.seconds},
+                          {"measured", p.seconds},
+                          {"operations", p.operations},
+                          {"compute", t.compute},
+                          {"fma", t.multiply_adds},
+                          {"arithmetic", t.arithmetic},
+                          {"loads", t.loads},
+                          {"stores", t.stores},
+                          {"l2", t.l2_bytes},
+                          {"l3", t.l3_bytes},
+                          {"memory", t.memory_bytes}};
+            if (auto const* const d = std::get_if<kernels::descriptor>(&op.computes))
+                line["descriptor"] = kernels::to_string(*d);
+            if (op.schedule) line["schedule"] = loop::to_string(*op.schedule);
+            std::printf("%s\n", line.dump().c_str());
+            if (p.seconds < 1e-6) continue; // the clock itself
+            kinds[kind].add(t.seconds, p.seconds);
+            networks[name].add(t.seconds, p.seconds);
+            all.add(t.seconds, p.seconds);
+        }
+        whole.add(predicted, runs.median());
+        auto const composed = prices(g).amount, exactly = prices.exactly(g).value().amount;
+        io::json line{{"bench", "predict"},       {"network", name},      {"whole", true},
+                      {"predicted", predicted},   {"composed", composed}, {"exactly", exactly},
+                      {"measured", runs.median()}};
+        std::printf("%s\n", line.dump().c_str());
+        std::fflush(stdout);
+        std::fprintf(stderr, "%-18s predicted %8.3f ms, by groups %8.3f ms, measured %8.3f ms: %.2f, %.2f\n",
+                     name.c_str(), predicted * 1e3, composed * 1e3, runs.median() * 1e3, predicted / runs.median(),
+                     composed / runs.median());
+    }
+    report::table table{
+        {"kernels", "number", "time", "predicted / measured", "10 %", "median", "90 %", "median error"}};
+    auto const add = [&](std::string const& what, errors const& e) {
+        table.add({what, message({e.ratios.size()}), report::human(e.measured, "s"),
+                   report::fixed(e.predicted / e.measured, 2), report::fixed(e.quantile(0.1), 2),
+                   report::fixed(e.quantile(0.5), 2), report::fixed(e.quantile(0.9), 2),
+                   report::fixed(e.median_error(), 2)});
+    };
+    for (auto const& [kind, e] : kinds) add(kind, e);
+    for (auto const& [network, e] : networks) add(network, e);
+    add("all kernels", all);
+    add("whole networks", whole);
+    std::fprintf(stderr, "%s", table.text().c_str());
+}
+
+} // namespace
+
+int main(int argc, char** argv) try { tell(parse({argv + 1, argv + argc})); } catch (std::exception const& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+}

@@ -1,0 +1,386 @@
+#pragma once
+
+#include <gsub/codegen/lower.hpp>
+#include <gsub/cost/analytic.hpp>
+#include <gsub/cost/impl/kernel_time.ipp>
+#include <gsub/cost/lowered.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/ir/graph_cloner.hpp>
+#include <gsub/kernels/descriptor_text.hpp>
+#include <gsub/kernels/knobs.hpp>
+#include <gsub/lower/lower_graph.hpp>
+#include <gsub/runtime/program.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace gsub::cost {
+
+namespace detail {
+
+struct hash_of_hash {
+    std::size_t operator()(hash128 h) const noexcept { return static_cast<std::size_t>(h.low); }
+};
+
+// A group of operators with the views that it reads, as it stands in its graph.
+template <class = void>
+class group_in_graph {
+public:
+    group_in_graph(any_graph const& g, kernel_group const& group, fusion_scope const& scope) : g_(g), scope_(scope) {
+        // Views that it reads come with it: whether they take time is up to who reads them.
+        for (auto n : group) add_with_views(n, true);
+        std::sort(nodes_.begin(), nodes_.end(),
+                  [&](auto const& a, auto const& b) { return g.place(a.node) < g.place(b.node); });
+    }
+
+    // Equal for groups that take one time.
+    [[nodiscard]] hash128 key() const {
+        hasher h;
+        std::vector<value_id> boundary;
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            auto const n = nodes_[i].node;
+            h.add(g_.row(n)).add(g_.attributes(n).hash()).add(nodes_[i].own ? 1u : 0u);
+            for (auto v : g_.operands(n)) {
+                if (!v.valid()) {
+                    h.add(~std::uint64_t{0});
+                } else if (auto const at = number_of(v.node); at < nodes_.size()) {
+                    h.add(at << 8 | v.port);
+                } else {
+                    auto const known = std::find(boundary.begin(), boundary.end(), v);
+                    h.add(1u << 30 | static_cast<std::uint64_t>(known - boundary.begin()));
+                    if (known != boundary.end()) continue;
+                    boundary.push_back(v);
+                    h.add(g_.type_of(v).hash()).add(g_.constant(v) ? 2u : scope_.in_blocks(v) ? 1u : 0u);
+                    h.add(g_.is<ops::input>(v.node) || is_view_node(v.node) ? 1u : 0u);
+                    if (counts(v)) h.add(g_.blob(v.node)->hash());
+                }
+            }
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
+                value_id const v{n, port};
+                h.add(g_.type_of(v).hash()).add(scope_.in_blocks(v) ? 1u : 0u).add(read_outside(v) ? 1u : 0u);
+            }
+        }
+        return h.finish();
+    }
+
+    // As a graph of its own, whose types name layouts.
+    struct alone {
+        any_graph graph;
+        std::vector<value_id> inputs; // what each input stands for
+        std::vector<std::uint32_t> within;
+    };
+    template <class Zeros>
+    [[nodiscard]] alone extracted(isa const& set, Zeros&& zeros) const {
+        alone out{any_graph{g_.operators()}, {}, {}};
+        graph_cloner copies{g_, out.graph, cloned_text::nothing};
+        auto const stored = [&](value_id v, bool in_blocks) {
+            auto t = g_.type(v);
+            t.arrangement = in_blocks ? channel_blocks(t.rank(), set) : layout{};
+            return t;
+        };
+        std::vector<value_id> outputs;
+        for (auto const& [n, own] : nodes_) {
+            for (auto v : g_.operands(n)) {
+                if (!v.valid() || copies.has(v)) continue;
+                if (g_.is<ops::constant>(v.node))
+                    copies.stand(v, out.graph.add_constant(g_.blob(v.node)));
+                else if (g_.constant(v))
+                    copies.stand(v, out.graph.add_constant(zeros(g_.type(v))));
+                else
+                    copies.stand(v, out.graph.add_input(stored(v, read_in_blocks(v)), {})), out.inputs.push_back(v);
+            }
+            small_vector<type_id, 4> types;
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+                types.push_back(stored({n, port}, scope_.in_blocks({n, port})));
+            auto const copy = copies.clone(n, copies.operands(n), {types, {}});
+            out.within.resize(out.graph.capacity(), 0);
+            out.within[copy.index] = own ? 1 : 0;
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+                if (own && read_outside({n, port})) outputs.push_back(copies({n, port}));
+        }
+        out.graph.set_outputs(outputs);
+        out.within.resize(out.graph.capacity(), 0);
+        return out;
+    }
+
+    [[nodiscard]] bool is_static() const {
+        return std::all_of(nodes_.begin(), nodes_.end(), [&](auto const& m) {
+            for (auto v : g_.operands(m.node))
+                if (v.valid() && !g_.type(v).is_static()) return false;
+            for (std::uint32_t port = 0; port < g_.result_count(m.node); ++port)
+                if (!g_.type({m.node, port}).is_static()) return false;
+            return true;
+        });
+    }
+    // Whether another group or the caller reads a value.
+    [[nodiscard]] bool read_outside(value_id v) const {
+        auto outside = false;
+        g_.for_each_use(v, [&](use u) {
+            auto const at = number_of(u.user);
+            outside = outside || at == nodes_.size() || !nodes_[at].own;
+        });
+        return outside;
+    }
+    // Whether an operand is there because a kernel has made it.
+    [[nodiscard]] bool is_made(value_id v) const { return !g_.is<ops::input>(v.node) && !is_view_node(v.node); }
+    [[nodiscard]] bool is_view_node(node_id n) const { return !g_.constant(n) && is_stored_view(g_, n); }
+
+private:
+    struct member {
+        node_id node;
+        bool own; ///< of the group, no view in front of it
+    };
+    void add_with_views(node_id n, bool own) {
+        auto const at = number_of(n);
+        if (at < nodes_.size()) {
+            nodes_[at].own = nodes_[at].own || own;
+            return;
+        }
+        nodes_.push_back({n, own});
+        for (auto v : g_.operands(n))
+            if (v.valid() && nodes_.size() < 64 && is_view_node(v.node)) add_with_views(v.node, false);
+    }
+    [[nodiscard]] std::size_t number_of(node_id n) const {
+        auto const found = std::find_if(nodes_.begin(), nodes_.end(), [&](member const& m) { return m.node == n; });
+        return static_cast<std::size_t>(found - nodes_.begin());
+    }
+    // Whether all members that read a value have it in blocks of channels: the first operand of what keeps that one's
+    // layout as it lies, others as their results are.
+    [[nodiscard]] bool read_in_blocks(value_id v) const {
+        for (auto const& m : nodes_) {
+            auto const operands = g_.operands(m.node);
+            auto const rule = g_.op(m.node).layouts;
+            for (std::size_t i = 0; i < operands.size(); ++i) {
+                if (operands[i] != v) continue;
+                if (rule == layout_rule::row_major || (rule == layout_rule::keeps_first && i > 0)) return false;
+                if (!scope_.in_blocks(rule == layout_rule::keeps_first ? v : value_id{m.node, 0})) return false;
+                if (rule == layout_rule::keeps && !(g_.type(v).dims == g_.type({m.node, 0}).dims)) return false;
+            }
+        }
+        return true;
+    }
+    // Whether the elements of an operand decide what is computed: settings, and single numbers.
+    [[nodiscard]] bool counts(value_id v) const {
+        auto const& t = g_.type(v);
+        return g_.is<ops::constant>(v.node) && (!is_floating(t.element) || (t.is_static() && *t.elements() == 1));
+    }
+
+    any_graph const& g_;
+    fusion_scope const& scope_;
+    std::vector<member> nodes_;
+};
+
+} // namespace detail
+
+// What has been found out, for all copies of a model.
+struct lowered::known_prices {
+    std::shared_mutex mutex;
+    std::unordered_map<hash128, double, detail::hash_of_hash> groups;
+    std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
+    std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
+};
+
+GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const& options) {
+    lowered made{machine, options};
+    if (made.options_.threads == 0) made.options_.threads = machine.threads;
+    if (machine.l1_bytes > 0) made.core_.l1_bytes = machine.l1_bytes;
+    if (machine.l2_bytes > 0) made.core_.l2_bytes = machine.l2_bytes;
+    if (machine.l3_bytes > 0) made.core_.l3_bytes = machine.l3_bytes;
+    if (options.rates) {
+        auto& core = made.core_;
+        auto const threads = static_cast<double>(made.options_.threads);
+        // Kernels that are calibrated with reach about 0.95 of what units can do.
+        auto const each_cycle = 2 * core.fma_units * core.unit_bytes / 4 * 0.95;
+        core.gigahertz = options.rates->flop_per_second / threads / each_cycle / 1e9;
+        core.memory_bytes_in_all = options.rates->bytes_per_second;
+        core.memory_bytes_per_second = std::min(core.memory_bytes_per_second, options.rates->bytes_per_second);
+    }
+    made.meaning_ = table_of<eval_row, standard_ops>();
+    made.known_ = std::make_shared<known_prices>();
+    return made;
+}
+GSUB_LAZY_BODY lowered lowered::of(any_graph const& g, target const& machine, lowered_options options) {
+    for (auto n : g.order())
+        if (g.is<ops::constant>(n)) options.weight_bytes += gsub::cost::detail::size_bytes(g, {n, 0});
+    return on(machine, options);
+}
+
+GSUB_LAZY_BODY hash128 lowered::parameters() const {
+    return hasher{}
+        .add("lowered")
+        .add(to_string(machine_))
+        .add(core_.name)
+        .add(set_->name)
+        .add(options_.threads)
+        .add(static_cast<std::uint64_t>(options_.winograd))
+        .add_real(options_.weight_bytes)
+        .add(options_.rates ? options_.rates->parameters() : hash128{})
+        .finish();
+}
+GSUB_LAZY_BODY std::size_t lowered::groups() const {
+    std::shared_lock const lock{known_->mutex};
+    return known_->groups.size();
+}
+
+GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op const& op) const {
+    auto const value = [&](kernel_value_id v) -> kernel_value const& { return g.values[static_cast<std::size_t>(v)]; };
+    kernel_time out;
+    if (auto const* const copy = std::get_if<runtime::copy_call>(&op.computes)) {
+        out.l2_bytes = 2 * static_cast<double>(copy->bytes());
+        out.seconds = copy_seconds(out.l2_bytes, core_) + detail::call_seconds;
+        return out;
+    }
+    if (auto const* const step = std::get_if<runtime::reference_call>(&op.computes)) {
+        // The reference runtime: one element after another, in memory of its own.
+        for (auto n : step->graph.order())
+            out.seconds += 5e-6 + flop_count(step->graph, n) / 2e9 + bytes_moved(step->graph, n) / 2e9;
+        return out;
+    }
+    auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+    auto const* const own = std::get_if<custom_kernel>(&op.computes);
+    if ((!d && !own) || (own && !own->nest)) return out;
+    auto const in_memory = options_.weight_bytes > 0.8 * static_cast<double>(core_.l3_bytes);
+    std::vector<residence> homes;
+    for (auto const& o : op.operands)
+        homes.push_back(value(o.value).role != runtime::memory_role::constant ? residence::cache
+                        : in_memory                                           ? residence::memory
+                                                                              : residence::last);
+    auto const operations = d ? kernels::operations_of(*d) : own->operations;
+    kernel_setting const setting{std::max(1u, options_.threads), runtime::worth_threads(d, operations), homes};
+    auto const timed = [&](loop::fused_nest const& nest) {
+        return time_of(codegen::lower(nest, "kernel").value(), core_, setting);
+    };
+    if (own) return timed(own->nest(*op.schedule, *set_));
+    hasher h{kernels::hash_of(*d).high};
+    h.add(kernels::hash_of(*d)).add(loop::to_string(*op.schedule));
+    for (auto home : homes) h.add(static_cast<std::uint64_t>(home));
+    auto const key = h.finish();
+    {
+        std::shared_lock const lock{known_->mutex};
+        if (auto const found = known_->kernels.find(key); found != known_->kernels.end()) return found->second;
+    }
+    out = timed(kernels::nest_of(*d, *op.schedule, *set_));
+    std::unique_lock const lock{known_->mutex};
+    return known_->kernels.emplace(key, out).first->second;
+}
+
+GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const {
+    lowering_options options;
+    options.winograd = kernels::winograd_options_of(machine_);
+    options.winograd.accuracy = options_.winograd, options.winograd.threads = std::max(1u, options_.threads);
+    auto const made = lower_graph(g, meaning_, *set_, options);
+    if (!made) return made.error();
+    unit total{};
+    for (auto const& op : made->ops) total.amount += of_kernel(*made, op).seconds;
+    return total;
+}
+
+GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& group, fusion_scope const& scope) const {
+    if (std::all_of(group.begin(), group.end(), [&](node_id n) { return is_stored_view(g, n) || !is_kernel(g, n); }) &&
+        !g.is<ops::layout_transform>(group.front())) {
+        // Views take no time but where somebody outside sees them.
+        auto const seen = std::any_of(group.begin(), group.end(), [&](node_id n) {
+            auto output = false;
+            for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+                g.for_each_use({n, port}, [&](use u) { output = output || u.user == g.results_node(); });
+            return output;
+        });
+        if (!seen) return 0;
+    }
+    if (g.is<ops::opaque>(group.front()) || g.is<ops::call>(group.front())) return 0; // in each graph alike
+    detail::group_in_graph<> const of{g, group, scope};
+    auto const key = of.key();
+    {
+        std::shared_lock const lock{known_->mutex};
+        if (auto const found = known_->groups.find(key); found != known_->groups.end()) return found->second;
+    }
+    double total = 0;
+    if (of.is_static()) {
+        auto const alone = of.extracted(*set_, [&](tensor_type const& t) {
+            std::unique_lock const lock{known_->mutex};
+            auto& kept = known_->zeros[to_string(t)];
+            if (!kept) kept = std::make_shared<constant_blob const>(tensor::zeros(t.element, t.sizes()));
+            return kept;
+        });
+        fuse_context cx;
+        static_cast<fusion_rules&>(cx) = fusion_rules_of(alone.graph, *set_);
+        cx.meaning = meaning_, cx.laid_out = true, cx.within = as_span(alone.within);
+        auto options = kernels::winograd_options_of(machine_);
+        options.accuracy = options_.winograd, options.threads = std::max(1u, options_.threads);
+        auto const made = schedule(layout_values(select(fuse(alone.graph, cx).value(), *set_, options), *set_).value(),
+                                   *set_, counting_heuristic{options})
+                              .value();
+        auto const value = [&](kernel_value_id v) -> kernel_value const& {
+            return made.values[static_cast<std::size_t>(v)];
+        };
+        // What stands between this group and the others, row-major here, may be in blocks there.
+        std::vector<char> taken_apart(alone.inputs.size(), 0);
+        for (auto const& op : made.ops) {
+            auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+            auto const* const moved = d ? std::get_if<kernels::movement_shape>(d) : nullptr;
+            auto const input = [&](kernel_operand const& o) -> std::optional<std::size_t> {
+                if (value(o.value).role != runtime::memory_role::input) return std::nullopt;
+                return value(o.value).position;
+            };
+            if (moved && moved->kind == kernels::movement_kind::to_blocks)
+                if (auto const at = input(op.operands[0]); at && scope.in_blocks(alone.inputs[*at])) continue;
+            if (moved && moved->kind == kernels::movement_kind::from_blocks && op.covers.empty() &&
+                value(op.results[0]).role == runtime::memory_role::output) {
+                auto const out = alone.graph.output(value(op.results[0]).position);
+                if (in_channel_blocks(alone.graph.type(out), *set_)) continue;
+            }
+            // Parts of a join in blocks are written in their place.
+            if (std::holds_alternative<runtime::copy_call>(op.computes) && op.operands.size() == 1 &&
+                std::all_of(alone.inputs.begin(), alone.inputs.end(), [&](value_id v) { return of.is_made(v); }))
+                continue;
+            for (auto const& o : op.operands)
+                if (auto const at = input(o);
+                    at && scope.in_blocks(alone.inputs[*at]) && !std::exchange(taken_apart[*at], char{1}))
+                    total += copy_seconds(2 * gsub::cost::detail::size_bytes(g, alone.inputs[*at]), core_) +
+                             detail::call_seconds;
+            total += of_kernel(made, op).seconds;
+        }
+    } else {
+        for (auto n : group)
+            if (is_kernel(g, n)) total += roofline{}(g, n).amount;
+    }
+    std::unique_lock const lock{known_->mutex};
+    return known_->groups.emplace(key, total).first->second;
+}
+
+GSUB_LAZY_BODY std::vector<node_price> lowered::priced(any_graph const& g,
+                                                       std::optional<std::span<node_id const>> near) const {
+    std::vector<node_price> out;
+    each_kernel_group(g, fusion_rules_of(g, *set_), near, [&](kernel_group const& group, fusion_scope const& scope) {
+        for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
+        out.push_back({group.back(), price(g, group, scope)});
+    });
+    return out;
+}
+GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
+    return priced(g, std::nullopt);
+}
+GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g,
+                                                            std::span<node_id const> changed) const {
+    // Who reads a view of what has changed is priced with it.
+    std::vector<node_id> all(changed.begin(), changed.end());
+    for (std::size_t i = 0; i < all.size() && all.size() < 512; ++i)
+        for (std::uint32_t port = 0; port < g.result_count(all[i]); ++port)
+            g.for_each_use({all[i], port}, [&](use u) {
+                if (u.user != g.results_node() && !g.constant(u.user) && is_stored_view(g, u.user) &&
+                    std::find(all.begin(), all.end(), u.user) == all.end())
+                    all.push_back(u.user);
+            });
+    return priced(g, std::span<node_id const>{all});
+}
+GSUB_LAZY_BODY lowered::unit lowered::operator()(any_graph const& g) const {
+    unit total{};
+    for (auto const& p : prices(g)) total.amount += p.amount;
+    return total;
+}
+
+} // namespace gsub::cost

@@ -1,0 +1,93 @@
+// The predicted time of the kernels that a build would make of a graph.
+//
+//     graph ─ kernel_groups ─► group ─┬─ key: operators, types, where values lie ─► known? its price
+//                                     └─ alone, lowered as a build lowers it: fuse, select, layout, schedule
+//                                             └─► kernels ─ nest, kernel IR ─► time_of ─► price, remembered
+#pragma once
+
+#include <gsub/cost/analytic.hpp>
+#include <gsub/cost/concepts.hpp>
+#include <gsub/cost/kernel_time.hpp>
+#include <gsub/kernels/winograd.hpp>
+#include <gsub/lower/fusion.hpp>
+#include <gsub/lower/kernel_graph.hpp>
+#include <gsub/lower/schedule.hpp>
+#include <gsub/target/target.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace gsub::cost {
+
+/// What a price depends on beside the graph and the machine.
+struct lowered_options {
+    unsigned threads = 0;     ///< that run a kernel; 0: those of the machine
+    isa const* set = nullptr; ///< that kernels are generated for; null: the widest of the machine
+    kernels::winograd_accuracy winograd = kernels::winograd_accuracy::f4;
+    /// Bytes of all weights of the network: where no cache holds them, kernels wait for theirs.
+    double weight_bytes = 0;
+    /// What a calibration of the machine has found, of all these threads together: refines clock and bandwidth.
+    std::optional<roofline> rates{};
+};
+
+/// Seconds of one run: for each group of operators that share a kernel (`kernel_groups`), the predicted time of the
+/// kernels that a build makes of it for the machine, with the algorithm and the schedule that it would have, and with
+/// the changes of layout that it reads. Nothing runs. A search prices the groups alone that a rewrite has changed, and
+/// a group that has been priced is known from then on; copies of the model share what they know. Operators that have no
+/// kernel are priced as steps of the reference runtime. *Complexity* of a group that is known that of its hash, else
+/// some hundred microseconds.
+class lowered {
+public:
+    using unit = gsub::seconds;
+    static constexpr bool concurrent = true;
+
+    /// Of graphs of gsub's own operators, on a machine.
+    GSUB_LAZY static lowered on(target const& machine, lowered_options const& options = {});
+    /// The same for a graph and what a search makes of it: its weights lie where theirs do.
+    GSUB_LAZY static lowered of(any_graph const& g, target const& machine = host(), lowered_options options = {});
+
+    GSUB_LAZY [[nodiscard]] unit operator()(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_price> prices(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g,
+                                                                std::span<node_id const> changed) const;
+    GSUB_LAZY [[nodiscard]] hash128 parameters() const;
+
+    /// The graph lowered as a whole, as a build does it: layouts are those of the whole graph and not those that groups
+    /// find around them. *Errors* those of `lower_graph`.
+    GSUB_LAZY [[nodiscard]] result<unit> exactly(any_graph const& g) const;
+    /// The time of a kernel of a scheduled graph. A step that is no kernel has seconds alone.
+    GSUB_LAZY [[nodiscard]] kernel_time of_kernel(kernel_graph const& g, kernel_op const& op) const;
+
+    [[nodiscard]] microarchitecture const& core() const noexcept { return core_; }
+    /// Distinct groups that have been lowered and priced.
+    GSUB_LAZY [[nodiscard]] std::size_t groups() const;
+
+private:
+    struct known_prices;
+    lowered(target const& machine, lowered_options const& options)
+        : machine_(machine),
+          core_(microarchitecture_of(machine)),
+          set_(options.set ? options.set : machine.set),
+          options_(options) {}
+    GSUB_LAZY [[nodiscard]] std::vector<node_price> priced(any_graph const& g,
+                                                           std::optional<std::span<node_id const>> near) const;
+    GSUB_LAZY [[nodiscard]] double price(any_graph const& g, kernel_group const& group,
+                                         fusion_scope const& scope) const;
+
+    target machine_;
+    microarchitecture core_;
+    isa const* set_;
+    lowered_options options_;
+    std::span<eval_row const> meaning_{};
+    std::shared_ptr<known_prices> known_{};
+};
+
+} // namespace gsub::cost
+
+#ifndef GSUB_COMPILED
+#include <gsub/cost/impl/lowered.ipp>
+#endif

@@ -1,0 +1,136 @@
+// Micro-architectures as a table: what one core does in a cycle, for models that predict times without measuring.
+#pragma once
+
+#include <gsub/target/target.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace gsub {
+
+/// A row of the table of micro-architectures. Widths are those of the units: a vector that is wider takes several
+/// passes.
+struct microarchitecture {
+    std::string_view name;                  ///< as `cpu=` of a target takes it, e.g. `zen4`
+    std::string_view title;                 ///< for people
+    std::string_view cpus;                  ///< beginnings of processors' names as `host()` has them, by `;`
+    isa const* set = nullptr;               ///< the widest
+    double gigahertz = 2.5;                 ///< sustained by one core that multiplies vectors
+    std::int32_t unit_bytes = 16;           ///< that a vector unit is wide
+    double fma_units = 2, vector_units = 2; ///< that multiply and add; all that compute on floats
+    double fma_latency = 4;                 ///< cycles
+    double loads = 2, stores = 1;           ///< of `unit_bytes`, a cycle
+    double scalar_loads = 2;                ///< of one element for all lanes, a cycle
+    double issue = 4;                       ///< instructions a cycle
+    double reorder_buffer = 200;            ///< instructions in flight
+    std::uint64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 32 << 20; ///< L1, L2 of a core; the last one
+    double l2_bytes_per_cycle = 32;                                             ///< read by one core
+    double l3_bytes_per_cycle = 12;                                             ///< the same
+    double memory_bytes_per_second = 15e9;                                      ///< read by one core
+    double memory_bytes_in_all = 30e9;                                          ///< read by two cores or more
+    bool generic = false;                                                       ///< of no processor in particular
+    bool measured = false; ///< rates were measured by the authors of the row; else from publications
+
+    /// Passes that a vector of so many bytes takes.
+    [[nodiscard]] constexpr double passes(std::int32_t vector_bytes) const noexcept {
+        return vector_bytes <= unit_bytes ? 1.0 : static_cast<double>(vector_bytes) / unit_bytes;
+    }
+};
+
+/// All rows, those of no processor in particular last. *Source* vendors' optimization guides; measurements of the rows
+/// that say so; for the others publications named in docs/target.md.
+[[nodiscard]] inline std::span<microarchitecture const> microarchitectures() noexcept {
+    // clang-format off
+    static constexpr microarchitecture rows[] = {
+        // name, title
+        //   beginnings of processors' names
+        //   set, GHz, unit | FMA, all units, latency | loads, stores, scalar loads | issue, ROB
+        //   L1, L2, L3 | L2, L3 bytes a cycle | memory of one core, of all | generic, measured
+        {"zen5", "AMD Zen 5 (server)",
+         "x86_64 family 26 ",
+         &isa::avx512, 3.85, 64, 2, 4, 4, 2, 1, 2, 8, 448,
+         48 << 10, 1024 << 10, 32 << 20, 48, 20, 33e9, 36e9, false, true},
+        {"zen4", "AMD Zen 4",
+         "x86_64 family 25 ",
+         &isa::avx512, 3.75, 32, 2, 4, 4, 2, 1, 2, 6, 320,
+         32 << 10, 1024 << 10, 32 << 20, 32, 23, 28e9, 40e9, false, true},
+        {"zen3", "AMD Zen 3",
+         "x86_64 family 25 ",
+         &isa::avx2, 3.4, 32, 2, 4, 4, 2, 1, 2, 6, 256,
+         32 << 10, 512 << 10, 32 << 20, 28, 14, 20e9, 35e9, false, false},
+        {"zen2", "AMD Zen 2",
+         "x86_64 family 23 ",
+         &isa::avx2, 3.2, 32, 2, 4, 5, 2, 1, 2, 6, 224,
+         32 << 10, 512 << 10, 16 << 20, 28, 12, 18e9, 35e9, false, false},
+        {"skylake-sp", "Intel Skylake-SP, Cascade Lake",
+         "x86_64 family 6 model 85 ",
+         &isa::avx512, 2.7, 64, 2, 2, 4, 2, 1, 2, 4, 224,
+         32 << 10, 1024 << 10, 24 << 20, 40, 8, 12e9, 60e9, false, false},
+        {"icelake-sp", "Intel Ice Lake-SP",
+         "x86_64 family 6 model 106 ",
+         &isa::avx512, 2.9, 64, 2, 2, 4, 2, 1, 2, 5, 352,
+         48 << 10, 1280 << 10, 36 << 20, 44, 9, 12e9, 80e9, false, false},
+        {"sapphire-rapids", "Intel Sapphire Rapids, Emerald Rapids",
+         "x86_64 family 6 model 143 ;x86_64 family 6 model 207 ",
+         &isa::avx512, 3.0, 64, 2, 2, 4, 2, 1, 3, 6, 512,
+         48 << 10, 2048 << 10, 60 << 20, 44, 9, 12e9, 100e9, false, false},
+        {"neoverse-n1", "Arm Neoverse N1",
+         "",
+         &isa::neon, 2.5, 16, 2, 2, 4, 2, 1, 2, 4, 128,
+         64 << 10, 1024 << 10, 32 << 20, 24, 8, 15e9, 80e9, false, false},
+        {"neoverse-v1", "Arm Neoverse V1",
+         "",
+         &isa::neon, 2.6, 16, 4, 4, 4, 3, 2, 3, 8, 256,
+         64 << 10, 1024 << 10, 32 << 20, 32, 10, 18e9, 100e9, false, false},
+        {"neoverse-n2", "Arm Neoverse N2",
+         "",
+         &isa::neon, 2.8, 16, 2, 2, 4, 3, 2, 3, 5, 160,
+         64 << 10, 1024 << 10, 32 << 20, 32, 10, 18e9, 100e9, false, false},
+        {"neoverse-v2", "Arm Neoverse V2",
+         "",
+         &isa::neon, 2.8, 16, 4, 4, 4, 3, 2, 3, 8, 320,
+         64 << 10, 2048 << 10, 32 << 20, 32, 12, 20e9, 100e9, false, false},
+        {"cortex-a53", "Arm Cortex-A53",
+         "",
+         &isa::neon, 1.4, 8, 1, 1, 8, 1, 1, 1, 2, 16,
+         32 << 10, 512 << 10, 512 << 10, 8, 8, 3e9, 5e9, false, false},
+        {"generic-avx512", "any processor with AVX-512",
+         "",
+         &isa::avx512, 2.8, 64, 2, 2, 4, 2, 1, 2, 4, 224,
+         32 << 10, 1024 << 10, 24 << 20, 40, 10, 12e9, 40e9, true, false},
+        {"generic-avx2", "any processor with AVX2",
+         "",
+         &isa::avx2, 3.0, 32, 2, 2, 4, 2, 1, 2, 4, 200,
+         32 << 10, 512 << 10, 16 << 20, 24, 10, 12e9, 30e9, true, false},
+        {"generic-neon", "any AArch64 processor",
+         "",
+         &isa::neon, 2.5, 16, 2, 2, 4, 2, 1, 2, 4, 128,
+         64 << 10, 1024 << 10, 16 << 20, 20, 8, 12e9, 30e9, true, false},
+        {"generic", "any processor",
+         "",
+         &isa::baseline, 2.5, 16, 1, 2, 8, 2, 1, 2, 4, 128,
+         32 << 10, 512 << 10, 8 << 20, 16, 8, 10e9, 20e9, true, false},
+    };
+    // clang-format on
+    return rows;
+}
+
+/// The row of a target: by the name that it gives its processor, a row's own or one that the processor tells; one of no
+/// processor in particular where there is none. A row counts for its instruction set alone.
+[[nodiscard]] inline microarchitecture const& microarchitecture_of(target const& t) noexcept {
+    auto const rows = microarchitectures();
+    auto const fits = [&](std::string_view beginnings) {
+        while (!beginnings.empty()) {
+            auto const end = beginnings.find(';');
+            if (t.name.starts_with(beginnings.substr(0, end))) return true;
+            beginnings = end == beginnings.npos ? std::string_view{} : beginnings.substr(end + 1);
+        }
+        return false;
+    };
+    for (auto const& row : rows)
+        if (row.set == t.set && (row.generic || t.name == row.name || fits(row.cpus))) return row;
+    return rows.back();
+}
+
+} // namespace gsub

@@ -1,0 +1,161 @@
+#include "catch.hpp"
+#include <gsub/codegen/lower.hpp>
+#include <gsub/cost/kernel_time.hpp>
+#include <gsub/kernels/knobs.hpp>
+
+#include <array>
+#include <vector>
+
+namespace kernel_time_test {
+
+using namespace gsub;
+
+microarchitecture const& named(std::string_view name) {
+    for (auto const& row : microarchitectures())
+        if (row.name == name) return row;
+    FAIL("no row " << name);
+    return microarchitectures().back();
+}
+codegen::kernel kernel_of(kernels::descriptor const& d, loop::configuration const& knobs) {
+    return codegen::lower(kernels::nest_of(d, knobs, isa::avx512), "k").value();
+}
+codegen::kernel counted(kernels::descriptor const& d) {
+    auto const space = kernels::space_of(d, isa::avx512);
+    return kernel_of(d, kernels::counted(d, isa::avx512, space));
+}
+kernels::matmul_shape product(std::int64_t m, std::int64_t n, std::int64_t k) {
+    kernels::matmul_shape s;
+    s.m = m, s.n = n, s.k = k;
+    return s;
+}
+kernels::conv2d_shape convolution(std::int64_t channels, std::int64_t pixels, std::int64_t kernel) {
+    kernels::conv2d_shape s;
+    s.in_channels = s.out_channels = channels;
+    s.in = {pixels, pixels}, s.kernel = {kernel, kernel};
+    s.pads = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
+    return s;
+}
+double seconds(kernels::descriptor const& d, cost::kernel_setting const& setting = {}) {
+    return cost::time_of(counted(d), named("zen5"), setting).seconds;
+}
+
+TEST_CASE("multiplications of a product are those of its vectors of columns, whatever its tiles leave over") {
+    for (auto const& s : {product(64, 64, 32), product(7, 48, 96), product(1, 40, 16), product(29, 100, 24)}) {
+        kernels::descriptor const d = s;
+        auto const space = kernels::space_of(d, isa::avx512);
+        auto const vectors = static_cast<double>((s.n + 15) / 16 * s.m * s.k);
+        random_stream random{1};
+        for (int i = 0; i < 10; ++i) {
+            auto const point = space.at(*space.draw(random));
+            CAPTURE(s.m, s.n, s.k, loop::to_string(point));
+            CHECK(cost::time_of(kernel_of(d, point), named("zen5")).multiply_adds == Approx(vectors));
+            // Two passes a vector where units are half as wide.
+            CHECK(cost::time_of(kernel_of(d, point), named("zen4")).multiply_adds == Approx(2 * vectors));
+        }
+    }
+}
+
+TEST_CASE("taps on the border of an image do not count") {
+    for (auto const& [pixels, kernel] : {std::pair{7, 3}, std::pair{14, 3}, std::pair{28, 5}}) {
+        auto const s = convolution(32, pixels, kernel);
+        double taps = 0; // of one channel
+        for (int y = 0; y < pixels; ++y)
+            for (int k = -kernel / 2; k <= kernel / 2; ++k) taps += y + k >= 0 && y + k < pixels;
+        auto const rows = taps / pixels; // a pixel of a column
+        CAPTURE(pixels, kernel);
+        auto const done = cost::time_of(counted(s), named("zen5")).multiply_adds;
+        CHECK(done == Approx(32.0 / 16 * 32 * rows * rows * pixels * pixels).epsilon(0.02));
+    }
+}
+
+TEST_CASE("a kernel takes at least what its multiplications take, and not much more where they are many") {
+    for (kernels::descriptor const& d :
+         {kernels::descriptor{product(128, 768, 768)}, kernels::descriptor{convolution(128, 28, 3)},
+          kernels::descriptor{convolution(256, 14, 1)}}) {
+        auto const& core = named("zen5");
+        auto const t = cost::time_of(counted(d), core);
+        auto const least = t.multiply_adds / core.fma_units;
+        CHECK(t.compute >= least * 0.999);
+        CHECK(t.compute <= least * 1.15);
+        CHECK(t.seconds >= least / (core.gigahertz * 1e9));
+    }
+}
+
+TEST_CASE("one chain of accumulators waits for itself, many do not") {
+    kernels::descriptor const d = product(64, 64, 256);
+    auto const space = kernels::space_of(d, isa::avx512);
+    auto const taken = [&](int rows, int columns) {
+        auto point = space.at(0);
+        kernels::set_knobs(point, kernels::matmul_config{rows, columns, 1});
+        return cost::time_of(kernel_of(d, point), named("zen5")).compute;
+    };
+    CHECK(taken(1, 1) > 2 * taken(8, 2));
+    CHECK(taken(4, 2) > taken(8, 2));
+}
+
+TEST_CASE("bytes come from the cache that holds them") {
+    auto const& core = named("zen5");
+    auto const small = cost::time_of(counted(product(64, 64, 64)), core); // 48 KiB in all
+    CHECK(small.l3_bytes < 64 * 64 * 4 * 2);
+    CHECK(small.memory_bytes == 0);
+    // A matrix of 16 MiB, of which every element is read once.
+    auto const wide = counted(product(1, 2048, 2048));
+    std::array<cost::residence, 2> homes{cost::residence::cache, cost::residence::last};
+    auto const near = cost::time_of(wide, core, {.buffers = homes});
+    CHECK(near.l3_bytes == Approx(2048.0 * 2048 * 4).epsilon(0.1));
+    CHECK(near.memory_bytes == 0);
+    homes[1] = cost::residence::memory;
+    auto const far = cost::time_of(wide, core, {.buffers = homes});
+    CHECK(far.memory_bytes == Approx(2048.0 * 2048 * 4).epsilon(0.1));
+    CHECK(far.seconds > near.seconds);
+    CHECK(far.seconds >= 2048.0 * 2048 * 4 / core.memory_bytes_per_second);
+}
+
+TEST_CASE("threads share what there is, and take time to be woken") {
+    auto const large = convolution(128, 28, 3), small = convolution(16, 4, 1);
+    CHECK(seconds(large, {.threads = 2, .shared = true}) < 0.6 * seconds(large));
+    CHECK(seconds(large, {.threads = 8, .shared = true}) < seconds(large, {.threads = 2, .shared = true}));
+    CHECK(seconds(small, {.threads = 8, .shared = true}) > seconds(small));
+    CHECK(seconds(small, {.threads = 8, .shared = false}) == seconds(small));
+}
+
+TEST_CASE("every kind of kernel has a time on every core of its instruction set") {
+    std::vector<kernels::descriptor> all{product(5, 20, 7), convolution(24, 9, 3)};
+    all.push_back(kernels::winograd_shape{convolution(32, 14, 3), 4});
+    kernels::pool2d_shape pool;
+    pool.channels = 32, pool.in = {8, 8}, pool.kernel = {2, 2}, pool.stride = {2, 2}, pool.out = {4, 4};
+    all.push_back(pool);
+    kernels::attention_shape attention;
+    attention.m = attention.s = 12, attention.k = attention.n = 16, attention.batch = {2};
+    all.push_back(attention);
+    std::int64_t const dims[] = {2, 40, 5, 3};
+    all.push_back(kernels::moved_to_blocks(dtype::f32, dims, 16));
+    all.push_back(kernels::moved_from_blocks(dtype::i16, dims, 16));
+    for (auto const& d : all) {
+        CAPTURE(kernels::kind_of(d));
+        auto const k = counted(d);
+        for (auto const& core : microarchitectures()) {
+            if (core.set != &isa::avx512) continue;
+            CAPTURE(core.name);
+            auto const t = cost::time_of(k, core);
+            CHECK(t.compute > 0);
+            CHECK(t.stores > 0);
+            CHECK(t.seconds > 0);
+            CHECK(t.seconds < 1e-3);
+            CHECK(t.seconds == cost::time_of(k, core).seconds);
+        }
+    }
+}
+
+TEST_CASE("copies take longer the further away their bytes are") {
+    auto const& core = named("zen5");
+    double last = 0;
+    for (auto const bytes : {1e3, 1e5, 1e6, 1e8}) {
+        auto const each = cost::copy_seconds(bytes, core) / bytes;
+        CHECK(each >= last);
+        last = each;
+    }
+    CHECK(last == Approx(1 / core.memory_bytes_per_second));
+}
+
+} // namespace kernel_time_test

@@ -1,0 +1,131 @@
+#include "catch.hpp"
+#include "ir/random_graph.hpp"
+#include <gsub/cost/lowered.hpp>
+#include <gsub/lower/lower_graph.hpp>
+#include <gsub/models/catalogue.hpp>
+#include <gsub/optimize/optimize.hpp>
+#include <gsub/rewrite/normal_form.hpp>
+
+#include <map>
+#include <numeric>
+#include <vector>
+
+namespace lowered_test {
+
+using namespace gsub;
+
+target machine(std::string_view text = "x86-64-avx512,threads=1,l1=48K,l2=1M,l3=32M,cpu=zen5") {
+    return parse_target(text).value();
+}
+graph model(std::string_view name) {
+    auto g = models::find_model(name)->build(1);
+    normalize(g);
+    return g;
+}
+
+TEST_CASE("groups cost what the kernels of the graph lowered as a whole do") {
+    for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "bert_small", "nasrnn"}) {
+        CAPTURE(name);
+        auto const g = model(name);
+        auto const prices = cost::lowered::of(g, machine());
+        CHECK(prices(g).amount == Approx(prices.exactly(g).value().amount).epsilon(0.03));
+    }
+}
+
+TEST_CASE("prices of nodes add up to that of the graph, and stand at the last operator of a kernel") {
+    auto const prices = cost::lowered::on(machine());
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto const g = random_graph::make(seed, 30);
+        double total = 0;
+        std::map<node_id, double> whole;
+        for (auto const& p : prices.prices(g)) {
+            CHECK(p.amount >= 0);
+            total += p.amount;
+            whole[p.node] = p.amount;
+        }
+        CHECK(prices(g).amount == Approx(total).epsilon(1e-12));
+        for (auto n : g.order())
+            for (auto const& p : prices.prices_near(g, {&n, 1})) CHECK(whole.at(p.node) == p.amount);
+    }
+}
+
+TEST_CASE("what is known of groups changes no price, and copies of a model share it") {
+    auto const g = model("squeezenet1_1");
+    auto const one = cost::lowered::of(g, machine());
+    auto const first = one(g).amount;
+    auto const groups = one.groups();
+    auto const copy = one;
+    CHECK(copy(g).amount == first);
+    CHECK(copy.groups() == groups);
+    CHECK(cost::lowered::of(g, machine())(g).amount == first);
+    CHECK(groups < 40); // fire modules are alike
+}
+
+TEST_CASE("prices are those of the machine that is named") {
+    auto const g = model("resnet18");
+    auto const on = [&](std::string_view text, cost::lowered_options const& options = {}) {
+        return cost::lowered::on(machine(text), options)(g).amount;
+    };
+    auto const here = on("x86-64-avx512,threads=1,cpu=zen5");
+    CHECK(on("x86-64-avx512,threads=1,cpu=zen4") > 1.5 * here); // wide vectors in halves
+    CHECK(on("x86-64-avx2,threads=1,cpu=zen3") > 1.5 * here);
+    CHECK(on("x86-64-avx512,threads=4,cpu=zen5") < 0.4 * here);
+    CHECK(on("x86-64-avx512,threads=1,cpu=zen5", {.threads = 4}) < 0.4 * here);
+    CHECK(on("aarch64-neon,threads=1,cpu=cortex-a53") > 20 * here);
+    CHECK(on("x86-64-avx512,threads=1,cpu=zen5", {.winograd = kernels::winograd_accuracy::off}) > 1.3 * here);
+    // Weights that no cache holds are waited for.
+    CHECK(on("x86-64-avx512,threads=1,cpu=zen5", {.weight_bytes = 1e9}) > here);
+    CHECK(cost::lowered::of(g, machine())(g).amount > cost::lowered::on(machine())(g).amount);
+    // Rates that were measured count in place of the table's.
+    cost::roofline slow;
+    slow.flop_per_second = 1e10, slow.bytes_per_second = 1e9;
+    CHECK(on("x86-64-avx512,threads=1,cpu=zen5", {.rates = slow}) > 10 * here);
+}
+
+TEST_CASE("what prices depend on is told") {
+    auto const parameters = [](std::string_view text, cost::lowered_options const& options = {}) {
+        return cost::lowered::on(machine(text), options).parameters();
+    };
+    auto const here = parameters("x86-64-avx512,threads=1,cpu=zen5");
+    CHECK(here == parameters("x86-64-avx512,threads=1,cpu=zen5"));
+    CHECK_FALSE(here == parameters("x86-64-avx512,threads=1,cpu=zen4"));
+    CHECK_FALSE(here == parameters("x86-64-avx512,threads=2,cpu=zen5"));
+    CHECK_FALSE(here == parameters("x86-64-avx512,threads=1,cpu=zen5", {.weight_bytes = 1}));
+    CHECK_FALSE(here == parameters("x86-64-avx512,threads=1,cpu=zen5", {.rates = cost::roofline{}}));
+}
+
+TEST_CASE("two machines have two best graphs of one network") {
+    auto const g = models::find_model("t2")->build(1);
+    auto const best = [&](std::string_view text) {
+        return optimize(g, cost::lowered::of(g, machine(text)), {.alpha = 1.2}).value().hash();
+    };
+    CHECK_FALSE(best("x86-64-avx512,threads=1,cpu=zen5") == best("x86-64-avx512,threads=64,cpu=sapphire-rapids"));
+}
+
+TEST_CASE("views cost nothing but where somebody outside sees them, and what is moved costs its bytes") {
+    auto const prices = cost::lowered::on(machine());
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {1, 64, 64, 64}, "x");
+    auto const turned = b.add<ops::transpose>({.perm = {0, 1, 3, 2}}, {x});
+    b.outputs({b.add<ops::relu>(turned)});
+    std::map<node_id, double> at;
+    for (auto const& p : prices.prices(g)) at[p.node] = p.amount;
+    CHECK(at.at(turned.node) == 0);
+    CHECK(prices(g).amount > 0);
+    b.outputs({turned});
+    CHECK(prices(g).amount > cost::copy_seconds(64 * 64 * 64 * 4, prices.core()));
+}
+
+TEST_CASE("operators without kernels and values of open sizes have a price too") {
+    auto const prices = cost::lowered::on(machine());
+    graph g;
+    graph_builder b{g};
+    shape open;
+    open.push_back(dim{symbol{"n"}}), open.push_back(dim{8});
+    value_id const outputs[] = {b.add<ops::relu>(b.input(dtype::f32, open, "x"))};
+    g.set_outputs(outputs);
+    CHECK(prices(g).amount >= 0);
+}
+
+} // namespace lowered_test
