@@ -6,7 +6,7 @@ import math
 import sys
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, MARGIN = 760, 560, 60
+WIDTH, HEIGHT, MARGIN = 780, 560, 80
 COLOURS = ["#3b6ea8", "#c0504d", "#5b9a4f", "#8064a2", "#d68a2c", "#4bacc6", "#7f7f7f", "#a8723b"]
 
 
@@ -16,13 +16,13 @@ def kernels_of(paths):
             for line in lines:
                 record = json.loads(line)
                 if record.get("bench") == "predict" and "whole" not in record and record["measured"] > 1e-6:
-                    yield record["kind"], record["measured"], max(record["predicted"], 1e-8)
+                    yield record["kind"], record["measured"], max(record["predicted"], 1e-7)
 
 
 def main(paths, out):
     found = list(kernels_of(paths))
     times = [t for _, measured, predicted in found for t in (measured, predicted)]
-    low, high = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
+    low, high = max(math.floor(math.log10(min(times))), -7), math.ceil(math.log10(max(times)))
     weight = {}
     for kind, measured, _ in found:
         weight[kind] = weight.get(kind, 0) + measured

@@ -1,0 +1,202 @@
+// What the loops of a kernel touch in memory, and what each cache does not hold of it.
+#pragma once
+
+#include <gsub/cost/impl/kernel_work.ipp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace gsub::cost::detail {
+
+// A set of places that a block touches in one buffer, as it moves with the loops around it.
+struct touched {
+    std::int32_t buffer = 0;
+    small_vector<codegen::affine::term, 4> moves; // by variables
+    double runs = 0, run = 0, span = 0; // pieces, the bytes of one, from the first byte to behind the last one
+    bool written = false;
+    // In whole lines.
+    [[nodiscard]] double bytes() const { return runs * 64 * std::max(1.0, std::ceil(run / 64)); }
+    std::array<double, 3> missed{}; // bytes that each cache does not have
+};
+
+// Footprints of loops, from the inner ones outwards, against the sizes of the caches of a core.
+template <class = void>
+class kernel_footprint {
+public:
+    kernel_footprint(codegen::kernel const& k, microarchitecture const& core, walked_loops const& loops)
+        : k_(k), core_(core), loops_(loops), inside_(k.names.size(), 0) {}
+
+    // Of the whole kernel.
+    [[nodiscard]] std::vector<touched> run() { return memory(k_.body, 0); }
+    // What caches hold of it.
+    [[nodiscard]] std::array<double, 3> sizes() const {
+        // Lines of others and of the stack are there too.
+        constexpr double use = 0.85;
+        return {use * static_cast<double>(core_.l1_bytes), use * static_cast<double>(core_.l2_bytes),
+                use * static_cast<double>(core_.l3_bytes)};
+    }
+    [[nodiscard]] double buffer_bytes(std::int32_t b) const {
+        auto const& of = k_.buffers[static_cast<std::size_t>(b)];
+        return static_cast<double>(of.elements()) * static_cast<double>(byte_size(of.element));
+    }
+
+private:
+    using node = codegen::node;
+    using variable = codegen::variable;
+    static std::size_t index(std::int32_t v) noexcept { return static_cast<std::size_t>(v); }
+    [[nodiscard]] std::size_t number(variable v) const noexcept { return index(loops_.same[index(v)]); }
+
+    // What a list touches each time it runs.
+    std::vector<touched> memory(std::vector<node> const& nodes, std::size_t from) {
+        std::vector<touched> all;
+        for (auto i = from; i < nodes.size(); ++i) {
+            auto const& n = nodes[i];
+            switch (n.kind) {
+            case codegen::node_kind::block:
+                touch(n, all);
+                break;
+            case codegen::node_kind::check:
+                break;
+            case codegen::node_kind::branch:
+                // The one that runs more often stands for both.
+                if (auto const runs = loops_.branches.find(&n); runs != loops_.branches.end())
+                    merge(all, memory(runs->second.first >= runs->second.second ? n.body : n.otherwise, 0));
+                break;
+            case codegen::node_kind::part:
+                if (inside_[number(n.var)] > 0) break;
+                ++inside_[number(n.var)];
+                merge(all, turned(memory(nodes, i + 1), loops_.same[index(n.var)],
+                                  static_cast<double>(n.extent) / loops_.parted[number(n.var)]));
+                --inside_[number(n.var)];
+                return all;
+            case codegen::node_kind::loop: {
+                auto const found = loops_.loops.find(&n);
+                if (found == loops_.loops.end() || found->second.entries <= 0 || found->second.turns <= 0) break;
+                auto const turns = found->second.turns / found->second.entries;
+                merge(all, turned(memory(n.body, 0), loops_.same[index(n.var)],
+                                  std::max(1.0, turns / loops_.parted[number(n.var)])));
+                break;
+            }
+            }
+        }
+        return all;
+    }
+    void touch(node const& block, std::vector<touched>& all) {
+        struct places {
+            codegen::instruction const* first;
+            std::vector<std::pair<double, double>> pieces; // bytes, from and to
+            bool written;
+        };
+        std::vector<places> groups;
+        for (auto const& i : block.code) {
+            if (i.buffer < 0) continue;
+            auto const same = [&](places const& p) {
+                return p.first->buffer == i.buffer && std::ranges::equal(p.first->offset.terms(), i.offset.terms());
+            };
+            auto group = std::find_if(groups.begin(), groups.end(), same);
+            auto const written = i.op == codegen::opcode::store;
+            if (group == groups.end()) group = groups.insert(groups.end(), {&i, {}, written});
+            group->written = group->written || written;
+            auto const size = static_cast<double>(byte_size(k_.buffers[index(i.buffer)].element));
+            auto const count = i.op == codegen::opcode::broadcast ? 1 : i.lanes > 0 ? i.lanes : k_.lanes;
+            auto const first = static_cast<double>(i.offset.constant()) * size;
+            auto const add = [&](double at, double elements) {
+                group->pieces.emplace_back(first + at * size, first + (at + elements) * size);
+            };
+            if (!i.order.empty())
+                for (auto const o : i.order) add(static_cast<double>(o), 1);
+            else if (i.stride != 1)
+                for (std::int32_t l = 0; l < count; ++l) add(static_cast<double>(l * i.stride), 1);
+            else
+                add(0, count);
+        }
+        for (auto& g : groups) {
+            std::sort(g.pieces.begin(), g.pieces.end());
+            touched t;
+            t.buffer = g.first->buffer;
+            for (auto const& term : g.first->offset.terms())
+                t.moves.push_back({loops_.same[index(term.of)], term.factor});
+            t.written = g.written;
+            constexpr double line = 64;
+            double last = -1e300, bytes = 0;
+            for (auto const& [begin, end] : g.pieces) { // those less than a line apart are one
+                if (begin >= last + line) ++t.runs, last = begin;
+                bytes += std::max(0.0, end - last);
+                last = std::max(last, end);
+            }
+            t.run = bytes / t.runs;
+            t.span = last - g.pieces[0].first;
+            t.missed.fill(t.bytes());
+            merge(all, {std::move(t)});
+        }
+    }
+    // Sets of one buffer that move alike are one: what is read of it twice is read once.
+    static void merge(std::vector<touched>& all, std::vector<touched> more) {
+        for (auto& t : more) {
+            auto const same = [&](touched const& o) {
+                return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves);
+            };
+            auto const found = std::find_if(all.begin(), all.end(), same);
+            if (found == all.end()) {
+                all.push_back(std::move(t));
+                continue;
+            }
+            if (t.bytes() > found->bytes()) found->runs = t.runs, found->run = t.run;
+            found->span = std::max(found->span, t.span);
+            found->written = found->written || t.written;
+            for (std::size_t c = 0; c < 3; ++c) found->missed[c] = std::max(found->missed[c], t.missed[c]);
+        }
+    }
+    // What pieces become that move on so often by so many bytes.
+    static void move(touched& t, double step, double turns) {
+        auto const span = t.span + step * (turns - 1), gap = t.runs > 1 ? t.span / t.runs : t.span;
+        auto const touching = step <= std::max(t.run, 64.0);
+        if (t.runs == 1 || t.run + step * (turns - 1) <= gap) { // each piece by itself
+            if (touching)
+                t.run += step * (turns - 1);
+            else
+                t.runs *= turns;
+        } else if (step >= t.span) { // apart
+            t.runs *= turns;
+        } else { // between each other
+            t.run = std::min(t.bytes() * turns, span), t.runs = 1;
+        }
+        t.span = span;
+    }
+    // The same over all turns of a loop.
+    std::vector<touched> turned(std::vector<touched> within, variable v, double turns) const {
+        std::map<std::int32_t, double> of_buffer;
+        for (auto const& t : within) of_buffer[t.buffer] += t.bytes();
+        double together = 0;
+        for (auto const& [b, bytes] : of_buffer) together += std::min(bytes, buffer_bytes(b));
+        auto const caches = sizes();
+        for (auto& t : within) {
+            auto const size = static_cast<double>(byte_size(k_.buffers[index(t.buffer)].element));
+            double step = 0;
+            small_vector<codegen::affine::term, 4> rest;
+            for (auto const& m : t.moves) {
+                if (m.of == v)
+                    step = std::abs(static_cast<double>(m.factor)) * size;
+                else
+                    rest.push_back(m);
+            }
+            t.moves = rest;
+            if (step > 0) move(t, step, turns);
+            auto const bytes = std::min(t.bytes(), std::max(buffer_bytes(t.buffer), 64.0));
+            for (std::size_t c = 0; c < 3; ++c) t.missed[c] = together <= caches[c] ? bytes : t.missed[c] * turns;
+        }
+        return within;
+    }
+
+    codegen::kernel const& k_;
+    microarchitecture const& core_;
+    walked_loops const& loops_;
+    std::vector<int> inside_; // of parts, whether they have been turned
+};
+
+} // namespace gsub::cost::detail
