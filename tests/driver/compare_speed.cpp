@@ -22,7 +22,7 @@ TEST_CASE("medians, and the interval that holds their ratio, come from rounds of
     auto const once = products(1, 64), often = products(3, 64);
     auto const one = build(once).value(), three = build(often).value();
     auto const of_one = random_inputs(once, 1), of_three = random_inputs(often, 1);
-    for (std::size_t const rounds : {1, 2, 9, 21}) {
+    for (auto const rounds : {1U, 2U, 9U, 21U}) {
         CAPTURE(rounds);
         auto const told = compare_speed(one, of_one, three, of_three, {.rounds = rounds, .least_seconds = 0}).value();
         CHECK(told.first > 0);
