@@ -38,8 +38,9 @@ struct lowered_options {
 /// kernels that a build makes of it for the machine, with the algorithm and the schedule that it would have, and with
 /// the changes of layout that it reads. Nothing runs. A search prices the groups alone that a rewrite has changed, and
 /// a group that has been priced is known from then on; copies of the model share what they know. Operators that have no
-/// kernel are priced as steps of the reference runtime. *Complexity* of a group that is known that of its hash, else
-/// some hundred microseconds.
+/// kernel are priced as steps of the reference runtime; groups whose shapes are not known by `roofline` as it stands in
+/// the literature; opaque operators and calls, which no rewrite changes, at nothing. *Complexity* of a group that is
+/// known that of its hash, else some hundred microseconds.
 class lowered {
 public:
     using unit = gsub::seconds;

@@ -30,7 +30,7 @@ struct microarchitecture {
     double memory_bytes_per_second = 15e9;                                      ///< read by one core
     double memory_bytes_in_all = 30e9;                                          ///< read by two cores or more
     bool generic = false;                                                       ///< of no processor in particular
-    bool measured = false; ///< rates were measured by the authors of the row; else from publications
+    bool measured = false; ///< clock and bandwidths were compared with a machine; else they are estimates
 
     /// Passes that a vector of so many bytes takes.
     [[nodiscard]] constexpr double passes(std::int32_t vector_bytes) const noexcept {
@@ -38,8 +38,8 @@ struct microarchitecture {
     }
 };
 
-/// All rows, those of no processor in particular last. *Source* vendors' optimization guides; measurements of the rows
-/// that say so; for the others publications named in docs/target.md.
+/// All rows, those of no processor in particular last. *Source* for units, latencies and caches vendors' optimization
+/// guides; for clocks and bandwidths comparisons with a machine where `measured`, else estimates; see docs/target.md.
 [[nodiscard]] inline std::span<microarchitecture const> microarchitectures() noexcept {
     // clang-format off
     static constexpr microarchitecture rows[] = {
@@ -50,7 +50,7 @@ struct microarchitecture {
         {"zen5", "AMD Zen 5 (server)",
          "x86_64 family 26 ",
          &isa::avx512, 3.85, 64, 2, 4, 4, 2, 1, 2, 8, 448,
-         48 << 10, 1024 << 10, 32 << 20, 48, 20, 33e9, 36e9, false, true},
+         48 << 10, 1024 << 10, 32 << 20, 48, 20, 33e9, 36e9, false, false},
         {"zen4", "AMD Zen 4",
          "x86_64 family 25 ",
          &isa::avx512, 3.75, 32, 2, 4, 4, 2, 1, 2, 6, 320,

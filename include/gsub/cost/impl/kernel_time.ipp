@@ -12,9 +12,11 @@ namespace gsub::cost {
 
 namespace detail {
 
-// As the constants of `kernel_work`.
+// Found by comparing predictions with clocks, as the constants of `kernel_work` are.
 inline constexpr double call_seconds = 7e-8;
 inline constexpr double wake_seconds = 1e-6;
+inline constexpr double written_factor = 1.5; // of bytes that are written: their lines come in before, and go back
+inline constexpr double not_hidden = 0.25;    // of the shorter one of computing and moving
 
 } // namespace detail
 
@@ -24,7 +26,6 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     detail::kernel_footprint<> footprint{k, core, work.loops()};
     auto made = work.counted();
     auto const all = footprint.run();
-    // Of each buffer, what no cache can have twice is cold.
     std::size_t given = 0;
     std::vector<residence> homes;
     for (auto const& b : k.buffers) {
@@ -39,7 +40,8 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     auto const threads = shared ? std::min<double>(setting.threads, static_cast<double>(k.parallel_extent)) : 1.0;
     for (auto const& t : all) {
         auto const& b = k.buffers[static_cast<std::size_t>(t.buffer)];
-        auto const factor = t.written ? 1.5 : 1.0;
+        auto const factor = t.written ? detail::written_factor : 1.0;
+        // What is touched for the first time, wherever it lies.
         auto const cold = std::min(t.bytes(), std::max(footprint.buffer_bytes(t.buffer), 64.0));
         made.l2_bytes += factor * t.missed[0];
         if (b.scratch) {
@@ -63,7 +65,7 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     auto const memory =
         made.memory_bytes * hertz / (threads > 1 ? core.memory_bytes_in_all : core.memory_bytes_per_second);
     auto const moved = std::max({l2, l3, memory});
-    auto const cycles = std::max(each, moved) + 0.25 * std::min(each, moved);
+    auto const cycles = std::max(each, moved) + detail::not_hidden * std::min(each, moved);
     made.seconds = cycles / hertz + detail::call_seconds + (shared ? detail::wake_seconds : 0);
     return made;
 }

@@ -305,8 +305,8 @@ private:
         auto& w = found->second;
         std::map<codegen::reg, double> steps;
         for (auto const& i : n.code) {
-            auto const bytes = static_cast<double>(byte_size(i.type)) * k_.lanes;
-            auto const passes = std::max(1.0, bytes / core_.unit_bytes);
+            auto const bytes = static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes;
+            auto const passes = core_.passes(bytes);
             auto const typed = i.type == dtype::f32 ? 1.0 : i.type == dtype::f64 ? 1.2 : 1.6;
             switch (i.op) {
             case codegen::opcode::splat:

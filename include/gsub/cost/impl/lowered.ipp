@@ -255,7 +255,7 @@ GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op c
         return time_of(codegen::lower(nest, "kernel").value(), core_, setting);
     };
     if (own) return timed(own->nest(*op.schedule, *set_));
-    hasher h{kernels::hash_of(*d).high};
+    hasher h;
     h.add(kernels::hash_of(*d)).add(loop::to_string(*op.schedule));
     for (auto home : homes) h.add(static_cast<std::uint64_t>(home));
     auto const key = h.finish();
