@@ -195,6 +195,39 @@ TEST_CASE("the groups around a node are those of the whole graph") {
     }
 }
 
+TEST_CASE("groups around a node end where a value goes on past a product") {
+    // Each layer reads the sum of the one before it twice: by products, and beside them.
+    auto const layers = [](int count) {
+        graph g;
+        graph_builder to{g};
+        auto x = to.input(dtype::f32, {16, 32}, "x");
+        for (int i = 0; i < count; ++i) {
+            auto const product = to.add<ops::mat_mul>(x, to.constant(tensor::zeros(dtype::f32, ints{32, 32})));
+            x = to.add<ops::relu>(to.add<ops::add>(product, x));
+        }
+        to.outputs({x});
+        return g;
+    };
+    auto const around_first = [&](any_graph const& g) {
+        auto const n = g.order()[2]; // the first product
+        CHECK(g.is<ops::mat_mul>(n));
+        return names_of(g, kernel_groups(g, rules_of(g), {&n, 1}));
+    };
+    CHECK(around_first(layers(2)) == around_first(layers(12)));
+}
+
+TEST_CASE("the groups around a node of a network are those of the whole") {
+    for (auto const* name : {"resnet18", "nasrnn", "bert_small", "nasnet_a"}) {
+        CAPTURE(name);
+        any_graph const g = models::find_model(name)->build(1);
+        auto const rules = rules_of(g);
+        auto const made = kernel_groups(g, rules);
+        std::set<kernel_group> const groups{made.begin(), made.end()};
+        for (auto n : g.order())
+            for (auto const& near : kernel_groups(g, rules, {&n, 1})) CHECK(groups.contains(near));
+    }
+}
+
 // Which operators each kernel covers; what is none covers nothing.
 std::multiset<std::vector<std::string>> covered(kernel_graph const& k) {
     std::multiset<std::vector<std::string>> out;

@@ -3,6 +3,7 @@
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/cost/relative.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
@@ -112,6 +113,10 @@ TEST_CASE("what a successor is said to be and to cost, it is and costs when it i
 TEST_CASE("the same where a node's price depends on the kernel that it belongs to") {
     static_assert(grouping_cost_model<cost::fused_roofline>);
     check_walk(cost::fused_roofline{});
+}
+
+TEST_CASE("the same where kernels are predicted, and what is known of regions is asked first") {
+    check_walk(cost::lowered::on(parse_target("x86-64-avx512,threads=1,l1=48K,l2=1M,l3=32M,cpu=zen4").value()));
 }
 
 // Kernels and single nodes weighed together: what the first groups, the second prices one by one.

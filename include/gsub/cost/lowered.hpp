@@ -74,8 +74,6 @@ private:
           core_(microarchitecture_of(machine)),
           set_(options.set ? options.set : machine.set),
           options_(options) {}
-    GSUB_LAZY [[nodiscard]] std::vector<node_price> priced(any_graph const& g,
-                                                           std::optional<std::span<node_id const>> near) const;
     GSUB_LAZY [[nodiscard]] double price(any_graph const& g, kernel_group const& group,
                                          fusion_scope const& scope) const;
 

@@ -40,6 +40,12 @@ GSUB_LAZY void each_kernel_group(any_graph const& g, fusion_rules const& rules,
                                  std::optional<std::span<node_id const>> around,
                                  function_ref<void(kernel_group const&, fusion_scope const&)> f);
 
+/// The same for a caller who knows the groups of some regions: `known` is asked first, of all operators that take part
+/// in the graph's order. Where it says yes no groups are made.
+GSUB_LAZY void each_kernel_group(any_graph const& g, fusion_rules const& rules, std::span<node_id const> around,
+                                 function_ref<bool(std::span<node_id const>, fusion_scope const&)> known,
+                                 function_ref<void(kernel_group const&, fusion_scope const&)> f);
+
 /// The same for gsub's own kernels on a machine: `passes::fuse_ops{.groups = &kernel_groups_for}`.
 GSUB_LAZY [[nodiscard]] std::vector<kernel_group> kernel_groups_for(any_graph const& g, target const& machine);
 

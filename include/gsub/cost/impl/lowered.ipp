@@ -12,6 +12,7 @@
 #include <gsub/runtime/program.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -26,21 +27,25 @@ struct hash_of_hash {
     std::size_t operator()(hash128 h) const noexcept { return static_cast<std::size_t>(h.low); }
 };
 
-// A group of operators with the views that it reads, as it stands in its graph.
+// Operators with the views that they read, as they stand in their graph: those of one group, or of a region of which
+// the groups are not known yet.
 template <class = void>
 class group_in_graph {
 public:
-    group_in_graph(any_graph const& g, kernel_group const& group, fusion_scope const& scope) : g_(g), scope_(scope) {
+    enum class extent { group, region };
+    group_in_graph(any_graph const& g, std::span<node_id const> group, fusion_scope const& scope, extent of)
+        : g_(g), scope_(scope), is_region_(of == extent::region) {
         // Views that it reads come with it: whether they take time is up to who reads them.
-        for (auto n : group) add_with_views(n, true);
+        for (auto n : group) nodes_.push_back({n, true});
+        for (auto n : group) add_views_of(n);
         std::sort(nodes_.begin(), nodes_.end(),
                   [&](auto const& a, auto const& b) { return g.place(a.node) < g.place(b.node); });
     }
 
-    // Equal for groups that take one time.
+    // Equal for groups that take one time; of a region, for those that have the same groups, which take the same times.
     [[nodiscard]] hash128 key() const {
         hasher h;
-        std::vector<value_id> boundary;
+        small_vector<value_id, 32> boundary;
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             auto const n = nodes_[i].node;
             h.add(g_.row(n)).add(g_.attributes(n).hash()).add(nodes_[i].own ? 1u : 0u);
@@ -57,11 +62,18 @@ public:
                     h.add(g_.type_of(v).hash()).add(g_.constant(v) ? 2u : scope_.in_blocks(v) ? 1u : 0u);
                     h.add(g_.is<ops::input>(v.node) || is_view_node(v.node) ? 1u : 0u);
                     if (counts(v)) h.add(g_.blob(v.node)->hash());
+                    if (!is_region_) continue;
+                    // What numbers a kernel has for operands, and when the others are there.
+                    if (g_.constant(v))
+                        h.add(g_.is<ops::constant>(v.node) ? hash128{} : g_.attributes(v.node).hash());
+                    else
+                        h.add(g_.is<ops::input>(v.node) ? 0 : members_before(v.node));
                 }
             }
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
                 value_id const v{n, port};
                 h.add(g_.type_of(v).hash()).add(scope_.in_blocks(v) ? 1u : 0u).add(read_outside(v) ? 1u : 0u);
+                if (is_region_) h.add(readers_outside(v));
             }
         }
         return h.finish();
@@ -134,19 +146,32 @@ private:
         node_id node;
         bool own; ///< of the group, no view in front of it
     };
-    void add_with_views(node_id n, bool own) {
-        auto const at = number_of(n);
-        if (at < nodes_.size()) {
-            nodes_[at].own = nodes_[at].own || own;
-            return;
+    void add_views_of(node_id n) {
+        for (auto v : g_.operands(n)) {
+            if (!v.valid() || (!is_region_ && nodes_.size() >= 64) || !is_view_node(v.node)) continue;
+            auto const known = [&](member const& m) { return m.node == v.node; };
+            if (std::any_of(nodes_.begin(), nodes_.end(), known)) continue;
+            nodes_.push_back({v.node, false});
+            add_views_of(v.node);
         }
-        nodes_.push_back({n, own});
-        for (auto v : g_.operands(n))
-            if (v.valid() && nodes_.size() < 64 && is_view_node(v.node)) add_with_views(v.node, false);
+    }
+    [[nodiscard]] std::size_t members_before(node_id n) const {
+        auto const earlier = [&](member const& m, std::size_t place) { return g_.place(m.node) < place; };
+        return static_cast<std::size_t>(std::lower_bound(nodes_.begin(), nodes_.end(), g_.place(n), earlier) -
+                                        nodes_.begin());
     }
     [[nodiscard]] std::size_t number_of(node_id n) const {
-        auto const found = std::find_if(nodes_.begin(), nodes_.end(), [&](member const& m) { return m.node == n; });
-        return static_cast<std::size_t>(found - nodes_.begin());
+        auto const at = members_before(n);
+        return at < nodes_.size() && nodes_[at].node == n ? at : nodes_.size();
+    }
+    // How many operators that are no members read a value, and whether the caller does.
+    [[nodiscard]] std::uint64_t readers_outside(value_id v) const {
+        std::uint64_t readers = 0, caller = 0;
+        g_.for_each_use(v, [&](use u) {
+            readers += number_of(u.user) == nodes_.size();
+            caller |= u.user == g_.results_node();
+        });
+        return readers << 1 | caller;
     }
     // Whether all members that read a value have it in blocks of channels: the first operand of what keeps that one's
     // layout as it lies, others as their results are.
@@ -171,6 +196,7 @@ private:
 
     any_graph const& g_;
     fusion_scope const& scope_;
+    bool is_region_;
     std::vector<member> nodes_;
 };
 
@@ -180,6 +206,11 @@ private:
 struct lowered::known_prices {
     std::shared_mutex mutex;
     std::unordered_map<hash128, double, detail::hash_of_hash> groups;
+    // Prices of the operators of a region, in order; how often one was looked up, and found.
+    std::unordered_map<hash128, std::vector<double>, detail::hash_of_hash> regions;
+    std::atomic<std::uint32_t> regions_asked = 0, regions_found = 0;
+    // Whether looking regions up has paid: in graphs that are rewritten in many places of one region it does not.
+    bool pays() const { return regions_asked < 1024 || 3 * regions_found > regions_asked; }
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
     std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
 };
@@ -292,7 +323,8 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
         if (!seen) return 0;
     }
     if (g.is<ops::opaque>(group.front()) || g.is<ops::call>(group.front())) return 0; // in each graph alike
-    detail::group_in_graph<> const of{g, group, scope};
+    using operators = detail::group_in_graph<>;
+    operators const of{g, group, scope, operators::extent::group};
     auto const key = of.key();
     {
         std::shared_lock const lock{known_->mutex};
@@ -352,17 +384,13 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
     return known_->groups.emplace(key, total).first->second;
 }
 
-GSUB_LAZY_BODY std::vector<node_price> lowered::priced(any_graph const& g,
-                                                       std::optional<std::span<node_id const>> near) const {
+GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
     std::vector<node_price> out;
-    each_kernel_group(g, fusion_rules_of(g, *set_), near, [&](kernel_group const& group, fusion_scope const& scope) {
+    each_kernel_group(g, fusion_rules_of(g, *set_), std::nullopt, [&](auto const& group, fusion_scope const& scope) {
         for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
         out.push_back({group.back(), price(g, group, scope)});
     });
     return out;
-}
-GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
-    return priced(g, std::nullopt);
 }
 GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g,
                                                             std::span<node_id const> changed) const {
@@ -375,7 +403,39 @@ GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g,
                     std::find(all.begin(), all.end(), u.user) == all.end())
                     all.push_back(u.user);
             });
-    return priced(g, std::span<node_id const>{all});
+    constexpr std::size_t most_regions = 1 << 18;
+    using operators = detail::group_in_graph<>;
+    std::vector<node_price> out;
+    auto const looked_up = known_->pays();
+    hash128 key;
+    auto const known = [&](std::span<node_id const> nodes, fusion_scope const& scope) {
+        for (auto n : nodes) out.push_back({n, 0});
+        if (!looked_up) return false;
+        key = operators{g, nodes, scope, operators::extent::region}.key();
+        ++known_->regions_asked;
+        std::shared_lock const lock{known_->mutex};
+        auto const found = known_->regions.find(key);
+        if (found == known_->regions.end()) return false;
+        ++known_->regions_found;
+        for (std::size_t i = 0; i < nodes.size(); ++i) out[i].amount = found->second[i];
+        return true;
+    };
+    auto made = false;
+    each_kernel_group(g, fusion_rules_of(g, *set_), as_span(all), known,
+                      [&](kernel_group const& group, fusion_scope const& scope) {
+                          made = true;
+                          auto const last = std::lower_bound(
+                              out.begin(), out.end(), g.place(group.back()),
+                              [&](node_price const& p, std::size_t place) { return g.place(p.node) < place; });
+                          last->amount = price(g, group, scope);
+                      });
+    if (made && looked_up) {
+        std::vector<double> amounts;
+        for (auto const& p : out) amounts.push_back(p.amount);
+        std::unique_lock const lock{known_->mutex};
+        if (known_->regions.size() < most_regions) known_->regions.emplace(key, std::move(amounts));
+    }
+    return out;
 }
 GSUB_LAZY_BODY lowered::unit lowered::operator()(any_graph const& g) const {
     unit total{};

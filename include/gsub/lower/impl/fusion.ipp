@@ -52,6 +52,8 @@ public:
     }
     // Those take part whose groups may differ where these have changed.
     void take_around(std::span<node_id const> nodes) {
+        changed_.assign(graph().capacity(), 0);
+        for (auto n : nodes) changed_[n.index] = 1;
         std::vector<node_id> open;
         auto const reach = [&](node_id n) {
             if (state_[n.index] == unseen && take(n)) open.push_back(n);
@@ -75,6 +77,8 @@ public:
         std::sort(nodes_.begin(), nodes_.end(),
                   [&](node_id a, node_id b) { return graph().place(a) < graph().place(b); });
     }
+
+    [[nodiscard]] std::span<node_id const> nodes() const noexcept { return as_span(nodes_); }
 
     [[nodiscard]] std::vector<kernel_group> run() {
         for (auto n : nodes_) {
@@ -143,14 +147,37 @@ private:
         nodes_.push_back(n);
         return shares;
     }
-    // Whether an operator may be in the group of one that it reads, by what they are.
-    [[nodiscard]] bool may_share(value_id v, node_id reader) const {
+    // Whether an operator may be in the group of one that it reads: by what they are, and by what lies between them.
+    [[nodiscard]] bool may_share(value_id v, node_id reader) {
         any_graph const& g = graph();
-        if (may_be_expressed(*this, reader)) return true;
+        if (may_be_expressed(*this, reader)) return g.use_count(v) == 1 || !depends_by_others(reader, v.node);
         if (g.use_count(v) != 1) return false;
         if (g.is<ops::conv>(reader)) return behind_depthwise(v);
         if (g.is<ops::mat_mul>(reader)) return g.is<ops::softmax>(v.node) || g.is<ops::fast_softmax>(v.node);
         return row_of(reader) != nullptr && !g.is<ops::gemm>(reader) && !g.is<ops::einsum>(reader);
+    }
+    // Whether a reader of a node depends on it by an operator, too, that can be in neither's expression: then no kernel
+    // computes both, as it would wait for itself. Only what has not changed tells, since the same must hold before the
+    // change: groups as they were then are what others are priced by.
+    [[nodiscard]] bool depends_by_others(node_id reader, node_id n) {
+        any_graph const& g = graph();
+        constexpr std::size_t most = 96; // steps; beyond, they may share
+        way_.clear();
+        auto const from = [&](node_id m, bool by_other) {
+            for (auto v : g.operands(m)) {
+                if (!v.valid() || g.constant(v) || (v.node == n && !by_other)) continue;
+                if (v.node == n) return true;
+                if (g.place(v.node) < g.place(n) || changed_[v.node.index]) continue;
+                step const next{v.node, by_other || !may_be_expressed(*this, v.node)};
+                if (std::find(way_.begin(), way_.end(), next) == way_.end()) way_.push_back(next);
+            }
+            return false;
+        };
+        if (changed_[n.index] || changed_[reader.index]) return false;
+        if (from(reader, false)) return true;
+        for (std::size_t i = 0; i < way_.size() && i < most; ++i)
+            if (auto const [m, by_other] = way_[i]; from(m, by_other)) return true;
+        return false;
     }
     [[nodiscard]] bool behind_depthwise(value_id v) const {
         any_graph const& g = graph();
@@ -208,8 +235,16 @@ private:
         return std::any_of(operands.begin(), operands.end(), [&](value_id o) { return o.valid() && in_blocks(o); });
     }
 
+    struct step {
+        node_id node;
+        bool by_other; ///< an operator that is in no expression has been passed
+        friend bool operator==(step const&, step const&) = default;
+    };
+
     std::vector<node_id> nodes_; // that take part, in the graph's order
     std::vector<char> state_;    // by node id
+    std::vector<char> changed_;  // the same: around which groups are made
+    std::vector<step> way_;      // of `depends_by_others`
     mutable std::vector<char> images_;
     mutable int depth_ = 0;
     std::vector<std::pair<std::size_t, kernel_group>> made_; // with the places at which they can run
@@ -244,6 +279,14 @@ GSUB_LAZY_BODY void each_kernel_group(any_graph const& g, fusion_rules const& ru
         made.take_around(*around);
     else
         made.take_all();
+    for (auto const& group : made.run()) f(group, made);
+}
+GSUB_LAZY_BODY void each_kernel_group(any_graph const& g, fusion_rules const& rules, std::span<node_id const> around,
+                                      function_ref<bool(std::span<node_id const>, fusion_scope const&)> known,
+                                      function_ref<void(kernel_group const&, fusion_scope const&)> f) {
+    detail::group_maker made{g, rules};
+    made.take_around(around);
+    if (known(made.nodes(), made)) return;
     for (auto const& group : made.run()) f(group, made);
 }
 
