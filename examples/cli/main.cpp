@@ -144,8 +144,12 @@ int main(int argc, char** argv) {
     optimize->add_option("--queue", o.queue, "graphs that wait at most; beyond, the cheaper half stays")
         ->always_capture_default(false)
         ->default_str("no limit");
-    optimize->add_option("--admit", o.admit, "what alpha is held against: the best cost, or that of the parent")
-        ->check(CLI::IsMember({"best", "parent"}));
+    optimize
+        ->add_option(
+            "--admit", o.admit,
+            "what alpha is held against: the best cost, or that of the parent; first: the search goes on from the "
+            "first cheaper graph, without alpha")
+        ->check(CLI::IsMember({"best", "parent", "first"}));
     optimize->add_flag("--plateau", o.plateau, "moves of equal cost too");
     add_cost_choice(optimize, o);
     add_target(optimize, o.target);

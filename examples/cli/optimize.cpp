@@ -49,15 +49,17 @@ std::size_t split_of(optimize_request const& r) {
 std::string page(optimize_request const& r, gsub::any_graph const& before,
                  gsub::optimized<gsub::standard_ops> const& after, std::span<gsub::rule_program const> rules,
                  gsub::cost::any_cost const& prices, std::string priced_by) {
-    gsub::report::page_facts facts{.model = std::filesystem::path{r.model}.filename().string(),
-                                   .cost_model = std::move(priced_by),
-                                   .settings = {{"alpha", message({r.alpha})},
-                                                {"Admission against", message({"the cost of the ", r.admit})},
-                                                {"Budget", message({r.budget, " graphs"})},
-                                                {"Parts", r.split},
-                                                {"Rules", r.rules}},
-                                   .rules = rules,
-                                   .prices = &prices};
+    gsub::report::page_facts facts{
+        .model = std::filesystem::path{r.model}.filename().string(),
+        .cost_model = std::move(priced_by),
+        .settings = {{"alpha", message({r.alpha})},
+                     {"Admission", r.admit == "first" ? std::string{"the first cheaper graph"}
+                                                      : message({"against the cost of the ", r.admit})},
+                     {"Budget", message({r.budget, " graphs"})},
+                     {"Parts", r.split},
+                     {"Rules", r.rules}},
+        .rules = rules,
+        .prices = &prices};
     auto const name = [](std::string const& path) { return std::filesystem::path{path}.filename().string(); };
     if (!r.replay.empty()) {
         facts.settings = {{"Replay of", name(r.replay)}, {"Parts", r.split}, {"Rules", r.rules}};
@@ -92,8 +94,9 @@ answer optimize(optimize_request const& r, session const& s) {
     if (!r.trace.empty()) trace.emplace(r.trace);
     gsub::optimize_options const options{.alpha = r.alpha,
                                          .schedule = r.schedule,
-                                         .admit = r.admit == "parent" ? gsub::search::admission::parent
-                                                                      : gsub::search::admission::best,
+                                         .admit = r.admit == "parent"  ? gsub::search::admission::parent
+                                                  : r.admit == "first" ? gsub::search::admission::first
+                                                                       : gsub::search::admission::best,
                                          .plateau = r.plateau,
                                          .budget = budget_of(r),
                                          .queue = r.queue,

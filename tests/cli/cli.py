@@ -234,7 +234,7 @@ class Cli(unittest.TestCase):
 
     def test_every_cost_and_choice_is_taken(self):
         for extra in (["--cost", "flops"], ["--cost", "bytes", "--split-cost", "copy"], ["--cost", "peak_memory"], ["--cost", "measured", "--profile", "p.jsonl"],
-                      ["--admit", "parent", "--plateau", "--alpha", "1"], ["--rules", "-fuse_conv_bn"], ["--rules", "fuse_conv_bn,fuse_conv_relu"],
+                      ["--admit", "parent", "--plateau", "--alpha", "1"], ["--admit", "first"], ["--rules", "-fuse_conv_bn"], ["--rules", "fuse_conv_bn,fuse_conv_relu"],
                       ["--time", "0.5"], ["--split", "none"], ["--split", "2"], ["--split", "auto"], ["--cost", "roofline", "--roofline", "1e-6,1e12,1e11"],
                       ["--cost", "lowered"], ["--target", "aarch64-neon,threads=4,cpu=neoverse-v1"]):
             self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 5, *extra)

@@ -203,7 +203,7 @@ void holds_for(Cost const& model, std::uint64_t graphs) {
         CAPTURE(seed);
         auto const g = random_graph::make(seed, 25);
         optimize_options const o{.alpha = r.below(3) ? r.uniform(1, 1.5) : 1.0,
-                                 .admit = r.below(2) ? search::admission::best : search::admission::parent,
+                                 .admit = static_cast<search::admission>(r.below(3)),
                                  .plateau = r.below(2) != 0,
                                  .budget = search::budget{1 + r.below(6)},
                                  .verify = true};

@@ -150,7 +150,7 @@ TEST_CASE("several threads find the successors that one finds, in the same order
     together.run_here([&] {
         while (together.concurrency() < 3) std::this_thread::yield(); // until all have come
         for (auto const& g : graphs())
-            for (auto const ordered : {false, true}) {
+            for (auto const ordered : {explored_moves::every, explored_moves::one_order}) {
                 substitution_problem alone{g, model, index, nullptr, ordered},
                     helped{g, model, index, &together, ordered}, way{g, model, index};
                 walk(way, 2, 3, [&](state const& s) {
@@ -200,7 +200,7 @@ void check_orders(Cost const& machine, std::vector<rule_program> const& chosen) 
     std::uint64_t all = 0, reordered = 0;
     for (auto const& g : graphs())
         for (auto const plateau : {false, true}) {
-            substitution_problem every{g, model, index}, one{g, model, index, nullptr, true};
+            substitution_problem every{g, model, index}, one{g, model, index, nullptr, explored_moves::one_order};
             search::options const options{.alpha = 1.2, .plateau = plateau, .budget = 150};
             auto const expected = search::backtracking(every, every.start(), options);
             auto const found = search::backtracking(one, one.start(), options);

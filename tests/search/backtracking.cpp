@@ -174,6 +174,34 @@ TEST_CASE("alpha 1 is greedy: every move on the way leads down") {
     }
 }
 
+TEST_CASE("a search may go on from the first cheaper state, and makes no more successors") {
+    for (auto const plateau : {false, true})
+        for (std::uint64_t seed = 0; seed < 200; ++seed) {
+            CAPTURE(seed, plateau);
+            landscape p{seed, 60};
+            std::vector<int> way{0};
+            std::uint64_t made = 0;
+            for (auto on = true; on;) {
+                on = false;
+                for (int const next : p.moves[static_cast<std::size_t>(way.back())]) {
+                    ++made;
+                    auto const cheaper =
+                        plateau ? p.cost(next) <= p.cost(way.back()) : p.cost(next) < p.cost(way.back());
+                    if (!cheaper || std::find(way.begin(), way.end(), next) != way.end()) continue;
+                    way.push_back(next), on = true;
+                    break;
+                }
+            }
+            auto const found =
+                backtracking(p, 0, {.alpha = 3, .admit = admission::first, .plateau = plateau, .budget = endless});
+            CHECK(found.stats.best_cost == p.cost(way.back()));
+            CHECK(found.stats.expanded == way.size());
+            CHECK(found.stats.generated == made);
+            CHECK(found.stats.distinct == way.size());
+            CHECK(found.stats.why == stop_reason::exhausted);
+        }
+}
+
 // A ridge between the start and the valley behind it, as a list of costs.
 struct ridge {
     using state = std::size_t;

@@ -14,16 +14,30 @@
 
 namespace gsub {
 
+/// Which successors of a graph a search makes, see `substitution_problem` and `search::admission`.
+enum class explored_moves {
+    every,
+    one_order,       ///< of moves that have nothing to do with each other those of one order
+    until_cheaper,   ///< in order, up to the first that is cheaper than the graph
+    until_no_dearer, ///< the same with moves of equal cost
+};
+[[nodiscard]] constexpr std::string_view to_string(explored_moves m) noexcept {
+    constexpr std::string_view names[] = {"every", "one", "until-cheaper", "until-no-dearer"};
+    return names[static_cast<std::size_t>(m)];
+}
+
 /// What the facts that a search finds out depend on: searches of one identity find out the same.
 struct search_identity {
-    hash128 graph;        ///< at the start, with the ids of its nodes, by which rewrites are named
-    hash128 rules;        ///< see `rule_index::hash`
-    hash128 prices;       ///< unit and parameters of the cost model, and what the nodes of that graph cost
-    std::string unit;     ///< of the costs
-    double cost = 0;      ///< of that graph
-    bool ordered = false; ///< see `substitution_problem`
+    hash128 graph;    ///< at the start, with the ids of its nodes, by which rewrites are named
+    hash128 rules;    ///< see `rule_index::hash`
+    hash128 prices;   ///< unit and parameters of the cost model, and what the nodes of that graph cost
+    std::string unit; ///< of the costs
+    double cost = 0;  ///< of that graph
+    explored_moves moves = explored_moves::every;
 
-    [[nodiscard]] hash128 hash() const noexcept { return hasher{ordered}.add(graph).add(rules).add(prices).finish(); }
+    [[nodiscard]] hash128 hash() const noexcept {
+        return hasher{static_cast<std::uint64_t>(moves)}.add(graph).add(rules).add(prices).finish();
+    }
     friend bool operator==(search_identity const&, search_identity const&) = default;
 };
 

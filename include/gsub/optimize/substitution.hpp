@@ -96,7 +96,7 @@ public:
     /// a task runs the search, and a model that may be asked by several at once, those without a task help to make the
     /// successors of a state as long as that is faster; successors are the same, in the same order.
     ///
-    /// `ordered`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
+    /// `one_order`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
     /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
     /// the other order have been seen. That holds for searches which expand the cheapest state first, of equal ones
     /// that found first, which admit by the best cost, and which drop none; the search finds the same, and generates
@@ -105,7 +105,7 @@ public:
     /// `known`: successors found there are taken from there; it must outlive the problem and its states. Beyond them
     /// all moves are tried, in every order.
     GSUB_LAZY substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                   sharing_executor* threads = nullptr, bool ordered = false,
+                                   sharing_executor* threads = nullptr, explored_moves moves = explored_moves::every,
                                    search_log const* known = nullptr);
 
     [[nodiscard]] state start() const {
@@ -222,10 +222,12 @@ GSUB_LAZY bool fires(match const& m);
 
 } // namespace detail
 
-/// Whether a search may leave out moves that have been made in another order, see `substitution_problem`: it admits by
-/// the best cost, and forgets no state that waits.
-[[nodiscard]] inline bool tries_one_order(search::admission admit, std::size_t queue) noexcept {
-    return admit == search::admission::best && queue == std::numeric_limits<std::size_t>::max();
+/// The moves that a search makes. It may leave out those that have been made in another order where it admits by the
+/// best cost, and forgets no state that waits.
+[[nodiscard]] inline explored_moves moves_of(search::admission admit, bool plateau, std::size_t queue) noexcept {
+    using enum explored_moves;
+    if (admit == search::admission::first) return plateau ? until_no_dearer : until_cheaper;
+    return admit == search::admission::best && queue == std::numeric_limits<std::size_t>::max() ? one_order : every;
 }
 
 } // namespace gsub

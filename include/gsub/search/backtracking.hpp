@@ -47,14 +47,16 @@ concept hashable = requires(Key const& k) {
 /// best. The yardstick is that of the moment when the expansion of its parent began. Of equal costs the state that was
 /// found first goes first, which keeps symmetric choices in step (docs/decisions/0005-ties.md).
 /// With a schedule, what one alpha refuses waits for the next that admits it.
-/// *Requires* alpha >= 1, a schedule that rises from there, a queue of at least 2. *Complexity* O(log w) a successor
-/// for w waiting states, beside the problem's own work. *Source* Jia et al., "Optimizing DNN computation with relaxed
-/// graph substitutions", SysML 2019, algorithm 1.
+/// With `admission::first` the first successor that costs less than its parent takes the parent's place.
+/// *Requires* alpha >= 1, a schedule that rises from there, none with `first`, a queue of at least 2. *Complexity*
+/// O(log w) a successor for w waiting states, beside the problem's own work. *Source* Jia et al., "Optimizing DNN
+/// computation with relaxed graph substitutions", SysML 2019, algorithm 1.
 template <problem P, class Observer = silent_observer>
 [[nodiscard]] auto backtracking(P& p, typename P::state start, options const& o, Observer&& watch = {})
     -> outcome<typename P::state> {
     GSUB_ASSERT(o.alpha >= 1 && o.queue >= 2, "backtracking needs alpha >= 1 and a queue of at least 2");
     GSUB_ASSERT(detail::rises(o.alpha, o.schedule), "a schedule of alpha rises");
+    GSUB_ASSERT(o.admit != admission::first || o.schedule.empty(), "the first cheaper state is taken without alpha");
     using state = typename P::state;
     using key_type = std::remove_cvref_t<decltype(p.key(start))>;
     using clock = std::chrono::steady_clock;
@@ -102,7 +104,8 @@ template <problem P, class Observer = silent_observer>
     std::vector<entry> waiting;        // a heap, the cheapest on top
     std::vector<later_entry> later_on; // what a larger alpha of the schedule may admit
     std::size_t level = 0;             // of the schedule: what comes next
-    auto alpha = o.alpha;
+    auto const takes_first = o.admit == admission::first;
+    auto alpha = takes_first ? 1.0 : o.alpha;
     auto const highest = o.schedule.empty() ? o.alpha : o.schedule.back();
     auto const below = [&](double cost, double bound) { return o.plateau ? cost <= bound : cost < bound; };
     std::uint64_t waiting_bytes = size_of(start);
@@ -185,6 +188,9 @@ template <problem P, class Observer = silent_observer>
             try {
                 p.expand(current.what, [&](state next) {
                     successors.push_back(std::move(next));
+                    if (takes_first && below(p.cost(successors.back()), current.cost) &&
+                        !seen.contains(p.key(successors.back())))
+                        return false;
                     if (o.stop.stop_requested())
                         interrupted = stop_reason::cancelled;
                     else if (timed && clock::now() - begin >= o.budget.time)

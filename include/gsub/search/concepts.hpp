@@ -57,11 +57,12 @@ struct budget {
 enum class admission {
     best,   ///< alpha times the best cost so far
     parent, ///< alpha times the cost of the state that it comes from
+    first,  ///< that cost itself, and no more successors are made once one is admitted: the search goes on from there
 };
 
 /// How a relaxed search goes.
 struct options {
-    double alpha = 1.05; ///< how much worse than the yardstick a state may be, at least 1
+    double alpha = 1.05; ///< how much worse than the yardstick a state may be, at least 1; of no use to `first`
     /// Further values of alpha, each above the one before: each is taken up when nothing is left that those before it
     /// admit. So a search may go downhill first (alpha = 1) and climb later, without doing anything twice.
     std::vector<double> schedule{};

@@ -246,10 +246,10 @@ GSUB_LAZY void check_identity(search_log const& log, search_identity const& here
     if (there->graph != here.graph) differs("the trace is of another model", {});
     if (there->rules != here.rules)
         differs("the trace is of a search with other rules, or by another version of gsub", "the rules it was given");
-    if (there->ordered != here.ordered)
-        differs(
-            message({"the trace is of a search that tries moves in ", there->ordered ? "one order" : "every order"}),
-            "the same --admit, and --queue or none");
+    if (there->moves != here.moves)
+        differs(message({"the trace is of a search that makes other moves: ", in_quotes(to_string(there->moves)),
+                         " and not ", in_quotes(to_string(here.moves))}),
+                "the same --admit and --plateau, and --queue or none");
     if (there->unit != here.unit)
         differs(
             message({"the trace counts costs in ", in_quotes(there->unit), ", this search in ", in_quotes(here.unit)}),
@@ -284,6 +284,8 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
             throw error{error_code::usage, message({"alpha is ", options.alpha, "; it must be at least 1"})};
         if (!search::detail::rises(options.alpha, options.schedule))
             throw error{error_code::usage, "the values of a schedule must rise, from alpha on"};
+        if (options.admit == search::admission::first && !options.schedule.empty())
+            throw error{error_code::usage, "a search that takes the first cheaper graph has no schedule of alpha"};
         if (options.queue < 2) throw error{error_code::usage, "a queue must hold at least 2 graphs"};
         if (options.replay && (options.resume || options.trace))
             throw error{error_code::usage, "a replay searches nothing: it neither resumes a search nor writes a trace"};
@@ -301,9 +303,9 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
         rule_index const rules{as_span(chosen)};
         std::optional<search_replay> replay;
         if (options.trace || options.resume || options.replay) {
-            auto const here =
-                substitution_problem{start, model, rules, nullptr, tries_one_order(options.admit, options.queue)}
-                    .identity();
+            auto const here = substitution_problem{start, model, rules, nullptr,
+                                                   moves_of(options.admit, options.plateau, options.queue)}
+                                  .identity();
             if (auto const* log = options.replay ? options.replay : options.resume) detail::check_identity(*log, here);
             if (options.replay && !options.replay->end().told)
                 throw error{

@@ -568,7 +568,7 @@ GSUB_LAZY_BODY searched search_part(any_graph const& start, cost::any_cost const
                                  model,
                                  rules,
                                  told.threads,
-                                 tries_one_order(options.admit, options.queue),
+                                 moves_of(options.admit, options.plateau, options.queue),
                                  told.replay ? &told.replay->log() : told.known};
     auto const first = problem.start();
     auto found =

@@ -72,8 +72,12 @@ GSUB_LAZY hash128 hash_with_ids(any_graph const& g) {
 
 GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost::any_cost const& model,
                                                           rule_index const& rules, sharing_executor* threads,
-                                                          bool ordered, search_log const* known)
-    : model_(&model), rules_(&rules), threads_(model.concurrent ? threads : nullptr), known_(known), ordered_(ordered) {
+                                                          explored_moves moves, search_log const* known)
+    : model_(&model),
+      rules_(&rules),
+      threads_(model.concurrent ? threads : nullptr),
+      known_(known),
+      ordered_(moves == explored_moves::one_order) {
     auto const cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
     // A power of two, so that scaling is exact: about 2^40 ticks for the start.
     ticks_per_unit_ = cost > 0 ? std::ldexp(1.0, 40 - std::ilogb(cost)) : 1;
@@ -85,7 +89,7 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
     prices.add(model.of_node != nullptr).add(model.of_groups != nullptr);
     for (auto price : first->node_cost) prices.add_real(price);
     identity_ = {
-        detail::hash_with_ids(first->graph), rules.hash(), prices.finish(), std::string{model.unit}, cost, ordered};
+        detail::hash_with_ids(first->graph), rules.hash(), prices.finish(), std::string{model.unit}, cost, moves};
     start_ = std::move(first);
     // One for each thread, and the caller's first.
     for (std::size_t i = 0; i <= (threads_ ? threads_->threads() : 0); ++i)
@@ -405,8 +409,10 @@ GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, fun
     if (!known) return s.noted ? make_successors(made(s), emit) : make_successors(s, emit);
     auto before = std::make_shared<state>(s);
     before->parent_findings = nullptr;
-    for (auto const& next : known_->successors(*known))
-        if (!emit(noted(before, next))) return;
+    // A search that goes on from the first cheaper graph says no at the last successor that its log notes.
+    auto const successors = known_->successors(*known);
+    for (std::size_t i = 0; i < successors.size(); ++i)
+        if (!emit(noted(before, successors[i])) && i + 1 < successors.size()) return;
     inapplicable_ += known->failed;
     ++remembered_;
 }

@@ -34,7 +34,7 @@ GSUB_LAZY_BODY std::string to_json_line(search_event const& e) {
     if (e.what == kind::header)
         return out + message({",\"version\":", trace_version, ",\"graph\":", hex(e.of->graph), ",\"rules\":",
                               hex(e.of->rules), ",\"prices\":", hex(e.of->prices), ",\"unit\":", json_text(e.of->unit),
-                              ",\"cost\":", e.of->cost, ",\"orders\":\"", e.of->ordered ? "one" : "every", "\"}"});
+                              ",\"cost\":", e.of->cost, ",\"orders\":\"", to_string(e.of->moves), "\"}"});
     out += message({",\"step\":", e.steps, ",\"cost\":", e.cost});
     if (detail::of_successor(e.what))
         out += message({",\"rule\":", json_text(e.rule), ",\"site\":", json_text(e.site), ",\"move\":", hex(e.move),
@@ -120,11 +120,8 @@ GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& 
         if (line.count("version") != trace_version)
             trace_line::fail(
                 message({"the trace is of version ", line.count("version"), ", gsub reads ", trace_version}));
-        auto const& orders = line.text("orders");
-        if (orders != "one" && orders != "every")
-            trace_line::fail(message({"orders are one or every, not ", in_quotes(orders)}));
-        what = {line.hash("graph"), line.hash("rules"), line.hash("prices"), line.text("unit"), e.cost,
-                orders == "one"};
+        auto const orders = named(line.text("orders"), explored_moves::until_no_dearer, "orders");
+        what = {line.hash("graph"), line.hash("rules"), line.hash("prices"), line.text("unit"), e.cost, orders};
         e.of = &what;
     } else {
         e.steps = line.count("step");
