@@ -146,4 +146,5 @@ GSUB_LAZY [[nodiscard]] verification_report verify_equal(any_graph const& origin
 
 #ifndef GSUB_COMPILED
 #include <gsub/optimize/impl/optimize.ipp>
+#include <gsub/optimize/impl/rewrite_check.ipp>
 #endif

@@ -2,8 +2,8 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/cost/analytic.hpp>
-#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/traversal.hpp>
+#include <gsub/optimize/impl/rewrite_check.ipp>
 #include <gsub/optimize/impl/split.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/optimize/optimize.hpp>
@@ -19,40 +19,9 @@ namespace gsub {
 
 namespace detail {
 
-/// Field arithmetic up to this many operations is done without asking.
-inline constexpr double max_field_operations = 4e8;
-
-GSUB_LAZY double operations(any_graph const& g) {
-    double total = 0;
-    for (auto n : g.order()) total += cost::flop_count(g, n);
-    return total;
-}
-
 GSUB_LAZY std::size_t kernel_count(any_graph const& g) {
     return static_cast<std::size_t>(
         std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_kernel(g, n); }));
-}
-
-/// The graph with inputs of other types, all types inferred anew; nothing where that is ill-typed.
-GSUB_LAZY std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_type const> inputs) {
-    any_graph out{g.operators()};
-    graph_cloner copies{g, out};
-    try {
-        for (auto n : g.order()) {
-            auto const operands = copies.operands(n);
-            if (n == g.results_node())
-                out.set_outputs(operands, g.info().output_names);
-            else if (g.is<ops::input>(n))
-                copies.stand({n, 0}, out.add_input(inputs[g.input_position(n)], g.name({n, 0})));
-            else if (g.is<ops::constant>(n))
-                copies.stand({n, 0}, out.add_constant(g.blob(n)));
-            else if (g.op(n).category == op_category::opaque || g.op(n).category == op_category::structural)
-                return std::nullopt;
-            else
-                copies.stand(n, out.emit(g.row(n), g.attributes(n), operands, g.result_count(n)).node);
-        }
-    } catch (error const&) { return std::nullopt; }
-    return out;
 }
 
 // Both graphs at the largest of a few spatial sizes at which field arithmetic is affordable.
@@ -79,11 +48,6 @@ GSUB_LAZY std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const
         return std::pair{std::move(*p), std::move(*q)};
     }
     return std::nullopt;
-}
-
-GSUB_LAZY void refute(verification_report& report) {
-    report.equal = false;
-    report.different = true;
 }
 
 GSUB_LAZY void check_in_field(verification_report& report, any_graph const& original, any_graph const& rewritten,
@@ -132,74 +96,6 @@ GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& or
         report.notes.push_back(d ? message({"numbers: output ", i, " differs by ", d->max_relative})
                                  : d.error().message());
     }
-}
-
-/// The parts of two graphs that a rewrite exchanged, as graphs over the same free boundary.
-struct exchanged {
-    any_graph before, after;
-};
-
-// What a match covers, and what its patch put there. Nothing where a part cannot be taken out.
-GSUB_LAZY std::optional<exchanged> region_of(any_graph const& g, match const& m) {
-    auto const patch = prepare(m);
-    auto replaced = g;
-    auto const first_new = static_cast<std::uint32_t>(g.capacity());
-    if (patch.failed()) return std::nullopt;
-    // The roots as further outputs, so that they can be found again after the patch.
-    std::vector<value_id> watched(m.roots().begin(), m.roots().end());
-    replaced.set_outputs(watched);
-    if (!patch.apply_to(replaced)) return std::nullopt;
-    std::vector<value_id> roots_after;
-    for (std::size_t i = 0; i < watched.size(); ++i) roots_after.push_back(replaced.output(i));
-    std::vector<node_id> old_nodes(m.covered().begin(), m.covered().end()), new_nodes;
-    for (auto n : replaced.order())
-        if (n.index >= first_new) new_nodes.push_back(n);
-    // One list of boundary values for both sides.
-    std::vector<value_id> boundary;
-    auto const collect = [&](any_graph const& from, std::span<node_id const> nodes, auto&& inside) {
-        for (auto n : nodes)
-            for (auto v : from.operands(n))
-                if (v.valid() && !inside(v.node) && std::find(boundary.begin(), boundary.end(), v) == boundary.end())
-                    boundary.push_back(v);
-    };
-    auto const is_old = [&](node_id n) { return std::find(old_nodes.begin(), old_nodes.end(), n) != old_nodes.end(); };
-    collect(g, as_span(old_nodes), is_old);
-    collect(replaced, as_span(new_nodes), [&](node_id n) { return n.index >= first_new; });
-    for (auto v : boundary)
-        if (is_old(v.node)) return std::nullopt; // the new part reads what the old one made
-    auto const part = [&](any_graph const& from, auto&& inside, std::span<value_id const> roots) {
-        any_graph out{from.operators()};
-        graph_cloner copies{from, out, cloned_text::nothing};
-        for (auto v : boundary) copies.stand(v, out.add_input(from.type_of(v), {}));
-        for (auto n : from.order())
-            if (n != from.results_node() && inside(n)) copies.clone(n);
-        std::vector<value_id> outputs;
-        for (auto v : roots) outputs.push_back(copies(v));
-        out.set_outputs(outputs);
-        return out;
-    };
-    return exchanged{part(g, is_old, watched),
-                     part(
-                         replaced, [&](node_id n) { return n.index >= first_new; }, roots_after)};
-}
-
-GSUB_LAZY rewrite_check check_rewrite(verification_report& report, any_graph const& g, match const& m,
-                                      std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
-    auto const parts = region_of(g, m);
-    if (!parts || std::max(operations(parts->before), operations(parts->after)) > max_field_operations / 4) {
-        ++report.rewrites_skipped;
-        return rewrite_check::skipped;
-    }
-    auto const compared = compare_in_field(parts->before, parts->after, meaning, seed, threads);
-    if (!compared) {
-        ++report.rewrites_skipped;
-        return rewrite_check::skipped;
-    }
-    ++report.rewrites_checked;
-    if (compared->equal) return rewrite_check::equal;
-    refute(report);
-    report.notes.push_back(message({m.rule().name, " at ", g.display_name(m.site()), ": ", compared->difference}));
-    return rewrite_check::different;
 }
 
 } // namespace detail
@@ -360,9 +256,9 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                 // Each rewrite by itself: the part that it replaced against the part that it put there.
                 auto const whole = v.whole_in_field || v.on_numbers;
                 v.equal = v.equal || (!whole && !v.different);
+                detail::rewrite_checker<> one_by_one{v, meaning, options.seed, options.threads};
                 for (std::size_t i = 0; i < found.rewrites.size(); ++i)
-                    report.applied[i].check = detail::check_rewrite(
-                        v, *found.rewrites[i].before, *found.rewrites[i].what, meaning, options.seed, options.threads);
+                    report.applied[i].check = one_by_one(*found.rewrites[i].before, *found.rewrites[i].what);
                 v.equal = v.equal && (whole || v.rewrites_skipped == 0);
             }
             if (options.fold) {
