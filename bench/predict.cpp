@@ -1,12 +1,20 @@
 // Predicted times beside the clock: kernel by kernel, and whole networks.
 //
-//     bench_predict [--threads N] [--runs N] [--optimized] [--random SEED] [--count N] [MODEL ...]
+//     bench_predict [--threads N] [--runs N] [--optimized] [--models] [--profile FILE] [--random SEED] [--count N]
+//                   [MODEL ...]
+//     bench_predict rank [--tasks N] [--points N] [--rounds N] [--seed N] [--random SEED] [--count N] [MODEL ...]
+//     bench_predict pairs [--pairs N] [--parts N] [--steps N] [--rounds N] [--seed N] [--random SEED] [--count N]
+//                         [MODEL ...]
 //
 // MODEL is a name of `gsub models` or an ONNX file; without one, the fourteen networks of bench/compare. A network is
 // built and profiled (the median of its runs for each step), and each step is predicted by `cost::lowered` without
 // having run: a JSON line a step, and a table of the errors by kind of kernel and by network. `--optimized` takes what
-// `optimize` makes of the networks under these prices.
+// `optimize` makes of the networks under these prices, `--models` all models of times. `rank`: the ways to compute one
+// kernel. `pairs`: graphs before and behind a rewrite.
 #include "measurement.hpp"
+#include "predict_models.hpp"
+#include "predict_pairs.hpp"
+#include "predict_rank.hpp"
 #include "random_networks.hpp"
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
@@ -31,11 +39,17 @@ namespace {
 
 using namespace gsub;
 
+enum class mode { clock, rank, pairs };
+
 struct settings {
+    mode what = mode::clock;
     unsigned threads = 1;
     std::size_t runs = 20;
-    bool optimized = false;
-    std::vector<std::pair<std::string, graph>> networks;
+    bool optimized = false, models = false;
+    std::string profile{};
+    bench::rank_options ranking{};
+    bench::pair_options pairing{};
+    std::vector<std::pair<std::string, graph>> networks{};
 };
 
 graph load(std::string const& name) {
@@ -43,39 +57,83 @@ graph load(std::string const& name) {
     return io::load_onnx(name).value();
 }
 
+// The networks that are looked at where none is named.
+std::vector<std::string> usual(mode what) {
+    switch (what) {
+    case mode::rank:
+        return {"resnet50", "mobilenet_v2",    "squeezenet1_1", "bert_small",
+                "nasnet_a", "resnext50_32x4d", "nasrnn",        "inception_v3"};
+    case mode::pairs: {
+        std::vector<std::string> names;
+        for (auto const& entry : models::test_graph_entries) names.emplace_back(entry.name);
+        for (auto const* name : {"squeezenet1_1", "nasrnn", "nasnet_a", "inception_v3", "bert_small", "resnext50_32x4d",
+                                 "resnet18", "mobilenet_v2", "densenet121"})
+            names.emplace_back(name);
+        return names;
+    }
+    case mode::clock:
+        break;
+    }
+    return {"resnet50",        "mobilenet_v2", "inception_v3", "squeezenet1_1", "ssd_resnet50",
+            "bert_base",       "vgg16",        "densenet121",  "resnet18",      "resnet101",
+            "resnext50_32x4d", "nasrnn",       "nasnet_a",     "bert_small"};
+}
+
 settings parse(std::vector<std::string> const& arguments) {
     settings s;
-    std::size_t count = 20;
+    std::size_t count = 20, first = 0;
     std::optional<std::uint64_t> seed;
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        auto const number = [&] {
-            if (++i == arguments.size()) throw error{error_code::usage, message({arguments[i - 1], " needs a number"})};
-            return std::strtoull(arguments[i].c_str(), nullptr, 10);
-        };
+    if (!arguments.empty() && arguments[0] == "rank") s.what = mode::rank, first = 1;
+    if (!arguments.empty() && arguments[0] == "pairs") s.what = mode::pairs, first = 1;
+    auto const clock = s.what == mode::clock, rank = s.what == mode::rank, pairs = s.what == mode::pairs;
+    for (auto i = first; i < arguments.size(); ++i) {
         auto const& a = arguments[i];
-        if (a == "--threads")
-            s.threads = static_cast<unsigned>(number());
-        else if (a == "--runs")
-            s.runs = number();
-        else if (a == "--random")
+        auto const value = [&]() -> std::string const& {
+            if (++i == arguments.size()) throw error{error_code::usage, message({a, " needs a value"})};
+            return arguments[i];
+        };
+        auto const number = [&] { return std::strtoull(value().c_str(), nullptr, 10); };
+        if (a == "--random")
             seed = number();
         else if (a == "--count")
             count = number();
-        else if (a == "--optimized")
+        else if (clock && a == "--threads")
+            s.threads = static_cast<unsigned>(number());
+        else if (clock && a == "--runs")
+            s.runs = number();
+        else if (clock && a == "--optimized")
             s.optimized = true;
+        else if (clock && a == "--models")
+            s.models = true;
+        else if (clock && a == "--profile")
+            s.profile = value();
+        else if (rank && a == "--tasks")
+            s.ranking.tasks = number();
+        else if (rank && a == "--points")
+            s.ranking.points = number();
+        else if (pairs && a == "--pairs")
+            s.pairing.pairs = number();
+        else if (pairs && a == "--parts")
+            s.pairing.parts = number();
+        else if (pairs && a == "--steps")
+            s.pairing.steps = number();
+        else if (!clock && a == "--rounds")
+            s.ranking.rounds = s.pairing.rounds = std::max<std::size_t>(1, number());
+        else if (!clock && a == "--seed")
+            s.ranking.seed = s.pairing.seed = number();
         else if (a.starts_with("--"))
             throw error{error_code::usage, message({"no option ", a})};
         else
             names.push_back(a);
     }
+    if (names.empty() && !seed) {
+        names = usual(s.what);
+        if (pairs) seed = 1, count = 6; // and random ones
+    }
     if (seed)
         for (auto const& network : bench::random_networks(*seed, count, false))
             s.networks.emplace_back(network.name(), network.build());
-    else if (names.empty())
-        names = {"resnet50",        "mobilenet_v2", "inception_v3", "squeezenet1_1", "ssd_resnet50",
-                 "bert_base",       "vgg16",        "densenet121",  "resnet18",      "resnet101",
-                 "resnext50_32x4d", "nasrnn",       "nasnet_a",     "bert_small"};
     for (auto const& name : names) s.networks.emplace_back(name, load(name));
     return s;
 }
@@ -101,6 +159,9 @@ void tell(settings const& s) {
     runtime::thread_pool pool{{.threads = s.threads}};
     std::map<std::string, errors> kinds, networks;
     errors all, whole;
+    std::optional<bench::time_models> models;
+    bench::model_table by_model;
+    if (s.models) models.emplace(machine, pool, s.profile);
     for (auto& [name, built] : s.networks) {
         auto g = built;
         if (s.optimized) {
@@ -167,6 +228,11 @@ void tell(settings const& s) {
         io::json line{{"bench", "predict"},       {"network", name},      {"whole", true},
                       {"predicted", predicted},   {"composed", composed}, {"exactly", exactly},
                       {"measured", runs.median()}};
+        if (models) {
+            auto const told = models->of(g);
+            for (auto const& [model, seconds] : told) line["models"][model] = seconds;
+            by_model.add(name, runs.median(), told);
+        }
         std::printf("%s\n", line.dump().c_str());
         std::fflush(stdout);
         std::fprintf(stderr, "%-18s predicted %8.3f ms, by groups %8.3f ms, measured %8.3f ms: %.2f, %.2f\n",
@@ -186,11 +252,20 @@ void tell(settings const& s) {
     add("all kernels", all);
     add("whole networks", whole);
     std::fprintf(stderr, "%s", table.text().c_str());
+    if (s.models) std::fprintf(stderr, "%s", by_model.text().c_str());
 }
 
 } // namespace
 
-int main(int argc, char** argv) try { tell(parse({argv + 1, argv + argc})); } catch (std::exception const& e) {
+int main(int argc, char** argv) try {
+    auto const s = parse({argv + 1, argv + argc});
+    if (s.what == mode::rank)
+        bench::rank(s.networks, s.ranking);
+    else if (s.what == mode::pairs)
+        bench::compare_pairs(s.networks, s.pairing);
+    else
+        tell(s);
+} catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
 }
