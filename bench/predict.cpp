@@ -129,7 +129,7 @@ settings parse(std::vector<std::string> const& arguments) {
     }
     if (names.empty() && !seed) {
         names = usual(s.what);
-        if (pairs) seed = 1, count = 6; // and random ones
+        if (pairs) seed = 1, count = 10; // and random ones
     }
     if (seed)
         for (auto const& network : bench::random_networks(*seed, count, false))
@@ -259,12 +259,9 @@ void tell(settings const& s) {
 
 int main(int argc, char** argv) try {
     auto const s = parse({argv + 1, argv + argc});
-    if (s.what == mode::rank)
-        bench::rank(s.networks, s.ranking);
-    else if (s.what == mode::pairs)
-        bench::compare_pairs(s.networks, s.pairing);
-    else
-        tell(s);
+    if (s.what == mode::rank) return bench::rank(s.networks, s.ranking);
+    if (s.what == mode::pairs) return bench::compare_pairs(s.networks, s.pairing);
+    tell(s);
 } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;

@@ -1,5 +1,6 @@
 #include <gsub/cost.hpp>
 #include <gsub/cost/impl/analytic.ipp>
+#include <gsub/cost/impl/block_work.ipp>
 #include <gsub/cost/impl/fused.ipp>
 #include <gsub/cost/impl/kernel_footprint.ipp>
 #include <gsub/cost/impl/kernel_time.ipp>

@@ -60,6 +60,7 @@ GSUB_LAZY [[nodiscard]] kernel_time time_of(codegen::kernel const& k, microarchi
 } // namespace gsub::cost
 
 #ifndef GSUB_COMPILED
+#include <gsub/cost/impl/block_work.ipp>
 #include <gsub/cost/impl/kernel_footprint.ipp>
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>

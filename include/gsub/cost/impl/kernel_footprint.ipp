@@ -68,11 +68,7 @@ private:
                     merge(all, memory(runs->second.first >= runs->second.second ? n.body : n.otherwise, 0));
                 break;
             case codegen::node_kind::part:
-                if (inside_[number(n.var)] > 0) break;
-                ++inside_[number(n.var)];
-                merge(all, turned(memory(nodes, i + 1), loops_.same[index(n.var)],
-                                  static_cast<double>(n.extent) / loops_.parted[number(n.var)]));
-                --inside_[number(n.var)];
+                merge(all, parts(nodes, i));
                 return all;
             case codegen::node_kind::loop: {
                 auto const found = loops_.loops.find(&n);
@@ -83,6 +79,35 @@ private:
                 break;
             }
             }
+        }
+        return all;
+    }
+    // Parts of a loop's variable, one behind the other: loops in one another, of which that part changes fastest that
+    // is divided by the least.
+    std::vector<touched> parts(std::vector<node> const& nodes, std::size_t from) {
+        struct part {
+            node const* what;
+            double divisor; // of the loop's variable
+        };
+        std::vector<part> found;
+        auto to = from;
+        for (; to < nodes.size() && nodes[to].kind == codegen::node_kind::part; ++to) {
+            auto const& n = nodes[to];
+            if (inside_[number(n.var)] > 0) continue; // stages say it again
+            ++inside_[number(n.var)];
+            auto const of = divisors_.find(number(n.of));
+            auto const divisor = static_cast<double>(n.divisor) * (of == divisors_.end() ? 1.0 : of->second);
+            divisors_[number(n.var)] = divisor;
+            found.push_back({&n, divisor});
+        }
+        auto all = memory(nodes, to);
+        std::stable_sort(found.begin(), found.end(),
+                         [](auto const& a, auto const& b) { return a.divisor < b.divisor; });
+        for (auto const& p : found) {
+            auto const& n = *p.what;
+            all = turned(std::move(all), loops_.same[index(n.var)],
+                         static_cast<double>(n.extent) / loops_.parted[number(n.var)]);
+            --inside_[number(n.var)];
         }
         return all;
     }
@@ -196,7 +221,8 @@ private:
     codegen::kernel const& k_;
     microarchitecture const& core_;
     walked_loops const& loops_;
-    std::vector<int> inside_; // of parts, whether they have been turned
+    std::vector<int> inside_;                // of parts, whether they have been turned
+    std::map<std::size_t, double> divisors_; // of parts, by variable
 };
 
 } // namespace gsub::cost::detail

@@ -1,6 +1,7 @@
 // How often everything in a kernel runs, and what it takes of a core's units.
 #pragma once
 
+#include <gsub/cost/impl/block_work.ipp>
 #include <gsub/cost/kernel_time.hpp>
 
 #include <algorithm>
@@ -13,68 +14,11 @@
 namespace gsub::cost::detail {
 
 // What a core takes beside what its units do, found by comparing predictions with clocks (docs/cost.md).
-inline constexpr double turn_cycles = 1;      // of a loop: its counter and its branch
-inline constexpr double leave_cycles = 10;    // of a loop: the branch that is predicted wrongly, what it waited for
-inline constexpr double position_cycles = 20; // of the parallel loop
-
-// Divisions and roots that a scalar operation has: one unit does them, a few bytes a cycle.
-GSUB_LAZY [[nodiscard]] bool divides(loop::scalar_op op) noexcept {
-    using enum loop::scalar_op;
-    return op == divide || op == square_root || op == power || op == tanh || op == fast_tanh || op == erf ||
-           op == fast_erf || op == sigmoid;
-}
-inline constexpr double divided_bytes_per_cycle = 9;
-// Other instructions that a scalar operation is, on vectors of f32: those that multiply, and the rest.
-struct operation_work {
-    double multiplies = 0, others = 1;
-};
-GSUB_LAZY [[nodiscard]] operation_work instructions_of(loop::scalar_op op) noexcept {
-    using enum loop::scalar_op;
-    switch (op) {
-    case constant:
-    case load:
-    case reduced:
-        return {0, 0};
-    case multiply:
-        return {1, 0};
-    case power:
-        return {30, 30};
-    case exponential:
-        return {10, 7};
-    case fast_exponential:
-        return {7, 6};
-    case logarithm:
-        return {12, 15};
-    case tanh:
-        return {11, 5};
-    case fast_tanh:
-        return {7, 5};
-    case erf:
-        return {13, 6};
-    case fast_erf:
-        return {9, 5};
-    case sigmoid:
-        return {10, 9};
-    case floor:
-        return {0, 7};
-    case round:
-        return {0, 6};
-    case select:
-    case cast:
-        return {0, 2};
-    default:
-        return {};
-    }
-}
-
-// What the instructions of a block are, by units.
-struct block_work {
-    double multiply_adds = 0, multiplies = 0, arithmetic = 0; // `arithmetic`: with `multiplies`
-    double loads = 0, scalar_loads = 0, stores = 0, others = 0;
-    double chain = 0;   // steps of the longest accumulator
-    double divided = 0; // bytes
-    double latency = 0; // cycles that are waited for in any case
-};
+inline constexpr double turn_cycles = 1;       // of a loop: its branch, of which one is taken a cycle
+inline constexpr double turn_instructions = 2; // of an inner loop, beside others: its counter and its branch
+inline constexpr double leave_cycles = 10;     // of a loop: the branch that is predicted wrongly, what it waited for
+inline constexpr double predicted_turns = 16;  // of loops that are left in time: their turns are remembered
+inline constexpr double position_cycles = 20;  // of the parallel loop
 
 // What a walk has found out about the loops of a kernel, by their nodes.
 struct walked_loops {
@@ -160,36 +104,28 @@ private:
         }
     }
     // `times`: how often the list runs; `steps`: turns of the reduction loops around, of one result.
-    void walk(std::vector<node> const& nodes, std::size_t from, double times, double steps) {
+    // `turned`: whether the list is all of a loop.
+    void walk(std::vector<node> const& nodes, std::size_t from, double times, double steps, bool turned = false) {
         for (auto i = from; i < nodes.size() && times > 0; ++i) {
             auto const& n = nodes[i];
             ++visits_;
             switch (n.kind) {
             case codegen::node_kind::block:
-                count(n, times, steps);
+                i = count_run(nodes, i, times, steps, turned) - 1;
                 break;
             case codegen::node_kind::check:
                 made_.compute += times * 2;
                 break;
             case codegen::node_kind::branch: {
-                auto holds = true;
-                for (auto const& c : n.conditions) {
-                    auto const v = value_of(c.value);
-                    holds = holds && v >= 0 && v < static_cast<double>(c.extent);
+                if (is_simple(n)) {
+                    i = count_run(nodes, i, times, steps, turned) - 1;
+                    break;
                 }
                 made_.compute += times;
-                // Compilers test what several ask once, and read what several read once.
-                auto const behind = alike_until(nodes, i);
-                for (auto b = i; b < behind; ++b) {
-                    auto& runs = walked_.branches[&nodes[b]];
-                    (holds ? runs.first : runs.second) += times;
-                }
-                if (behind == i + 1) {
-                    walk(holds ? n.body : n.otherwise, 0, times, steps);
-                } else if (holds) {
-                    count(together(nodes, i, behind), times, steps);
-                }
-                i = behind - 1;
+                auto const holds = hold(n.conditions);
+                auto& runs = walked_.branches[&n];
+                (holds ? runs.first : runs.second) += times;
+                walk(holds ? n.body : n.otherwise, 0, times, steps);
                 break;
             }
             case codegen::node_kind::part:
@@ -208,15 +144,20 @@ private:
                 auto const turns = std::max(0.0, end - begin);
                 auto const reduces = accumulates(n);
                 walked_.loops[&n].entries += times, walked_.loops[&n].turns += times * turns;
-                made_.compute += times * (own ? turns * position_cycles : leave_cycles + turns * turn_cycles);
+                auto const inner = !own && is_straight(n.body);
+                if (own)
+                    made_.compute += times * turns * position_cycles;
+                else
+                    made_.compute +=
+                        times * ((turns > predicted_turns ? leave_cycles : 0) + (inner ? 0 : turns * turn_cycles));
                 if (turns == 0) break;
                 auto const further = reduces ? steps * turns : 1.0;
                 if (depends_[number(n.var)] == 0) {
-                    walk(n.body, 0, times * turns, further);
+                    walk(n.body, 0, times * turns, further, inner);
                 } else {
                     sample(begin, end, [&](double v, double weight) {
                         value_[number(n.var)] = v;
-                        walk(n.body, 0, times * weight, further);
+                        walk(n.body, 0, times * weight, further, inner);
                     });
                 }
                 break;
@@ -224,36 +165,81 @@ private:
             }
         }
     }
-    // Behind the branches from one on that have its conditions and a block each.
-    static std::size_t alike_until(std::vector<node> const& nodes, std::size_t from) {
-        auto const simple = [](node const& n) {
-            return n.kind == codegen::node_kind::branch && n.otherwise.empty() && n.body.size() == 1 &&
-                   n.body[0].kind == codegen::node_kind::block;
-        };
-        auto to = from + 1;
-        if (!simple(nodes[from])) return to;
-        auto const alike = [&](node const& n) {
-            return simple(n) && std::ranges::equal(n.conditions, nodes[from].conditions, [](auto& a, auto& b) {
-                       return a.extent == b.extent && a.value == b.value;
-                   });
-        };
-        while (to < nodes.size() && alike(nodes[to])) ++to;
+    // Whether a list is instructions that run one behind the other, but for one condition: `count_run` takes all of it.
+    static bool is_straight(std::vector<node> const& nodes) {
+        node const* asked = nullptr;
+        for (auto const& n : nodes) {
+            if (n.kind == codegen::node_kind::block) continue;
+            if (!is_simple(n) || (asked && !alike(*asked, n))) return false;
+            asked = &n;
+        }
+        return true;
+    }
+    static bool alike(node const& a, node const& b) {
+        return std::ranges::equal(a.conditions, b.conditions,
+                                  [](auto& x, auto& y) { return x.extent == y.extent && x.value == y.value; });
+    }
+    [[nodiscard]] bool hold(std::vector<loop::bound> const& conditions) const {
+        return std::ranges::all_of(conditions, [&](auto const& c) {
+            auto const v = value_of(c.value);
+            return v >= 0 && v < static_cast<double>(c.extent);
+        });
+    }
+    static bool is_simple(node const& n) {
+        return n.kind == codegen::node_kind::branch && n.otherwise.empty() && n.body.size() == 1 &&
+               n.body[0].kind == codegen::node_kind::block;
+    }
+    // Blocks, and branches to blocks, from one on: those under one condition are one. Compilers test what several ask
+    // once, and read what several read once. `turned`: whether they are all of a loop. Behind them.
+    std::size_t count_run(std::vector<node> const& nodes, std::size_t from, double times, double steps, bool turned) {
+        node const* asked = nullptr;
+        auto to = from;
+        for (; to < nodes.size(); ++to) {
+            auto const& n = nodes[to];
+            if (n.kind == codegen::node_kind::block) continue;
+            if (!is_simple(n) || (asked && !alike(*asked, n))) break;
+            asked = &n;
+        }
+        auto const whole = turned && from == 0 && to == nodes.size();
+        auto const holds = !asked || hold(asked->conditions);
+        for (auto i = from; asked && i < to; ++i)
+            if (nodes[i].kind == codegen::node_kind::branch) {
+                auto& runs = walked_.branches[&nodes[i]];
+                (holds ? runs.first : runs.second) += times;
+            }
+        if (asked) made_.compute += times;
+        auto const& all = to == from + 1 && !asked ? nodes[from] : together(nodes, from, to, holds);
+        count(all, times, steps, whole);
         return to;
     }
-    // Their blocks as one.
-    node const& together(std::vector<node> const& nodes, std::size_t from, std::size_t to) {
-        auto& made = joined_[&nodes[from]];
-        if (!made.code.empty()) return made;
-        for (auto i = from; i < to; ++i)
-            for (auto const& instruction : nodes[i].body[0].code) {
+    // Their instructions as one block.
+    node const& together(std::vector<node> const& nodes, std::size_t from, std::size_t to, bool holds) {
+        auto const [found, is_new] = joined_.try_emplace({&nodes[from], holds});
+        auto& made = found->second;
+        if (!is_new) return made;
+        std::map<codegen::reg, codegen::reg> same;
+        auto const add = [&](node const& block) {
+            for (auto instruction : block.code) {
+                for (auto& o : instruction.operands)
+                    if (auto const found_as = same.find(o); found_as != same.end()) o = found_as->second;
                 auto const reads =
                     instruction.op == codegen::opcode::load || instruction.op == codegen::opcode::broadcast;
-                auto const known = reads && std::any_of(made.code.begin(), made.code.end(), [&](auto const& o) {
-                                       return o.op == instruction.op && o.buffer == instruction.buffer &&
-                                              o.lanes == instruction.lanes && o.offset == instruction.offset;
-                                   });
-                if (!known) made.code.push_back(instruction);
+                auto const known = std::ranges::find_if(made.code, [&](auto const& o) {
+                    return reads && o.op == instruction.op && o.buffer == instruction.buffer &&
+                           o.lanes == instruction.lanes && o.offset == instruction.offset;
+                });
+                if (known == made.code.end())
+                    made.code.push_back(std::move(instruction));
+                else
+                    same[instruction.result] = known->result;
             }
+        };
+        for (auto i = from; i < to; ++i) {
+            if (nodes[i].kind == codegen::node_kind::block)
+                add(nodes[i]);
+            else if (holds)
+                add(nodes[i].body[0]);
+        }
         return made;
     }
     // Whether a loop has steps of accumulators that are set outside of it.
@@ -284,15 +270,16 @@ private:
 
     // ---- what a block does
 
-    void count(node const& n, double times, double steps) {
+    void count(node const& n, double times, double steps, bool turned) {
         auto const& w = work_of(n);
         made_.multiply_adds += times * w.multiply_adds, made_.arithmetic += times * w.arithmetic;
         made_.loads += times * (w.loads + w.scalar_loads), made_.stores += times * w.stores;
-        auto const issued = w.multiply_adds + w.arithmetic + w.loads + w.scalar_loads + w.stores + w.others;
+        auto const issued = w.multiply_adds + w.arithmetic + w.loads + w.scalar_loads + w.stores + w.others +
+                            (turned ? turn_instructions : 0);
         auto const units = std::max(
             {(w.multiply_adds + w.multiplies) / core_.fma_units, (w.multiply_adds + w.arithmetic) / core_.vector_units,
              w.loads / core_.loads + w.scalar_loads / core_.scalar_loads, w.stores / core_.stores,
-             w.divided / divided_bytes_per_cycle, issued / core_.issue});
+             w.divided / divided_bytes_per_cycle, issued / core_.issue, turned ? turn_cycles : 0.0});
         // Results of one tile wait for each other; those of the next one are computed meanwhile, as far as instructions
         // in flight reach.
         auto const chain = w.chain * core_.fma_latency;
@@ -301,87 +288,8 @@ private:
     }
     block_work const& work_of(node const& n) {
         auto const [found, is_new] = work_.try_emplace(&n);
-        if (!is_new) return found->second;
-        auto& w = found->second;
-        std::map<codegen::reg, double> steps;
-        for (auto const& i : n.code) {
-            auto const bytes = static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes;
-            auto const passes = core_.passes(bytes);
-            auto const typed = i.type == dtype::f32 ? 1.0 : i.type == dtype::f64 ? 1.2 : 1.6;
-            switch (i.op) {
-            case codegen::opcode::splat:
-            case codegen::opcode::copy:
-                w.others += passes / 2;
-                break;
-            case codegen::opcode::load:
-                if (i.operands[0] < 0 && !i.order.empty() && whole_vectors(i)) { // shuffled in registers
-                    w.loads += 2 * passes, w.arithmetic += passes;
-                } else if (i.operands[0] < 0 && i.stride != 1 && i.type != dtype::f32 && transposed(n, i)) {
-                    w.loads += passes, w.arithmetic += passes * std::log2(static_cast<double>(k_.lanes));
-                } else if (!i.order.empty() || i.stride != 1) {
-                    auto const lanes = i.lanes > 0 ? i.lanes : k_.lanes;
-                    w.scalar_loads += lanes, w.arithmetic += lanes;
-                } else {
-                    w.loads += passes;
-                    if (i.lanes > 0 && i.lanes < k_.lanes) w.others += 2;
-                    if (i.operands[0] >= 0) w.others += 3; // the place of the entry
-                }
-                w.others += static_cast<double>(i.within.size());
-                break;
-            case codegen::opcode::broadcast:
-                w.scalar_loads += 1;
-                break;
-            case codegen::opcode::gather:
-                w.scalar_loads += k_.lanes, w.arithmetic += k_.lanes;
-                break;
-            case codegen::opcode::choose:
-                w.arithmetic += 4 * passes;
-                break;
-            case codegen::opcode::store:
-                w.stores += std::max(1.0, static_cast<double>(byte_size(i.type)) * (i.lanes > 0 ? i.lanes : k_.lanes) /
-                                              core_.unit_bytes);
-                if (i.lanes > 1 && i.lanes < k_.lanes) w.others += 3;
-                w.others += static_cast<double>(i.within.size());
-                break;
-            case codegen::opcode::compute:
-                if (divides(i.function) && is_floating(i.type)) w.divided += bytes * (i.type == dtype::f64 ? 2 : 1);
-                w.multiplies += passes * typed * instructions_of(i.function).multiplies;
-                w.arithmetic +=
-                    passes * typed * (instructions_of(i.function).multiplies + instructions_of(i.function).others);
-                break;
-            case codegen::opcode::multiply_add:
-                w.multiply_adds += passes * typed;
-                ++steps[i.result];
-                break;
-            case codegen::opcode::accumulate:
-                w.arithmetic += passes * typed * (i.function == loop::scalar_op::add ? 1 : 3);
-                ++steps[i.result];
-                break;
-            case codegen::opcode::reduce: {
-                auto const halves = std::log2(static_cast<double>(k_.lanes));
-                w.arithmetic += (i.function == loop::scalar_op::add ? 2 : 3) * halves;
-                w.latency += 5 * halves;
-                break;
-            }
-            }
-        }
-        for (auto const& [r, count] : steps) w.chain = std::max(w.chain, count);
-        return w;
-    }
-
-    // Whether lanes come from whole vectors, as the emitter finds out.
-    [[nodiscard]] bool whole_vectors(codegen::instruction const& i) const {
-        auto const blocks = [&](std::int64_t n) { return n % k_.lanes == 0; };
-        auto const& terms = i.offset.terms();
-        return blocks(k_.buffers[index(i.buffer)].elements()) && blocks(i.offset.constant()) &&
-               std::all_of(terms.begin(), terms.end(), [&](auto const& t) { return blocks(t.factor); });
-    }
-    // Whether a strided load is one of as many side by side, which are exchanged in registers.
-    [[nodiscard]] bool transposed(node const& block, codegen::instruction const& i) const {
-        auto const beside = std::count_if(block.code.begin(), block.code.end(), [&](codegen::instruction const& o) {
-            return o.op == i.op && o.buffer == i.buffer && o.stride == i.stride && o.lanes == i.lanes;
-        });
-        return i.within.empty() && beside >= k_.lanes;
+        if (is_new) found->second = block_counter<>{k_, core_}.work_of(n);
+        return found->second;
     }
 
     codegen::kernel const& k_;
@@ -395,7 +303,7 @@ private:
     std::size_t visits_ = 0;
     std::map<node const*, bool> accumulates_;
     std::map<node const*, block_work> work_;
-    std::map<node const*, node> joined_; // by the first of several branches
+    std::map<std::pair<node const*, bool>, node> joined_; // by the first of several, and whether their condition holds
 };
 
 } // namespace gsub::cost::detail

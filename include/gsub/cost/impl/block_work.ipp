@@ -1,0 +1,173 @@
+// What the instructions of a block take of a core's units.
+#pragma once
+
+#include <gsub/cost/kernel_time.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace gsub::cost::detail {
+
+// g++ reads a vector anew for each multiply-add that takes it, where no more than so many do.
+inline constexpr double read_again = 3;
+
+// Divisions and roots that a scalar operation has: one unit does them, a few bytes a cycle.
+GSUB_LAZY [[nodiscard]] bool divides(loop::scalar_op op) noexcept {
+    using enum loop::scalar_op;
+    return op == divide || op == square_root || op == power || op == tanh || op == fast_tanh || op == erf ||
+           op == fast_erf || op == sigmoid;
+}
+inline constexpr double divided_bytes_per_cycle = 9;
+// Other instructions that a scalar operation is, on vectors of f32: those that multiply, and the rest.
+struct operation_work {
+    double multiplies = 0, others = 1;
+};
+GSUB_LAZY [[nodiscard]] operation_work instructions_of(loop::scalar_op op) noexcept {
+    using enum loop::scalar_op;
+    switch (op) {
+    case constant:
+    case load:
+    case reduced:
+        return {0, 0};
+    case multiply:
+        return {1, 0};
+    case power:
+        return {30, 30};
+    case exponential:
+        return {10, 7};
+    case fast_exponential:
+        return {7, 6};
+    case logarithm:
+        return {12, 15};
+    case tanh:
+        return {11, 5};
+    case fast_tanh:
+        return {7, 5};
+    case erf:
+        return {13, 6};
+    case fast_erf:
+        return {9, 5};
+    case sigmoid:
+        return {10, 9};
+    case floor:
+        return {0, 7};
+    case round:
+        return {0, 6};
+    case select:
+    case cast:
+        return {0, 2};
+    default:
+        return {};
+    }
+}
+
+// What the instructions of a block are, by units.
+struct block_work {
+    double multiply_adds = 0, multiplies = 0, arithmetic = 0; // `arithmetic`: with `multiplies`
+    double loads = 0, scalar_loads = 0, stores = 0, others = 0;
+    double chain = 0;   // steps of the longest accumulator
+    double divided = 0; // bytes
+    double latency = 0; // cycles that are waited for in any case
+};
+
+// Counts them for a core.
+template <class = void>
+class block_counter {
+public:
+    block_counter(codegen::kernel const& k, microarchitecture const& core) : k_(k), core_(core) {}
+
+    [[nodiscard]] block_work work_of(codegen::node const& n) const {
+        block_work w;
+        std::map<codegen::reg, double> steps, uses;
+        for (auto const& i : n.code)
+            if (i.op == codegen::opcode::multiply_add)
+                for (auto const o : i.operands) ++uses[o];
+        for (auto const& i : n.code) {
+            auto const bytes = static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes;
+            auto const passes = core_.passes(bytes);
+            auto const typed = i.type == dtype::f32 ? 1.0 : i.type == dtype::f64 ? 1.2 : 1.6;
+            switch (i.op) {
+            case codegen::opcode::splat:
+            case codegen::opcode::copy:
+                w.others += passes / 2;
+                break;
+            case codegen::opcode::load:
+                if (i.operands[0] < 0 && !i.order.empty() && whole_vectors(i)) { // shuffled in registers
+                    w.loads += 2 * passes, w.arithmetic += passes;
+                } else if (i.operands[0] < 0 && i.stride != 1 && i.type != dtype::f32 && transposed(n, i)) {
+                    w.loads += passes, w.arithmetic += passes * std::log2(static_cast<double>(k_.lanes));
+                } else if (!i.order.empty() || i.stride != 1) {
+                    auto const lanes = i.lanes > 0 ? i.lanes : k_.lanes;
+                    w.scalar_loads += lanes, w.arithmetic += lanes;
+                } else {
+                    auto const used = uses.find(i.result);
+                    auto const again = used != uses.end() && used->second <= read_again ? used->second : 1.0;
+                    w.loads += passes * again;
+                    if (i.lanes > 0 && i.lanes < k_.lanes) w.others += 2;
+                    if (i.operands[0] >= 0) w.others += 3; // the place of the entry
+                }
+                w.others += static_cast<double>(i.within.size());
+                break;
+            case codegen::opcode::broadcast:
+                w.scalar_loads += 1;
+                break;
+            case codegen::opcode::gather:
+                w.scalar_loads += k_.lanes, w.arithmetic += k_.lanes;
+                break;
+            case codegen::opcode::choose:
+                w.arithmetic += 4 * passes;
+                break;
+            case codegen::opcode::store:
+                w.stores += std::max(1.0, static_cast<double>(byte_size(i.type)) * (i.lanes > 0 ? i.lanes : k_.lanes) /
+                                              core_.unit_bytes);
+                if (i.lanes > 1 && i.lanes < k_.lanes) w.others += 3;
+                w.others += static_cast<double>(i.within.size());
+                break;
+            case codegen::opcode::compute:
+                if (divides(i.function) && is_floating(i.type)) w.divided += bytes * (i.type == dtype::f64 ? 2 : 1);
+                w.multiplies += passes * typed * instructions_of(i.function).multiplies;
+                w.arithmetic +=
+                    passes * typed * (instructions_of(i.function).multiplies + instructions_of(i.function).others);
+                break;
+            case codegen::opcode::multiply_add:
+                w.multiply_adds += passes * typed;
+                ++steps[i.result];
+                break;
+            case codegen::opcode::accumulate:
+                w.arithmetic += passes * typed * (i.function == loop::scalar_op::add ? 1 : 3);
+                ++steps[i.result];
+                break;
+            case codegen::opcode::reduce: {
+                auto const halves = std::log2(static_cast<double>(k_.lanes));
+                w.arithmetic += (i.function == loop::scalar_op::add ? 2 : 3) * halves;
+                w.latency += 5 * halves;
+                break;
+            }
+            }
+        }
+        for (auto const& [r, count] : steps) w.chain = std::max(w.chain, count);
+        return w;
+    }
+
+private:
+    // Whether lanes come from whole vectors, as the emitter finds out.
+    [[nodiscard]] bool whole_vectors(codegen::instruction const& i) const {
+        auto const blocks = [&](std::int64_t n) { return n % k_.lanes == 0; };
+        auto const& terms = i.offset.terms();
+        return blocks(k_.buffers[static_cast<std::size_t>(i.buffer)].elements()) && blocks(i.offset.constant()) &&
+               std::all_of(terms.begin(), terms.end(), [&](auto const& t) { return blocks(t.factor); });
+    }
+    // Whether a strided load is one of as many side by side, which are exchanged in registers.
+    [[nodiscard]] bool transposed(codegen::node const& block, codegen::instruction const& i) const {
+        auto const beside = std::count_if(block.code.begin(), block.code.end(), [&](codegen::instruction const& o) {
+            return o.op == i.op && o.buffer == i.buffer && o.stride == i.stride && o.lanes == i.lanes;
+        });
+        return i.within.empty() && beside >= k_.lanes;
+    }
+
+    codegen::kernel const& k_;
+    microarchitecture const& core_;
+};
+
+} // namespace gsub::cost::detail
