@@ -129,7 +129,7 @@ settings parse(std::vector<std::string> const& arguments) {
     }
     if (names.empty() && !seed) {
         names = usual(s.what);
-        if (pairs) seed = 1, count = 10; // and random ones
+        if (pairs) seed = 1; // and random ones
     }
     if (seed)
         for (auto const& network : bench::random_networks(*seed, count, false))

@@ -28,11 +28,11 @@ namespace bench {
 
 /// How many pairs are looked at, and how long.
 struct pair_options {
-    std::size_t pairs = 24;      ///< of a graph at most
-    std::size_t parts = 4;       ///< graphs that a network of more kernels than a part is cut into, at most
-    std::size_t part = 6;        ///< kernels of a part at most
+    std::size_t pairs = 24;      ///< of a graph at most, beside those that build one program
+    std::size_t parts = 6;       ///< graphs that a network of more kernels than a part is cut into, at most
+    std::size_t part = 8;        ///< kernels of a part at most
     std::uint64_t steps = 60;    ///< of the search of each graph
-    double alpha = 1.1;          ///< of that search; what it refuses is looked at too
+    double alpha = 1.5;          ///< of that search; what it refuses is looked at too
     std::size_t rounds = 41;     ///< of each pair, see `compare_speed`
     double least_seconds = 3e-4; ///< of each graph a round: short ones, so that few are disturbed
     double longest = 1e-2;       ///< predicted seconds of a graph at most
@@ -59,9 +59,9 @@ private:
     }
 };
 
-// Some of each rule, rules in turns.
-inline std::vector<substitution_problem::state> sample_of(std::vector<substitution_problem::state> const& met,
-                                                          pair_options const& options) {
+// Some of each rule, in an order that the seed gives, rules in turns.
+inline std::vector<substitution_problem::state> in_turns(std::vector<substitution_problem::state> const& met,
+                                                         pair_options const& options) {
     std::map<std::string_view, std::vector<std::pair<std::uint64_t, std::size_t>>> by_rule;
     for (std::size_t i = 0; i < met.size(); ++i) {
         auto const place = random_stream{options.seed}.split(met[i].move_id).split(met[i].key.low)();
@@ -69,10 +69,10 @@ inline std::vector<substitution_problem::state> sample_of(std::vector<substituti
     }
     for (auto& [rule, all] : by_rule) std::sort(all.begin(), all.end());
     std::vector<substitution_problem::state> out;
-    for (std::size_t i = 0, before = 1; before != out.size() && out.size() < options.pairs; ++i) {
+    for (std::size_t i = 0, before = 1; before != out.size() && out.size() < 3 * options.pairs; ++i) {
         before = out.size();
         for (auto const& [rule, all] : by_rule)
-            if (i < all.size() && out.size() < options.pairs) out.push_back(met[all[i].second]);
+            if (i < all.size()) out.push_back(met[all[i].second]);
     }
     return out;
 }
@@ -114,7 +114,8 @@ struct sign_count {
         build_options building;
         building.winograd = kernels::winograd_options_of(machine);
         auto const hash = runtime::hash_of(plan(g, meaning, isa_of(machine), building).value());
-        return std::make_shared<detail::built_graph>(build(g, meaning, machine, building).value(), hash);
+        return std::make_shared<detail::built_graph>(
+            detail::built_graph{build(g, meaning, machine, building).value(), hash});
     };
     auto const look_at = [&](std::string const& name, std::string const& network, any_graph const& start) {
         auto const prices = cost::lowered::of(start, machine, {.threads = 1});
@@ -124,7 +125,7 @@ struct sign_count {
         detail::pair_collector collector;
         static_cast<void>(search::backtracking(problem, problem.start(),
                                                {.alpha = options.alpha, .budget = {options.steps}}, collector));
-        auto const pairs = detail::sample_of(collector.met, options);
+        auto const pairs = detail::in_turns(collector.met, options);
         if (pairs.empty()) return;
         ++graphs;
         speed_options const timing{.rounds = options.rounds, .least_seconds = options.least_seconds};
@@ -132,7 +133,9 @@ struct sign_count {
         auto const inputs = random_inputs(start, 1);
         auto const same = compare_speed(itself->program, inputs, again->program, inputs, timing).value();
         std::map<const void*, std::shared_ptr<detail::built_graph>> parents;
+        std::size_t timed = 0;
         for (auto const& s : pairs) {
+            if (timed == options.pairs) break;
             auto& before = parents[s.parent.get()];
             if (!before) before = build_of(s.parent->graph);
             auto const made = problem.open(s);
@@ -143,6 +146,7 @@ struct sign_count {
             detail::sign_count one{.pairs = 1, .same_program = before->hash == after->hash};
             speed_comparison told;
             if (!one.same_program) {
+                ++timed;
                 auto const of_before = random_inputs(s.parent->graph, 1), of_after = random_inputs(made->graph, 1);
                 told = compare_speed(before->program, of_before, after->program, of_after, timing).value();
                 auto const beyond = told.low > std::max(same.high, 1.0) || told.high < std::min(same.low, 1.0);
@@ -184,7 +188,7 @@ struct sign_count {
             look_at(name, name, whole);
             continue;
         }
-        // Those of which most is to be done come first; of equal ones the first.
+        // The largest ones, in which there is the most to rewrite.
         std::vector<any_graph> distinct;
         for (auto const& nodes : parts) {
             auto part = part_as_graph(whole, nodes);
@@ -196,8 +200,7 @@ struct sign_count {
         }
         std::ranges::stable_sort(distinct, [](auto const& a, auto const& b) { return a.size() > b.size(); });
         for (std::size_t i = 0; i < std::min(options.parts, distinct.size()); ++i)
-            look_at(message({name, " part ", i}), name,
-                    distinct[i * distinct.size() / std::min(options.parts, distinct.size())]);
+            look_at(message({name, " part ", i}), name, distinct[i]);
     }
     report::table table{{"pairs", "number", "one program", "differ", "sign right", "share", "lowered whole"}};
     auto const add = [&](std::string const& what, detail::sign_count const& c) {
