@@ -41,6 +41,7 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
     std::string kids;
     for (std::size_t i = 0; i < n.links; ++i)
         kids += message({kids.empty() ? "" : ", ", term(rule, rule.match_links[n.first_link + i])});
+    if (n.apart) kids += ", ...";
     auto const around = [&](std::string_view word) { return message({word, "(", kids, ")"}); };
     auto const inner = [&]() -> std::string {
         switch (n.kind) {
@@ -62,6 +63,8 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
             return around("all_parts");
         case gsub::pattern::node_kind::every_part:
             return around("every_part");
+        case gsub::pattern::node_kind::some:
+            return message({"some(", n.text, ")"});
         case gsub::pattern::node_kind::computed:
             return "computed";
         }

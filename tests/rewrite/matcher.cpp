@@ -20,6 +20,7 @@ using small_graphs::dense_graph;
 std::string told(match const& m) {
     std::string out;
     for (auto v : m.roots()) out += message({v.node.index, ".", v.port, " "});
+    for (auto v : m.addends()) out += message({"+", v.node.index, ".", v.port, " "});
     std::vector<std::string> bound;
     for (auto const& n : m.rule().match_nodes)
         if (n.name != 0)
@@ -72,6 +73,37 @@ private:
     }
     void swap(std::size_t i) {
         if (i == chosen_.size()) return check();
+        if (rule_.match_nodes[i].apart) {
+            auto const n = chosen_[i].node;
+            for (auto const& left : terms(n, g_.operand(n, 0)))
+                for (auto const& right : terms(n, g_.operand(n, 1))) {
+                    pair_ = {left.value, right.value};
+                    addends_ = left.beside;
+                    append(addends_, right.beside);
+                    swap_one(i);
+                }
+            return;
+        }
+        swap_one(i);
+    }
+    struct term {
+        value_id value;
+        std::vector<value_id> beside;
+    };
+    // A value, and what it is a sum of where it has no other reader and the type of the whole.
+    std::vector<term> terms(node_id whole, value_id v) const {
+        std::vector<term> out{{v, {}}};
+        if (!g_.is<ops::add>(v.node) || g_.constant(v.node) || g_.use_count(v) != 1 ||
+            !(g_.type(v) == g_.type({whole, 0})))
+            return out;
+        for (std::uint32_t side = 0; side < 2; ++side)
+            for (auto& t : terms(whole, g_.operand(v.node, side))) {
+                t.beside.push_back(g_.operand(v.node, 1 - side));
+                out.push_back(std::move(t));
+            }
+        return out;
+    }
+    void swap_one(std::size_t i) {
         for (bool swapped : {false, true}) {
             if (swapped && !rule_.match_nodes[i].commutative) continue;
             chosen_[i].swapped = swapped;
@@ -89,7 +121,8 @@ private:
             if (!bind(p.name, {chosen_[i].node, 0})) return;
             for (std::size_t k = 0; k < p.links; ++k) {
                 auto const child = rule_.match_links[p.first_link + k];
-                auto const operand = g_.operand(chosen_[i].node, chosen_[i].swapped ? 1 - k : k);
+                auto const place = chosen_[i].swapped ? 1 - k : k;
+                auto const operand = p.apart ? pair_[place] : g_.operand(chosen_[i].node, place);
                 auto const& c = rule_.match_nodes[child];
                 if (is_operator(child)) {
                     if (!(operand == value_id{chosen_[child].node, 0})) return;
@@ -110,6 +143,7 @@ private:
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port) m.add_root({n, port});
         }
         for (auto const& [name, v] : bound) m.bind(name, v, 0);
+        for (auto v : addends_) m.add_addend(v);
         found_.push_back(told(m));
     }
 
@@ -120,6 +154,8 @@ private:
     any_graph const& g_;
     rule_program const& rule_;
     std::vector<choice> chosen_;
+    std::array<value_id, 2> pair_;
+    std::vector<value_id> addends_;
     std::vector<std::string> found_;
 };
 
@@ -133,8 +169,8 @@ std::vector<std::string> found_at_all(any_graph const& g, rule_program const& ru
 
 TEST_CASE("the matcher finds what trying everything finds, each match once") {
     std::map<std::string_view, std::size_t> seen;
-    for (std::uint64_t seed = 0; seed < 300; ++seed) {
-        auto const g = dense_graph(seed, 16);
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+        auto const g = seed < 300 ? dense_graph(seed, 16) : small_graphs::sums_graph(seed, 9);
         for (auto const& rule : standard_rules()) {
             if (!is_plain(rule)) continue;
             CAPTURE(seed, rule.name);
@@ -252,6 +288,117 @@ TEST_CASE("each part and each operand may have its own order") {
     CHECK(count_of(h, sums_in_concat.program()) == 1);
 }
 
+constexpr auto relu_and_tanh = rule<"relu_and_tanh">(sum_of(pattern::relu(x), pattern::tanh(y)),
+                                                     pattern::sigmoid(pattern::sub(x, y)), provenance{"test"});
+
+// Whether the two terms are found in a sum, and the graph with them replaced.
+template <class Sum>
+std::string replaced_in(Sum&& sum) {
+    graph g;
+    graph_builder b{g};
+    auto const in = [&](shape dims, std::string_view name) { return b.input(dtype::f32, std::move(dims), name); };
+    auto const p = b.add<ops::relu>(in({2, 3}, "p")), q = b.add<ops::tanh>(in({2, 3}, "q"));
+    g.set_outputs(sum(b, p, q, in));
+    std::string out = "no match";
+    for (auto n : g.order()) {
+        if (n == g.results_node()) continue;
+        find_matches_at(g, relu_and_tanh.program(), n, [&](match const& m) {
+            CHECK(out == "no match"); // once
+            auto copy = g;
+            REQUIRE(prepare(m).apply_to(copy, shared_interior::refuse));
+            CHECK(copy.type(copy.output(0)) == g.type(g.output(0)));
+            normalize(copy);
+            out = small_graphs::operators_of(copy);
+        });
+    }
+    return out;
+}
+
+TEST_CASE("two terms of a sum match wherever they stand in it, and the others are added to what replaces them") {
+    using values = std::vector<value_id>;
+    auto const sum = [](graph_builder& b, value_id p, value_id q) { return b.add<ops::add>(p, q); };
+    auto const one = std::string{"Sub Sigmoid Add"};
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&&) { return values{sum(b, q, p)}; }) == "Sub Sigmoid");
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              return values{sum(b, sum(b, p, in({2, 3}, "r")), q)};
+          }) == one);
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              return values{sum(b, q, sum(b, in({2, 3}, "r"), p))};
+          }) == one);
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              return values{sum(b, sum(b, sum(b, in({2, 3}, "r"), p), in({2, 3}, "s")), sum(b, q, in({2, 3}, "t")))};
+          }) == one + " Add Add");
+    // In the midst of a longer sum, which stays as it is.
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              return values{sum(b, sum(b, sum(b, p, in({2, 3}, "r")), q), in({2, 3}, "s"))};
+          }) == one + " Add");
+    // Terms that are broadcast are terms too.
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              return values{sum(b, sum(b, p, in({3}, "r")), q)};
+          }) == one);
+    CHECK(replaced_in([&](auto& b, value_id p, value_id, auto&& in) {
+              return values{sum(b, sum(b, p, in({2, 3}, "r")), b.template add<ops::tanh>(in({1, 3}, "s")))};
+          }) == one);
+    // An inner sum that is smaller than the whole, that is read elsewhere, or that is a result is one term.
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              return values{sum(b, sum(b, p, in({2, 3}, "r")), sum(b, q, in({4, 2, 3}, "s")))};
+          }) == "no match");
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              auto const inner = sum(b, p, in({2, 3}, "r"));
+              return values{sum(b, inner, q), b.template add<ops::sigmoid>(inner)};
+          }) == "no match");
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              auto const inner = sum(b, p, in({2, 3}, "r"));
+              return values{sum(b, inner, q), inner};
+          }) == "no match");
+    CHECK(replaced_in([&](auto& b, value_id p, value_id q, auto&& in) {
+              return values{sum(b, b.template add<ops::sub>(p, in({2, 3}, "r")), q)};
+          }) == "no match");
+}
+
+TEST_CASE("each two terms of a long sum are found once, at the sum in which they meet") {
+    constexpr auto two = rule<"two">(sum_of(pattern::relu[c](x), pattern::relu[d](y)), build([](rewrite&) {}),
+                                     prefer(in_order(c, d)), provenance{"test"});
+    for (std::size_t terms : {2, 3, 7, 20}) {
+        graph g;
+        graph_builder b{g};
+        std::vector<value_id> parts;
+        for (std::size_t i = 0; i < terms; ++i)
+            parts.push_back(b.add<ops::relu>(b.input(dtype::f32, {2}, message({"x", i}))));
+        random_stream r{terms};
+        while (parts.size() > 1) { // any tree
+            auto const at = r.below(parts.size() - 1);
+            parts[at] = b.add<ops::add>(parts[at], parts[at + 1]);
+            parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+        }
+        b.outputs({parts[0]});
+        std::vector<std::pair<node_id, node_id>> pairs;
+        for (auto n : g.order())
+            if (n != g.results_node())
+                find_matches_at(g, two.program(), n, [&](match const& m) { pairs.emplace_back(m.node(c), m.node(d)); });
+        std::sort(pairs.begin(), pairs.end());
+        CHECK(std::unique(pairs.begin(), pairs.end()) == pairs.end());
+        CHECK(pairs.size() == terms * (terms - 1) / 2);
+    }
+}
+
+constexpr auto parts_and_reader = rule<"parts_and_reader">(
+    roots(concat[c](each(x)), context(pattern::relu[d](some(x)))), build([](rewrite&) {}), provenance{"test"});
+
+TEST_CASE("a further root may read any one of several operands") {
+    graph g;
+    graph_builder b{g};
+    auto const p = b.input(dtype::f32, {2}, "p"), q = b.input(dtype::f32, {2}, "q"),
+               other = b.input(dtype::f32, {2}, "r");
+    auto const first = b.add<ops::relu>(p), second = b.add<ops::relu>(q);
+    b.outputs({b.add<ops::concat>({.axis = 0}, {p, q, p}), first, second, b.add<ops::relu>(other)});
+    std::vector<node_id> readers;
+    find_pattern_at(g, parts_and_reader.program(), g.output(0).node,
+                    [&](match const& m) { readers.push_back(m.node(d)); });
+    CHECK(readers == std::vector{first.node, second.node});
+    CHECK(count_of(g, parts_and_reader.program()) == 2);
+}
+
 constexpr auto siblings =
     rule<"siblings">(roots(pattern::relu[c](x), pattern::tanh[d](x)), build([](rewrite&) {}), provenance{"test"});
 constexpr auto twins =
@@ -363,8 +510,10 @@ TEST_CASE("where no node that decided has changed, the same matches") {
         return out;
     };
     std::size_t kept = 0, redone = 0;
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
-        any_graph const g = seed % 2 ? any_graph{dense_graph(seed, 40)} : any_graph{random_graph::make(seed, 40)};
+    for (std::uint64_t seed = 0; seed < 90; ++seed) {
+        any_graph const g = seed % 3 == 0   ? any_graph{random_graph::make(seed, 40)}
+                            : seed % 3 == 1 ? any_graph{dense_graph(seed, 40)}
+                                            : any_graph{small_graphs::sums_graph(seed, 10)};
         std::vector<match> moves;
         find_matches(g, index, [&](match const& m) { moves.push_back(m); });
         for (auto const& m : moves) {

@@ -27,6 +27,8 @@ static_assert(usable<decltype(x)> && usable<decltype(b)> && usable<decltype(part
 static_assert(usable<decltype(each(x))> && usable<decltype(all_parts(pattern::split(x)))>);
 static_assert(usable<decltype(every_part(pattern::split(x), pattern::relu(part)))> && usable<decltype(context(x))>);
 static_assert(usable<decltype(computed([](rewrite&) { return value_id{}; }))>);
+static_assert(usable<decltype(some(x))>);
+static_assert(!usable<decltype(sum_of(x, y))>); // a whole pattern
 static_assert(!usable<int> && !usable<decltype(c)> && !usable<decltype(pattern::relu)> && !usable<rule_condition>);
 
 // Patterns compose where terms are expected, and nowhere else.
@@ -94,6 +96,14 @@ TEST_CASE("any elementwise operator is a node of a category, with the number of 
     CHECK(one.links == 1);
     CHECK(two.links == 2);
     CHECK(two.name == hash_name("c"));
+}
+
+TEST_CASE("terms of a sum are an addition whose operands may stand apart") {
+    auto const apart = root_of(sum_of(pattern::relu(x), y)), together = root_of(pattern::add(x, y));
+    CHECK(apart.op == id_of<ops::add>);
+    CHECK(apart.commutative);
+    CHECK(apart.apart);
+    CHECK_FALSE(together.apart);
 }
 
 TEST_CASE("the spreading terms keep what they spread over as their children") {

@@ -200,6 +200,124 @@ TEST_CASE("laws 4 and 5 in one step come to the same as one after the other") {
     CHECK(merged->hash() == at_once->hash());
 }
 
+// Two convolutions of one input, of kernels that need not be square.
+struct window {
+    std::int64_t rows, columns;
+    ints pads; // above, left, below, right
+    std::int64_t stride = 1, dilation = 1, group = 1;
+    activation act = activation::none;
+};
+std::function<void(canvas&)> two_windows(window const& p, window const& q, bool constant = true) {
+    return [=](canvas& c) {
+        auto const conv = [&](window const& o) {
+            attributes_of<ops::conv> a;
+            a.strides = {o.stride, o.stride}, a.dilations = {o.dilation, o.dilation}, a.pads = o.pads;
+            a.group = o.group, a.act = o.act;
+            ints const dims{4, 4 / o.group, o.rows, o.columns};
+            return c.to.add<ops::conv>(
+                a, {c.x, constant ? c.weight(dims) : c.to.input(dtype::f32, {4, 4, o.rows, o.columns}, "w")});
+        };
+        c.to.outputs({conv(p), conv(q)});
+    };
+}
+window const wide{1, 3, {0, 1, 0, 1}}, tall{3, 1, {1, 0, 1, 0}}; // 1x3 and 3x1
+window changed(window w, std::int64_t window::*what, std::int64_t to) {
+    w.*what = to;
+    return w;
+}
+
+TEST_CASE("laws 4 and 5: a 1x3 kernel beside a 3x1 kernel becomes 3x3, and so does the other") {
+    canvas c;
+    two_windows(wide, tall)(c);
+    auto const one = applied(c.g, rules::convolution::enlarge_to_hull);
+    REQUIRE(one);
+    auto const n = one->output(0).node;
+    CHECK(to_string(one->type(one->operand(n, 1))) == "f32[4,4,3,3]");
+    CHECK(one->attributes<ops::conv>(n).pads == ints{1, 1, 1, 1});
+    CHECK(one->attributes<ops::conv>(one->output(1).node).pads == tall.pads);
+    // Now the other's kernel is this one with taps cut off.
+    CHECK_FALSE(applied(*one, rules::convolution::enlarge_to_hull));
+    auto const both = applied(*one, rules::convolution::enlarge_conv);
+    REQUIRE(both);
+    auto const merged = applied(*both, rules::convolution::merge_conv_siblings);
+    REQUIRE(merged);
+    auto const at_once = applied(c.g, rules::convolution::merge_convs_in_hull);
+    REQUIRE(at_once);
+    CHECK(operators_of(*at_once) == "Conv Split");
+    CHECK(merged->hash() == at_once->hash());
+}
+
+TEST_CASE("laws 4 and 5: windows have a hull wherever whole taps lead to it, and the rule is for those that need one") {
+    auto const enlarges = [](window const& p, window const& q, bool constant = true) {
+        return after(rules::convolution::enlarge_to_hull, two_windows(p, q, constant)) == "Conv Conv";
+    };
+    auto const merges = [](window const& p, window const& q) {
+        return after(rules::convolution::merge_convs_in_hull, two_windows(p, q)) == "Conv Split";
+    };
+    auto const both = [&](window const& p, window const& q) { return enlarges(p, q) && merges(p, q); };
+    auto const neither = [&](window const& p, window const& q) { return !enlarges(p, q) && !merges(p, q); };
+    CHECK(both(wide, tall));
+    CHECK(both(tall, wide));
+    CHECK(both({1, 5, {0, 2, 0, 2}}, {3, 3, {1, 1, 1, 1}}));
+    CHECK(both({1, 3, {0, 1, 0, 1}, 2}, {3, 1, {1, 0, 1, 0}, 2}));
+    CHECK(both({1, 3, {0, 2, 0, 2}, 1, 2}, {3, 1, {2, 0, 2, 0}, 1, 2}));
+    CHECK(both({1, 2, {0, 1, 0, 0}}, {1, 2, {0, 0, 0, 1}})); // to the left, and to the right
+    // Kernels of which one is the other with taps cut off, and equal ones, are the business of other rules.
+    CHECK(neither({1, 1, {0, 0, 0, 0}}, {3, 3, {1, 1, 1, 1}}));
+    CHECK(neither({3, 3, {1, 1, 1, 1}}, {1, 3, {0, 1, 0, 1}}));
+    CHECK(neither(wide, wide));
+    // Differences that are no whole taps; other places of the output.
+    CHECK(neither({1, 3, {0, 2, 0, 2}, 1, 2}, {3, 1, {1, 0, 3, 0}, 1, 2}));
+    CHECK(neither({1, 3, {0, 2, 0, 2}, 2}, {3, 1, {1, 0, 1, 0}, 2}));
+    CHECK(neither(wide, {3, 1, {1, 0, 0, 0}}));
+    // One condition at a time.
+    CHECK(neither(wide, changed(tall, &window::stride, 2)));
+    CHECK(neither(wide, {3, 1, {2, 0, 2, 0}, 1, 2}));
+    CHECK(neither(changed(wide, &window::group, 2), tall));
+    CHECK(neither(wide, changed(tall, &window::group, 2)));
+    CHECK_FALSE(enlarges(wide, tall, false));
+    auto curved = tall;
+    curved.act = activation::relu;
+    CHECK(enlarges(wide, curved)); // a step on the way for a graph in which the other loses its activation
+    CHECK_FALSE(merges(wide, curved));
+}
+
+TEST_CASE("law 2: the addend of a channel may stand anywhere in the sum") {
+    auto const sum = [](ints const& dims, bool read_elsewhere) {
+        return [=](canvas& c) {
+            auto const inner = c.to.add<ops::add>(c.conv(c.x, {}), c.x);
+            auto const outer = c.to.add<ops::add>(inner, c.weight(dims));
+            if (read_elsewhere)
+                c.to.outputs({outer, inner});
+            else
+                c.to.outputs({outer});
+        };
+    };
+    auto const& rule = rules::convolution::fuse_conv_shift;
+    CHECK(after(rule, sum({1, 4, 1, 1}, false)) == "Conv Add");
+    CHECK(after(rule, sum({1, 4, 6, 1}, false)) == "no match");
+    CHECK(after(rule, sum({1, 4, 1, 1}, true)) == "no match");
+}
+
+TEST_CASE("laws 9 and 10: the identity may stand anywhere in the sum") {
+    auto const sum = [](bool first, conv_options const& o) {
+        return [=](canvas& c) {
+            auto const other = c.to.input(dtype::f32, {1, 4, 6, 6}, "z");
+            auto const y = c.conv(c.x, o), p = first ? y : c.x, q = first ? c.x : y;
+            c.to.outputs({c.to.add<ops::add>(c.to.add<ops::add>(p, other), q)});
+        };
+    };
+    for (bool first : {false, true}) {
+        CHECK(after(rules::convolution::add_identity, sum(first, {})) == "Conv Add");
+        CHECK(after(rules::convolution::add_identity, sum(first, {.act = activation::relu})) == "no match");
+    }
+    CHECK(after(rules::convolution::add_fuse, [](canvas& c) {
+              auto const parts = c.to.add<ops::split>({.axis = 1, .sizes = {4, 4}}, {c.conv(c.x, {.outputs = 8})}, 2);
+              auto const inner = c.to.add<ops::add>(c.conv(parts, {}), c.x);
+              c.to.outputs({c.to.add<ops::add>(inner, value_id{parts.node, 1})});
+          }) == "Conv Conv Add");
+}
+
 TEST_CASE("law 9: an addend that is the input becomes a one in the centre tap") {
     auto const residual = [](conv_options const& o) {
         return [=](canvas& c) { c.to.outputs({c.to.add<ops::add>(c.x, c.conv(c.x, o))}); };

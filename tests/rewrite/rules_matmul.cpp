@@ -196,6 +196,33 @@ TEST_CASE("laws 19 and 25: a sum of products with biases in between is one produ
     CHECK(operators_after(rule, cell({2, 4}, false)) == "no match");
 }
 
+TEST_CASE("laws 19 and 20: products that merge may stand anywhere in a sum") {
+    auto const three = [](bool one_left, bool one_right, bool read_elsewhere) {
+        return [=](graph_builder& to) {
+            auto const x = in(to, {2, 3}), y = one_left ? x : in(to, {2, 3});
+            auto const a = weight(to, {3, 5}), b = one_right ? a : weight(to, {3, 5});
+            auto const inner = to.add<ops::add>(to.add<ops::mat_mul>(x, a), in(to, {5}));
+            auto const sum = to.add<ops::add>(inner, to.add<ops::mat_mul>(y, b));
+            if (read_elsewhere)
+                to.outputs({sum, inner});
+            else
+                to.outputs({sum});
+        };
+    };
+    CHECK(operators_after(rules::matrix::merge_matmul_sum, three(false, false, false)) == "Concat MatMul Add");
+    CHECK(operators_after(rules::matrix::merge_matmul_sum, three(false, false, true)) == "no match");
+    CHECK(operators_after(rules::matrix::factor_left_operand, three(true, false, false)) == "MatMul Add");
+    CHECK(operators_after(rules::matrix::factor_left_operand, three(false, false, false)) == "no match");
+    CHECK(operators_after(rules::matrix::factor_right_operand, three(false, true, false)) == "Add MatMul Add");
+    CHECK(operators_after(rules::matrix::factor_right_operand, three(false, true, true)) == "no match");
+    CHECK(operators_after(rules::matrix::merge_gemm_sum, [](graph_builder& to) {
+              auto const product = [&](std::int64_t inner) {
+                  return to.add<ops::gemm>({}, {in(to, {2, inner}), weight(to, {inner, 5}), weight(to, {5})});
+              };
+              to.outputs({to.add<ops::add>(to.add<ops::add>(product(3), in(to, {2, 5})), product(4))});
+          }) == "Concat Gemm Add");
+}
+
 TEST_CASE("law 19: sums of products with factors, flags and biases") {
     auto const two = [](attributes_of<ops::gemm> const& p, attributes_of<ops::gemm> const& q, std::int64_t rows) {
         return [=](graph_builder& to) {

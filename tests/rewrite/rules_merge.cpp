@@ -3,7 +3,13 @@
 #include <gsub/rewrite/matcher.hpp>
 #include <gsub/rewrite/normal_form.hpp>
 #include <gsub/rewrite/rewrite.hpp>
+#include <gsub/rewrite/rules_conv.hpp>
 #include <gsub/rewrite/rules_merge.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace rules_merge_test {
 
@@ -33,6 +39,17 @@ value_id conv(graph_builder& to, value_id v, layer const& o) {
     auto const w = weight(to, {o.outputs, to.type_of(v)->dims[1].size() / o.group, o.kernel, o.kernel});
     return o.bias ? to.add<ops::conv>(attributes(o), {v, w, weight(to, {o.outputs})})
                   : to.add<ops::conv>(attributes(o), {v, w});
+}
+
+// The operators, whatever their order.
+std::string sorted(std::string const& operators) {
+    std::vector<std::string> words;
+    std::istringstream in{operators};
+    for (std::string word; in >> word;) words.push_back(word);
+    std::sort(words.begin(), words.end());
+    std::string out;
+    for (auto const& w : words) out += (out.empty() ? "" : " ") + w;
+    return out;
 }
 
 TEST_CASE("law 6: images that meet one weight are one batch, where the weight is the larger part") {
@@ -111,6 +128,123 @@ TEST_CASE("law 8: convolutions of one input add up in their weight, in groups to
     CHECK(sum(rule, {.group = 2}, {}, true) == "no match");
     CHECK(sum(rule, {.act = activation::relu}, {}, true) == "no match");
     CHECK(sum(rule, {.kernel = 1, .pad = 0}, {}, true) == "no match");
+}
+
+TEST_CASE("laws 7 and 8: convolutions that merge may stand anywhere in a sum") {
+    auto const three = [](layer const& p, layer const& q, bool one_input, std::string_view other) {
+        return [=](graph_builder& to) {
+            auto const x = image(to, {1, 4, 8, 8}), y = one_input ? x : image(to, {1, 6, 8, 8});
+            auto const between = other == "broadcast" ? image(to, {1, 4, 1, 1}) : image(to, {1, 4, 8, 8});
+            auto const inner = to.add<ops::add>(conv(to, x, p), between);
+            auto const sum = to.add<ops::add>(inner, conv(to, y, q));
+            if (other == "read elsewhere")
+                to.outputs({sum, to.add<ops::relu>(inner)});
+            else
+                to.outputs({sum});
+        };
+    };
+    for (auto const* other : {"whole", "broadcast"}) {
+        CHECK(operators_after(merging::merge_conv_sum, three({.bias = true}, {}, false, other)) == "Concat Conv Add");
+        CHECK(operators_after(merging::add_conv_weights, three({}, {.bias = true}, true, other)) == "Conv Add");
+        CHECK(operators_after(merging::merge_conv_sum,
+                              three({.stride = 1, .act = activation::relu}, {}, false, other)) == "no match");
+        CHECK(operators_after(merging::add_conv_weights, three({}, {.kernel = 1, .pad = 0}, true, other)) ==
+              "no match");
+    }
+    CHECK(operators_after(merging::merge_conv_sum, three({}, {}, false, "read elsewhere")) == "no match");
+    CHECK(operators_after(merging::add_conv_weights, three({}, {}, true, "read elsewhere")) == "no match");
+}
+
+TEST_CASE("sums of any number of convolutions in any order become one convolution for each input") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        graph g;
+        graph_builder to{g};
+        random_stream r{seed};
+        auto const x = image(to, {1, 4, 6, 6}), y = image(to, {1, 4, 6, 6});
+        std::vector<value_id> terms;
+        for (auto const v : {x, y, x, y, y}) {
+            terms.push_back(conv(to, v, {.bias = r.below(2) == 0}));
+            terms.push_back(image(to, {1, 4, 6, 6}));
+        }
+        while (terms.size() > 1) {
+            auto const i = r.below(terms.size());
+            auto const p = terms[i];
+            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
+            auto& q = terms[r.below(terms.size())];
+            q = r.below(2) ? to.add<ops::add>(p, q) : to.add<ops::add>(q, p);
+        }
+        to.outputs({terms[0]});
+        CAPTURE(seed);
+        std::size_t merged = 0;
+        while (auto next = small_graphs::applied(g, merging::add_conv_weights)) g = *next, ++merged;
+        CHECK(merged == 3);
+        while (auto next = small_graphs::applied(g, merging::merge_conv_sum)) g = *next, ++merged;
+        CHECK(merged == 4);
+        CHECK(sorted(small_graphs::operators_of(g)) == "Add Add Add Add Add Concat Conv");
+    }
+}
+
+TEST_CASE("law 7 backwards beside a sibling: the part that has one, and the rest") {
+    struct sibling {
+        layer of_part{};
+        std::size_t part = 0;
+        bool constant = true;
+    };
+    auto const wide = [](layer const& o, std::size_t parts, std::int64_t axis, sibling const& s) {
+        return [=](graph_builder& to) {
+            std::vector<value_id> images;
+            for (std::size_t i = 0; i < parts; ++i) images.push_back(image(to, {1, 4, 4, 4}));
+            auto const both = to.add<ops::concat>({.axis = axis}, images);
+            auto const y = s.part < parts ? images[s.part] : image(to, {1, 4, 4, 4});
+            auto const small =
+                s.constant ? conv(to, y, s.of_part)
+                           : to.add<ops::conv>(attributes(s.of_part), {y, to.input(dtype::f32, {4, 4, 3, 3}, "w")});
+            to.outputs({conv(to, both, o), small});
+        };
+    };
+    auto const& rule = merging::part_conv_inputs;
+    for (std::size_t part : {0, 1, 2}) {
+        CHECK(sorted(operators_after(rule, wide({.bias = true}, 3, 1, {{.outputs = 3}, part}))) ==
+              "Add Concat Conv Conv Conv");
+        CHECK(sorted(operators_after(rule, wide({}, 2, -3, {{.bias = true}, part % 2}))) == "Add Conv Conv Conv");
+    }
+    CHECK(sorted(operators_after(rule, wide({.stride = 2}, 2, 1, {{.stride = 2}}))) == "Add Conv Conv Conv");
+    // One condition at a time.
+    CHECK(operators_after(rule, wide({}, 3, 1, {{}, 3})) == "no match"); // reads no part
+    CHECK(operators_after(rule, wide({}, 2, 1, {{.stride = 2}})) == "no match");
+    CHECK(operators_after(rule, wide({}, 2, 1, {{.pad = 0}})) == "no match");
+    CHECK(operators_after(rule, wide({}, 2, 1, {{.kernel = 1}})) == "no match");
+    CHECK(operators_after(rule, wide({}, 2, 1, {{.group = 2}})) == "no match");
+    CHECK(operators_after(rule, wide({}, 2, 1, {{.act = activation::relu}})) == "no match");
+    CHECK(operators_after(rule, wide({}, 2, 1, {{}, 0, false})) == "no match");
+    CHECK(operators_after(rule, wide({.group = 2}, 2, 1, {})) == "no match");
+    CHECK(operators_after(rule, wide({.act = activation::relu}, 2, 1, {})) == "no match");
+    CHECK(operators_after(rule, wide({}, 2, 2, {})) == "no match");
+}
+
+TEST_CASE("law 7 backwards beside a sibling: then laws 5 and 8 go on") {
+    auto const beside = [](bool in_sum) {
+        graph g;
+        graph_builder to{g};
+        auto const x = image(to, {1, 4, 4, 4}), y = image(to, {1, 2, 4, 4});
+        auto const large = conv(to, to.add<ops::concat>({.axis = 1}, {x, y}), {}), small = conv(to, x, {.bias = true});
+        if (in_sum)
+            to.outputs({to.add<ops::add>(large, small)});
+        else
+            to.outputs({large, small});
+        return small_graphs::applied(g, merging::part_conv_inputs);
+    };
+    auto const apart = beside(true);
+    REQUIRE(apart);
+    CHECK(sorted(small_graphs::operators_of(*apart)) == "Add Add Conv Conv Conv");
+    auto const added = small_graphs::applied(*apart, merging::add_conv_weights);
+    REQUIRE(added);
+    CHECK(sorted(small_graphs::operators_of(*added)) == "Add Conv Conv");
+    auto const siblings = beside(false);
+    REQUIRE(siblings);
+    auto const merged = small_graphs::applied(*siblings, rules::convolution::merge_conv_siblings);
+    REQUIRE(merged);
+    CHECK(sorted(small_graphs::operators_of(*merged)) == "Add Conv Conv Split");
 }
 
 TEST_CASE("law 5 in groups: siblings interleave, group by group, and are taken apart") {

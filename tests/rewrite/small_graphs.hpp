@@ -244,6 +244,49 @@ inline graph dense_graph(std::uint64_t seed, std::size_t nodes) {
     return dense{seed}.make(nodes);
 }
 
+/// A random graph of sums of [1,2,2,2], trees of any form over convolutions, products and constants, with other readers
+/// of some sums. The same for the same seed.
+inline graph sums_graph(std::uint64_t seed, std::size_t terms) {
+    graph g;
+    graph_builder b{g};
+    random_stream r{seed};
+    auto const x = b.input(dtype::f32, {1, 2, 2, 2}, "x"), y = b.input(dtype::f32, {1, 2, 2, 2}, "y");
+    std::vector<value_id> parts, outputs, factors{x, y};
+    auto const weight = [&](ints const& dims) { return b.constant(random_tensor(dims, r.below(1000))); };
+    auto const any = [&] { return factors[r.below(factors.size())]; };
+    auto const one = [&]() -> value_id {
+        attributes_of<ops::conv> a;
+        a.strides = {1, 1}, a.dilations = {1, 1}, a.pads = {0, 0, 0, 0};
+        switch (r.below(8)) {
+        case 0:
+            return weight({1, 2, 1, 1});
+        case 1:
+            return weight({1, 2, 2, 2});
+        case 2:
+            return any();
+        case 3:
+            return b.add<ops::relu>(any());
+        case 4:
+            return b.add<ops::mul>(any(), y);
+        case 5:
+            return b.add<ops::mat_mul>(any(), weight({2, 2}));
+        default:
+            return b.add<ops::conv>(a, {any(), weight({2, 2, 1, 1})});
+        }
+    };
+    for (std::size_t i = 0; i < terms; ++i) parts.push_back(one());
+    parts.push_back(any());
+    while (parts.size() > 1) {
+        auto const at = r.below(parts.size() - 1);
+        parts[at] = b.add<ops::add>(parts[at], parts[at + 1]);
+        if (r.below(8) == 0) outputs.push_back(b.add<ops::sigmoid>(parts[at]));
+        parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    }
+    outputs.push_back(parts[0]);
+    g.set_outputs(outputs);
+    return g;
+}
+
 /// Random legal instances of a rule's pattern that meet its `where` conditions, until `f` was called `count` times.
 template <class F>
 std::size_t for_samples(rule_program const& rule, std::size_t count, F&& f, std::uint64_t seed = 1) {

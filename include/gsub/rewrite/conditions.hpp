@@ -104,6 +104,13 @@ constexpr rule_condition same_window(label_t<C>, label_t<D>) noexcept {
             }};
 }
 template <fixed_string C, fixed_string D>
+constexpr rule_condition same_steps(label_t<C>, label_t<D>) noexcept {
+    return {"strides and dilations are equal", [](match const& m) {
+                auto const &a = m.attributes<ops::conv>(label_t<C>{}), &b = m.attributes<ops::conv>(label_t<D>{});
+                return a.strides == b.strides && a.dilations == b.dilations;
+            }};
+}
+template <fixed_string C, fixed_string D>
 constexpr rule_condition same_activation(label_t<C>, label_t<D>) noexcept {
     return {"the activations are equal", [](match const& m) {
                 auto const &a = m.attributes<ops::conv>(label_t<C>{}), &b = m.attributes<ops::conv>(label_t<D>{});

@@ -102,6 +102,8 @@ public:
     [[nodiscard]] std::span<node_id const> covered() const noexcept { return as_span(covered_); }
     /// The anchor: the first root's node, by which reports name the place.
     [[nodiscard]] node_id site() const noexcept { return roots_.empty() ? node_id{} : roots_[0].node; }
+    /// Of `sum_of`: the other terms of the sum, which the rewrite adds to what replaces the two.
+    [[nodiscard]] std::span<value_id const> addends() const noexcept { return as_span(addends_); }
 
     // For the matcher and the verifier, which fill a match.
     [[nodiscard]] value_id value(pattern::name_hash name, std::uint32_t index = any_index) const noexcept;
@@ -113,14 +115,19 @@ public:
     }
     void cover(node_id n) { covered_.push_back(n); }
     void add_root(value_id v) { roots_.push_back(v); }
+    void add_addend(value_id v) { addends_.push_back(v); }
     static constexpr std::uint32_t any_index = 0xffffffffu;
     struct mark {
-        std::size_t bindings, covered, roots;
+        std::size_t bindings, covered, roots, addends;
     };
-    [[nodiscard]] mark position() const noexcept { return {bindings_.size(), covered_.size(), roots_.size()}; }
-    void rewind(mark m) { bindings_.resize(m.bindings), covered_.resize(m.covered), roots_.resize(m.roots); }
+    [[nodiscard]] mark position() const noexcept {
+        return {bindings_.size(), covered_.size(), roots_.size(), addends_.size()};
+    }
+    void rewind(mark m) {
+        bindings_.resize(m.bindings), covered_.resize(m.covered), roots_.resize(m.roots), addends_.resize(m.addends);
+    }
     friend bool operator==(match const& a, match const& b) {
-        return a.rule_ == b.rule_ && a.bindings_ == b.bindings_ && a.roots_ == b.roots_;
+        return a.rule_ == b.rule_ && a.bindings_ == b.bindings_ && a.roots_ == b.roots_ && a.addends_ == b.addends_;
     }
 
 private:
@@ -129,6 +136,7 @@ private:
     small_vector<binding, 12> bindings_;
     small_vector<node_id, 6> covered_;
     small_vector<value_id, 4> roots_;
+    small_vector<value_id, 2> addends_;
 };
 
 inline value_id match::value(pattern::name_hash name, std::uint32_t index) const noexcept {

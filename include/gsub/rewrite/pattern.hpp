@@ -37,12 +37,18 @@ struct part_term {};
 /// What reads the parts of a split, part by part.
 template <class Split, class Reader>
 struct every_part_term {};
+/// One of the values that a variable inside of `each` stands for.
+template <fixed_string Name>
+struct some_term {};
 /// A value that a function makes: `value_id(rewrite&)`.
 template <class F>
 struct computed_term {};
 /// A root that must be there and stays as it is.
 template <class Term>
 struct context_term {};
+/// Two terms of a sum. No `pattern_term`: it is a whole pattern.
+template <class Sum>
+struct sum_term {};
 
 namespace detail {
 template <class T>
@@ -71,6 +77,8 @@ template <>
 inline constexpr bool is_term<part_term> = true;
 template <class S, class R>
 inline constexpr bool is_term<every_part_term<S, R>> = true;
+template <fixed_string N>
+inline constexpr bool is_term<some_term<N>> = true;
 template <class F>
 inline constexpr bool is_term<computed_term<F>> = true;
 template <class T>
@@ -161,6 +169,18 @@ inline constexpr part_term part{};
 template <pattern_term Split, pattern_term Reader>
 constexpr auto every_part(Split, Reader) noexcept {
     return every_part_term<Split, Reader>{};
+}
+/// In a further root: one of the operands that `x` stands for inside of `each`.
+template <fixed_string N>
+constexpr auto some(var_t<N>) noexcept {
+    return some_term<N>{};
+}
+/// A whole pattern: two terms of one sum, which need not stand next to each other. `sum_of(conv(x, w), k)` matches
+/// `(conv(x, w) + y) + k` too, and the rewrite adds y to what replaces `conv(x, w) + k`. Terms are taken apart where an
+/// inner sum has the type of the whole and no other reader.
+template <pattern_term P, pattern_term Q>
+constexpr auto sum_of(P p, Q q) noexcept {
+    return sum_term<decltype(add(p, q))>{};
 }
 /// A value made by a captureless function `value_id(rewrite&)`.
 template <class F>

@@ -29,6 +29,7 @@ enum class node_kind : std::uint8_t {
     all_parts,  ///< all operands of a variadic operator: every part of the split that is the child, each once, in any
                 ///< order
     every_part, ///< child 0: a split; child 1: what reads each of its parts. Stands for all the readers' results
+    some,       ///< one of the values of a name that is bound inside of `each`
     computed,   ///< replacement only: made by a function
 };
 
@@ -38,6 +39,7 @@ struct node {
     op_category category = op_category::elementwise;
     bool commutative = false;
     bool context = false; ///< a root that is matched and stays
+    bool apart = false;   ///< a sum whose operands may be any two terms of a longer one
     op_id op{};
     name_hash name = 0;      ///< of the variable or label
     std::string_view text{}; ///< the name as written

@@ -43,11 +43,8 @@ public:
     [[nodiscard]] static value_id port(value_id first, std::uint32_t port) noexcept {
         return first.valid() ? value_id{first.node, port} : value_id{};
     }
-    /// Root number `i` of the match becomes `v`.
-    void replace_root(std::size_t i, value_id v) {
-        if (!v.valid() || i >= match_->roots().size()) return fail("a root has no replacement");
-        replace(match_->roots()[i], v);
-    }
+    /// Root number `i` of the match becomes `v`; of `sum_of`, `v` and the other terms of the sum.
+    void replace_root(std::size_t i, value_id v);
 
     // Weight arithmetic that many rules need; all results are ordinary nodes.
     value_id reshaped(value_id v, ints dims) {

@@ -159,6 +159,13 @@ struct info<every_part_term<S, R>> : kids_info<S, R> {
         return kids_info<S, R>::append(f, named(node_kind::every_part, 0, {}));
     }
 };
+template <fixed_string N>
+struct info<some_term<N>> : kids_info<> {
+    static constexpr void names(name_list& out) { out.add(var_t<N>::name); }
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        return append(f, named(node_kind::some, var_t<N>::name, N.view()));
+    }
+};
 template <class F>
 struct info<computed_term<F>> : kids_info<> {
     static constexpr std::uint16_t lower(flat_writer& f) {
@@ -176,6 +183,19 @@ struct info<context_term<T>> : info<T> {
     }
 };
 
+template <class T>
+struct info<sum_term<T>> : info<T> {
+    static constexpr std::uint16_t lower(flat_writer& f) {
+        auto const n = info<T>::lower(f);
+        f.nodes[n].apart = true;
+        return n;
+    }
+};
+
+template <class T>
+inline constexpr bool is_sum = false;
+template <class T>
+inline constexpr bool is_sum<sum_term<T>> = true;
 template <class T>
 inline constexpr bool is_context = false;
 template <class T>
@@ -257,6 +277,7 @@ constexpr auto make_rule(std::array<rule_condition, W> where, std::array<rule_co
     constexpr auto function = pattern::detail::function_of<Replacement>;
     static_assert(pattern::detail::all_bound<Match, Replacement>(),
                   "the replacement uses a variable or label which the match does not bind");
+    static_assert(!pattern::detail::is_sum<Replacement>, "sum_of stands for places in a graph; a replacement adds");
     static_assert(function || built::size == matched::replaced,
                   "the replacement has another number of results than the match has roots");
     lowered_rule<matched::nodes, matched::links, matched::size, built::nodes, built::links, built::size, W, P> r;

@@ -54,6 +54,8 @@ void unfuse_conv_activation(rewrite& r);
 void enlarge_conv(rewrite& r);
 void merge_conv_siblings(rewrite& r);
 void enlarge_and_merge_convs(rewrite& r);
+void enlarge_to_hull(rewrite& r);
+void merge_convs_in_hull(rewrite& r);
 void add_identity(rewrite& r);
 void add_fuse(rewrite& r);
 void compose_pointwise_outer(rewrite& r);
@@ -61,6 +63,10 @@ void compose_pointwise_inner(rewrite& r);
 
 /// Whether the kernel of `c` is that of `d` with whole taps cut off on its sides, under d's pads.
 [[nodiscard]] bool window_extends(match const& m);
+/// Whether the kernels of `c` and `d`, with whole taps added on their sides, are one window: that around both.
+[[nodiscard]] bool windows_meet(match const& m);
+/// Whether neither kernel is the other's with taps cut off, as far as taps go.
+[[nodiscard]] bool each_reaches_further(match const& m);
 
 /// `w.conv` with the attributes of c and an activation.
 template <activation Act>
@@ -103,7 +109,7 @@ inline constexpr auto fuse_conv_scale = rule<"fuse_conv_scale">(
 
 /// Law 2: an addend a channel passes into the bias.
 inline constexpr auto fuse_conv_shift = rule<"fuse_conv_shift">(
-    add(conv[c](x, w, b), k), built_by<detail::fuse_conv_shift>, where(linear(c), per_channel(k, c)),
+    sum_of(conv[c](x, w, b), k), built_by<detail::fuse_conv_shift>, where(linear(c), per_channel(k, c)),
     prefer(constant(k), constant_if_given(b)), provenance{"law 2: the bias is where the sum starts"});
 
 /// Law 3: an activation is applied as the sum is stored.
@@ -145,6 +151,16 @@ inline constexpr auto enlarge_conv = rule<"enlarge_conv">(
                                   })),
     provenance{"law 4: MetaFlow's enlarge_conv with explicit pads"});
 
+/// Law 4 where each of two windows reaches further than the other on some side: to the window around both, their hull.
+/// The other one is enlarged to it by the rule above.
+inline constexpr auto enlarge_to_hull = rule<"enlarge_to_hull">(
+    roots(conv[c](x, w, b), context(conv[d](x, v, a))), built_by<detail::enlarge_to_hull>,
+    where(
+        condition("both windows become the one around them by whole taps added on their sides", detail::windows_meet)),
+    prefer(in_order(c, d), constant(w, v), same_steps(c, d), ungrouped(c), ungrouped(d),
+           condition("each window reaches further than the other", detail::each_reaches_further)),
+    provenance{"law 4: a 1x3 kernel beside a 3x1 kernel, both as 3x3"});
+
 /// Law 5: convolutions of one input with one window are one convolution with both sets of outputs.
 inline constexpr auto merge_conv_siblings = rule<"merge_conv_siblings">(
     roots(conv[c](x, w, a), conv[d](x, v, b)), built_by<detail::merge_conv_siblings>,
@@ -157,26 +173,32 @@ inline constexpr auto enlarge_and_merge_convs =
     rule<"enlarge_and_merge_convs">(
         roots(conv[c](x, w, b), conv[d](x, v, a)), built_by<detail::enlarge_and_merge_convs>,
         where(condition("the second window is the first with whole taps added on its sides", detail::window_extends),
-              condition("strides and dilations are equal",
-                        [](match const& m) {
-                            auto const &p = m.attributes<ops::conv>(c), &q = m.attributes<ops::conv>(d);
-                            return p.strides == q.strides && p.dilations == q.dilations;
-                        }),
-              same_activation(c, d), ungrouped(c), ungrouped(d)),
+              same_steps(c, d), same_activation(c, d), ungrouped(c), ungrouped(d)),
         prefer(constant(w, v), constant_if_given(a, b),
                condition("the kernels differ", [](match const& m) { return !same_kernel_size(w, v).holds(m); })),
         provenance{"laws 4 and 5"})
         .as(rule_kind::macro);
 
+inline constexpr auto merge_convs_in_hull =
+    rule<"merge_convs_in_hull">(
+        roots(conv[c](x, w, b), conv[d](x, v, a)), built_by<detail::merge_convs_in_hull>,
+        where(condition("both windows become the one around them by whole taps added on their sides",
+                        detail::windows_meet),
+              same_steps(c, d), same_activation(c, d), ungrouped(c), ungrouped(d)),
+        prefer(in_order(c, d), constant(w, v), constant_if_given(a, b),
+               condition("each window reaches further than the other", detail::each_reaches_further)),
+        provenance{"laws 4 and 5"})
+        .as(rule_kind::macro);
+
 /// Law 9: conv(x) + x is a convolution whose centre tap has one more. W'[o,o,centre] += 1.
 inline constexpr auto add_identity =
-    rule<"add_identity">(add(conv[c](x, w, b), x), built_by<detail::add_identity>,
+    rule<"add_identity">(sum_of(conv[c](x, w, b), x), built_by<detail::add_identity>,
                          where(linear(c), unit_stride(c), has_centre_tap(c, w), has_type_of(x, c)), prefer(constant(w)),
                          provenance{"law 9: the identity is a convolution"});
 
 /// Law 10: conv(x) + y is a convolution of x and y side by side, with identity kernels for y.
 inline constexpr auto add_fuse = rule<"add_fuse">(
-    add(conv[c](x, w, b), y), built_by<detail::add_fuse>,
+    sum_of(conv[c](x, w, b), y), built_by<detail::add_fuse>,
     where(linear(c), ungrouped(c), unit_stride(c), has_centre_tap(c, w), has_type_of(y, c),
           condition("x and y differ in their channels only",
                     [](match const& m) {
@@ -208,8 +230,8 @@ inline constexpr auto compose_pointwise_inner = rule<"compose_pointwise_inner">(
 [[nodiscard]] constexpr auto all() noexcept {
     return rule_list(fuse_conv_bn, fuse_bn_conv, fuse_matmul_bn, fuse_gemm_bn, fuse_conv_scale, fuse_conv_shift,
                      fuse_conv_relu, fuse_conv_sigmoid, fuse_conv_tanh, fuse_conv_clip, unfuse_conv_activation,
-                     enlarge_conv, merge_conv_siblings, enlarge_and_merge_convs, add_identity, add_fuse,
-                     compose_pointwise_outer, compose_pointwise_inner);
+                     enlarge_conv, enlarge_to_hull, merge_conv_siblings, enlarge_and_merge_convs, merge_convs_in_hull,
+                     add_identity, add_fuse, compose_pointwise_outer, compose_pointwise_inner);
 }
 
 } // namespace gsub::rules::convolution

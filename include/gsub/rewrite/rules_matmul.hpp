@@ -108,7 +108,7 @@ inline constexpr auto merge_gemm_siblings = rule<"merge_gemm_siblings">(
 
 /// Law 19: a sum of products is one product of the operands side by side.
 inline constexpr auto merge_matmul_sum =
-    rule<"merge_matmul_sum">(add(mat_mul[c](x, a), mat_mul[d](y, b)), built_by<detail::sum_of_products>,
+    rule<"merge_matmul_sum">(sum_of(mat_mul[c](x, a), mat_mul[d](y, b)), built_by<detail::sum_of_products>,
                              where(detail::left_side_by_side, detail::right_on_top), prefer(constant(a, b)),
                              provenance{"law 19: the sum over the inner dimension in two parts"});
 
@@ -122,7 +122,7 @@ inline constexpr auto merge_biased_sum =
 
 /// Law 19 for products with factors, transposed operands and biases.
 inline constexpr auto merge_gemm_sum = rule<"merge_gemm_sum">(
-    add(gemm[c](x, a, p), gemm[d](y, b, q)), built_by<detail::merge_gemm_sum>,
+    sum_of(gemm[c](x, a, p), gemm[d](y, b, q)), built_by<detail::merge_gemm_sum>,
     where(condition("factors and transpositions are equal",
                     [](match const& m) { return m.graph().attributes(m.node(c)) == m.graph().attributes(m.node(d)); }),
           condition("the left operands differ in their inner dimension only",
@@ -164,12 +164,12 @@ inline constexpr auto matmul_before_split = rule<"matmul_before_split">(
 
 /// Law 20: x a + x b = x (a + b), and x a + y a = (x + y) a.
 inline constexpr auto factor_left_operand = rule<"factor_left_operand">(
-    add(mat_mul[c](x, a), mat_mul[d](x, b)), mat_mul(x, add(a, b)),
+    sum_of(mat_mul[c](x, a), mat_mul[d](x, b)), mat_mul(x, add(a, b)),
     where(condition("the right operands have one type",
                     [](match const& m) { return equal_static_types(m.type(a), m.type(b)); })),
     prefer(in_order(c, d), constant(a, b)), provenance{"law 20: products distribute over sums"});
 inline constexpr auto factor_right_operand = rule<"factor_right_operand">(
-    add(mat_mul[c](x, a), mat_mul[d](y, a)), mat_mul(add(x, y), a), where(matrices(x, y, a)), prefer(in_order(c, d)),
+    sum_of(mat_mul[c](x, a), mat_mul[d](y, a)), mat_mul(add(x, y), a), where(matrices(x, y, a)), prefer(in_order(c, d)),
     provenance{"law 20: products distribute over sums"});
 
 /// Law 23: c (x a) = x (c a), with one number for each column, or in all.

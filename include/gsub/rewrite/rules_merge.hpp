@@ -24,6 +24,7 @@ void merge_conv_batch(rewrite& r);
 void conv_before_split(rewrite& r);
 void merge_conv_sum(rewrite& r);
 void split_conv_inputs(rewrite& r);
+void part_conv_inputs(rewrite& r);
 void add_conv_weights(rewrite& r);
 void merge_grouped_siblings(rewrite& r);
 void widen_groups(rewrite& r);
@@ -64,7 +65,7 @@ inline constexpr auto conv_before_split =
 
 /// Law 7: a sum of convolutions is one convolution of the inputs side by side. W' = [W V], b' = a + b.
 inline constexpr auto merge_conv_sum =
-    rule<"merge_conv_sum">(add(conv[c](x, w, a), conv[d](y, v, b)), built_by<detail::merge_conv_sum>,
+    rule<"merge_conv_sum">(sum_of(conv[c](x, w, a), conv[d](y, v, b)), built_by<detail::merge_conv_sum>,
                            where(linear(c), linear(d), ungrouped(c), ungrouped(d), same_window(c, d),
                                  same_kernel_size(w, v), detail::inputs_side_by_side,
                                  condition("there are as many outputs",
@@ -85,9 +86,19 @@ inline constexpr auto split_conv_inputs =
         prefer(constant(w)), provenance{"law 7, reversed"})
         .as(rule_kind::internal);
 
+/// Law 7 backwards where a part has a convolution of its own with the same window: that part and the rest, so that the
+/// part's convolution and its sibling can become one.
+inline constexpr auto part_conv_inputs = rule<"part_conv_inputs">(
+    roots(conv[c](concat[j](each(x)), w, b), context(conv[d](some(x), v, a))), built_by<detail::part_conv_inputs>,
+    where(linear(c), ungrouped(c),
+          condition("the operands stand side by side in their channels", detail::joins_channels)),
+    prefer(linear(d), ungrouped(d), same_window(c, d), same_kernel_size(w, v), constant(w, v),
+           condition("there are several operands", [](match const& m) { return m.all(x).size() > 1; })),
+    provenance{"law 7, reversed where laws 5 or 8 go on"});
+
 /// Law 8: a sum of convolutions of one input is one convolution with the sum of the weights, in any number of groups.
 inline constexpr auto add_conv_weights =
-    rule<"add_conv_weights">(add(conv[c](x, w, a), conv[d](x, v, b)), built_by<detail::add_conv_weights>,
+    rule<"add_conv_weights">(sum_of(conv[c](x, w, a), conv[d](x, v, b)), built_by<detail::add_conv_weights>,
                              where(linear(c), linear(d), same_window(c, d), detail::same_weight_type),
                              prefer(in_order(c, d), constant(w, v), constant_if_given(a, b)),
                              provenance{"law 8: convolution is linear in its weight"});
@@ -124,8 +135,8 @@ inline constexpr auto widen_groups =
 
 /// All rules of this header.
 [[nodiscard]] constexpr auto all() noexcept {
-    return rule_list(merge_conv_batch, conv_before_split, merge_conv_sum, split_conv_inputs, add_conv_weights,
-                     merge_grouped_siblings, widen_groups);
+    return rule_list(merge_conv_batch, conv_before_split, merge_conv_sum, split_conv_inputs, part_conv_inputs,
+                     add_conv_weights, merge_grouped_siblings, widen_groups);
 }
 
 } // namespace gsub::rules::merging

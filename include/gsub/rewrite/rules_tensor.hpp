@@ -10,7 +10,6 @@ namespace gsub::rules::movement {
 using namespace gsub::pattern;
 inline constexpr auto x = var<"x">;
 inline constexpr auto y = var<"y">;
-inline constexpr auto z = var<"z">;
 inline constexpr auto w = var<"w">;
 inline constexpr auto k = var<"k">;
 inline constexpr auto b = maybe<"b">;
@@ -56,8 +55,6 @@ void reorder_matmul_rows(rewrite& r);
 [[nodiscard]] bool others_are_together(match const& m);
 /// For each part of a split the number of the first part that the same operator with the same attributes reads.
 [[nodiscard]] small_vector<std::uint32_t, 8> first_alike(match const& m);
-/// Whether two values are made by one operator, a convolution or a product, and a third by another one.
-[[nodiscard]] bool products_apart(match const& m);
 inline constexpr rule_condition together_for_free{"the other operands are constant, or parts of one split",
                                                   others_are_together};
 } // namespace detail
@@ -218,18 +215,10 @@ inline constexpr auto reorder_matmul_rows =
 
 /// Law 24: k x + k y = k (x + y), whatever is broadcast.
 inline constexpr auto factor_sum =
-    rule<"factor_sum">(add(mul[c](k, x), mul[d](k, y)), mul(k, add(x, y)), prefer(in_order(c, d)),
+    rule<"factor_sum">(sum_of(mul[c](k, x), mul[d](k, y)), mul(k, add(x, y)), prefer(in_order(c, d)),
                        provenance{"law 24: products distribute over sums"});
 inline constexpr auto factor_difference = rule<"factor_difference">(
     sub(mul[c](k, x), mul[d](k, y)), mul(k, sub(x, y)), provenance{"law 24: products distribute over differences"});
-
-/// Law 25: (x + y) + z = (x + z) + y, where that brings two convolutions or two products together which then become
-/// one.
-inline constexpr auto gather_products = rule<"gather_products">(
-    add(add[u](x, y), z), add(add(x, z), y),
-    prefer(condition("x and z are made by one operator, a convolution or a product, and y is not",
-                     detail::products_apart)),
-    provenance{"law 25: sums associate and commute"});
 
 /// All rules of this header.
 [[nodiscard]] constexpr auto all() noexcept {
@@ -237,7 +226,7 @@ inline constexpr auto gather_products = rule<"gather_products">(
                      unary_into_reshape, unary_out_of_reshape, unary_into_transpose, unary_out_of_transpose,
                      binary_into_transpose, binary_into_concat, binary_out_of_concat, add_into_concat, mul_into_concat,
                      add_before_split, mul_before_split, bn_into_concat, reorder_conv_outputs, reorder_conv_inputs,
-                     reorder_matmul_columns, reorder_matmul_rows, factor_sum, factor_difference, gather_products);
+                     reorder_matmul_columns, reorder_matmul_rows, factor_sum, factor_difference);
 }
 
 } // namespace gsub::rules::movement

@@ -196,6 +196,7 @@ private:
     void climb(std::uint16_t number, node_id n, std::vector<node_id>& reached, rule_place& miss,
                std::size_t depth = 1) {
         if (number == anchor_number() && !contains(reached, n)) reached.push_back(n);
+        if (number == anchor_number() && rule_.match_nodes[number].apart) climb_sum(n, reached);
         for (auto const parent : readers_in_pattern(number)) {
             auto readers = 0;
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
@@ -214,6 +215,19 @@ private:
                                          " where the pattern wants ", w});
                 });
         }
+    }
+
+    // From a sum to those that it is a term of.
+    void climb_sum(node_id n, std::vector<node_id>& reached) const {
+        auto const is_term = [&] {
+            auto term = false;
+            g_.for_each_use({n, 0}, [&](use u) {
+                if (u.user != g_.results_node() && g_.row(u.user) == g_.row(n)) n = u.user, term = true;
+            });
+            return term;
+        };
+        while (g_.use_count({n, 0}) == 1 && is_term())
+            if (!contains(reached, n)) reached.push_back(n);
     }
 
     // All matches at an anchor, or those alone that a node takes part in.

@@ -223,6 +223,7 @@ GSUB_LAZY_BODY std::uint64_t substitution_problem::move_id(match const& m) const
     hasher h{static_cast<std::uint64_t>(&m.rule() - rules_->rules().data())};
     for (auto v : m.roots()) h.add(v.node.index).add(v.port);
     m.for_each_binding([&](binding const& b) { h.add(b.name).add(b.value.node.index).add(b.value.port).add(b.index); });
+    for (auto v : m.addends()) h.add(v.node.index).add(v.port);
     return h.finish().low;
 }
 

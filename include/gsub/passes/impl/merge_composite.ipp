@@ -116,7 +116,7 @@ public:
             bool done = false;
             std::string_view why;
             find_pattern_at(g_, r, n, [&](match const& m) {
-                if (done) return;
+                if (done || !m.addends().empty()) return; // a composite is what its pattern says
                 auto const reason = obstacle(m);
                 if (reason.empty())
                     take(m), done = true;

@@ -49,6 +49,42 @@ GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::
     return fits(0) || (n.commutative && count == 2 && fits(1));
 }
 
+/// The terms on both sides of a sum, and how deep they stand. A term that is a sum is taken apart where it has the type
+/// of the whole and no other reader.
+class sum_terms {
+public:
+    static constexpr std::size_t none = ~std::size_t{0};
+    struct term {
+        value_id value;
+        value_id beside;          // what it is added to, unless that is the other side
+        std::size_t above = none; // the sum that it is a term of, unless that is the whole
+    };
+
+    sum_terms(any_graph const& g, node_id whole, node_bits* looked_at) {
+        for (std::uint32_t side = 0; side < 2; ++side) {
+            terms_.push_back({g.operand(whole, side), {}, none});
+            for (auto i = terms_.size() - 1; i < terms_.size(); ++i) {
+                auto const v = terms_[i].value;
+                if (g.row(v.node) != g.row(whole) || g.constant(v.node)) continue;
+                if (looked_at) looked_at->add(v.node);
+                if (g.use_count(v) != 1 || !g.type(v).is_static() || !(g.type(v) == g.type({whole, 0}))) continue;
+                auto const first = g.operand(v.node, 0), second = g.operand(v.node, 1);
+                terms_.push_back({first, second, i});
+                terms_.push_back({second, first, i});
+            }
+            if (side == 0) left_ = terms_.size();
+        }
+    }
+    term const& operator[](std::size_t i) const { return terms_[i]; }
+    [[nodiscard]] std::size_t size() const { return terms_.size(); }
+    /// Number of terms on the left side, which come first.
+    [[nodiscard]] std::size_t left() const { return left_; }
+
+private:
+    small_vector<term, 8> terms_;
+    std::size_t left_ = 0;
+};
+
 /// Matches one rule at one anchor. `Misses` is told where the pattern fails.
 template <class Misses = no_misses>
 class matcher {
@@ -62,9 +98,24 @@ public:
     void run(node_id anchor) {
         // Each bit says whether one commutative operator's operands are swapped.
         for (swaps_ = 0; swaps_ < 1u << commutative_; ++swaps_) {
-            m_.rewind({0, 0, 0});
+            m_.rewind({});
             match_root(0, anchor);
         }
+    }
+    /// The same for two terms of the sum at the anchor, of which one stands deeper.
+    void run(node_id anchor, sum_terms const& sum, std::size_t first, std::size_t second) {
+        terms_ = {sum[first].value, sum[second].value};
+        for (swaps_ = 0; swaps_ < 1u << commutative_; ++swaps_) {
+            m_.rewind({});
+            for (auto const term : {first, second}) {
+                for (auto i = term; sum[i].above != sum_terms::none; i = sum[i].above) {
+                    m_.cover(sum[sum[i].above].value.node);
+                    m_.add_addend(sum[i].beside);
+                }
+            }
+            match_root(0, anchor);
+        }
+        terms_.reset();
     }
 
 private:
@@ -116,16 +167,22 @@ private:
         auto const& n = at(number);
         for (std::size_t i = 0; i < n.links; ++i) {
             auto const& child = at(kid(n, i));
-            if (child.kind != node_kind::variable) continue;
+            if (child.kind != node_kind::variable && child.kind != node_kind::some) continue;
             auto const bound = m_.value(child.name);
             if (!bound.valid()) continue;
-            note(bound.node);
             small_vector<node_id, 8> readers;
-            g_.for_each_use(bound, [&](use u) {
-                if ((n.commutative || u.operand == i) &&
-                    (tells || operators_fit(g_, rule_, number, {u.user, 0}, looked_at_)))
-                    readers.push_back(u.user);
-            });
+            auto const read_by = [&](value_id v) {
+                note(v.node);
+                g_.for_each_use(v, [&](use u) {
+                    if ((n.commutative || u.operand == i) &&
+                        (tells || operators_fit(g_, rule_, number, {u.user, 0}, looked_at_)))
+                        readers.push_back(u.user);
+                });
+            };
+            if (child.kind == node_kind::variable)
+                read_by(bound);
+            else
+                for (auto const v : m_.values(child.name)) read_by(v);
             std::sort(readers.begin(), readers.end());
             auto tried = false;
             for (std::size_t k = 0; k < readers.size(); ++k)
@@ -204,6 +261,9 @@ private:
             m_.bind(n.name, v, index);
             return true;
         }
+        case node_kind::some:
+            return any_of(m_.values(n.name), [&](value_id one) { return one == v; }) ||
+                   miss(mismatch::kind::rebound, number, v, m_.value(n.name));
         case node_kind::part:
             return v == part_ || miss(mismatch::kind::rebound, number, v, part_);
         case node_kind::operation:
@@ -248,7 +308,8 @@ private:
         for (std::uint32_t i = 0; i < n.links; ++i) {
             auto const operand = swapped ? 1 - i : i;
             look_at(v.node, operand);
-            if (!match_value(kid(n, i), g_.operand(v.node, operand), index)) return false;
+            auto const found = terms_ && number == rule_.roots[0] ? (*terms_)[operand] : g_.operand(v.node, operand);
+            if (!match_value(kid(n, i), found, index)) return false;
         }
         return true;
     }
@@ -294,8 +355,9 @@ private:
     match m_;
     unsigned commutative_ = 0, swaps_ = 0, flips_ = 0;
     value_id part_;
-    node_id user_;              // whose operand is matched, for the report of a mismatch
-    std::uint32_t operand_ = 0; // which
+    std::optional<std::array<value_id, 2>> terms_; // in place of the anchor's operands
+    node_id user_;                                 // whose operand is matched, for the report of a mismatch
+    std::uint32_t operand_ = 0;                    // which
     bool context_ = false;
     std::vector<match> reported_;
 };
@@ -303,6 +365,36 @@ private:
 } // namespace detail
 
 namespace detail {
+
+// The sum at the anchor as it stands, then each term of its left side with each of its right side.
+GSUB_LAZY void find_in_sum(any_graph const& g, rule_program const& rule, node_id anchor,
+                           function_ref<void(match const&)> found, node_bits* looked_at) {
+    auto const& root = rule.match_nodes[rule.roots[0]];
+    sum_terms const sum{g, anchor, looked_at};
+    if (sum.size() == 2) {
+        if (operators_fit(g, rule, rule.roots[0], {anchor, 0}, looked_at))
+            matcher<>{g, rule, found, looked_at}.run(anchor);
+        return;
+    }
+    auto const fits = [&](std::size_t term, std::size_t operand) {
+        return operators_fit(g, rule, rule.match_links[root.first_link + operand], sum[term].value, looked_at);
+    };
+    small_vector<std::uint8_t, 8> operands; // which of the pattern's operands a term may be, as bits
+    for (std::size_t i = 0; i < sum.size(); ++i)
+        operands.push_back(static_cast<std::uint8_t>((fits(i, 0) ? 1 : 0) | (fits(i, 1) ? 2 : 0)));
+    std::optional<matcher<>> engine; // one for all, so that it finds no match twice
+    for (std::size_t p = 0; p < sum.left(); ++p)
+        for (auto q = sum.left(); operands[p] != 0 && q < sum.size(); ++q) {
+            auto const in_order = (operands[p] & 1) && (operands[q] & 2);
+            auto const swapped = (operands[p] & 2) && (operands[q] & 1);
+            if (!in_order && !swapped) continue;
+            if (!engine) engine.emplace(g, rule, found, looked_at);
+            if (p == 0 && q == sum.left())
+                engine->run(anchor);
+            else
+                engine->run(anchor, sum, p, q);
+        }
+}
 
 GSUB_LAZY void add_to(hasher& h, std::span<pattern::node const> nodes, std::span<std::uint16_t const> links,
                       std::span<std::uint16_t const> roots) {
@@ -312,6 +404,7 @@ GSUB_LAZY void add_to(hasher& h, std::span<pattern::node const> nodes, std::span
             .add(static_cast<std::uint64_t>(n.category))
             .add(n.commutative)
             .add(n.context)
+            .add(n.apart)
             .add(static_cast<std::uint64_t>(n.op))
             .add(n.name)
             .add(n.first_link)
@@ -362,9 +455,14 @@ GSUB_LAZY_BODY std::span<rule_program const* const> rule_index::anchored_at(op_i
 GSUB_LAZY_BODY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
                                     function_ref<void(match const&)> found, node_bits* looked_at) {
     if (looked_at) looked_at->add(anchor);
-    if (!g.constant(anchor) && g.result_count(anchor) > 0 &&
-        detail::operators_fit(g, rule, rule.roots[0], {anchor, 0}, looked_at))
-        detail::matcher<>{g, rule, found, looked_at}.run(anchor);
+    if (g.constant(anchor) || g.result_count(anchor) == 0) return;
+    auto const root = rule.roots[0];
+    if (!rule.match_nodes[root].apart) {
+        if (detail::operators_fit(g, rule, root, {anchor, 0}, looked_at))
+            detail::matcher<>{g, rule, found, looked_at}.run(anchor);
+    } else if (g.op(anchor).id == rule.match_nodes[root].op) {
+        detail::find_in_sum(g, rule, anchor, found, looked_at);
+    }
 }
 
 GSUB_LAZY_BODY std::optional<mismatch> nearest_miss(any_graph const& g, rule_program const& rule, node_id anchor) {

@@ -20,6 +20,12 @@ GSUB_INLINE ints rewrite::sizes(value_id v) {
     return ints(t.ranked ? t.rank() : 1, 1);
 }
 
+GSUB_INLINE void rewrite::replace_root(std::size_t i, value_id v) {
+    if (!v.valid() || i >= match_->roots().size()) return fail("a root has no replacement");
+    for (auto other : match_->addends()) v = add<ops::add>(v, other);
+    replace(match_->roots()[i], v);
+}
+
 GSUB_INLINE value_id rewrite::per_output(value_id vector, std::size_t rank) {
     ints dims(rank, 1);
     dims[0] = sizes(vector)[0];

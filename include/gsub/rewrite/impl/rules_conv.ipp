@@ -141,23 +141,79 @@ GSUB_INLINE bool window_extends(match const& m) {
     return true;
 }
 
+// w with taps of zero added, `front` and `back` of them in each dimension.
+GSUB_INLINE value_id with_taps(rewrite& r, value_id weight, ints const& front, ints const& back) {
+    auto const rank = r.sizes(weight).size();
+    if (front.size() + 2 != rank || back.size() + 2 != rank) return r.fail("kernels of different rank"), value_id{};
+    ints pads(2 * rank, 0);
+    for (std::size_t i = 2; i < rank; ++i) pads[i] = front[i - 2], pads[i + rank] = back[i - 2];
+    return r.add<ops::pad>({.pads = pads}, {weight});
+}
+
 // w with zeros around, of the size of v.
 GSUB_INLINE value_id enlarged_weight(rewrite& r) {
     auto const small = r.sizes(r[w]), large = r.sizes(r[v]), front = taps_in_front(r.matched());
     if (small.size() != large.size() || front.size() + 2 != small.size())
         return r.fail("kernels of different rank"), value_id{};
-    ints pads(2 * small.size(), 0);
-    for (std::size_t i = 2; i < small.size(); ++i) {
-        pads[i] = front[i - 2];
-        pads[i + small.size()] = large[i] - small[i] - front[i - 2];
-    }
-    return r.add<ops::pad>({.pads = pads}, {r[w]});
+    ints back;
+    for (std::size_t i = 2; i < small.size(); ++i) back.push_back(large[i] - small[i] - front[i - 2]);
+    return with_taps(r, r[w], front, back);
 }
 
 GSUB_INLINE void enlarge_conv(rewrite& r) {
     auto attributes = r.attributes<ops::conv>(c);
     attributes.pads = r.attributes<ops::conv>(d).pads;
     r.replace_root(0, r.add<ops::conv>(attributes, {r[x], enlarged_weight(r), r[b]}));
+}
+
+// Of each side the larger pads: those of the window around both.
+GSUB_INLINE ints hull_pads(match const& m) {
+    auto pads = m.attributes<ops::conv>(c).pads;
+    auto const& others = m.attributes<ops::conv>(d).pads;
+    for (std::size_t side = 0; side < pads.size() && side < others.size(); ++side)
+        pads[side] = std::max(pads[side], others[side]);
+    return pads;
+}
+
+GSUB_INLINE bool windows_meet(match const& m) {
+    auto const &p = m.attributes<ops::conv>(c), &q = m.attributes<ops::conv>(d);
+    auto const &first = m.type(w), &second = m.type(v);
+    auto const spatial = p.strides.size();
+    if (q.strides.size() != spatial || !first.is_static() || !second.is_static() || first.rank() != second.rank())
+        return false;
+    auto const hull = hull_pads(m);
+    // Kernel size with the taps that lead to the hull, or 0 where those are no whole ones.
+    auto const reached = [&](attributes_of<ops::conv> const& from, tensor_type const& kernel, std::size_t i) {
+        auto const front = hull[i] - from.pads[i], back = hull[i + spatial] - from.pads[i + spatial];
+        if (front % from.dilations[i] != 0 || back % from.dilations[i] != 0) return std::int64_t{0};
+        return kernel.dims[i + 2].size() + (front + back) / from.dilations[i];
+    };
+    for (std::size_t i = 0; i < spatial; ++i)
+        if (auto const size = reached(p, first, i); size == 0 || size != reached(q, second, i)) return false;
+    return true;
+}
+GSUB_INLINE bool each_reaches_further(match const& m) {
+    auto const hull = hull_pads(m);
+    return hull != m.attributes<ops::conv>(c).pads && hull != m.attributes<ops::conv>(d).pads;
+}
+
+// A weight of one of the two with zeros around, as large as the hull.
+GSUB_INLINE value_id weight_in_hull(rewrite& r, attributes_of<ops::conv> const& from, value_id weight) {
+    auto const hull = hull_pads(r.matched());
+    auto const spatial = from.dilations.size();
+    ints front, back;
+    for (std::size_t i = 0; i < spatial; ++i) {
+        front.push_back((hull[i] - from.pads[i]) / from.dilations[i]);
+        back.push_back((hull[i + spatial] - from.pads[i + spatial]) / from.dilations[i]);
+    }
+    return with_taps(r, weight, front, back);
+}
+
+GSUB_INLINE void enlarge_to_hull(rewrite& r) {
+    auto attributes = r.attributes<ops::conv>(c);
+    auto const weight = weight_in_hull(r, attributes, r[w]);
+    attributes.pads = hull_pads(r.matched());
+    r.replace_root(0, r.add<ops::conv>(attributes, {r[x], weight, r[b]}));
 }
 
 // One convolution for two of one window, and the two parts of its result as the roots.
@@ -183,6 +239,12 @@ GSUB_INLINE void enlarge_and_merge_convs(rewrite& r) {
     auto attributes = r.attributes<ops::conv>(c);
     attributes.pads = r.attributes<ops::conv>(d).pads;
     merged(r, attributes, enlarged_weight(r), r[b], r[v], r[a]);
+}
+GSUB_INLINE void merge_convs_in_hull(rewrite& r) {
+    auto const &p = r.attributes<ops::conv>(c), &q = r.attributes<ops::conv>(d);
+    auto attributes = p;
+    attributes.pads = hull_pads(r.matched());
+    merged(r, attributes, weight_in_hull(r, p, r[w]), r[b], weight_in_hull(r, q, r[v]), r[a]);
 }
 
 // The tap that lies on the output's own place: pads = dilation * tap.

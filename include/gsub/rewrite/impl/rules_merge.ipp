@@ -44,6 +44,11 @@ GSUB_INLINE void merge_conv_sum(rewrite& r) {
     r.replace_root(0, r.like(r.matched().node(c), {input, weight, bias_sum(r)}));
 }
 
+// The weight's part for some of the input channels.
+GSUB_INLINE value_id weight_of_channels(rewrite& r, std::int64_t begin, std::int64_t end) {
+    return r.add<ops::slice>({.starts = {begin}, .ends = {end}, .axes = {1}, .steps = {1}}, {r[w]});
+}
+
 GSUB_INLINE void split_conv_inputs(rewrite& r) {
     auto const& m = r.matched();
     value_id sum;
@@ -51,13 +56,36 @@ GSUB_INLINE void split_conv_inputs(rewrite& r) {
     for (auto const part : m.all(x)) {
         auto const sizes = r.sizes(part);
         if (sizes.size() < 2) return r.fail("an operand without channels");
-        auto const weight =
-            r.add<ops::slice>({.starts = {begin}, .ends = {begin + sizes[1]}, .axes = {1}, .steps = {1}}, {r[w]});
+        auto const weight = weight_of_channels(r, begin, begin + sizes[1]);
         auto const partial = r.like(m.node(c), {part, weight, begin == 0 ? r[b] : value_id{}});
         sum = sum.valid() ? r.add<ops::add>(sum, partial) : partial;
         begin += sizes[1];
     }
     r.replace_root(0, sum);
+}
+
+GSUB_INLINE void part_conv_inputs(rewrite& r) {
+    auto const& m = r.matched();
+    auto const shared = m.graph().operand(m.node(d), 0);
+    value_id part_weight;
+    small_vector<value_id, 6> rest, rest_weights;
+    std::int64_t begin = 0;
+    for (auto const part : m.all(x)) {
+        auto const sizes = r.sizes(part);
+        if (sizes.size() < 2) return r.fail("an operand without channels");
+        auto const weight = weight_of_channels(r, begin, begin + sizes[1]);
+        if (part == shared && !part_weight.valid())
+            part_weight = weight;
+        else
+            rest.push_back(part), rest_weights.push_back(weight);
+        begin += sizes[1];
+    }
+    auto const joined = [&](small_vector<value_id, 6> const& values) {
+        return values.size() == 1 ? values[0] : r.add<ops::concat>({.axis = 1}, as_span(values));
+    };
+    if (rest.empty()) return r.replace_root(0, r.like(m.node(c), {shared, part_weight, r[b]}));
+    auto const of_part = r.like(m.node(c), {shared, part_weight});
+    r.replace_root(0, r.add<ops::add>(of_part, r.like(m.node(c), {joined(rest), joined(rest_weights), r[b]})));
 }
 
 GSUB_INLINE void add_conv_weights(rewrite& r) {

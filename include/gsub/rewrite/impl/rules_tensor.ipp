@@ -70,13 +70,6 @@ GSUB_INLINE small_vector<std::uint32_t, 8> first_alike(match const& m) {
     return first;
 }
 
-GSUB_INLINE bool products_apart(match const& m) {
-    auto const& g = m.graph();
-    auto const kind = [&](value_id value) { return g.op(value.node).category == op_category::contraction; };
-    auto const alike = [&](value_id p, value_id q) { return g.row(p.node) == g.row(q.node); };
-    return kind(m[x]) && alike(m[x], m[z]) && !alike(m[x], m[y]);
-}
-
 // The operator of a matched node on each value.
 GSUB_INLINE small_vector<value_id, 6> mapped(rewrite& r, node_id op, std::span<value_id const> values) {
     small_vector<value_id, 6> out;

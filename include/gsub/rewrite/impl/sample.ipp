@@ -94,8 +94,10 @@ GSUB_LAZY_BODY attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& 
     auto const channels = cx.type(0).dims[1].size();
     attributes_of<ops::conv> a;
     // A second convolution agrees with the first but for one thing, or not at all: the ways in which siblings differ.
-    auto const change = earlier && earlier->strides.size() == spatial ? choose.below(box ? 8 : 12) : 9;
+    auto const change = earlier && earlier->strides.size() == spatial ? choose.below(box ? 9 : 12) : 9;
     auto const keep = [&](std::size_t thing) { return change != thing && change != 9; };
+    // Or its window has a tap more or less at each side, which keeps the places of the output.
+    auto const resized = change == 8 && !cx.known(1) && before(1) && before(1)->rank() == spatial + 2;
     // At random, every other convolution keeps the size of its input: laws that add something to it need that.
     auto const same_size = !box && !earlier && choose.below(2) == 0;
     auto const channels_kept = !box && choose.below(3) == 0;
@@ -106,10 +108,10 @@ GSUB_LAZY_BODY attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& 
     for (std::size_t i = 0; i < spatial; ++i) {
         a.strides.push_back(keep(1) ? earlier->strides[i] : same_size ? 1 : choose.pick<std::int64_t>({1, 2}));
         a.dilations.push_back(keep(2) ? earlier->dilations[i] : choose.pick<std::int64_t>({1, 2}));
-        kernel.push_back(cx.known(1)   ? cx.type(1).dims[i + 2].size()
-                         : same_weight ? before(1)->dims[i + 2].size()
-                         : box         ? choose.pick<std::int64_t>({1, 2})
-                                       : choose.pick<std::int64_t>({1, 1, 2, 3, 5}));
+        kernel.push_back(cx.known(1)              ? cx.type(1).dims[i + 2].size()
+                         : same_weight || resized ? before(1)->dims[i + 2].size()
+                         : box                    ? choose.pick<std::int64_t>({1, 2})
+                                                  : choose.pick<std::int64_t>({1, 1, 2, 3, 5}));
     }
     for (std::size_t i = 0; i < spatial; ++i)
         a.pads.push_back(keep(3)     ? earlier->pads[i]
@@ -122,6 +124,13 @@ GSUB_LAZY_BODY attributes_of<ops::conv> sample<ops::conv>::draw(sample_context& 
                          : same_size ? window_extent(kernel[i], a.dilations[i]) - 1 - a.pads[i]
                          : box       ? choose.pick<std::int64_t>({0, 1})
                                      : choose.pick<std::int64_t>({0, 0, 1, 2}));
+    for (std::size_t side = 0; resized && side < 2 * spatial; ++side) {
+        auto const taps = choose.pick<std::int64_t>({0, 1, -1});
+        a.pads[side] += taps * a.dilations[side % spatial];
+        kernel[side % spatial] += taps;
+        if (a.pads[side] < 0) cx.give_up();
+    }
+    if (any_of(kernel, [](std::int64_t taps) { return taps < 1; })) cx.give_up();
     a.act = keep(5) ? earlier->act : choose.pick({activation::none, activation::relu});
     a.group = keep(6) && channels % earlier->group == 0 ? earlier->group : detail::draw_group(choose, channels);
     if (cx.known(1)) { // a shared weight says how many groups there are
@@ -261,7 +270,8 @@ GSUB_LAZY_BODY attributes_of<ops::concat> sample<ops::concat>::draw(sample_conte
     auto const rank = first->rank();
     auto const* earlier = cx.earlier ? static_cast<attributes_of<ops::concat> const*>(cx.earlier->typed()) : nullptr;
     if (!axis && earlier && choose.below(2) == 0) axis = normalized_axis(earlier->axis, rank);
-    if (!axis) axis = choose.below(rank);
+    // In the box that of channels first, of which most laws speak.
+    if (!axis) axis = choose.exhaustive() ? (1 + choose.below(rank)) % rank : choose.below(rank);
     for (std::size_t i = 0; i < cx.operands(); ++i) {
         if (cx.known(i)) continue;
         auto t = *first;
@@ -447,6 +457,26 @@ private:
         return n.kind == pattern::node_kind::variable || n.kind == pattern::node_kind::optional;
     }
 
+    // Other terms between the two of a sum: each makes one of them a sum of the type of the whole.
+    void add_terms(std::vector<value_id>& operands) {
+        auto const count = choose_.exhaustive() ? choose_.below(2) : choose_.pick<std::size_t>({0, 0, 1, 2, 3});
+        if (count == 0) return;
+        auto const dims = broadcast(g_.type(operands[0]).dims, g_.type(operands[1]).dims);
+        if (!dims) throw give_up{};
+        auto whole = g_.type(operands[0]);
+        whole.dims = *dims;
+        for (std::size_t i = 0; i < count; ++i) {
+            auto& term = operands[choose_.exhaustive() ? 0 : choose_.below(2)];
+            auto type = whole;
+            if (!choose_.exhaustive() && g_.type(term) == whole && type.rank() > 0 && choose_.below(2) == 1)
+                type.dims[choose_.below(type.rank())] = dim{1};
+            auto const other = g_.add_input(type, "other");
+            term = g_.add<ops::add>(term, other);
+            out_.bindings.cover(term.node);
+            out_.bindings.add_addend(other);
+        }
+    }
+
     // An operand of an application: a number of the pattern, and which operand of an `each` it is.
     struct slot {
         std::uint16_t number;
@@ -483,6 +513,8 @@ private:
             auto const& s = slots[i];
             if (s.fixed)
                 operands[i] = *s.fixed;
+            else if (at(s.number).kind == pattern::node_kind::some)
+                operands[i] = one_of(out_.bindings.values(at(s.number).name));
             else if (!is_variable(at(s.number)))
                 operands[i] = build(s.number, s.index);
             else
@@ -520,6 +552,7 @@ private:
             out_.bindings.bind(at(slots[i].number).name, operands[i], slots[i].index);
         }
         while (!operands.empty() && !operands.back().valid()) operands.pop_back();
+        if (n.apart) add_terms(operands);
         auto const results = g_.operators().ops[row].results == variadic ? cx.results : 1;
         auto const made = g_.emit(row, attributes, operands, results); // throws where it is ill-typed
         if (n.name) out_.bindings.bind(n.name, {made.node, 0}, index);
@@ -527,6 +560,10 @@ private:
         return made;
     }
 
+    value_id one_of(small_vector<value_id, 6> const& values) {
+        if (values.empty()) throw give_up{};
+        return values[choose_.below(values.size())];
+    }
     std::uint32_t each_count() {
         if (!each_count_)
             each_count_ =
