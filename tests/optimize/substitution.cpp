@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include "rewrite/small_graphs.hpp"
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
@@ -42,11 +43,12 @@ std::vector<state> successors(substitution_problem& p, state const& s) {
     });
     return out;
 }
-// The test graphs and some random ones.
+// The test graphs, some random ones, and sums of many terms.
 std::vector<any_graph> graphs() {
     std::vector<any_graph> out;
     for (auto const& entry : models::test_graph_entries) out.push_back(in_normal_form(entry.build(1)));
     for (std::uint64_t seed = 0; seed < 25; ++seed) out.push_back(in_normal_form(random_graph::make(seed, 25)));
+    for (std::uint64_t seed = 0; seed < 8; ++seed) out.push_back(in_normal_form(small_graphs::sums_graph(seed, 6)));
     return out;
 }
 
