@@ -49,6 +49,32 @@ GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::
     return fits(0) || (n.commutative && count == 2 && fits(1));
 }
 
+// False where the second root must read an operand of the anchor that nothing else reads.
+GSUB_LAZY bool has_company(any_graph const& g, rule_program const& rule, node_id anchor, node_bits* looked_at) {
+    if (rule.roots.size() < 2) return true;
+    auto const &first = rule.match_nodes[rule.roots[0]], &second = rule.match_nodes[rule.roots[1]];
+    if (first.kind != node_kind::operation || first.commutative) return true;
+    for (std::size_t i = 0; i < std::min<std::size_t>(first.links, g.operand_count(anchor)); ++i) {
+        auto const& shared = rule.match_nodes[rule.match_links[first.first_link + i]];
+        for (std::size_t k = 0; shared.kind == node_kind::variable && k < second.links; ++k) {
+            auto const& other = rule.match_nodes[rule.match_links[second.first_link + k]];
+            if (other.kind != node_kind::variable || other.name != shared.name) continue;
+            auto const v = g.operand(anchor, i);
+            if (!v.valid()) return false;
+            if (looked_at) looked_at->add(v.node);
+            if (g.use_count(v) < 2) return false;
+        }
+    }
+    return true;
+}
+
+// Whether a term is a sum that is taken apart.
+GSUB_LAZY bool is_inner_sum(any_graph const& g, node_id whole, value_id v, node_bits* looked_at) {
+    if (g.row(v.node) != g.row(whole) || g.constant(v.node)) return false;
+    if (looked_at) looked_at->add(v.node);
+    return g.use_count(v) == 1 && g.type(v).is_static() && g.type(v) == g.type({whole, 0});
+}
+
 /// The terms on both sides of a sum, and how deep they stand. A term that is a sum is taken apart where it has the type
 /// of the whole and no other reader.
 class sum_terms {
@@ -65,9 +91,7 @@ public:
             terms_.push_back({g.operand(whole, side), {}, none});
             for (auto i = terms_.size() - 1; i < terms_.size(); ++i) {
                 auto const v = terms_[i].value;
-                if (g.row(v.node) != g.row(whole) || g.constant(v.node)) continue;
-                if (looked_at) looked_at->add(v.node);
-                if (g.use_count(v) != 1 || !g.type(v).is_static() || !(g.type(v) == g.type({whole, 0}))) continue;
+                if (!is_inner_sum(g, whole, v, looked_at)) continue;
                 auto const first = g.operand(v.node, 0), second = g.operand(v.node, 1);
                 terms_.push_back({first, second, i});
                 terms_.push_back({second, first, i});
@@ -370,12 +394,14 @@ namespace detail {
 GSUB_LAZY void find_in_sum(any_graph const& g, rule_program const& rule, node_id anchor,
                            function_ref<void(match const&)> found, node_bits* looked_at) {
     auto const& root = rule.match_nodes[rule.roots[0]];
-    sum_terms const sum{g, anchor, looked_at};
-    if (sum.size() == 2) {
+    auto const left = is_inner_sum(g, anchor, g.operand(anchor, 0), looked_at),
+               right = is_inner_sum(g, anchor, g.operand(anchor, 1), looked_at);
+    if (!left && !right) {
         if (operators_fit(g, rule, rule.roots[0], {anchor, 0}, looked_at))
             matcher<>{g, rule, found, looked_at}.run(anchor);
         return;
     }
+    sum_terms const sum{g, anchor, looked_at};
     auto const fits = [&](std::size_t term, std::size_t operand) {
         return operators_fit(g, rule, rule.match_links[root.first_link + operand], sum[term].value, looked_at);
     };
@@ -458,7 +484,8 @@ GSUB_LAZY_BODY void find_pattern_at(any_graph const& g, rule_program const& rule
     if (g.constant(anchor) || g.result_count(anchor) == 0) return;
     auto const root = rule.roots[0];
     if (!rule.match_nodes[root].apart) {
-        if (detail::operators_fit(g, rule, root, {anchor, 0}, looked_at))
+        if (detail::operators_fit(g, rule, root, {anchor, 0}, looked_at) &&
+            detail::has_company(g, rule, anchor, looked_at))
             detail::matcher<>{g, rule, found, looked_at}.run(anchor);
     } else if (g.op(anchor).id == rule.match_nodes[root].op) {
         detail::find_in_sum(g, rule, anchor, found, looked_at);
