@@ -421,14 +421,14 @@ GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g,
         return true;
     };
     auto made = false;
-    each_kernel_group(g, fusion_rules_of(g, *set_), as_span(all), known,
-                      [&](kernel_group const& group, fusion_scope const& scope) {
-                          made = true;
-                          auto const last = std::lower_bound(
-                              out.begin(), out.end(), g.place(group.back()),
-                              [&](node_price const& p, std::size_t place) { return g.place(p.node) < place; });
-                          last->amount = price(g, group, scope);
-                      });
+    each_kernel_group(
+        g, fusion_rules_of(g, *set_), as_span(all), known, [&](kernel_group const& group, fusion_scope const& scope) {
+            made = true;
+            auto const last =
+                std::lower_bound(out.begin(), out.end(), g.place(group.back()),
+                                 [&](node_price const& p, std::size_t place) { return g.place(p.node) < place; });
+            last->amount = price(g, group, scope);
+        });
     if (made && looked_up) {
         std::vector<double> amounts;
         for (auto const& p : out) amounts.push_back(p.amount);
