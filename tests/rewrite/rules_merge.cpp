@@ -203,7 +203,7 @@ TEST_CASE("law 7 backwards beside a sibling: the part that has one, and the rest
         };
     };
     auto const& rule = merging::part_conv_inputs;
-    for (std::size_t part : {0, 1, 2}) {
+    for (std::size_t part = 0; part < 3; ++part) {
         CHECK(sorted(operators_after(rule, wide({.bias = true}, 3, 1, {{.outputs = 3}, part}))) ==
               "Add Concat Conv Conv Conv");
         CHECK(sorted(operators_after(rule, wide({}, 2, -3, {{.bias = true}, part % 2}))) == "Add Conv Conv Conv");
