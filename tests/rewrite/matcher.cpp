@@ -359,7 +359,7 @@ TEST_CASE("two terms of a sum match wherever they stand in it, and the others ar
 TEST_CASE("each two terms of a long sum are found once, at the sum in which they meet") {
     constexpr auto two = rule<"two">(sum_of(pattern::relu[c](x), pattern::relu[d](y)), build([](rewrite&) {}),
                                      prefer(in_order(c, d)), provenance{"test"});
-    for (std::size_t terms : {2, 3, 7, 20}) {
+    for (std::size_t terms : {2u, 3u, 7u, 20u}) {
         graph g;
         graph_builder b{g};
         std::vector<value_id> parts;
