@@ -518,19 +518,30 @@ private:
     std::vector<std::uint32_t> piece_; // by node id: number of the part that the node came from, from 1 on
 };
 
-// In parts; then, where that leaves some of the budget, once more from the start as a whole: parts may have ended where
-// no way leads on to what the whole would have found. The better of the two.
+// What parts leave of a budget for the search of the whole.
+inline constexpr std::uint64_t kept_for_whole = 8; // one of so many steps, and of as much time
+
+// In parts; then once more from the start as a whole, with what is left of the budget: parts may have ended where no
+// way leads on to what the whole would have found. The better of the two.
 GSUB_LAZY searched search_divided(any_graph start, cost::any_cost const& model, rule_index const& rules,
                                   search::options options, std::size_t bound, search_audience const& told) {
-    auto in_parts = split_search<>{start, model, rules, options, bound, told}.run();
-    auto const& spent = in_parts.stats;
+    using search::stop_reason;
     auto& left = options.budget;
+    auto const limited = left.steps != std::numeric_limits<std::uint64_t>::max();
+    auto const timed = left.time != std::chrono::nanoseconds::max();
+    auto of_parts = options;
+    if (limited) of_parts.budget.steps -= left.steps / kept_for_whole;
+    if (timed) of_parts.budget.time -= left.time / kept_for_whole;
+    auto in_parts = split_search<>{start, model, rules, of_parts, bound, told}.run();
+    auto const& spent = in_parts.stats;
     if (told.replay) {
         if (!told.replay->more()) return in_parts;
     } else {
-        if (spent.why != search::stop_reason::exhausted || spent.expanded >= left.steps) return in_parts;
-        if (left.steps != std::numeric_limits<std::uint64_t>::max()) left.steps -= spent.expanded;
-        if (left.time != std::chrono::nanoseconds::max()) {
+        auto const ended =
+            spent.why == stop_reason::exhausted || spent.why == stop_reason::steps || spent.why == stop_reason::time;
+        if (!ended || spent.expanded >= left.steps) return in_parts;
+        if (limited) left.steps -= spent.expanded;
+        if (timed) {
             std::chrono::duration<double> const gone{spent.seconds};
             left.time -= std::chrono::duration_cast<std::chrono::nanoseconds>(gone);
             if (left.time <= std::chrono::nanoseconds::zero()) return in_parts;
