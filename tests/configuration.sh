@@ -10,6 +10,9 @@ if [ $# -gt 1 ]; then
 fi
 cmake --build --preset "$1"
 # What only reads the sources is tested in the first tree, and so is what computes for long and touches nothing that
-# other tests do not: proofs of rules, searches by brute force, whole networks on the reference runtime.
+# other tests do not: proofs of rules, searches by brute force and those that are repeated in many ways, the weights of
+# all networks, whole networks on the reference runtime.
 exec ctest --preset "$1" --parallel "$(nproc)" --label-exclude "layering|docs" --exclude-regex \
-    "every rule of the library is proved|what trying everything finds|TASO's rules|for a thousand random graphs|activations alive|right without any one|beyond the budget of"
+    "every rule of the library is proved|what trying everything finds|TASO's rules|for a thousand random graphs|activations \
+alive|right without any one|beyond the budget of|the same whatever admits|the same where (a node's|prices of)|a \
+relaxation without bound|relaxed search with atomic|every model of the catalogue (is legal|comes back)|VGG-19 has"

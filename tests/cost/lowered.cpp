@@ -118,6 +118,54 @@ TEST_CASE("views cost nothing but where somebody outside sees them, and what is 
     CHECK(prices(g).amount > cost::copy_seconds(64 * 64 * 64 * 4, prices.core()));
 }
 
+// Products of rows with a matrix of 4 MB, the second one as it is or beside another one.
+graph products(bool copied, bool folded = false) {
+    graph g;
+    graph_builder b{g};
+    auto const zeros = [&](std::int64_t columns) { return tensor::zeros(dtype::f32, ints{1024, columns}); };
+    auto const w = b.constant(zeros(1024));
+    auto const x = b.input(dtype::f32, {1, 1024}, "x"), y = b.input(dtype::f32, {1, 1024}, "y");
+    auto const wide = folded ? b.constant(zeros(1040)) : b.add<ops::concat>({.axis = 1}, {w, b.constant(zeros(16))});
+    b.outputs({b.add<ops::mat_mul>(x, w), b.add<ops::mat_mul>(y, copied ? wide : w)});
+    return g;
+}
+
+TEST_CASE("weights that are read in several copies take from the last cache what others have there") {
+    auto const plain = products(false), copied = products(true), folded = products(true, true);
+    // Seconds that the copies cost where the network has so many bytes of weights.
+    auto const extra = [&](any_graph const& g, double bytes) {
+        auto const prices = cost::lowered::on(machine(), {.weight_bytes = bytes});
+        double sum = 0;
+        for (auto n : g.order())
+            for (auto const& p : prices.prices_near(g, {&n, 1}))
+                if (g.is<ops::constant>(p.node) && p.node == n) sum += p.amount;
+        return sum;
+    };
+    constexpr double mb = 1 << 20;
+    CHECK(extra(plain, 16 * mb) == 0);
+    CHECK(extra(copied, 4 * mb) == 0);  // all of them stay in the last cache
+    CHECK(extra(copied, 64 * mb) == 0); // none does
+    auto const dear = extra(copied, 16 * mb);
+    CHECK(dear > 0);
+    CHECK(extra(copied, 32 * mb) == Approx(2 * dear)); // twice as many wait
+    // Computed, they are weights like any other, that the network did not come with.
+    auto const prices =
+        cost::lowered::of(products(false), machine("x86-64-avx512,threads=1,l1=48K,l2=1M,l3=8M,cpu=zen5"));
+    auto const of_copies = [&](any_graph const& g) { return prices(g).amount - prices(plain).amount; };
+    CHECK(of_copies(folded) > prices(plain).amount * 0.05);
+    CHECK(of_copies(copied) > of_copies(folded) * 0.1);
+    CHECK(of_copies(copied) < of_copies(folded) * 0.5);
+    CHECK(prices.exactly(folded).value().amount == Approx(prices(folded).amount).epsilon(0.03));
+}
+
+TEST_CASE("a search prices the copies of weights that its rewrites make as the graph's price does") {
+    auto const g = model("nasrnn");
+    auto const prices = cost::lowered::of(g, machine());
+    auto const found = optimize(g, prices, {.budget = {300}, .split = 0, .fold = false}).value();
+    REQUIRE_FALSE(found.report.applied.empty());
+    CHECK(found.report.search.best_cost == Approx(prices(found).amount).epsilon(1e-6));
+}
+
 TEST_CASE("operators without kernels and values of open sizes have a price too") {
     auto const prices = cost::lowered::on(machine());
     graph g;

@@ -334,7 +334,7 @@ TEST_CASE("configurations and points are the same thing") {
                        },
                        d);
     auto const space = space_of(matmul(4, 9, 6, true), isa::avx2);
-    auto const c = space.parse("unroll_k=3 tile_m=2 tile_n=1");
+    auto const c = space.parse("unroll_k=3 tile_m=2 tile_n=1 tile_k=0");
     auto const read = matmul_knobs(c);
     CHECK((read.tile_m == 2 && read.tile_n == 1 && read.unroll_k == 3));
 }
@@ -358,10 +358,10 @@ TEST_CASE("each value of a knob is that of an allowed point") {
 TEST_CASE("knobs of a product may be named in a text") {
     kernels::descriptor const what = kernels::matmul_shape{.m = 128, .n = 768, .k = 768};
     auto const space = kernels::space_of(what, isa::avx512);
-    auto const knobs = kernels::counted(what, isa::avx512, space); // tile_m=13 tile_n=2 unroll_k=4
-    auto const other = space.parse("tile_m=14 tile_n=2 unroll_k=2");
+    auto const knobs = kernels::counted(what, isa::avx512, space); // tile_m=13 tile_n=2 unroll_k=4 tile_k=0
+    auto const other = space.parse("tile_m=14 tile_n=2 unroll_k=2 tile_k=0");
     auto const nest = kernels::nest_of(what, other, isa::avx512);
-    CHECK(to_string(knobs) == "tile_m=13 tile_n=2 unroll_k=4");
+    CHECK(to_string(knobs) == "tile_m=13 tile_n=2 unroll_k=4 tile_k=0");
     CHECK(space.allows(other));
     CHECK(to_string(nest) ==
           to_string(matmul_nest(matmul_shape{.m = 128, .n = 768, .k = 768}, {14, 2, 2}, isa::avx512)));

@@ -144,6 +144,8 @@ matmul_config random_config(random_stream& r, matmul_shape const& s) {
     c.tile_n = static_cast<std::int32_t>(1 + r.below(4));
     for (std::int32_t u : {2, 3, 4})
         if (s.k % u == 0 && r.below(2)) c.unroll_k = u;
+    auto const tiles = static_cast<std::uint64_t>((s.k - 1) / c.unroll_k); // that are less than k
+    if (tiles > 0 && r.below(2)) c.tile_k = c.unroll_k * static_cast<std::int32_t>(1 + r.below(tiles));
     return c;
 }
 std::size_t output_of(codegen::kernel const& k) {
@@ -155,7 +157,7 @@ std::string text_of(matmul_shape const& s, matmul_config const& c) {
     std::string out;
     for (auto v : {s.batches(), s.m, s.n, s.k, std::int64_t{s.bias}, std::int64_t{s.constant}})
         out += std::to_string(v) + " ";
-    for (auto v : {c.tile_m, c.tile_n, c.unroll_k}) out += ", " + std::to_string(v);
+    for (auto v : {c.tile_m, c.tile_n, c.unroll_k, c.tile_k}) out += ", " + std::to_string(v);
     return out;
 }
 
@@ -236,7 +238,8 @@ TEST_CASE("knobs of a product that do not apply are refused") {
     s.m = 4, s.n = 9, s.k = 6;
     CHECK(s.operations() == 2.0 * 4 * 9 * 6);
     for (auto c : {matmul_config{.tile_m = 0}, matmul_config{.tile_n = 0}, matmul_config{.unroll_k = 0},
-                   matmul_config{.unroll_k = 4}}) {
+                   matmul_config{.unroll_k = 4}, matmul_config{.unroll_k = 2, .tile_k = 3}, matmul_config{.tile_k = -1},
+                   matmul_config{.tile_k = 6}}) {
         auto const made = capture([&] { return kernels::matmul_nest(s, c, isa::avx2); });
         REQUIRE_FALSE(made.has_value());
         CHECK(made.error().code() == error_code::usage);

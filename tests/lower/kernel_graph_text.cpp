@@ -160,8 +160,8 @@ TEST_CASE("every change of a kernel graph changes its hash but those of what rep
         return hash_of(
             parsed("kernel graph scheduled\n= matmul{m=20 n=32 k=8}\n  schedule " + std::string{schedule} + "\n"));
     };
-    CHECK(of("tile_m=2 tile_n=1 unroll_k=1") == of("unroll_k=1  tile_n=1 tile_m=2"));
-    CHECK(of("tile_m=2 tile_n=1 unroll_k=1") != of("tile_m=3 tile_n=1 unroll_k=1"));
+    CHECK(of("tile_m=2 tile_n=1 unroll_k=1 tile_k=0") == of("unroll_k=1  tile_n=1 tile_k=0 tile_m=2"));
+    CHECK(of("tile_m=2 tile_n=1 unroll_k=1 tile_k=0") != of("tile_m=3 tile_n=1 unroll_k=1 tile_k=0"));
 }
 
 TEST_CASE("what is no kernel graph is refused by its line") {
@@ -236,9 +236,9 @@ TEST_CASE("what is no kernel graph is refused by its line") {
 
 TEST_CASE("schedules are read into the spaces of their kernels, and refused where these lack them") {
     using namespace kernel_graph_text_test;
-    auto const k =
-        parsed("kernel graph scheduled\n= matmul{m=20 n=32 k=8}\n  schedule tile_m=4 tile_n=2 unroll_k=2\n"
-               "= matmul{m=20 n=32 k=8}\n  schedule tile_m=1 tile_n=1 unroll_k=1\n= custom \"mine\"\n  schedule\n");
+    auto const k = parsed(
+        "kernel graph scheduled\n= matmul{m=20 n=32 k=8}\n  schedule tile_m=4 tile_n=2 unroll_k=2 tile_k=0\n"
+        "= matmul{m=20 n=32 k=8}\n  schedule tile_m=1 tile_n=1 unroll_k=1 tile_k=0\n= custom \"mine\"\n  schedule\n");
     REQUIRE(k.ops.size() == 3);
     CHECK(k.ops[0].space == k.ops[1].space);
     CHECK(kernels::matmul_knobs(*k.ops[0].schedule).tile_m == 4);
@@ -249,7 +249,7 @@ TEST_CASE("schedules are read into the spaces of their kernels, and refused wher
     using Catch::Matchers::Contains;
     CHECK_THAT(said("matmul{m=20}", " tile_m=1"), Contains("line 3: knob \"tile_n\": has no value"));
     CHECK_THAT(said("matmul{m=20}", " tile_k=1"), Contains("tile_k"));
-    CHECK_THAT(said("matmul{m=99 n=999}", " tile_m=28 tile_n=8 unroll_k=1"),
+    CHECK_THAT(said("matmul{m=99 n=999}", " tile_m=28 tile_n=8 unroll_k=1 tile_k=0"),
                Contains("the space does not allow the point"));
     CHECK_THAT(said("view{}", ""), Contains("line 3: column 11: what is no kernel has no schedule"));
     CHECK_THAT(said("custom \"mine\"", " a=1"), Contains("is a function, and has no text"));

@@ -267,6 +267,19 @@ TEST_CASE("a log of another search is refused, and what differs is named") {
         CHECK(tells(dear, "in the trace and"));
         CHECK(tells(dear, "profile"));
     }
+    // What was searched until the first cheaper graph says nothing of the rest, and the other way round.
+    search_recorder first;
+    static_cast<void>(run(g, model, {.admit = search::admission::first, .trace = &first}));
+    for (auto const replay : {false, true}) {
+        optimize_options options;
+        (replay ? options.replay : options.resume) = &first.log();
+        CHECK(tells(refused(g, model, options), "other moves: \"until-cheaper\" and not \"one\""));
+        options.admit = search::admission::first, options.plateau = true;
+        CHECK(tells(refused(g, model, options), "other moves: \"until-cheaper\" and not \"until-no-dearer\""));
+        (replay ? options.replay : options.resume) = &heard.log();
+        options.plateau = false;
+        CHECK(tells(refused(g, model, options), "other moves: \"one\" and not \"until-cheaper\""));
+    }
     search_log const empty;
     CHECK(refused(g, model, {.resume = &empty}).code() == error_code::usage);
     search_recorder listener;

@@ -57,6 +57,16 @@ struct listening : observer {
     void on_progress(progress const&) override { here = here && std::this_thread::get_id() == caller, ++heard; }
 };
 
+// Expansions of the search that began last, and where that began.
+struct last_search : search_listener {
+    hash128 key;
+    std::uint64_t expanded = 0;
+    void on_event(search_event const& e) override {
+        if (e.what == search_event::kind::begin) key = e.key, expanded = 0;
+        expanded += e.what == search_event::kind::expanded;
+    }
+};
+
 // Convex parts in order, each node once, none of the kinds that stay, no part larger than the bound.
 void are_parts(any_graph const& g, graph_parts const& s, std::size_t bound) {
     std::vector<std::size_t> part(g.capacity(), 0); // from 1 on
@@ -135,6 +145,31 @@ TEST_CASE("a chain of eight equal modules gains eight times what one gains, from
     }
     // The whole needs more steps than there are here.
     CHECK(run(chain, 0, 12, "atomic").report.cost_after > run(chain, 8, 12, "atomic").report.cost_after * 1.2);
+}
+
+TEST_CASE("parts leave an eighth of the steps to a search of the whole, and an eighth of the time") {
+    using namespace split_graphs;
+    using namespace std::chrono_literals;
+    auto const chosen = chosen_rules("all");
+    auto const g = models::inception_v3({.image = 75});
+    // Where the last search began, and how many graphs it expanded.
+    auto const last_of = [&](search::budget const& budget, std::size_t bound) {
+        last_search told;
+        auto const r =
+            optimize(g, cost::roofline{}, {.budget = budget, .split = bound, .rules = chosen, .trace = &told}).value();
+        auto const timed = budget.time != std::chrono::nanoseconds::max();
+        CHECK(r.report.search.why == (timed ? search::stop_reason::time : search::stop_reason::steps));
+        return std::pair{told.key, told.expanded};
+    };
+    auto const whole = last_of(16, 0).first;
+    for (std::uint64_t const steps : {8u, 80u, 400u}) { // which the parts alone would use up
+        auto const [key, expanded] = last_of(steps, 24);
+        CHECK(key == whole);
+        CHECK(expanded >= steps / 8);
+    }
+    auto const [key, expanded] = last_of(400ms, 24);
+    CHECK(key == whole);
+    CHECK(expanded > 0);
 }
 
 TEST_CASE("what a search in parts tells adds up: costs after each rewrite, history, steps") {

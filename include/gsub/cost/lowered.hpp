@@ -28,7 +28,7 @@ struct lowered_options {
     unsigned threads = 0;     ///< that run a kernel; 0: those of the machine
     isa const* set = nullptr; ///< that kernels are generated for; null: the widest of the machine
     kernels::winograd_accuracy winograd = kernels::winograd_accuracy::f4;
-    /// Bytes of all weights of the network: where no cache holds them, kernels wait for theirs.
+    /// Bytes of all weights of the network: what no cache keeps of them from run to run, kernels wait for.
     double weight_bytes = 0;
     /// What a calibration of the machine has found, of all these threads together: refines clock and bandwidth.
     std::optional<roofline> rates{};
@@ -36,11 +36,13 @@ struct lowered_options {
 
 /// Seconds of one run: for each group of operators that share a kernel (`kernel_groups`), the predicted time of the
 /// kernels that a build makes of it for the machine, with the algorithm and the schedule that it would have, and with
-/// the changes of layout that it reads. Nothing runs. A search prices the groups alone that a rewrite has changed, and
-/// a group that has been priced is known from then on; copies of the model share what they know. Operators that have no
-/// kernel are priced as steps of the reference runtime; groups whose shapes are not known by `roofline` as it stands in
-/// the literature; opaque operators and calls, which no rewrite changes, at nothing. *Complexity* of a group that is
-/// known that of its hash, else some hundred microseconds.
+/// the changes of layout that it reads; and for weights that kernels read in several copies, what that takes from all
+/// weights of the last cache: a tenth of that while they are values yet to be computed, as further rewrites may do
+/// without the copies. Nothing runs. A search prices the groups alone that a rewrite has changed, and a group that has
+/// been priced is known from then on; copies of the model share what they know. Operators that have no kernel are
+/// priced as steps of the reference runtime; groups whose shapes are not known by `roofline` as it stands in the
+/// literature; opaque operators and calls, which no rewrite changes, at nothing. *Complexity* of a group that is known
+/// that of its hash, else some hundred microseconds.
 class lowered {
 public:
     using unit = gsub::seconds;
@@ -76,6 +78,9 @@ private:
           options_(options) {}
     GSUB_LAZY [[nodiscard]] double price(any_graph const& g, kernel_group const& group,
                                          fusion_scope const& scope) const;
+    GSUB_LAZY [[nodiscard]] double price_of_more(double bytes) const;
+    GSUB_LAZY [[nodiscard]] double price_of_copies(any_graph const& g, node_id weight) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_price> prices_of_weights(any_graph const& g) const;
 
     target machine_;
     microarchitecture core_;

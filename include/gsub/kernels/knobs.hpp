@@ -21,7 +21,7 @@ namespace gsub::kernels {
 ///     conv2d      tile_ow tile_oh tile_oc unroll_ic chunk unroll_kh oc_inner
 ///     winograd    rows columns tile vectors unroll_ic parts
 ///     separable   rows depthwise_{tile_ow tile_oh unroll_kh} pointwise_{tile_ow tile_oc unroll_ic oc_inner}
-///     matmul      tile_m tile_n unroll_k
+///     matmul      tile_m tile_n unroll_k tile_k
 ///     attention   rows scores_{pixels vectors} values_{pixels vectors}
 ///
 /// All others have none: one point. A knob that the kernel has no use for has one value. Points are allowed whose

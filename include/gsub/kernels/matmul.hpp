@@ -31,6 +31,9 @@ struct matmul_config {
     std::int32_t tile_m = 1;   ///< rows of a register tile
     std::int32_t tile_n = 1;   ///< vectors of a register tile
     std::int32_t unroll_k = 1; ///< steps a turn of the inner loop, a divisor of k
+    /// Steps after which the sums of all rows are put down, so that what these steps read of the right operand stays in
+    /// a cache; a multiple of `unroll_k`, less than k. 0: sums stay in registers to the end.
+    std::int32_t tile_k = 0;
 };
 
 /// The configuration that counting cycles prefers.
@@ -38,8 +41,8 @@ GSUB_LAZY [[nodiscard]] matmul_config default_config(matmul_shape const& s, isa 
 
 /// Buffers: a, flat; weights `[n/l, k, l]` as `pack_matmul_weights` makes them, or b, flat; bias `[n/l, l]` where there
 /// is one; the arrays, flat; y, flat. A variable right operand is packed in scratch memory where enough rows use it or
-/// its rows have gaps. *Errors* throws `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is
-/// not 1.
+/// its rows have gaps. Sums that are put down lie in scratch memory, `[m, tile_n, l]` for each thread. *Errors* throws
+/// `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
 GSUB_LAZY [[nodiscard]] loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set);
 
 /// Weights `[k, n]`, or `[n, k]` where transposed, in the order that the kernel reads; columns filled up with zeros.

@@ -53,7 +53,8 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
         auto const kept = home == residence::cache && !shared && cold <= footprint.sizes()[1];
         made.l3_bytes += factor * std::max(0.0, t.missed[1] - (kept ? cold : 0));
         auto const in_last = home != residence::memory && cold <= footprint.sizes()[2];
-        made.memory_bytes += factor * std::max(0.0, t.missed[2] - (in_last ? cold : 0));
+        auto const lost = home == residence::last ? std::clamp(setting.lost, 0.0, 1.0) : 0.0;
+        made.memory_bytes += factor * std::max(0.0, t.missed[2] - (in_last ? cold * (1 - lost) : 0));
     }
     auto const hertz = core.gigahertz * 1e9;
     auto const positions = static_cast<double>(k.parallel < 0 ? 1 : k.parallel_extent);

@@ -274,14 +274,12 @@ GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op c
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
     auto const* const own = std::get_if<custom_kernel>(&op.computes);
     if ((!d && !own) || (own && !own->nest)) return out;
-    auto const in_memory = options_.weight_bytes > 0.8 * static_cast<double>(core_.l3_bytes);
     std::vector<residence> homes;
     for (auto const& o : op.operands)
-        homes.push_back(value(o.value).role != runtime::memory_role::constant ? residence::cache
-                        : in_memory                                           ? residence::memory
-                                                                              : residence::last);
+        homes.push_back(value(o.value).role == runtime::memory_role::constant ? residence::last : residence::cache);
     auto const operations = d ? kernels::operations_of(*d) : own->operations;
-    kernel_setting const setting{std::max(1u, options_.threads), runtime::worth_threads(d, operations), homes};
+    kernel_setting const setting{std::max(1u, options_.threads), runtime::worth_threads(d, operations), homes,
+                                 lost_share(options_.weight_bytes, core_)};
     auto const timed = [&](loop::fused_nest const& nest) {
         return time_of(codegen::lower(nest, "kernel").value(), core_, setting);
     };
@@ -307,6 +305,7 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
     if (!made) return made.error();
     unit total{};
     for (auto const& op : made->ops) total.amount += of_kernel(*made, op).seconds;
+    for (auto const& p : prices_of_weights(g)) total.amount += p.amount;
     return total;
 }
 
@@ -384,12 +383,62 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
     return known_->groups.emplace(key, total).first->second;
 }
 
+// Of so many bytes of weights beside those that the network came with: they are as much less in the last cache of all.
+GSUB_LAZY_BODY double lowered::price_of_more(double bytes) const {
+    auto const room = static_cast<double>(core_.l3_bytes);
+    auto const part = options_.weight_bytes / room;
+    if (bytes <= 0 || part <= lost_weights::none || part >= lost_weights::all) return 0;
+    auto const lost = bytes / room / (lost_weights::all - lost_weights::none);
+    auto const hertz = core_.gigahertz * 1e9;
+    auto const threads = static_cast<double>(std::max(1u, options_.threads));
+    auto const from_memory = threads > 1 ? core_.memory_bytes_in_all : core_.memory_bytes_per_second;
+    auto const waiting = 1 / from_memory - 1 / (core_.l3_bytes_per_cycle * hertz * threads); // for a byte
+    return lost * options_.weight_bytes * std::max(0.0, waiting);
+}
+// Of what kernels read of a weight beyond its size: values made of weights count for each of these with its size. A
+// tenth of what that costs, for further rewrites may let all read one and the same; a search is to get past there.
+GSUB_LAZY_BODY double lowered::price_of_copies(any_graph const& g, node_id weight) const {
+    if (price_of_more(1) == 0) return 0;
+    auto const own = gsub::cost::detail::size_bytes(g, {weight, 0});
+    double read = 0;
+    std::vector<node_id> made{weight};
+    for (std::size_t i = 0; i < made.size(); ++i)
+        for (std::uint32_t port = 0; port < g.result_count(made[i]); ++port) {
+            auto by_kernel = false;
+            g.for_each_use({made[i], port}, [&](use u) {
+                if (u.user == g.results_node()) return;
+                if (!g.constant(u.user))
+                    by_kernel = true;
+                else if (std::find(made.begin(), made.end(), u.user) == made.end())
+                    made.push_back(u.user);
+            });
+            if (by_kernel) read += std::min(own, gsub::cost::detail::size_bytes(g, {made[i], port}));
+        }
+    return 0.1 * price_of_more(read - own);
+}
+
+// Of all weights. What was made of weights and is computed by now counts as a whole, at the first one: a search has
+// none.
+GSUB_LAZY_BODY std::vector<node_price> lowered::prices_of_weights(any_graph const& g) const {
+    std::vector<node_price> out;
+    auto stored = 0.0;
+    for (auto n : g.order())
+        if (g.is<ops::constant>(n)) {
+            stored += gsub::cost::detail::size_bytes(g, {n, 0});
+            out.push_back({n, price_of_copies(g, n)});
+        }
+    if (!out.empty()) out.front().amount += price_of_more(stored - options_.weight_bytes);
+    return out;
+}
+
 GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
     std::vector<node_price> out;
     each_kernel_group(g, fusion_rules_of(g, *set_), std::nullopt, [&](auto const& group, fusion_scope const& scope) {
         for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
         out.push_back({group.back(), price(g, group, scope)});
     });
+    auto const weights = prices_of_weights(g);
+    out.insert(out.end(), weights.begin(), weights.end());
     return out;
 }
 GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g,
@@ -435,6 +484,18 @@ GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g,
         std::unique_lock const lock{known_->mutex};
         if (known_->regions.size() < most_regions) known_->regions.emplace(key, std::move(amounts));
     }
+    // Weights that what has changed is made of.
+    std::vector<node_id> constants;
+    auto const note = [&](node_id n) {
+        if (g.constant(n) && std::find(constants.begin(), constants.end(), n) == constants.end())
+            constants.push_back(n);
+    };
+    for (auto n : changed) note(n);
+    for (std::size_t i = 0; i < constants.size(); ++i)
+        for (auto v : g.operands(constants[i]))
+            if (v.valid()) note(v.node);
+    for (auto n : constants)
+        if (g.is<ops::constant>(n)) out.push_back({n, price_of_copies(g, n)});
     return out;
 }
 GSUB_LAZY_BODY lowered::unit lowered::operator()(any_graph const& g) const {

@@ -42,6 +42,7 @@ void each_knob(Config& c, F&& f) {
 template <maybe_const<matmul_config> Config, class F>
 void each_knob(Config& c, F&& f) {
     f("tile_m", c.tile_m), f("tile_n", c.tile_n), f("unroll_k", c.unroll_k);
+    f("tile_k", c.tile_k);
 }
 template <maybe_const<attention_config> Config, class F>
 void each_knob(Config& c, F&& f) {
@@ -211,9 +212,15 @@ GSUB_LAZY loop::config_space knobs_of(matmul_shape const& s, isa const& set) {
     space.choice("tile_m", up_to(pixels_of(s.m, set), best.tile_m));
     space.choice("tile_n", up_to(std::min(blocks(s.n, set), most_vectors), best.tile_n));
     space.choice("unroll_k", values_of(std::move(steps)));
-    space.only([registers = register_file{set}](loop::configuration const& knobs) {
+    // Tiles of steps whose columns fit the first cache, or a share of the second.
+    std::vector<std::int64_t> tiles{0};
+    for (std::int64_t t = 64; t <= 1024 && 2 * t <= s.k; t *= 2) tiles.push_back(t);
+    space.choice("tile_k", values_of(std::move(tiles)));
+    constexpr std::int64_t most_sums = std::int64_t{1} << 16; // elements that are put down
+    space.only([registers = register_file{set}, rows = s.m, l = set.lanes()](loop::configuration const& knobs) {
         auto const c = matmul_knobs(knobs);
-        return registers.holds(c.tile_m, c.tile_n);
+        return registers.holds(c.tile_m, c.tile_n) &&
+               (c.tile_k == 0 || (c.tile_k % c.unroll_k == 0 && rows * c.tile_n * l <= most_sums));
     });
     return space;
 }

@@ -40,7 +40,9 @@ public:
         auto const refuse = [](std::string_view reason) {
             throw error{error_code::usage, message({"matmul: ", reason})};
         };
-        if (c.tile_m < 1 || c.tile_n < 1 || c.unroll_k < 1 || s.k % c.unroll_k != 0) refuse("a knob does not apply");
+        if (c.tile_m < 1 || c.tile_n < 1 || c.unroll_k < 1 || s.k % c.unroll_k != 0 || c.tile_k < 0 ||
+            c.tile_k % c.unroll_k != 0 || (c.tile_k > 0 && c.tile_k >= s.k))
+            refuse("a knob does not apply");
         whole(s_.a, s.m, s.k), whole(s_.b, s.k, s.n), whole(s_.y, s.m, s.n);
         if (s_.y.strides.back() != 1) refuse("results are stored one after another");
         packs_ = !s.constant && (s.m >= 16 || s_.b.strides.back() != 1);
@@ -52,17 +54,32 @@ public:
         for (auto const& v : s.arrays) arrays_.push_back(e.input("x", {v.elements}));
         y_ = e.output("y", {s_.y.elements});
         if (packs_) packed_ = e.scratch("packed", {width, s.k, l_});
+        if (c.tile_k > 0) sums_ = e.scratch("sums", {s.m, width, l_});
         buffers_ = e.buffers();
     }
 
     loop::fused_nest run() {
-        if (!packs_) return product();
-        loop::fused_nest both{packing()};
-        both.then(product(), 1);
-        return both;
+        std::vector<loop::loop_nest> stages;
+        if (packs_) stages.push_back(packing());
+        if (c_.tile_k > 0) {
+            auto const last = (s_.k - 1) / c_.tile_k;
+            stages.push_back(product({0, 1, c_.tile_k, true, false}));
+            if (last > 1) stages.push_back(product({1, last - 1, c_.tile_k, false, false}));
+            stages.push_back(product({last, 1, s_.k - last * c_.tile_k, false, true}));
+        } else {
+            stages.push_back(product({0, 1, s_.k, true, true}));
+        }
+        loop::fused_nest all{std::move(stages.front())};
+        for (std::size_t i = 1; i < stages.size(); ++i) all.then(std::move(stages[i]), 1);
+        return all;
     }
 
 private:
+    /// Tiles of the steps: `count` of them from `first` on, each of so many steps.
+    struct steps {
+        std::int64_t first, count, each;
+        bool begins, ends; ///< with the bias, in place of the sums so far; with the chain and the result
+    };
     struct indices {
         std::vector<loop::affine> batch;
         [[nodiscard]] loop::affine operator()(array_view const& v, loop::affine const& row,
@@ -113,33 +130,43 @@ private:
         return plan.finish();
     }
 
-    loop::loop_nest product() const {
+    loop::loop_nest product(steps const& of) const {
         loop::expression_builder e{"matmul", buffers_};
         auto const at = batch_axes(e);
+        auto const tiles_of_k = of.count > 1;
+        auto const tile = tiles_of_k ? e.spatial("kt", of.count) : loop::affine{0};
         auto const i = e.spatial("m", s_.m);
         auto const tiles = (blocks_ + c_.tile_n - 1) / c_.tile_n;
         auto const jo = e.spatial("jo", tiles), ji = e.spatial("ji", std::min<std::int64_t>(c_.tile_n, blocks_)),
-                   lane = e.spatial("lane", l_), k = e.reduction("k", s_.k);
+                   lane = e.spatial("lane", l_), step = e.reduction("k", of.each);
+        auto const k = (tile + loop::affine{of.first}) * c_.tile_k + step;
         auto const block = jo * c_.tile_n + ji;
         auto const column = block * l_ + lane;
         if (tiles * c_.tile_n * l_ > s_.n) e.only({column, s_.n});
         auto const right = packs_        ? e.at(packed_, {ji, k, lane})
                            : s_.constant ? e.at(b_, {block, k, lane})
                                          : e.at(b_, {at(s_.b, k, column)});
-        auto const first = s_.bias ? e.at(bias_, {block, lane}) : e.constant(0);
+        auto const first = !of.begins ? e.at(sums_, {i, ji, lane})
+                           : s_.bias  ? e.at(bias_, {block, lane})
+                                      : e.constant(0);
         std::vector<loop::value> values{e.sum(first, e.at(a_, {at(s_.a, i, k)}) * right)};
-        for (std::size_t x = 0; x < arrays_.size(); ++x)
-            values.push_back(e.at(arrays_[x], {at(s_.arrays[x], i, column)}));
-        apply_chain(e, values, as_span(s_.chain));
-        auto const result = s_.chain.empty() ? values.front() : values.back();
-        loop::schedule plan{e.store(y_, {at(s_.y, i, column)}, result)};
+        if (of.ends) {
+            for (std::size_t x = 0; x < arrays_.size(); ++x)
+                values.push_back(e.at(arrays_[x], {at(s_.arrays[x], i, column)}));
+            apply_chain(e, values, as_span(s_.chain));
+        }
+        auto const result = of.ends && !s_.chain.empty() ? values.back() : values.front();
+        loop::schedule plan{of.ends ? e.store(y_, {at(s_.y, i, column)}, result)
+                                    : e.store(sums_, {i, ji, lane}, result)};
         auto const [io, ii] = plan.split(plan.loop_of("m"), c_.tile_m);
         auto const [ko, ku] = plan.split(plan.loop_of("k"), c_.unroll_k);
         auto order = batch_loops(plan);
         auto const outer = plan.loop_of("jo"), inner = plan.loop_of("ji"), lanes = plan.loop_of("lane");
-        for (auto v : {outer, io, ko, ku, ii, inner, lanes}) order.push_back(v);
+        order.push_back(outer);
+        if (tiles_of_k) order.push_back(plan.loop_of("kt"));
+        for (auto v : {io, ko, ku, ii, inner, lanes}) order.push_back(v);
         plan.reorder(order);
-        plan.parallel(join_batches(plan, packs_ ? outer : plan.fuse(outer, io)));
+        plan.parallel(join_batches(plan, packs_ || c_.tile_k > 0 ? outer : plan.fuse(outer, io)));
         plan.unroll(ku);
         plan.unroll(ii);
         plan.unroll(inner);
@@ -151,7 +178,7 @@ private:
     matmul_config c_;
     std::int64_t l_, blocks_;
     bool packs_ = false;
-    std::int32_t a_ = -1, b_ = -1, bias_ = -1, y_ = -1, packed_ = -1;
+    std::int32_t a_ = -1, b_ = -1, bias_ = -1, y_ = -1, packed_ = -1, sums_ = -1;
     std::vector<std::int32_t> arrays_;
     std::vector<loop::buffer> buffers_;
 };
