@@ -11,6 +11,7 @@
 // having run: a JSON line a step, and a table of the errors by kind of kernel and by network. `--optimized` takes what
 // `optimize` makes of the networks under these prices, `--models` all models of times. `rank`: the ways to compute one
 // kernel. `pairs`: graphs before and behind a rewrite.
+#include "compared_networks.hpp"
 #include "measurement.hpp"
 #include "predict_models.hpp"
 #include "predict_pairs.hpp"
@@ -74,9 +75,7 @@ std::vector<std::string> usual(mode what) {
     case mode::clock:
         break;
     }
-    return {"resnet50",        "mobilenet_v2", "inception_v3", "squeezenet1_1", "ssd_resnet50",
-            "bert_base",       "vgg16",        "densenet121",  "resnet18",      "resnet101",
-            "resnext50_32x4d", "nasrnn",       "nasnet_a",     "bert_small"};
+    return {bench::compared_networks.begin(), bench::compared_networks.end()};
 }
 
 settings parse(std::vector<std::string> const& arguments) {

@@ -6,6 +6,7 @@
 // calibrated roofline of kernels: how often each rule is on the way to the graph found, and what that takes beside the
 // graph as it came, both built alike, in turns. Then, under the first of these, without each rule that fired: what the
 // graph found takes then beside the one with it. `bench/rules_table.py` writes the page.
+#include "compared_networks.hpp"
 #include "measurement.hpp"
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
@@ -55,10 +56,7 @@ settings parse(std::vector<std::string> const& arguments) {
         else
             s.networks.push_back(a);
     }
-    if (s.networks.empty())
-        s.networks = {"resnet50",        "mobilenet_v2", "inception_v3", "squeezenet1_1", "ssd_resnet50",
-                      "bert_base",       "vgg16",        "densenet121",  "resnet18",      "resnet101",
-                      "resnext50_32x4d", "nasrnn",       "nasnet_a",     "bert_small"};
+    if (s.networks.empty()) s.networks.assign(bench::compared_networks.begin(), bench::compared_networks.end());
     return s;
 }
 

@@ -1,6 +1,7 @@
 // Search over the networks on which the literature measures graph substitution: what each alpha finds, with and without
 // parts and macro rules, in what time; how many graphs a second, under operators' prices and kernels'; what threads
 // add. `latency`: what the graphs found take with generated kernels, beside the graphs as they came.
+#include "compared_networks.hpp"
 #include "measurement.hpp"
 #include "random_networks.hpp"
 #include <gsub/core/meta.hpp>
@@ -209,7 +210,8 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
     cost::roofline const literature;
     cost::fused_roofline const calibrated{measured.rates};
     report::table table{{"network", "prices", "as it came", "found", "found / as it came", "95 %", ""}};
-    std::map<std::string, std::pair<double, double>> means; // logarithms and their number, by prices
+    // Logarithms and their number, by prices and kind of network.
+    std::map<std::pair<std::string, std::string_view>, std::pair<double, double>> means;
     auto slower = 0;
     for (auto const& [name, g] : wanted) {
         auto const inputs = random_inputs(g, 1);
@@ -243,7 +245,9 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
             auto const same = best.hash() == start.hash() || best.hash() == any_graph{g}.hash();
             auto const built = gsub::build(best, table_of<eval_row, standard_ops>(), host(), building).value();
             auto const told = tell(prices, built, same);
-            auto& [logs, count] = means[prices];
+            auto const compared = std::find(bench::compared_networks.begin(), bench::compared_networks.end(), name) !=
+                                  bench::compared_networks.end();
+            auto& [logs, count] = means[{prices, compared ? "compared networks" : "others"}];
             logs += std::log(same ? 1.0 : told.ratio), ++count;
             slower += prices == "lowered" && !same && told.low > 1.05;
         };
@@ -252,8 +256,9 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
         with("M0", cost::erase(literature));
         with("calibrated fused", cost::erase(calibrated));
     }
-    for (auto const& [prices, sum] : means)
-        table.add({"geometric mean", prices, "", "", fixed(std::exp(sum.first / sum.second), 3), "", ""});
+    for (auto const& [of, sum] : means)
+        table.add({message({"geometric mean, ", of.second}), of.first, "", "",
+                   fixed(std::exp(sum.first / sum.second), 3), "", ""});
     std::fprintf(stderr, "%s", table.text().c_str());
     return slower == 0 ? 0 : 1;
 }
@@ -277,12 +282,14 @@ int main(int argc, char** argv) {
         std::vector<std::pair<std::string, graph>> graphs;
         for (auto const name : wanted) graphs.emplace_back(std::string{name}, built(name));
         if (given.size() < 3) // the networks of bench/compare that are not among them, and random ones
-            for (auto const name :
-                 {"mobilenet_v2", "ssd_resnet50", "vgg16", "densenet121", "resnet18", "resnet101", "bert_small"})
-                graphs.emplace_back(name, built(name));
+            for (auto const name : bench::compared_networks)
+                if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
+                    graphs.emplace_back(std::string{name}, built(name));
         if (given.size() < 3)
             for (auto const& network : bench::random_networks(1, 20, false))
                 graphs.emplace_back(network.name(), network.build());
+        if (given.size() < 3)
+            for (auto const& entry : models::test_graph_entries) graphs.emplace_back(entry.name, entry.build(1));
         return latencies(graphs, first, second);
     }
 

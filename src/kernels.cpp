@@ -16,4 +16,5 @@
 #include <gsub/kernels/impl/register_tile.ipp>
 #include <gsub/kernels/impl/row_kernel.ipp>
 #include <gsub/kernels/impl/separable.ipp>
+#include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/impl/winograd.ipp>

@@ -23,6 +23,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -35,8 +36,7 @@ from processes import HERE, built_in, call, gsub_json, peer, random_networks, st
 from ratios import of_best_peer
 PACKAGES = ["onnx", "onnxruntime", "openvino", "numpy"]
 ENGINES = "onnxruntime,openvino"
-MODELS = ("resnet50,mobilenet_v2,inception_v3,squeezenet1_1,ssd_resnet50,bert_base,vgg16,densenet121,resnet18,resnet101,"
-          "resnext50_32x4d,nasrnn,nasnet_a,bert_small")
+MODELS = ",".join(re.findall(r'"(\w+)"', (HERE.parent / "compared_networks.hpp").read_text()))
 
 
 def main():

@@ -117,6 +117,15 @@ struct problem {
         }
         return out;
     }
+    [[nodiscard]] std::size_t result_at() const { return 2u + s.bias + s.residual + arrays.size(); } // in the buffers
+    // Those of a kernel, with its scratch memory.
+    [[nodiscard]] interpret::arrays buffers(isa const& set, codegen::kernel const& k) const {
+        auto out = buffers(set);
+        for (auto i = out.size(); i < k.buffers.size(); ++i)
+            out.emplace_back(static_cast<std::size_t>(k.buffers[i].elements()),
+                             std::numeric_limits<double>::quiet_NaN());
+        return out;
+    }
     [[nodiscard]] interpret::arrays buffers(isa const& set) const {
         std::int64_t const l = set.lanes(), area = out_area();
         interpret::arrays out;
@@ -141,7 +150,7 @@ struct problem {
                     auto const at = s.result == image_layout::channels_last
                                         ? (n * area + p) * s.out_channels + c
                                         : ((n * blocks + c / l) * area + p) * l + c % l;
-                    auto const got = data.back()[static_cast<std::size_t>(at)],
+                    auto const got = data[result_at()][static_cast<std::size_t>(at)],
                                want = y[static_cast<std::size_t>((n * s.out_channels + c) * area + p)];
                     if (std::abs(got - want) > 1e-5 * (10 + std::abs(want)))
                         return "batch " + std::to_string(n) + " channel " + std::to_string(c) + " pixel " +
@@ -182,8 +191,8 @@ std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
                    std::int64_t{s.arrays},
                    static_cast<std::int64_t>(s.chain.size())})
         out += std::to_string(v) + " ";
-    for (auto v :
-         {c.tile_ow, c.tile_oh, c.tile_oc, c.unroll_ic, c.chunk, std::int32_t{c.unroll_kh}, std::int32_t{c.oc_inner}})
+    for (auto v : {c.tile_ow, c.tile_oh, c.tile_oc, c.unroll_ic, c.chunk, std::int32_t{c.unroll_kh},
+                   std::int32_t{c.oc_inner}, c.tile_ic})
         out += ", " + std::to_string(v);
     return out;
 }
@@ -283,22 +292,33 @@ conv2d_config random_config(random_stream& r, isa const& set) {
     }
     return c;
 }
+// The same with channels in tiles, where the kernel has them, every second time.
+conv2d_config random_config(random_stream& r, conv2d_shape const& s, isa const& set) {
+    auto c = random_config(r, set);
+    auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+    auto const channels = s.in_channels / s.groups, vector = std::int64_t{reads_vectors(s, set) ? set.lanes() : 1};
+    auto const whole = s.groups == 1 || (channels % vector == 0 && s.out_channels / s.groups % set.lanes() == 0);
+    auto const tiles = static_cast<std::uint64_t>((channels - 1) / vector);
+    if (!depthwise && whole && !s.depth.exists() && tiles > 0 && r.below(2))
+        c.tile_ic = static_cast<std::int32_t>(vector * static_cast<std::int64_t>(1 + r.below(tiles)));
+    return c;
+}
 
 TEST_CASE("a kernel of any shape and any knobs computes the convolution") {
     for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 300; ++seed) {
             random_stream r{seed};
             auto const s = random_shape(r, *set);
-            auto const c = random_config(r, *set);
+            auto const c = random_config(r, s, *set);
             CAPTURE(set->name, seed, text_of(s, c));
             problem const p{s, seed};
             auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
             CHECK(k.lanes == set->lanes());
-            auto data = p.buffers(*set);
+            auto data = p.buffers(*set, k);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
             CHECK(p.fault(data, *set) == "");
-            auto const& written = m.written(data.size() - 1);
+            auto const& written = m.written(p.result_at());
             CHECK(std::all_of(written.begin(), written.end(), [](int n) { return n == 1; }));
         }
 }
@@ -331,10 +351,10 @@ void check_compiled(isa const& set, std::vector<std::pair<conv2d_shape, conv2d_c
         CAPTURE(set.name, i, text_of(cases[i].first, cases[i].second));
         problem const p{cases[i].first, i};
         auto const last = kernels[i].parallel_extent;
-        auto data = p.buffers(set);
+        auto data = p.buffers(set, kernels[i]);
         kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last});
         CHECK(p.fault(data, set) == "");
-        data = p.buffers(set);
+        data = p.buffers(set, kernels[i]);
         kernels.run(i, data, compiled_kernel::guarded::side::begin, {0, last / 2, last / 2, (last + 1) / 2, last});
         CHECK(p.fault(data, set) == "");
     }
@@ -346,7 +366,7 @@ TEST_CASE("compiled convolutions of random shapes and knobs stay within their bu
         for (std::uint64_t seed = 500; cases.size() < 24; ++seed) {
             random_stream r{seed};
             auto const s = random_shape(r, *set);
-            auto const c = random_config(r, *set);
+            auto const c = random_config(r, s, *set);
             // The compiler takes time in proportion to what is unrolled.
             auto const rows = c.tile_oh * (c.unroll_kh ? s.kernel[0] : 1);
             if (c.tile_ow * c.tile_oc * c.unroll_ic * s.kernel[1] * rows <= 192) cases.emplace_back(s, c);
@@ -729,10 +749,13 @@ TEST_CASE("knobs that do not apply and groups of too many parts are refused") {
     CHECK(refusal(s, {}) == "");
     for (conv2d_config c : {conv2d_config{.tile_ow = 0}, conv2d_config{.tile_oh = 0}, conv2d_config{.tile_oc = 0},
                             conv2d_config{.unroll_ic = 3}, conv2d_config{.unroll_ic = 16},
-                            conv2d_config{.unroll_ic = -1}, conv2d_config{.chunk = 0}})
+                            conv2d_config{.unroll_ic = -1}, conv2d_config{.chunk = 0}, conv2d_config{.tile_ic = -8},
+                            conv2d_config{.tile_ic = 4}, conv2d_config{.tile_ic = 16}})
         CHECK(refusal(s, c) == "usage");
+    CHECK(refusal(s, {.tile_ic = 8}) == "");
     s.groups = 4; // of four channels each
     CHECK(refusal(s, {}) == "");
+    CHECK(refusal(s, {.tile_ic = 8}) == "usage");
     s.groups = 2; // of eight: whole blocks
     CHECK(refusal(s, {}) == "");
     s.input = image_layout::planar;

@@ -50,7 +50,7 @@ input f32[1,16,6,6] "x"
   schedule
 %4 = conv2d{in_channels=16 out_channels=32 in=[6,6]} %1, %2 packed{}
   covers "Conv" "conv"
-  schedule tile_ow=6 tile_oh=1 tile_oc=2 unroll_ic=1 chunk=1 unroll_kh=false oc_inner=false
+  schedule tile_ow=6 tile_oh=1 tile_oc=2 unroll_ic=1 chunk=1 unroll_kh=false oc_inner=false tile_ic=0
 %5 = copy{moves=[{to=1 size=2304}]} %1
   covers "Concat" "join"
 %6 = movement{kind=from_blocks dims=[1,3,16,36] target={elements=1728 strides=[1728,576,36,1]} arrays=[1728] boxes=[{first=[0,0,0,0] extent=[1,3,16,36] array=0 strides=[1728,576,1,16]}]} %3
@@ -170,7 +170,7 @@ TEST_CASE("illegal storage is told as well") {
              "copy (node \"join\"): expected moves from operands to results, found one from 0 to 0"},
             {"%5 = copy{moves=[{to=1 size=2304}]} %1", "%5 = concat{} %1",
              "concat (node \"join\"): expected kernels, copies and calls alone, found concat"},
-            {"  schedule tile_ow=6 tile_oh=1 tile_oc=2 unroll_ic=1 chunk=1 unroll_kh=false oc_inner=false\n", "",
+            {"  schedule tile_ow=6 tile_oh=1 tile_oc=2 unroll_ic=1 chunk=1 unroll_kh=false oc_inner=false tile_ic=0\n", "",
              "conv2d (node \"conv\"): expected a schedule, found none"},
             {"\"y\" %6", "\"y\" %3", "(node \"output 0\"): expected a value that is stored as that output, found %3"},
             {"output 0", "output 1", "(node \"output 0\"): expected a value that is stored as that output, found %6"},

@@ -6,7 +6,7 @@
 #include <gsub/kernels/depth_direction.hpp>
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/image_layout.hpp>
-#include <gsub/loop/schedule.hpp>
+#include <gsub/loop/fused_nest.hpp>
 #include <gsub/target/isa.hpp>
 
 #include <array>
@@ -48,6 +48,10 @@ struct conv2d_config {
     std::int32_t chunk = 1;     ///< register tiles of pixels a parallel position, where rows are joined
     bool unroll_kh = false;     ///< rows of taps too: what rows of pixels share is read once
     bool oc_inner = false;      ///< output channels vary fastest over parallel positions
+    /// Input channels after which the sums of all pixels are put down, so that what these channels read of the weights
+    /// stays in a cache; whole vectors where those are read, fewer than there are. Then parallel positions are tiles of
+    /// output channels. 0: sums stay in registers to the end.
+    std::int32_t tile_ic = 0;
 };
 
 /// The configuration that counting cycles prefers: multiplications against loads, latency and tails. No measuring.
@@ -67,9 +71,11 @@ GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& se
 /// of the input are read;
 /// `[C/l, KH, KW, l]` for depthwise; `[OC/l, c, IC/groups/c, KH, KW, l]` where groups are no whole blocks, with c the
 /// lesser of the channels of a group and l), see `pack_conv2d_weights`. Where images have depth, D, KD and OD stand in
-/// front of H, KH and OH. Groups that are no whole blocks have no use for `tile_oc` and `unroll_ic`. *Errors* throws
-/// `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for knobs that do not apply.
-GSUB_LAZY [[nodiscard]] loop::loop_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
+/// front of H, KH and OH. Groups that are no whole blocks have no use for `tile_oc` and `unroll_ic`; they and images
+/// that have depth have none for `tile_ic`. Sums that are put down lie in scratch memory, `[OH, OW, tile_oc, l]` for
+/// each thread. *Errors* throws `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for knobs that do
+/// not apply.
+GSUB_LAZY [[nodiscard]] loop::fused_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
 
 /// Weights `[OC, IC/groups, KD, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,

@@ -53,4 +53,5 @@ GSUB_LAZY [[nodiscard]] std::vector<float> pack_matmul_weights(matmul_shape cons
 
 #ifndef GSUB_COMPILED
 #include <gsub/kernels/impl/matmul.ipp>
+#include <gsub/kernels/impl/step_tiles.ipp>
 #endif

@@ -3,6 +3,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/impl/depth_direction.ipp>
+#include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/register_tile.hpp>
 
 #include <algorithm>
@@ -285,7 +286,7 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const
     return best;
 }
 
-GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& given, conv2d_config const& c, isa const& set) {
+GSUB_LAZY_BODY loop::fused_nest conv2d_nest(conv2d_shape const& given, conv2d_config const& c, isa const& set) {
     auto const s = detail::planar(given);
     auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
     auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
@@ -295,78 +296,103 @@ GSUB_LAZY_BODY loop::loop_nest conv2d_nest(conv2d_shape const& given, conv2d_con
     if (s.result != image_layout::blocked && (s.result == image_layout::planar || s.out_channels % l != 0))
         refuse("a result in planes, or with channels last that are no whole vectors");
     if (!conv2d_applies(s, set)) refuse("grouped convolution of too many parts that differ");
-    if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0)
-        throw error{error_code::usage, "a knob of conv2d that does not apply"};
-    if (detail::lane_groups::apply(s, set)) return detail::lane_nest(s, c, set);
-
+    auto const in_lanes = vectors ? l : 1;
+    auto const in_groups = detail::lane_groups::apply(s, set);
     auto const ocb = detail::blocks(s.out_channels, set),
                icb = detail::blocks(s.in_channels, set) / (depthwise ? 1 : s.groups);
+    auto const steps = depthwise ? 1 : vectors ? icb : s.in_channels;
+    auto const tiled = c.tile_ic > 0;
+    if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0 ||
+        c.tile_ic < 0 ||
+        (tiled && (in_groups || s.depth.exists() || c.tile_ic % in_lanes != 0 || c.tile_ic / in_lanes >= steps)))
+        throw error{error_code::usage, "a knob of conv2d that does not apply"};
+    if (in_groups) return detail::lane_nest(s, c, set);
+
     auto const oh = s.out(0), ow = s.out(1), ih = s.in[0], iw = s.in[1];
-    auto const in_channels = vectors ? icb : s.in_channels;
-    auto const in_lanes = vectors ? l : 1;
-
-    loop::expression_builder e{"conv2d"};
-    auto const n = e.spatial("n", s.batch), g = e.spatial("g", depthwise ? 1 : s.groups),
-               o = e.spatial("oc", depthwise ? ocb : ocb / s.groups), y = e.spatial("oh", flat ? 1 : oh),
-               x = e.spatial("ow", flat ? oh * ow : ow), lane = e.spatial("lane", l);
-    auto const i = e.reduction("ic", depthwise ? 1 : in_channels), ky = e.reduction("kh", s.kernel[0]),
-               kx = e.reduction("kw", s.kernel[1]), inner = e.reduction("ici", depthwise ? 1 : in_lanes);
-    detail::depth_axes const depth{e, s.depth, s.out_depth()};
-    auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
-               column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
-    auto const row_out = depth.out * oh + y, row_in = depth.plane * ih + row, tap = depth.tap * s.kernel[0] + ky;
-    auto const out_block = g * (ocb / (depthwise ? 1 : s.groups)) + o;
-    auto const in_block = depthwise ? o : g * icb + i;
-
     auto const h = flat ? 1 : ih, w = flat ? ih * iw : iw;
-    auto const rows_out = flat ? 1 : depth.count * oh, columns_out = flat ? oh * ow : ow;
+    auto const rows = flat ? 1 : oh, columns = flat ? oh * ow : ow;
+    auto const group_blocks = ocb / (depthwise ? 1 : s.groups);
+    auto const tile_oc = std::min<std::int64_t>(c.tile_oc, group_blocks);
+
+    loop::expression_builder operands{"conv2d"};
     image_operand const image{s.input, s.batch, s.in_channels, s.depth.in * h, w, in_lanes},
-        result{s.result, s.batch, s.out_channels, rows_out, columns_out, l};
-    auto const in = image.input(e, "x");
+        result{s.result, s.batch, s.out_channels, s.out_depth() * rows, columns, l};
+    auto const in = image.input(operands, "x");
     auto const taps_down = s.depth.kernel * s.kernel[0];
-    auto const weights = depthwise ? e.input("w", {ocb, taps_down, s.kernel[1], l})
-                                   : e.input("w", {ocb, in_channels, taps_down, s.kernel[1], in_lanes, l});
-    auto const bias = s.bias ? e.input("bias", {ocb, l}) : -1;
-    auto const residual = s.residual ? result.input(e, "residual") : -1;
-    auto const arrays = detail::arrays_of(e, s, result);
-    auto const out = result.output(e, "y");
+    auto const weights = depthwise ? operands.input("w", {ocb, taps_down, s.kernel[1], l})
+                                   : operands.input("w", {ocb, steps, taps_down, s.kernel[1], in_lanes, l});
+    auto const bias = s.bias ? operands.input("bias", {ocb, l}) : -1;
+    auto const residual = s.residual ? result.input(operands, "residual") : -1;
+    auto const arrays = detail::arrays_of(operands, s, result);
+    auto const out = result.output(operands, "y");
+    auto const sums = tiled ? operands.scratch("sums", {rows, columns, tile_oc, l}) : -1;
 
-    auto const read = e.at(in, {n, in_block, row_in, column, depthwise ? lane : inner});
-    auto const weight =
-        depthwise ? e.at(weights, {o, tap, kx, lane}) : e.at(weights, {out_block, i, tap, kx, inner, lane});
-    // What fills up the last block of channels counts for nothing, whatever it is.
-    loop::bound const channel{i * in_lanes + inner, s.in_channels};
-    auto v = e.sum(s.bias ? e.at(bias, {out_block, lane}) : e.constant(0), read * weight,
-                   {{depth.plane, depth.in}, {row, h}, {column, w}, channel});
-    if (s.residual) v = v + e.at(residual, {n, out_block, row_out, x, lane});
-    v = detail::finished(e, v, s, [&](std::size_t a) { return e.at(arrays[a], {n, out_block, row_out, x, lane}); });
-    loop::schedule plan{e.store(out, {n, out_block, row_out, x, lane}, v)};
+    auto const stage = [&](detail::step_tiles const& of) {
+        loop::expression_builder e{"conv2d", operands.buffers()};
+        auto const n = e.spatial("n", s.batch), g = e.spatial("g", depthwise ? 1 : s.groups);
+        // Tiles of channels are axes of their own where sums are put down by their place in one.
+        auto const oct = tiled ? e.spatial("oct", (group_blocks + tile_oc - 1) / tile_oc) : loop::affine{0};
+        auto const oc = e.spatial("oc", tiled ? tile_oc : group_blocks), o = oct * tile_oc + oc;
+        if (tiled && group_blocks % tile_oc != 0) e.only({o, group_blocks});
+        auto const tile = of.count > 1 ? e.spatial("ict", of.count) : loop::affine{0};
+        auto const y = e.spatial("oh", rows), x = e.spatial("ow", columns), lane = e.spatial("lane", l);
+        auto const step = e.reduction("ic", of.each), ky = e.reduction("kh", s.kernel[0]),
+                   kx = e.reduction("kw", s.kernel[1]), inner = e.reduction("ici", depthwise ? 1 : in_lanes);
+        auto const i = (tile + loop::affine{of.first}) * (c.tile_ic / in_lanes) + step;
+        detail::depth_axes const depth{e, s.depth, s.out_depth()};
+        auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
+                   column = flat ? x : x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
+        auto const row_out = depth.out * oh + y, row_in = depth.plane * ih + row, tap = depth.tap * s.kernel[0] + ky;
+        auto const out_block = g * group_blocks + o;
+        auto const in_block = depthwise ? o : g * icb + i;
 
-    auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
-    auto const [oo, oi] = plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);
-    auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
-    auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
-    auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
-    auto const [io, iu] = plan.split(loop_of("ici"), depthwise ? 1 : std::min<std::int64_t>(c.unroll_ic, in_lanes));
-    auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh"), taps = loop_of("kw");
-    auto const order = [&, rows = yo](std::initializer_list<loop::variable> loops) {
-        plan.reorder(as_span(depth.within(plan, rows, tap_rows, loops)));
+        auto const read = e.at(in, {n, in_block, row_in, column, depthwise ? lane : inner});
+        auto const weight =
+            depthwise ? e.at(weights, {o, tap, kx, lane}) : e.at(weights, {out_block, i, tap, kx, inner, lane});
+        auto const first = !of.begins ? e.at(sums, {y, x, oc, lane})
+                           : s.bias   ? e.at(bias, {out_block, lane})
+                                      : e.constant(0);
+        // What fills up the last block of channels counts for nothing, whatever it is.
+        loop::bound const channel{i * in_lanes + inner, s.in_channels};
+        auto v = e.sum(first, read * weight, {{depth.plane, depth.in}, {row, h}, {column, w}, channel});
+        if (of.ends) {
+            if (s.residual) v = v + e.at(residual, {n, out_block, row_out, x, lane});
+            v = detail::finished(e, v, s, [&](std::size_t a) {
+                return e.at(arrays[a], {n, out_block, row_out, x, lane});
+            });
+        }
+        loop::schedule plan{of.ends ? e.store(out, {n, out_block, row_out, x, lane}, v)
+                                    : e.store(sums, {y, x, oc, lane}, v)};
+
+        auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
+        auto const [oo, oi] =
+            tiled ? std::pair{loop_of("oct"), loop_of("oc")} : plan.split(loop_of("oc"), depthwise ? 1 : c.tile_oc);
+        auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
+        auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
+        auto const [xc, xt] = plan.split(xo, flat && !tiled ? c.chunk : (columns + c.tile_ow - 1) / c.tile_ow);
+        auto const [io, iu] = plan.split(loop_of("ici"), depthwise ? 1 : std::min<std::int64_t>(c.unroll_ic, in_lanes));
+        auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh"), taps = loop_of("kw");
+        std::vector<loop::variable> order{batch};
+        if (c.oc_inner && !tiled)
+            order.insert(order.end(), {yo, xc, group, oo});
+        else
+            order.insert(order.end(), {group, oo});
+        if (of.count > 1) order.push_back(loop_of("ict"));
+        if (!c.oc_inner || tiled) order.insert(order.end(), {yo, xc});
+        order.insert(order.end(), {xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
+        plan.reorder(as_span(depth.within(plan, yo, tap_rows, order)));
+        auto joined = plan.loops()[0].var;
+        for (int k = 0; k < (tiled ? 2 : depth.exist ? 5 : 4); ++k) joined = plan.fuse(joined, plan.loops()[1].var);
+        plan.parallel(joined);
+        if (c.unroll_kh) plan.unroll(tap_rows);
+        for (auto u : {taps, iu, yi, xi, oi}) plan.unroll(u);
+        plan.vectorize(loop_of("lane"));
+        return plan.finish();
     };
-    if (c.oc_inner)
-        order({batch, yo, xc, group, oo, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
-    else
-        order({batch, group, oo, yo, xc, xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
-    auto joined = plan.loops()[0].var;
-    for (int k = 0; k < (depth.exist ? 5 : 4); ++k) joined = plan.fuse(joined, plan.loops()[1].var);
-    plan.parallel(joined);
-    if (c.unroll_kh) plan.unroll(tap_rows);
-    plan.unroll(taps);
-    plan.unroll(iu);
-    plan.unroll(yi);
-    plan.unroll(xi);
-    plan.unroll(oi);
-    plan.vectorize(loop_of("lane"));
-    return plan.finish();
+    auto const stages = detail::tiles_of(steps, c.tile_ic / in_lanes);
+    loop::fused_nest all{stage(stages.front())};
+    for (auto const& of : as_span(stages).subspan(1)) all.then(stage(of), 1);
+    return all;
 }
 
 GSUB_LAZY_BODY std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,

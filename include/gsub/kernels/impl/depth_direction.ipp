@@ -25,7 +25,7 @@ struct depth_axes {
     // An order of loops, with those of depth before those of rows and of rows of taps.
     [[nodiscard]] std::vector<loop::variable> within(loop::schedule const& plan, loop::variable rows,
                                                      loop::variable tap_rows,
-                                                     std::initializer_list<loop::variable> order) const {
+                                                     std::vector<loop::variable> const& order) const {
         std::vector<loop::variable> all;
         for (auto const v : order) {
             if (exist && v == rows) all.push_back(plan.loop_of("od"));

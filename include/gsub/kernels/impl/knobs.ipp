@@ -25,7 +25,7 @@ concept maybe_const = std::same_as<std::remove_const_t<T>, Config>;
 template <maybe_const<conv2d_config> Config, class F>
 void each_knob(Config& c, F&& f) {
     f("tile_ow", c.tile_ow), f("tile_oh", c.tile_oh), f("tile_oc", c.tile_oc), f("unroll_ic", c.unroll_ic);
-    f("chunk", c.chunk), f("unroll_kh", c.unroll_kh), f("oc_inner", c.oc_inner);
+    f("chunk", c.chunk), f("unroll_kh", c.unroll_kh), f("oc_inner", c.oc_inner), f("tile_ic", c.tile_ic);
 }
 template <maybe_const<winograd_config> Config, class F>
 void each_knob(Config& c, F&& f) {
@@ -69,6 +69,9 @@ void write_knobs(loop::configuration& knobs, Config const& c) {
 inline constexpr std::int64_t most_products = 512;
 // Columns of register tiles, and accumulators of one column: `best_tile` counts no more.
 inline constexpr std::int64_t most_vectors = 8, most_pixels = 28;
+
+// Elements of the sums that are put down where a reduction is split for the caches.
+inline constexpr std::int64_t most_sums = std::int64_t{1} << 16;
 
 // Values of a knob: each once, from small to great.
 GSUB_LAZY std::vector<loop::choice_value> values_of(std::vector<std::int64_t> all) {
@@ -127,16 +130,24 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& set) {
     space.choice("chunk", values_of(std::move(chunks)));
     space.choice("unroll_kh", either(s.kernel[0] > 1, best.unroll_kh));
     space.choice("oc_inner", either(!lanes, best.oc_inner));
+    // Tiles of channels, whole vectors, whose weights fit a share of the caches.
+    auto const channels = s.in_channels / s.groups;
+    std::vector<std::int64_t> tiles{0};
+    for (std::int64_t t = 32; !depthwise && !lanes && !s.depth.exists() && t <= 512 && 2 * t <= channels; t *= 2)
+        tiles.push_back(t);
+    space.choice("tile_ic", values_of(std::move(tiles)));
 
     auto const parts = lanes ? lane_groups{s, set}.parts() : 1;
     auto const products = [=, height = s.kernel[0], width = s.kernel[1]](conv2d_config const& c) {
         return parts * c.tile_ow * c.tile_oh * c.tile_oc * (one_channel ? 1 : c.unroll_ic) * width *
                (c.unroll_kh ? height : 1);
     };
-    space.only([=, most = std::max(products(best), most_products),
-                registers = register_file{set}](loop::configuration const& knobs) {
+    space.only([=, most = std::max(products(best), most_products), registers = register_file{set}, l = set.lanes(),
+                pixels = s.out(0) * s.out(1)](loop::configuration const& knobs) {
         auto const c = conv2d_knobs(knobs);
-        return registers.holds(std::int64_t{c.tile_ow} * c.tile_oh, c.tile_oc) && products(c) <= most;
+        auto const tiled = c.tile_ic > 0; // then there is one order of parallel positions
+        return registers.holds(std::int64_t{c.tile_ow} * c.tile_oh, c.tile_oc) && products(c) <= most &&
+               (!tiled || (pixels * c.tile_oc * l <= most_sums && !c.oc_inner && c.chunk == 1));
     });
     return space;
 }
@@ -216,7 +227,6 @@ GSUB_LAZY loop::config_space knobs_of(matmul_shape const& s, isa const& set) {
     std::vector<std::int64_t> tiles{0};
     for (std::int64_t t = 64; t <= 1024 && 2 * t <= s.k; t *= 2) tiles.push_back(t);
     space.choice("tile_k", values_of(std::move(tiles)));
-    constexpr std::int64_t most_sums = std::int64_t{1} << 16; // elements that are put down
     space.only([registers = register_file{set}, rows = s.m, l = set.lanes()](loop::configuration const& knobs) {
         auto const c = matmul_knobs(knobs);
         return registers.holds(c.tile_m, c.tile_n) &&

@@ -2,6 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/register_tile.hpp>
 
@@ -61,25 +62,13 @@ public:
     loop::fused_nest run() {
         std::vector<loop::loop_nest> stages;
         if (packs_) stages.push_back(packing());
-        if (c_.tile_k > 0) {
-            auto const last = (s_.k - 1) / c_.tile_k;
-            stages.push_back(product({0, 1, c_.tile_k, true, false}));
-            if (last > 1) stages.push_back(product({1, last - 1, c_.tile_k, false, false}));
-            stages.push_back(product({last, 1, s_.k - last * c_.tile_k, false, true}));
-        } else {
-            stages.push_back(product({0, 1, s_.k, true, true}));
-        }
+        for (auto const& of : tiles_of(s_.k, c_.tile_k)) stages.push_back(product(of));
         loop::fused_nest all{std::move(stages.front())};
         for (std::size_t i = 1; i < stages.size(); ++i) all.then(std::move(stages[i]), 1);
         return all;
     }
 
 private:
-    /// Tiles of the steps: `count` of them from `first` on, each of so many steps.
-    struct steps {
-        std::int64_t first, count, each;
-        bool begins, ends; ///< with the bias, in place of the sums so far; with the chain and the result
-    };
     struct indices {
         std::vector<loop::affine> batch;
         [[nodiscard]] loop::affine operator()(array_view const& v, loop::affine const& row,
@@ -130,7 +119,7 @@ private:
         return plan.finish();
     }
 
-    loop::loop_nest product(steps const& of) const {
+    loop::loop_nest product(step_tiles const& of) const {
         loop::expression_builder e{"matmul", buffers_};
         auto const at = batch_axes(e);
         auto const tiles_of_k = of.count > 1;
