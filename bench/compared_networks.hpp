@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-namespace gsub::bench {
+namespace bench {
 
 /// Built-in models of published sizes.
 inline constexpr std::array<std::string_view, 14> compared_networks{
@@ -13,4 +13,4 @@ inline constexpr std::array<std::string_view, 14> compared_networks{
     "densenet121", "resnet18",     "resnet101",    "resnext50_32x4d", "nasrnn",       "nasnet_a",  "bert_small",
 };
 
-} // namespace gsub::bench
+} // namespace bench

@@ -161,7 +161,7 @@ TEST_CASE("weights that are read in several copies take from the last cache what
 TEST_CASE("a search prices the copies of weights that its rewrites make as the graph's price does") {
     auto const g = model("nasrnn");
     auto const prices = cost::lowered::of(g, machine());
-    auto const found = optimize(g, prices, {.budget = {40}, .split = 0, .fold = false}).value();
+    auto const found = optimize(g, prices, {.budget = {4}, .split = 0, .fold = false}).value();
     REQUIRE_FALSE(found.report.applied.empty());
     CHECK(found.report.search.best_cost == Approx(prices(found).amount).epsilon(1e-6));
 }

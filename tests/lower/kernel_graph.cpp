@@ -170,8 +170,8 @@ TEST_CASE("illegal storage is told as well") {
              "copy (node \"join\"): expected moves from operands to results, found one from 0 to 0"},
             {"%5 = copy{moves=[{to=1 size=2304}]} %1", "%5 = concat{} %1",
              "concat (node \"join\"): expected kernels, copies and calls alone, found concat"},
-            {"  schedule tile_ow=6 tile_oh=1 tile_oc=2 unroll_ic=1 chunk=1 unroll_kh=false oc_inner=false tile_ic=0\n", "",
-             "conv2d (node \"conv\"): expected a schedule, found none"},
+            {"  schedule tile_ow=6 tile_oh=1 tile_oc=2 unroll_ic=1 chunk=1 unroll_kh=false oc_inner=false tile_ic=0\n",
+             "", "conv2d (node \"conv\"): expected a schedule, found none"},
             {"\"y\" %6", "\"y\" %3", "(node \"output 0\"): expected a value that is stored as that output, found %3"},
             {"output 0", "output 1", "(node \"output 0\"): expected a value that is stored as that output, found %6"},
         });
