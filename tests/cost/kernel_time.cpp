@@ -104,6 +104,9 @@ TEST_CASE("bytes come from the cache that holds them") {
     auto const near = cost::time_of(wide, core, {.buffers = homes});
     CHECK(near.l3_bytes == Approx(2048.0 * 2048 * 4).epsilon(0.1));
     CHECK(near.memory_bytes == 0);
+    auto const half = cost::time_of(wide, core, {.buffers = homes, .lost = 0.5});
+    CHECK(half.memory_bytes == Approx(2048.0 * 2048 * 2).epsilon(0.1));
+    CHECK(half.seconds > near.seconds);
     homes[1] = cost::residence::memory;
     auto const far = cost::time_of(wide, core, {.buffers = homes});
     CHECK(far.memory_bytes == Approx(2048.0 * 2048 * 4).epsilon(0.1));
@@ -156,6 +159,17 @@ TEST_CASE("copies take longer the further away their bytes are") {
         last = each;
     }
     CHECK(last == Approx(1 / core.memory_bytes_per_second));
+}
+
+TEST_CASE("the last cache loses the more of the weights the more there are") {
+    auto core = microarchitecture_of(parse_target("x86-64-avx512,threads=1,cpu=zen5").value());
+    core.l3_bytes = 32 << 20;
+    auto const lost = [&](double part) { return cost::lost_share(part * (32 << 20), core); };
+    CHECK(lost(0) == 0);
+    CHECK(lost(0.25) == 0);
+    CHECK(lost(0.875) == Approx(0.5));
+    CHECK(lost(1.5) == 1);
+    CHECK(lost(10) == 1);
 }
 
 } // namespace kernel_time_test

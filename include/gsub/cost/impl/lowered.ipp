@@ -414,7 +414,8 @@ GSUB_LAZY_BODY double lowered::price_of_copies(any_graph const& g, node_id weigh
             });
             if (by_kernel) read += std::min(own, gsub::cost::detail::size_bytes(g, {made[i], port}));
         }
-    return 0.1 * price_of_more(read - own);
+    constexpr double counted = 0.1;
+    return counted * price_of_more(read - own);
 }
 
 // Of all weights. What was made of weights and is computed by now counts as a whole, at the first one: a search has
