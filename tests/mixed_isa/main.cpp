@@ -6,16 +6,14 @@
 #include <vector>
 
 std::vector<float> plain();
-std::vector<float> avx2();
 std::vector<float> avx512();
 
 namespace {
 std::vector<float> numbers_of(std::string_view unit) {
-    return unit == "avx512" ? avx512() : unit == "avx2" ? avx2() : plain();
+    return unit == "avx512" ? avx512() : plain();
 }
 bool runs_here(std::string_view unit) {
-    if (unit == "avx512") return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    return unit != "avx2" || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+    return unit != "avx512" || (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"));
 }
 } // namespace
 

@@ -18,7 +18,7 @@ run() {
     esac
 }
 run ./mixed_isa_plain plain
-for first in plain avx2 avx512; do run "./mixed_isa_$first" plain avx2 avx512; done
+for first in plain avx512; do run "./mixed_isa_$first" plain avx512; done
 
 # A processor without AVX, on the cache of this one.
 if command -v qemu-x86_64 >/dev/null; then

@@ -62,13 +62,14 @@ struct lost_weights {
     return std::clamp((part - lost_weights::none) / (lost_weights::all - lost_weights::none), 0.0, 1.0);
 }
 
-/// Seconds that a copy takes which reads and writes so many bytes together.
+/// Seconds that a copy takes which reads and writes so many bytes together. Lines are read before they are written, so
+/// that three bytes move where two are counted.
 [[nodiscard]] inline double copy_seconds(double bytes, microarchitecture const& core) noexcept {
     auto const hertz = core.gigahertz * 1e9;
     auto const rate = bytes <= static_cast<double>(core.l2_bytes) / 2   ? core.l2_bytes_per_cycle * hertz
                       : bytes <= static_cast<double>(core.l3_bytes) / 2 ? core.l3_bytes_per_cycle * hertz
                                                                         : core.memory_bytes_per_second;
-    return bytes / rate;
+    return 1.5 * bytes / rate;
 }
 
 } // namespace gsub::cost
