@@ -124,4 +124,40 @@ TEST_CASE("laws 12 and 11: a mean before a pointwise convolution passes into its
           }) == "no match");
 }
 
+TEST_CASE("law 12: a mean and a pointwise convolution change places") {
+    // i -> first -> second, the convolution with a bias or without.
+    auto const both = [](bool pool_first, attributes_of<ops::average_pool> const& a, bool bias, std::int64_t kernel = 1,
+                         std::int64_t stride = 1, activation act = activation::none, std::int64_t pad = 0) {
+        return [=](graph_builder& to) {
+            auto c = window<ops::conv>(kernel, pad, stride);
+            c.act = act;
+            auto const w = to.constant(small_graphs::random_tensor({6, 4, kernel, kernel}, 3));
+            auto const k = bias ? to.constant(small_graphs::random_tensor({6}, 4)) : value_id{};
+            auto const i = image(to, {1, 4, 7, 7});
+            if (pool_first)
+                to.outputs({to.add<ops::conv>(c, {to.add<ops::average_pool>(a, {i}), w, k})});
+            else
+                to.outputs({to.add<ops::average_pool>(a, {to.add<ops::conv>(c, {i, w, k})})});
+        };
+    };
+    auto const& forward = pooling::pointwise_before_pool;
+    CHECK(operators_after(forward, both(true, mean(3, 1), false)) == "Conv AveragePool");
+    CHECK(operators_after(forward, both(true, mean(3, 1, false, 2), true)) == "Conv AveragePool");
+    CHECK(operators_after(forward, both(true, mean(3, 1), true)) == "Conv AveragePool Add"); // pads are no bias
+    CHECK(operators_after(forward, both(true, mean(3, 1), false, 3)) == "no match");
+    CHECK(operators_after(forward, both(true, mean(3, 1), false, 1, 2)) == "no match");
+    CHECK(operators_after(forward, both(true, mean(3, 1), false, 1, 1, activation::relu)) == "no match");
+    CHECK(operators_after(forward, both(true, mean(3, 1), false, 1, 1, activation::none, 1)) == "no match");
+
+    auto const& back = pooling::pool_before_pointwise;
+    CHECK(operators_after(back, both(false, mean(2, 0, true, 2), true)) == "AveragePool Conv");
+    CHECK(operators_after(back, both(false, mean(3, 1, true), false)) == "AveragePool Conv");
+    CHECK(operators_after(back, both(false, mean(3, 1, false), true)) == "AveragePool Conv");
+    CHECK(operators_after(back, both(false, mean(3, 1, true), true)) == "no match");
+    CHECK(operators_after(back, both(false, mean(2, 0), false, 3)) == "no match");
+    CHECK(operators_after(back, both(false, mean(2, 0), false, 1, 2)) == "no match");
+    CHECK(operators_after(back, both(false, mean(2, 0), false, 1, 1, activation::tanh)) == "no match");
+    CHECK(operators_after(back, both(false, mean(2, 0), false, 1, 1, activation::none, 1)) == "no match");
+}
+
 } // namespace rules_pool_test

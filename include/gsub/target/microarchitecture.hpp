@@ -75,6 +75,10 @@ struct microarchitecture {
          "x86_64 family 6 model 143 ;x86_64 family 6 model 207 ",
          &isa::avx512, 3.0, 64, 2, 2, 4, 2, 1, 3, 6, 512,
          48 << 10, 2048 << 10, 60 << 20, 44, 9, 12e9, 100e9, false, false},
+        {"granite-rapids", "Intel Granite Rapids",
+         "x86_64 family 6 model 173 ;x86_64 family 6 model 174 ;x86_64 family 6 *amx",
+         &isa::avx512, 3.2, 64, 2, 2, 4, 2, 1, 3, 6, 512,
+         48 << 10, 2048 << 10, 64 << 20, 48, 9, 15.5e9, 31e9, false, true},
         {"neoverse-n1", "Arm Neoverse N1",
          "",
          &isa::neon, 2.5, 16, 2, 2, 4, 2, 1, 2, 4, 128,
@@ -123,7 +127,10 @@ struct microarchitecture {
     auto const fits = [&](std::string_view beginnings) {
         while (!beginnings.empty()) {
             auto const end = beginnings.find(';');
-            if (t.name.starts_with(beginnings.substr(0, end))) return true;
+            auto const name = beginnings.substr(0, end);
+            auto const star = std::min(name.find('*'), name.size());
+            auto const word = name.substr(std::min(star + 1, name.size()));
+            if (t.name.starts_with(name.substr(0, star)) && t.name.find(word) != t.name.npos) return true;
             beginnings = end == beginnings.npos ? std::string_view{} : beginnings.substr(end + 1);
         }
         return false;

@@ -18,6 +18,7 @@ struct touched {
     std::int32_t buffer = 0;
     small_vector<codegen::affine::term, 4> moves; // by variables
     double runs = 0, run = 0, span = 0; // pieces, the bytes of one, from the first byte to behind the last one
+    double at = 0;                      // the first byte, where the loops around stand at their beginning
     bool written = false;
     // In whole lines.
     [[nodiscard]] double bytes() const { return runs * 64 * std::max(1.0, std::ceil(run / 64)); }
@@ -155,27 +156,36 @@ private:
                 last = std::max(last, end);
             }
             t.run = bytes / t.runs;
-            t.span = last - g.pieces[0].first;
+            t.at = g.pieces[0].first;
+            t.span = last - t.at;
             t.missed.fill(t.bytes());
             merge(all, {std::move(t)});
         }
     }
-    // Sets of one buffer that move alike are one: what is read of it twice is read once.
+    // Sets of one buffer that move alike and meet are one: what is read of it twice is read once.
     static void merge(std::vector<touched>& all, std::vector<touched> more) {
         for (auto& t : more) {
-            auto const same = [&](touched const& o) {
-                return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves);
+            auto const meets = [&](touched const& o) {
+                return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves) && t.at < o.at + o.span &&
+                       o.at < t.at + t.span;
             };
-            auto const found = std::find_if(all.begin(), all.end(), same);
+            auto const found = std::find_if(all.begin(), all.end(), meets);
             if (found == all.end()) {
                 all.push_back(std::move(t));
                 continue;
             }
-            if (t.bytes() > found->bytes()) found->runs = t.runs, found->run = t.run;
-            found->span = std::max(found->span, t.span);
-            found->written = found->written || t.written;
-            for (std::size_t c = 0; c < 3; ++c) found->missed[c] = std::max(found->missed[c], t.missed[c]);
+            join(*found, t);
         }
+    }
+    static void join(touched& all, touched const& t) {
+        auto const begin = std::min(all.at, t.at), end = std::max(all.at + all.span, t.at + t.span);
+        if (all.runs == 1 && t.runs == 1)
+            all.run = end - begin;
+        else if (t.bytes() > all.bytes())
+            all.runs = t.runs, all.run = t.run;
+        all.at = begin, all.span = end - begin;
+        all.written = all.written || t.written;
+        for (std::size_t c = 0; c < 3; ++c) all.missed[c] = std::max(all.missed[c], t.missed[c]);
     }
     // What pieces become that move on so often by so many bytes.
     static void move(touched& t, double step, double turns) {
@@ -200,22 +210,41 @@ private:
         double together = 0;
         for (auto const& [b, bytes] : of_buffer) together += std::min(bytes, buffer_bytes(b));
         auto const caches = sizes();
+        std::vector<touched> all;
+        std::vector<double> steps;
         for (auto& t : within) {
             auto const size = static_cast<double>(byte_size(k_.buffers[index(t.buffer)].element));
-            double step = 0;
+            double by = 0;
             small_vector<codegen::affine::term, 4> rest;
             for (auto const& m : t.moves) {
                 if (m.of == v)
-                    step = std::abs(static_cast<double>(m.factor)) * size;
+                    by = static_cast<double>(m.factor) * size;
                 else
                     rest.push_back(m);
             }
             t.moves = rest;
+            auto const step = std::abs(by);
             if (step > 0) move(t, step, turns);
+            if (by < 0) t.at += by * (turns - 1);
             auto const bytes = std::min(t.bytes(), std::max(buffer_bytes(t.buffer), 64.0));
             for (std::size_t c = 0; c < 3; ++c) t.missed[c] = together <= caches[c] ? bytes : t.missed[c] * turns;
+            // What another set touches in an earlier turn or in a later one.
+            std::size_t other = 0;
+            for (; other < all.size(); ++other) {
+                auto const& o = all[other];
+                auto const apart = std::abs(o.at - t.at);
+                if (o.buffer == t.buffer && steps[other] == step && step > 0 && std::ranges::equal(o.moves, t.moves) &&
+                    std::fmod(apart, step) == 0 && apart < step * turns)
+                    break;
+            }
+            if (other < all.size()) {
+                join(all[other], t);
+            } else {
+                all.push_back(std::move(t));
+                steps.push_back(step);
+            }
         }
-        return within;
+        return all;
     }
 
     codegen::kernel const& k_;

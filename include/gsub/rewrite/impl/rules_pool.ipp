@@ -107,4 +107,28 @@ GSUB_INLINE void compose_pool_pointwise(rewrite& r) {
     r.replace_root(0, r.add<ops::conv>(attributes, {r[x], r.add<ops::mul>(r[v], mean_kernel(r, 1)), r[b]}));
 }
 
+GSUB_INLINE bool keeps_constants(attributes_of<ops::average_pool> const& pool) {
+    if (pool.ceil_mode) return false; // the last window may have no tap on the image
+    if (all_equal(pool.pads, 0)) return true;
+    if (pool.count_include_pad || !all_equal(pool.dilations, 1)) return false;
+    auto const spatial = pool.kernel_shape.size();
+    for (std::size_t i = 0; i < 2 * spatial; ++i)
+        if (pool.pads[i] >= pool.kernel_shape[i % spatial]) return false;
+    return true;
+}
+
+GSUB_INLINE void pointwise_before_pool(rewrite& r) {
+    auto const inside = keeps_constants(r.attributes<ops::average_pool>(n)) ? r[b] : value_id{};
+    auto const sums = r.like(r.matched().node(d), {r[x], r[v], inside});
+    auto const means = r.like(r.matched().node(n), {sums});
+    if (!r[b].valid() || inside.valid()) return r.replace_root(0, means);
+    // A bias counts on pads, too, where their zeros count: it is added behind.
+    auto const rank = r.attributes<ops::average_pool>(n).kernel_shape.size() + 1;
+    r.replace_root(0, r.add<ops::add>(means, r.per_output(r[b], rank)));
+}
+GSUB_INLINE void pool_before_pointwise(rewrite& r) {
+    auto const means = r.like(r.matched().node(n), {r[x]});
+    r.replace_root(0, r.like(r.matched().node(d), {means, r[v], r[b]}));
+}
+
 } // namespace gsub::rules::pooling::detail

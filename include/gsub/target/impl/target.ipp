@@ -121,6 +121,8 @@ GSUB_INLINE target host() {
         auto const family = ((a >> 8) & 15) + ((a >> 20) & 255);
         auto const model = ((a >> 4) & 15) + ((a >> 12) & 0xf0);
         t.name = fmt::format("x86_64 family {} model {} stepping {}", family, model, a & 15);
+        constexpr unsigned amx_tile = 1u << 24;
+        if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & amx_tile) != 0) t.name += " amx";
     }
     constexpr std::string_view architecture = "x86-64";
 #elif defined(__aarch64__)
