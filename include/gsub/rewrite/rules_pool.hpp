@@ -41,11 +41,10 @@ inline constexpr rule_condition fit_together{"the inputs differ where they are p
 inline constexpr rule_condition same_divisor{"pads count in the mean, or there are none", counts_all_taps};
 /// Whether the mean of one number over each window is that number.
 [[nodiscard]] bool keeps_constants(attributes_of<ops::average_pool> const& pool);
-inline constexpr rule_condition bias_stays{"there is no bias, or the mean of one number is that number",
-                                           [](match const& m) {
-                                               return !m.value(decltype(b)::name).valid() ||
-                                                      keeps_constants(m.attributes<ops::average_pool>(n));
-                                           }};
+inline constexpr rule_condition bias_stays{
+    "there is no bias, or the mean of one number is that number", [](match const& m) {
+        return !m.value(decltype(b)::name).valid() || keeps_constants(m.attributes<ops::average_pool>(n));
+    }};
 inline constexpr rule_condition whole_windows{"windows do not reach beyond the pads", [](match const& m) {
                                                   return !m.attributes<ops::average_pool>(n).ceil_mode;
                                               }};
@@ -94,18 +93,17 @@ inline constexpr auto compose_pool_pointwise =
         provenance{"laws 12 and 11"})
         .as(rule_kind::macro);
 
-/// Law 12: a mean within channels and a sum over channels commute. What is cheaper depends on which of the two has fewer
-/// places and channels to look at: behind a mean of stride 2 a pointwise convolution has a quarter of the products; in
-/// front of it, it can merge with others of the same input.
+/// Law 12: a mean within channels and a sum over channels commute. What is cheaper depends on which of the two has
+/// fewer places and channels to look at: behind a mean of stride 2 a pointwise convolution has a quarter of the
+/// products; in front of it, it can merge with others of the same input.
 inline constexpr auto pointwise_before_pool =
     rule<"pointwise_before_pool">(conv[d](average_pool[n](x), v, b), built_by<detail::pointwise_before_pool>,
                                   where(pointwise(v), unpadded(d), unit_stride(d), linear(d)), prefer(constant(v)),
                                   provenance{"law 12: means of a channel and sums over channels commute"});
-inline constexpr auto pool_before_pointwise =
-    rule<"pool_before_pointwise">(average_pool[n](conv[d](x, v, b)), built_by<detail::pool_before_pointwise>,
-                                  where(pointwise(v), unpadded(d), unit_stride(d), linear(d), detail::bias_stays),
-                                  prefer(constant(v)),
-                                  provenance{"law 12: means of a channel and sums over channels commute"});
+inline constexpr auto pool_before_pointwise = rule<"pool_before_pointwise">(
+    average_pool[n](conv[d](x, v, b)), built_by<detail::pool_before_pointwise>,
+    where(pointwise(v), unpadded(d), unit_stride(d), linear(d), detail::bias_stays), prefer(constant(v)),
+    provenance{"law 12: means of a channel and sums over channels commute"});
 
 /// All rules of this header.
 [[nodiscard]] constexpr auto all() noexcept {

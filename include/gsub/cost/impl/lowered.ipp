@@ -220,11 +220,11 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
     if (made.options_.threads == 0) made.options_.threads = machine.threads;
     if (machine.l1_bytes > 0) made.core_.l1_bytes = machine.l1_bytes;
     if (machine.l2_bytes > 0) made.core_.l2_bytes = machine.l2_bytes;
-    // A machine tells the last cache of a whole socket, of which others hold their part. On an Intel Xeon that tells 480
-    // MB, a virtual machine reads arrays of 64 MB at the rate of that cache and those of 128 MB at nearly that of memory.
+    // A machine tells the last cache of a whole socket, of which others hold their part. On an Intel Xeon that tells
+    // 480 MB, a virtual machine reads arrays of 64 MB at the rate of that cache and those of 128 MB at nearly that of
+    // memory.
     constexpr std::uint64_t share = 64 << 20;
-    if (machine.l3_bytes > 0)
-        made.core_.l3_bytes = std::min(machine.l3_bytes, std::max(made.core_.l3_bytes, share));
+    if (machine.l3_bytes > 0) made.core_.l3_bytes = std::min(machine.l3_bytes, std::max(made.core_.l3_bytes, share));
     if (options.rates) {
         auto& core = made.core_;
         auto const threads = static_cast<double>(made.options_.threads);
