@@ -166,8 +166,7 @@ private:
     static void merge(std::vector<touched>& all, std::vector<touched> more) {
         for (auto& t : more) {
             auto const meets = [&](touched const& o) {
-                return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves) && t.at < o.at + o.span &&
-                       o.at < t.at + t.span;
+                return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves) && !apart(o, t);
             };
             auto const found = std::find_if(all.begin(), all.end(), meets);
             if (found == all.end()) {
@@ -176,6 +175,14 @@ private:
             }
             join(*found, t);
         }
+    }
+    // Behind each other, or the pieces of one between those of the other.
+    static bool apart(touched const& a, touched const& b) {
+        auto const by = std::abs(a.at - b.at);
+        if (by >= (a.at < b.at ? a.span : b.span)) return true;
+        if (a.runs != b.runs || a.runs == 1 || a.span != b.span) return false;
+        auto const between = (a.span - a.run) / (a.runs - 1); // two beginnings
+        return by >= a.run && by + b.run <= between;
     }
     static void join(touched& all, touched const& t) {
         auto const begin = std::min(all.at, t.at), end = std::max(all.at + all.span, t.at + t.span);
