@@ -158,6 +158,16 @@ TEST_CASE("weights that are read in several copies take from the last cache what
     CHECK(prices.exactly(folded).value().amount == Approx(prices(folded).amount).epsilon(0.03));
 }
 
+TEST_CASE("of a last cache beyond 64 MB others have their part") {
+    auto const seconds = [](graph const& g, std::string_view l3) {
+        auto const text = "x86-64-avx512,threads=1,l1=48K,l2=1M,cpu=zen5,l3=" + std::string{l3};
+        return cost::lowered::of(g, machine(text))(g).amount;
+    };
+    auto const g = model("resnet18"); // 47 MB of weights
+    CHECK(seconds(g, "480M") == seconds(g, "64M"));
+    CHECK(seconds(g, "64M") < seconds(g, "32M"));
+}
+
 TEST_CASE("a search prices the copies of weights that its rewrites make as the graph's price does") {
     auto const g = model("nasrnn");
     auto const prices = cost::lowered::of(g, machine());

@@ -154,6 +154,10 @@ TEST_CASE("law 12: a mean and a pointwise convolution change places") {
     CHECK(operators_after(back, both(false, mean(3, 1, true), false)) == "AveragePool Conv");
     CHECK(operators_after(back, both(false, mean(3, 1, false), true)) == "AveragePool Conv");
     CHECK(operators_after(back, both(false, mean(3, 1, true), true)) == "no match");
+    auto beyond = mean(2, 0, true, 2); // the last window reaches beyond the image
+    beyond.ceil_mode = true;
+    CHECK(operators_after(back, both(false, beyond, false)) == "AveragePool Conv");
+    CHECK(operators_after(back, both(false, beyond, true)) == "no match");
     CHECK(operators_after(back, both(false, mean(2, 0), false, 3)) == "no match");
     CHECK(operators_after(back, both(false, mean(2, 0), false, 1, 2)) == "no match");
     CHECK(operators_after(back, both(false, mean(2, 0), false, 1, 1, activation::tanh)) == "no match");

@@ -30,6 +30,8 @@ void pool_before_pointwise(rewrite& r);
 [[nodiscard]] bool inputs_fit(match const& m);
 /// Whether each window divides by the same number: pads count, or there are none.
 [[nodiscard]] bool counts_all_taps(match const& m);
+/// Whether the mean of one number over each window is that number.
+[[nodiscard]] bool keeps_constants(attributes_of<ops::average_pool> const& pool);
 /// Whether a convolution of the pooled input has so few products that a kernel less outweighs them.
 [[nodiscard]] bool has_few_products(match const& m);
 /// Whether the window of `n` is that of `d` with whole taps cut off on its sides, so that the two can merge.
@@ -39,8 +41,6 @@ inline constexpr rule_condition in_batch_or_channels{"the operands stand side by
                                                      joins_batch_or_channels};
 inline constexpr rule_condition fit_together{"the inputs differ where they are put together only", inputs_fit};
 inline constexpr rule_condition same_divisor{"pads count in the mean, or there are none", counts_all_taps};
-/// Whether the mean of one number over each window is that number.
-[[nodiscard]] bool keeps_constants(attributes_of<ops::average_pool> const& pool);
 inline constexpr rule_condition bias_stays{
     "there is no bias, or the mean of one number is that number", [](match const& m) {
         return !m.value(decltype(b)::name).valid() || keeps_constants(m.attributes<ops::average_pool>(n));
@@ -100,6 +100,7 @@ inline constexpr auto pointwise_before_pool =
     rule<"pointwise_before_pool">(conv[d](average_pool[n](x), v, b), built_by<detail::pointwise_before_pool>,
                                   where(pointwise(v), unpadded(d), unit_stride(d), linear(d)), prefer(constant(v)),
                                   provenance{"law 12: means of a channel and sums over channels commute"});
+/// The same the other way. A bias stays with the convolution, so a mean that counts pads must have none to pass.
 inline constexpr auto pool_before_pointwise = rule<"pool_before_pointwise">(
     average_pool[n](conv[d](x, v, b)), built_by<detail::pool_before_pointwise>,
     where(pointwise(v), unpadded(d), unit_stride(d), linear(d), detail::bias_stays), prefer(constant(v)),

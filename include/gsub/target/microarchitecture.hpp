@@ -12,12 +12,12 @@ namespace gsub {
 /// A row of the table of micro-architectures. Widths are those of the units: a vector that is wider takes several
 /// passes.
 struct microarchitecture {
-    std::string_view name;                  ///< as `cpu=` of a target takes it, e.g. `zen4`
-    std::string_view title;                 ///< for people
-    std::string_view cpus;                  ///< beginnings of processors' names as `host()` has them, by `;`
-    isa const* set = nullptr;               ///< the widest
-    double gigahertz = 2.5;                 ///< sustained by one core that multiplies vectors
-    std::int32_t unit_bytes = 16;           ///< that a vector unit is wide
+    std::string_view name;        ///< as `cpu=` of a target takes it, e.g. `zen4`
+    std::string_view title;       ///< for people
+    std::string_view cpus;        ///< beginnings of processors' names as `host()` has them, by `;`; `*`: below
+    isa const* set = nullptr;     ///< the widest
+    double gigahertz = 2.5;       ///< sustained by one core that multiplies vectors
+    std::int32_t unit_bytes = 16; ///< that a vector unit is wide
     double fma_units = 2, vector_units = 2; ///< that multiply and add; all that compute on floats
     double fma_latency = 4;                 ///< cycles
     double loads = 2, stores = 1;           ///< of `unit_bytes`, a cycle
@@ -78,7 +78,7 @@ struct microarchitecture {
         {"granite-rapids", "Intel Granite Rapids",
          "x86_64 family 6 model 173 ;x86_64 family 6 model 174 ;x86_64 family 6 *amx",
          &isa::avx512, 3.2, 64, 2, 2, 4, 2, 1, 3, 6, 512,
-         48 << 10, 2048 << 10, 64 << 20, 48, 9, 15.5e9, 31e9, false, true},
+         48 << 10, 2048 << 10, 64 << 20, 48, 9, 15.5e9, 31e9, false, false},
         {"neoverse-n1", "Arm Neoverse N1",
          "",
          &isa::neon, 2.5, 16, 2, 2, 4, 2, 1, 2, 4, 128,

@@ -184,6 +184,13 @@ private:
         auto const between = (a.span - a.run) / (a.runs - 1); // two beginnings
         return by >= a.run && by + b.run <= between;
     }
+    // Whether one of them touches in an earlier turn of a loop what the other one touches in a later one.
+    static bool touch_in_turns(touched const& a, touched const& b, double step, double turns) {
+        auto const by = std::abs(a.at - b.at);
+        return step > 0 && a.buffer == b.buffer && by < step * turns && std::fmod(by, step) == 0 &&
+               std::ranges::equal(a.moves, b.moves);
+    }
+    // Makes the first one stand for both.
     static void join(touched& all, touched const& t) {
         auto const begin = std::min(all.at, t.at), end = std::max(all.at + all.span, t.at + t.span);
         if (all.runs == 1 && t.runs == 1)
@@ -235,15 +242,8 @@ private:
             if (by < 0) t.at += by * (turns - 1);
             auto const bytes = std::min(t.bytes(), std::max(buffer_bytes(t.buffer), 64.0));
             for (std::size_t c = 0; c < 3; ++c) t.missed[c] = together <= caches[c] ? bytes : t.missed[c] * turns;
-            // What another set touches in an earlier turn or in a later one.
             std::size_t other = 0;
-            for (; other < all.size(); ++other) {
-                auto const& o = all[other];
-                auto const apart = std::abs(o.at - t.at);
-                if (o.buffer == t.buffer && steps[other] == step && step > 0 && std::ranges::equal(o.moves, t.moves) &&
-                    std::fmod(apart, step) == 0 && apart < step * turns)
-                    break;
-            }
+            while (other < all.size() && !(steps[other] == step && touch_in_turns(all[other], t, step, turns))) ++other;
             if (other < all.size()) {
                 join(all[other], t);
             } else {
