@@ -31,6 +31,8 @@ struct microarchitecture {
     double memory_bytes_in_all = 30e9;                                          ///< read by two cores or more
     bool generic = false;                                                       ///< of no processor in particular
     bool measured = false; ///< clock and bandwidths were compared with a machine; else they are estimates
+    /// Of the shorter one of computing and moving bytes, what a core does not do beside the other.
+    double not_hidden = 0.25;
 
     /// Passes that a vector of so many bytes takes.
     [[nodiscard]] constexpr double passes(std::int32_t vector_bytes) const noexcept {
@@ -46,7 +48,7 @@ struct microarchitecture {
         // name, title
         //   beginnings of processors' names
         //   set, GHz, unit | FMA, all units, latency | loads, stores, scalar loads | issue, ROB
-        //   L1, L2, L3 | L2, L3 bytes a cycle | memory of one core, of all | generic, measured
+        //   L1, L2, L3 | L2, L3 bytes a cycle | memory of one core, of all | generic, measured | not hidden
         {"zen5", "AMD Zen 5 (server)",
          "x86_64 family 26 ",
          &isa::avx512, 3.85, 64, 2, 4, 4, 2, 1, 2, 8, 448,
@@ -78,7 +80,7 @@ struct microarchitecture {
         {"granite-rapids", "Intel Granite Rapids",
          "x86_64 family 6 model 173 ;x86_64 family 6 model 174 ;x86_64 family 6 *amx",
          &isa::avx512, 3.2, 64, 2, 2, 4, 2, 1, 3, 6, 512,
-         48 << 10, 2048 << 10, 64 << 20, 48, 9, 15.5e9, 31e9, false, false},
+         48 << 10, 2048 << 10, 64 << 20, 36, 9, 10e9, 20e9, false, false, 0.5},
         {"neoverse-n1", "Arm Neoverse N1",
          "",
          &isa::neon, 2.5, 16, 2, 2, 4, 2, 1, 2, 4, 128,

@@ -16,7 +16,6 @@ namespace detail {
 inline constexpr double call_seconds = 7e-8;
 inline constexpr double wake_seconds = 1e-6;
 inline constexpr double written_factor = 1.5; // of bytes that are written: their lines come in before, and go back
-inline constexpr double not_hidden = 0.25;    // of the shorter one of computing and moving
 
 } // namespace detail
 
@@ -44,14 +43,11 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
         // What is touched for the first time, wherever it lies.
         auto const cold = std::min(t.bytes(), std::max(footprint.buffer_bytes(t.buffer), 64.0));
         made.l2_bytes += factor * t.missed[0];
-        if (b.scratch) {
-            made.l3_bytes += factor * std::max(0.0, t.missed[1] - cold);
-            continue;
-        }
         auto const home = homes[static_cast<std::size_t>(t.buffer)];
-        // What has just been written lies in the second cache as far as that holds it.
-        auto const kept = home == residence::cache && !shared && cold <= footprint.sizes()[1];
+        // What has just been written lies in the second cache as far as that holds it; so does a thread's own memory.
+        auto const kept = (b.scratch || (home == residence::cache && !shared)) && cold <= footprint.sizes()[1];
         made.l3_bytes += factor * std::max(0.0, t.missed[1] - (kept ? cold : 0));
+        if (b.scratch) continue;
         auto const in_last = home != residence::memory && cold <= footprint.sizes()[2];
         auto const lost = home == residence::last ? std::clamp(setting.lost, 0.0, 1.0) : 0.0;
         made.memory_bytes += factor * std::max(0.0, t.missed[2] - (in_last ? cold * (1 - lost) : 0));
@@ -66,7 +62,7 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     auto const memory =
         made.memory_bytes * hertz / (threads > 1 ? core.memory_bytes_in_all : core.memory_bytes_per_second);
     auto const moved = std::max({l2, l3, memory});
-    auto const cycles = std::max(each, moved) + detail::not_hidden * std::min(each, moved);
+    auto const cycles = std::max(each, moved) + core.not_hidden * std::min(each, moved);
     made.seconds = cycles / hertz + detail::call_seconds + (shared ? detail::wake_seconds : 0);
     return made;
 }

@@ -200,6 +200,29 @@ private:
     std::vector<member> nodes_;
 };
 
+// Bytes that the weights of a convolution take beside their own where its kernel reads them transformed.
+GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& set,
+                                kernels::winograd_options const& options) {
+    auto const weights = g.operand(conv, 1);
+    auto const &in = g.type(g.operand(conv, 0)), &filters = g.type(weights);
+    auto const& a = g.attributes<ops::conv>(conv);
+    if (!g.is<ops::constant>(weights.node) || in.rank() != 4 || !in.is_static() || filters.element != dtype::f32 ||
+        a.group != 1)
+        return 0;
+    kernels::conv2d_shape s{.batch = in.dims[0].size(),
+                            .in_channels = in.dims[1].size(),
+                            .out_channels = filters.dims[0].size()};
+    for (std::size_t i = 0; i < 2; ++i) {
+        s.in[i] = in.dims[i + 2].size(), s.kernel[i] = filters.dims[i + 2].size();
+        s.stride[i] = a.strides[i], s.dilation[i] = a.dilations[i];
+        s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
+    }
+    auto const chosen = kernels::conv2d_applies(s, set) ? kernels::choose_winograd(s, set, options) : std::nullopt;
+    if (!chosen) return 0;
+    auto const numbers = (chosen->m + 2) * (chosen->m + 2) + 1;
+    return gsub::cost::detail::size_bytes(g, weights) * (numbers / 9.0 - 1);
+}
+
 } // namespace detail
 
 // What has been found out, for all copies of a model.
@@ -239,8 +262,15 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
     return made;
 }
 GSUB_LAZY_BODY lowered lowered::of(any_graph const& g, target const& machine, lowered_options options) {
+    auto const set = options.set ? options.set : machine.set;
+    auto tiles = kernels::winograd_options_of(machine);
+    tiles.accuracy = options.winograd;
+    if (options.threads > 0) tiles.threads = options.threads;
     for (auto n : g.order())
-        if (g.is<ops::constant>(n)) options.weight_bytes += gsub::cost::detail::size_bytes(g, {n, 0});
+        if (g.is<ops::constant>(n))
+            options.weight_bytes += gsub::cost::detail::size_bytes(g, {n, 0});
+        else if (g.is<ops::conv>(n))
+            options.weight_bytes += detail::bytes_of_tiles(g, n, *set, tiles);
     return on(machine, options);
 }
 
