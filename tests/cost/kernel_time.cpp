@@ -126,6 +126,46 @@ TEST_CASE("what blocks of one loop read of different weights counts for each of 
     }
 }
 
+TEST_CASE("two parts of a kernel read the weights that one does, tails or none") {
+    // The last of the eight groups of channels has a vector less, so that each part is a side of a branch.
+    for (std::int64_t const channels : {512, 496}) {
+        auto s = convolution(256, 19, 3);
+        s.out_channels = channels;
+        auto const bytes_in = [&](std::int32_t parts) {
+            kernels::winograd_config const knobs{
+                .m = 4, .rows = 5, .columns = 5, .tile = 5, .vectors = 4, .unroll_ic = 4, .parts = parts};
+            auto const k = codegen::lower(kernels::winograd_nest(s, knobs, isa::avx512), "k").value();
+            std::array<cost::residence, 2> const homes{cost::residence::cache, cost::residence::memory};
+            return cost::time_of(k, named("zen5"), {.buffers = homes}).memory_bytes;
+        };
+        CAPTURE(channels);
+        CHECK(bytes_in(1) == Approx(36.0 * 256 * 512 * 4).epsilon(0.02));
+        CHECK(bytes_in(2) == Approx(bytes_in(1)).epsilon(0.02));
+    }
+}
+
+TEST_CASE("memory of a thread that its second cache does not hold moves in each run") {
+    auto const moved = [](std::int64_t channels) {
+        auto s = convolution(channels, 20, 3);
+        s.out_channels = 16;
+        kernels::winograd_config const knobs{.m = 4, .rows = 5, .columns = 5, .tile = 5, .unroll_ic = 4};
+        auto const k = codegen::lower(kernels::winograd_nest(s, knobs, isa::avx512), "k").value();
+        return cost::time_of(k, named("zen5")).l3_bytes;
+    };
+    auto const transformed = [](double channels) { return 36 * 25 * channels * 4; };
+    CHECK(moved(128) < 0.5 * transformed(128));   // 0.5 MB
+    CHECK(moved(1024) > 2.0 * transformed(1024)); // 3.7 MB: written, and read
+}
+
+TEST_CASE("a core that does not compute while it reads takes longer") {
+    auto core = named("zen5");
+    std::array<cost::residence, 3> const homes{cost::residence::cache, cost::residence::memory, cost::residence::cache};
+    auto const k = counted(product(16, 1024, 1024));
+    auto const before = cost::time_of(k, core, {.buffers = homes}).seconds;
+    core.not_hidden = 1;
+    CHECK(cost::time_of(k, core, {.buffers = homes}).seconds > 1.1 * before);
+}
+
 TEST_CASE("threads share what there is, and take time to be woken") {
     auto const large = convolution(128, 28, 3), small = convolution(16, 4, 1);
     CHECK(seconds(large, {.threads = 2, .shared = true}) < 0.6 * seconds(large));

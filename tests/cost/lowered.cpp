@@ -163,9 +163,28 @@ TEST_CASE("of a last cache beyond 64 MB others have their part") {
         auto const text = "x86-64-avx512,threads=1,l1=48K,l2=1M,cpu=zen5,l3=" + std::string{l3};
         return cost::lowered::of(g, machine(text))(g).amount;
     };
-    auto const g = model("resnet18"); // 47 MB of weights
+    auto const g = model("densenet121"); // 32 MB of weights, about 60 as kernels read them
     CHECK(seconds(g, "480M") == seconds(g, "64M"));
     CHECK(seconds(g, "64M") < seconds(g, "32M"));
+}
+
+TEST_CASE("weights that kernels read transformed take as much of the last cache") {
+    graph g;
+    graph_builder b{g};
+    auto const conv = [&](value_id of, std::int64_t kernel) {
+        attributes_of<ops::conv> a;
+        a.strides = a.dilations = {1, 1}, a.pads = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
+        return b.add<ops::conv>(a, {of, b.constant(tensor::zeros(dtype::f32, ints{128, 128, kernel, kernel}))});
+    };
+    b.outputs({conv(conv(b.input(dtype::f32, {1, 128, 28, 28}, "x"), 3), 1)});
+    auto const core = machine("x86-64-avx512,threads=1,l1=48K,l2=512K,l3=2M,cpu=zen5");
+    auto const tiles = [&](kernels::winograd_accuracy most, double numbers) {
+        auto const bytes = 4.0 * 128 * 128 * (numbers + 1);
+        auto const of_graph = cost::lowered::of(g, core, {.winograd = most});
+        CHECK(of_graph(g).amount == cost::lowered::on(core, {.winograd = most, .weight_bytes = bytes})(g).amount);
+    };
+    tiles(kernels::winograd_accuracy::off, 9);
+    tiles(kernels::winograd_accuracy::f4, 37); // 36 products of a tile, and the signs of its weights
 }
 
 TEST_CASE("a search prices the copies of weights that its rewrites make as the graph's price does") {

@@ -122,6 +122,26 @@ TEST_CASE("laws 12 and 11: a mean before a pointwise convolution passes into its
               auto const y = to.add<ops::average_pool>(mean(3, 1), {image(to, {1, 64, 24, 24})});
               to.outputs({to.add<ops::conv>(window<ops::conv>(1, 0), {y, w})});
           }) == "no match");
+    CHECK(operators_after(rule, chain(mean(1, 0, true, 2), 1, 1, 1)) == "no match"); // one tap composes to strides
+}
+
+TEST_CASE("law 12: a strided pointwise convolution sees some pixels alone") {
+    auto const one = [](std::int64_t kernel, std::int64_t pad, std::int64_t stride, std::int64_t group = 1) {
+        return [=](graph_builder& to) { to.outputs({conv(to, image(to, {1, 4, 7, 7}), kernel, pad, stride, group)}); };
+    };
+    auto const& rule = pooling::subsample_before_pointwise;
+    for (auto const stride : {2, 3})
+        for (auto const group : {1, 2, 4}) CHECK(operators_after(rule, one(1, 0, stride, group)) == "AveragePool Conv");
+    CHECK(operators_after(rule, one(1, 0, 1)) == "no match");
+    CHECK(operators_after(rule, one(1, 1, 2)) == "no match");
+    CHECK(operators_after(rule, one(3, 0, 2)) == "no match");
+    CHECK(operators_after(rule, [](graph_builder& to) { // an activation stays behind, a dilation of one tap is none
+              auto c = window<ops::conv>(1, 0, 2);
+              c.act = activation::relu, c.dilations = {3, 3};
+              auto const w = to.constant(small_graphs::random_tensor({6, 4, 1, 1}, 3)),
+                         k = to.constant(small_graphs::random_tensor({6}, 4));
+              to.outputs({to.add<ops::conv>(c, {image(to, {1, 4, 8, 8}), w, k})});
+          }) == "AveragePool Conv");
 }
 
 TEST_CASE("law 12: a mean and a pointwise convolution change places") {

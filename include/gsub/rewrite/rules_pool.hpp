@@ -23,6 +23,7 @@ void average_pool_as_depthwise(rewrite& r);
 void compose_pool_pointwise(rewrite& r);
 void pointwise_before_pool(rewrite& r);
 void pool_before_pointwise(rewrite& r);
+void subsample_before_pointwise(rewrite& r);
 
 /// Whether the operands of the concat stand side by side in batch or channels, which pooling does not look across.
 [[nodiscard]] bool joins_batch_or_channels(match const& m);
@@ -45,6 +46,9 @@ inline constexpr rule_condition bias_stays{
     "there is no bias, or the mean of one number is that number", [](match const& m) {
         return !m.value(decltype(b)::name).valid() || keeps_constants(m.attributes<ops::average_pool>(n));
     }};
+inline constexpr rule_condition several_taps{"the window has several taps", [](match const& m) {
+                                                 return !all_equal(m.attributes<ops::average_pool>(n).kernel_shape, 1);
+                                             }};
 inline constexpr rule_condition whole_windows{"windows do not reach beyond the pads", [](match const& m) {
                                                   return !m.attributes<ops::average_pool>(n).ceil_mode;
                                               }};
@@ -89,7 +93,8 @@ inline constexpr auto compose_pool_pointwise =
     rule<"compose_pool_pointwise">(
         conv[d](average_pool[n](x), v, b), built_by<detail::compose_pool_pointwise>,
         where(detail::same_divisor, detail::whole_windows, pointwise(v), unpadded(d)),
-        prefer(constant(v), condition("the convolution has at most 2^24 products", detail::has_few_products)),
+        prefer(constant(v), condition("the convolution has at most 2^24 products", detail::has_few_products),
+               detail::several_taps),
         provenance{"laws 12 and 11"})
         .as(rule_kind::macro);
 
@@ -106,11 +111,20 @@ inline constexpr auto pool_before_pointwise = rule<"pool_before_pointwise">(
     where(pointwise(v), unpadded(d), unit_stride(d), linear(d), detail::bias_stays), prefer(constant(v)),
     provenance{"law 12: means of a channel and sums over channels commute"});
 
+/// Law 12 with one tap: a pointwise convolution with strides sees some of the pixels alone, which a mean of one tap
+/// keeps. Without strides it can merge with others of its size: the sum at the end of a residual block is one
+/// convolution.
+inline constexpr auto subsample_before_pointwise = rule<"subsample_before_pointwise">(
+    conv[d](x, v, b), built_by<detail::subsample_before_pointwise>, where(pointwise(v), unpadded(d)),
+    prefer(constant(v), condition("there are strides",
+                                  [](match const& m) { return !all_equal(m.attributes<ops::conv>(d).strides, 1); })),
+    provenance{"law 12: the mean of one pixel is that pixel"});
+
 /// All rules of this header.
 [[nodiscard]] constexpr auto all() noexcept {
     return rule_list(max_pool_into_concat, max_pool_out_of_concat, average_pool_into_concat, average_pool_out_of_concat,
                      average_pool_as_conv, average_pool_as_depthwise, compose_pool_pointwise, pointwise_before_pool,
-                     pool_before_pointwise);
+                     pool_before_pointwise, subsample_before_pointwise);
 }
 
 } // namespace gsub::rules::pooling

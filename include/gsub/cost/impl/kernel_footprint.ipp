@@ -20,6 +20,8 @@ struct touched {
     double runs = 0, run = 0, span = 0; // pieces, the bytes of one, from the first byte to behind the last one
     double at = 0;                      // the first byte, where the loops around stand at their beginning
     bool written = false;
+    double share = 1;                               // of the runs of a block: a side of a branch has some
+    small_vector<codegen::variable, 2> chosen_by{}; // what tells which runs those are
     // In whole lines.
     [[nodiscard]] double bytes() const { return runs * 64 * std::max(1.0, std::ceil(run / 64)); }
     std::array<double, 3> missed{}; // bytes that each cache does not have
@@ -64,9 +66,7 @@ private:
             case codegen::node_kind::check:
                 break;
             case codegen::node_kind::branch:
-                // The one that runs more often stands for both.
-                if (auto const runs = loops_.branches.find(&n); runs != loops_.branches.end())
-                    merge(all, memory(runs->second.first >= runs->second.second ? n.body : n.otherwise, 0));
+                merge(all, sides(n));
                 break;
             case codegen::node_kind::part:
                 merge(all, parts(nodes, i));
@@ -82,6 +82,43 @@ private:
             }
         }
         return all;
+    }
+    // Of a branch. The side that runs more often stands for both, but for what the other one touches elsewhere in the
+    // same turns: weights of a part of its own.
+    std::vector<touched> sides(node const& n) {
+        auto const runs = loops_.branches.find(&n);
+        if (runs == loops_.branches.end()) return {};
+        auto const [then, otherwise] = runs->second;
+        auto all = memory(then >= otherwise ? n.body : n.otherwise, 0);
+        if (then <= 0 || otherwise <= 0) return all;
+        auto const often = std::max(then, otherwise) / (then + otherwise);
+        small_vector<variable, 2> of;
+        for (auto const& c : n.conditions)
+            for (auto const& t : c.value.terms()) of.push_back(loops_.same[index(t.of)]);
+        auto const given = all.size();
+        std::vector<char> turns(given, 0); // whether a set has become one of some runs
+        for (auto& t : memory(then >= otherwise ? n.otherwise : n.body, 0)) {
+            auto elsewhere = false, met = false;
+            for (std::size_t i = 0; i < given; ++i) {
+                auto& o = all[i];
+                if (o.buffer != t.buffer || !std::ranges::equal(o.moves, t.moves)) continue;
+                (apart(o, t) ? elsewhere : met) = true;
+            }
+            if (!elsewhere || met) continue;
+            for (std::size_t i = 0; i < given; ++i)
+                if (all[i].buffer == t.buffer && std::ranges::equal(all[i].moves, t.moves) &&
+                    !std::exchange(turns[i], char{1}))
+                    take_turns(all[i], often, of);
+            take_turns(t, 1 - often, of);
+            all.push_back(std::move(t));
+        }
+        return all;
+    }
+    // Makes a set one that some of the runs touch.
+    static void take_turns(touched& t, double share, small_vector<variable, 2> const& chosen_by) {
+        t.share *= share;
+        for (auto& m : t.missed) m *= share;
+        for (auto v : chosen_by) t.chosen_by.push_back(v);
     }
     // Parts of a loop's variable, one behind the other: loops in one another, of which that part changes fastest that
     // is divided by the least.
@@ -199,12 +236,13 @@ private:
             all.runs = t.runs, all.run = t.run;
         all.at = begin, all.span = end - begin;
         all.written = all.written || t.written;
+        all.share = std::max(all.share, t.share);
         for (std::size_t c = 0; c < 3; ++c) all.missed[c] = std::max(all.missed[c], t.missed[c]);
     }
     // What pieces become that move on so often by so many bytes.
     static void move(touched& t, double step, double turns) {
         auto const span = t.span + step * (turns - 1), gap = t.runs > 1 ? t.span / t.runs : t.span;
-        auto const touching = step <= std::max(t.run, 64.0);
+        auto const touching = step <= std::max(t.run, 128.0); // lines come in pairs
         if (t.runs == 1 || t.run + step * (turns - 1) <= gap) { // each piece by itself
             if (touching)
                 t.run += step * (turns - 1);
@@ -241,7 +279,10 @@ private:
             if (step > 0) move(t, step, turns);
             if (by < 0) t.at += by * (turns - 1);
             auto const bytes = std::min(t.bytes(), std::max(buffer_bytes(t.buffer), 64.0));
-            for (std::size_t c = 0; c < 3; ++c) t.missed[c] = together <= caches[c] ? bytes : t.missed[c] * turns;
+            if (std::find(t.chosen_by.begin(), t.chosen_by.end(), v) != t.chosen_by.end())
+                t.share = std::min(1.0, t.share * turns);
+            for (std::size_t c = 0; c < 3; ++c)
+                t.missed[c] = together <= caches[c] ? bytes * t.share : t.missed[c] * turns;
             std::size_t other = 0;
             while (other < all.size() && !(steps[other] == step && touch_in_turns(all[other], t, step, turns))) ++other;
             if (other < all.size()) {

@@ -209,9 +209,8 @@ GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& set
     if (!g.is<ops::constant>(weights.node) || in.rank() != 4 || !in.is_static() || filters.element != dtype::f32 ||
         a.group != 1)
         return 0;
-    kernels::conv2d_shape s{.batch = in.dims[0].size(),
-                            .in_channels = in.dims[1].size(),
-                            .out_channels = filters.dims[0].size()};
+    kernels::conv2d_shape s{
+        .batch = in.dims[0].size(), .in_channels = in.dims[1].size(), .out_channels = filters.dims[0].size()};
     for (std::size_t i = 0; i < 2; ++i) {
         s.in[i] = in.dims[i + 2].size(), s.kernel[i] = filters.dims[i + 2].size();
         s.stride[i] = a.strides[i], s.dilation[i] = a.dilations[i];

@@ -280,9 +280,9 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const
             if (tiles % chunk == 0) best.chunk = chunk;
         // Where that is few, weights would be read again for each few pixels.
         if (best.chunk < 4 && tiles > 16) best.chunk = 8;
-        // What is read again and again should be the smaller.
-        best.oc_inner = row > s.out_channels; // pixels against filters, of as many channels each
     }
+    // What is read again and again should be the smaller: pixels against filters, of as many channels each.
+    if (taps == 1 && s.groups == 1) best.oc_inner = s.out(0) * s.out(1) > s.out_channels;
     return best;
 }
 

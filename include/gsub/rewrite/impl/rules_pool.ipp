@@ -130,5 +130,14 @@ GSUB_INLINE void pool_before_pointwise(rewrite& r) {
     auto const means = r.like(r.matched().node(n), {r[x]});
     r.replace_root(0, r.like(r.matched().node(d), {means, r[v], r[b]}));
 }
+GSUB_INLINE void subsample_before_pointwise(rewrite& r) {
+    auto everywhere = r.attributes<ops::conv>(d);
+    auto const spatial = everywhere.strides.size();
+    attributes_of<ops::average_pool> one;
+    one.kernel_shape = one.dilations = ints(spatial, 1), one.strides = everywhere.strides,
+    one.pads = ints(2 * spatial, 0);
+    everywhere.strides = everywhere.dilations = ints(spatial, 1);
+    r.replace_root(0, r.add<ops::conv>(everywhere, {r.add<ops::average_pool>(one, {r[x]}), r[v], r[b]}));
+}
 
 } // namespace gsub::rules::pooling::detail
