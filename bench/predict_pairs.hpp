@@ -112,8 +112,7 @@ struct sign_count {
     std::size_t graphs = 0;
     auto const build_of = [&](any_graph const& g) {
         build_options building;
-        building.winograd = kernels::winograd_options_of(machine);
-        auto const hash = runtime::hash_of(plan(g, meaning, isa_of(machine), building).value());
+        auto const hash = runtime::hash_of(plan(g, meaning, machine, building).value());
         return std::make_shared<detail::built_graph>(
             detail::built_graph{build(g, meaning, machine, building).value(), hash});
     };

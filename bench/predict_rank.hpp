@@ -64,7 +64,6 @@ struct rank_point {
 inline std::map<std::string, std::vector<rank_task>>
 rank_tasks_of(std::vector<std::pair<std::string, graph>> const& networks, target const& machine,
               rank_options const& options) {
-    auto const& set = isa_of(machine);
     std::map<std::string, std::map<std::uint64_t, rank_task>> found;
     std::set<std::string> seen;
     for (auto const& [name, g] : networks) {
@@ -73,9 +72,8 @@ rank_tasks_of(std::vector<std::pair<std::string, graph>> const& networks, target
             if (k.stage == lowering_stage::scheduled) *in = k;
         };
         build_options building;
-        building.winograd = kernels::winograd_options_of(machine);
         building.on_stage = function_ref<void(kernel_graph const&)>{keep};
-        static_cast<void>(plan(g, table_of<eval_row, standard_ops>(), set, building).value());
+        static_cast<void>(plan(g, table_of<eval_row, standard_ops>(), machine, building).value());
         // Kernels are timed again and again, so that all they read lies where it fits, weights too.
         for (auto& v : in->values) v.data = {}, v.role = runtime::memory_role::temporary;
         for (auto const& op : in->ops) {
@@ -103,7 +101,7 @@ rank_tasks_of(std::vector<std::pair<std::string, graph>> const& networks, target
 inline std::vector<rank_point> points_of(rank_task const& t, cost::lowered const& prices, target const& machine,
                                          rank_options const& options, std::vector<runtime::kernel_source>& sources) {
     auto const& set = isa_of(machine);
-    auto const chosen = counted_algorithm{kernels::winograd_options_of(machine)}.choose(t.algorithms, set);
+    auto const chosen = prices.choose(t.algorithms, set);
     std::vector<rank_point> out;
     std::set<std::string> texts;
     for (std::size_t a = 0; a < t.algorithms.size(); ++a) {

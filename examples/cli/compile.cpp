@@ -28,13 +28,12 @@ answer compile(compile_request const& r, session const& s) {
     gsub::build_options planning;
     planning.threads = s.threads;
     planning.watch = s.watch;
-    planning.winograd = gsub::kernels::winograd_options_of(machine);
     auto const given = read_schedules(r.schedules, machine);
     if (given) planning.schedules = *given, planning.algorithms = *given;
     auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
-    auto const program = r.passes.empty() ? gsub::plan(g, meaning, set, planning).value()
-                                          : gsub::plan(passes_applied(std::move(g), r.passes, machine, s), meaning, set,
-                                                       planning, gsub::grouping::by_passes)
+    auto const program = r.passes.empty() ? gsub::plan(g, meaning, machine, planning).value()
+                                          : gsub::plan(passes_applied(std::move(g), r.passes, machine, s), meaning,
+                                                       machine, planning, gsub::grouping::by_passes)
                                                 .value();
     s.watch->on_progress({"write", 0, 0, r.output});
     auto const written = gsub::aot::write_standalone(program, r.output, options).value();

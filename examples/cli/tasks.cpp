@@ -61,11 +61,9 @@ answer tasks(tasks_request const& r, session const& s) {
     };
     gsub::build_options options;
     options.threads = s.threads, options.watch = s.watch;
-    options.winograd = gsub::kernels::winograd_options_of(machine);
     options.on_stage = gsub::function_ref<void(gsub::kernel_graph const&)>{keep};
     static_cast<void>(
-        gsub::plan(std::move(g), gsub::table_of<gsub::eval_row, gsub::standard_ops>(), isa_of(machine), options)
-            .value());
+        gsub::plan(std::move(g), gsub::table_of<gsub::eval_row, gsub::standard_ops>(), machine, options).value());
 
     gsub::report::table t{{"task", "kernels", "MFLOP", "KiB", "predicted", "space", "schedule"}};
     a.data["target"] = to_string(machine);

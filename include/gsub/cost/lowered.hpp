@@ -65,6 +65,12 @@ public:
     /// The time of a kernel of a scheduled graph. A step that is no kernel has seconds alone.
     GSUB_LAZY [[nodiscard]] kernel_time of_kernel(kernel_graph const& g, kernel_op const& op) const;
 
+    /// The algorithm whose kernel takes least: the model is the `algorithm_choice` of the builds that it prices.
+    /// Another than the direct one, which errs least, takes at most 0.95 of its time. 0 for what is no convolution, and
+    /// for kernels of other instruction sets. *Requires* one alternative or more. *Complexity* that of pricing each,
+    /// once.
+    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& set) const;
+
     [[nodiscard]] microarchitecture const& core() const noexcept { return core_; }
     /// Distinct groups that have been lowered and priced.
     GSUB_LAZY [[nodiscard]] std::size_t groups() const;
@@ -78,6 +84,11 @@ private:
           options_(options) {}
     GSUB_LAZY [[nodiscard]] double price(any_graph const& g, kernel_group const& group,
                                          fusion_scope const& scope) const;
+    GSUB_LAZY [[nodiscard]] kernel_time timed(loop::fused_nest const& nest, bool shared,
+                                              std::span<residence const> homes) const;
+    GSUB_LAZY [[nodiscard]] kernel_time of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
+                                                      std::span<residence const> homes) const;
+    GSUB_LAZY [[nodiscard]] kernels::winograd_options tiles() const; ///< what schedules of tiles are counted from
     GSUB_LAZY [[nodiscard]] double price_of_more(double bytes) const;
     GSUB_LAZY [[nodiscard]] double price_of_copies(any_graph const& g, node_id weight) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_price> prices_of_weights(any_graph const& g) const;

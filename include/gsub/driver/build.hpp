@@ -1,4 +1,4 @@
-// From a graph to something that runs at speed: kernels chosen by counting, generated, compiled, loaded.
+// From a graph to something that runs at speed: kernels chosen by predicted time, generated, compiled, loaded.
 #pragma once
 
 #include <gsub/core/observer.hpp>
@@ -43,7 +43,8 @@ struct build_options {
     /// `build` is called with.
     std::span<lowering_row const> rows{};
     std::span<scalar_row const> scalars{}; ///< the same, of expressions of elements
-    /// Who chooses the algorithms of convolutions; none: counted cycles.
+    /// Who chooses the algorithms of convolutions; none: the predicted time on the target (`cost::lowered`), and
+    /// counted cycles where a program is planned for an instruction set alone.
     std::optional<algorithm_function> algorithms{};
     /// Who chooses schedules; none: the counting heuristic.
     std::optional<schedule_function> schedules{};
@@ -77,6 +78,10 @@ struct build_options {
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
                                                       build_options const& options = {});
 
+/// The same for a machine: which algorithms convolutions have, and the knobs of their kernels, follow from it.
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning,
+                                                      target const& machine, build_options const& options = {});
+
 /// Lowers, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
 /// gets a note, as it does for each layout of a type that no kernel reads. *Errors* as `plan`; `environment` where the
 /// compiler fails.
@@ -96,6 +101,10 @@ GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, std::span
                                                       isa const& set, build_options const& options = {},
                                                       grouping groups = grouping::by_kernels,
                                                       std::string_view entry = "main");
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, std::span<eval_row const> meaning,
+                                                      target const& machine, build_options const& options = {},
+                                                      grouping groups = grouping::by_kernels,
+                                                      std::string_view entry = "main");
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
                                                           target const& machine, build_options const& options = {},
                                                           grouping groups = grouping::by_kernels,
@@ -113,7 +122,7 @@ template <class OpSet>
 
 /// The same by a schedule source and an algorithm choice of the caller's, `build(graph, host(), my_schedules{})`; both
 /// need to live no longer than the call. *Errors* those of `build`, of `schedule` and of `select`.
-template <class OpSet, schedule_source Schedules, algorithm_choice Algorithms = counted_algorithm>
+template <class OpSet, schedule_source Schedules, algorithm_choice Algorithms>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine, Schedules const& schedules,
                                                 Algorithms const& algorithms, build_options options = {}) {
     auto const point = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
@@ -128,8 +137,11 @@ template <class OpSet, schedule_source Schedules, algorithm_choice Algorithms = 
 template <class OpSet, schedule_source Schedules>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine, Schedules const& schedules,
                                                 build_options options = {}) {
-    return build(std::move(g), machine, schedules, counted_algorithm{kernels::winograd_options_of(machine)},
-                 std::move(options));
+    auto const point = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
+        return schedules.choose(d, on, space);
+    };
+    options.schedules = schedule_function{point};
+    return build(std::move(g), machine, options);
 }
 
 } // namespace gsub

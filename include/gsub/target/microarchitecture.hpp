@@ -31,7 +31,7 @@ struct microarchitecture {
     double memory_bytes_in_all = 30e9;                                          ///< read by two cores or more
     bool generic = false;                                                       ///< of no processor in particular
     bool measured = false; ///< clock and bandwidths were compared with a machine; else they are estimates
-    /// Of the shorter one of computing and moving bytes, what a core does not do beside the other.
+    /// Of the shorter one of computing and reading memory, what a core does not do beside the other.
     double not_hidden = 0.25;
 
     /// Passes that a vector of so many bytes takes.
@@ -79,8 +79,8 @@ struct microarchitecture {
          48 << 10, 2048 << 10, 60 << 20, 44, 9, 12e9, 100e9, false, false},
         {"granite-rapids", "Intel Granite Rapids",
          "x86_64 family 6 model 173 ;x86_64 family 6 model 174 ;x86_64 family 6 *amx",
-         &isa::avx512, 3.2, 64, 2, 2, 4, 2, 1, 3, 6, 512,
-         48 << 10, 2048 << 10, 64 << 20, 36, 9, 10e9, 20e9, false, false, 0.5},
+         &isa::avx512, 3.0, 64, 2, 2, 4, 2, 1, 3, 6, 512,
+         48 << 10, 2048 << 10, 64 << 20, 36, 10, 15e9, 30e9, false, false, 1},
         {"neoverse-n1", "Arm Neoverse N1",
          "",
          &isa::neon, 2.5, 16, 2, 2, 4, 2, 1, 2, 4, 128,

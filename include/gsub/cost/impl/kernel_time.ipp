@@ -15,6 +15,7 @@ namespace detail {
 // Found by comparing predictions with clocks, as the constants of `kernel_work` are.
 inline constexpr double call_seconds = 7e-8;
 inline constexpr double wake_seconds = 1e-6;
+inline constexpr double not_hidden = 0.25;    // of the shorter one of computing and reading caches
 inline constexpr double written_factor = 1.5; // of bytes that are written: their lines come in before, and go back
 
 } // namespace detail
@@ -61,8 +62,9 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     auto const l3 = made.l3_bytes / core.l3_bytes_per_cycle / threads;
     auto const memory =
         made.memory_bytes * hertz / (threads > 1 ? core.memory_bytes_in_all : core.memory_bytes_per_second);
-    auto const moved = std::max({l2, l3, memory});
-    auto const cycles = std::max(each, moved) + core.not_hidden * std::min(each, moved);
+    auto const moved = std::max(l2, l3);
+    auto const near = std::max(each, moved) + detail::not_hidden * std::min(each, moved);
+    auto const cycles = std::max(near, memory) + core.not_hidden * std::min(each, memory);
     made.seconds = cycles / hertz + detail::call_seconds + (shared ? detail::wake_seconds : 0);
     return made;
 }

@@ -234,6 +234,7 @@ struct lowered::known_prices {
     // Whether looking regions up has paid: in graphs that are rewritten in many places of one region it does not.
     bool pays() const { return regions_asked < 1024 || 3 * regions_found > regions_asked; }
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
+    std::unordered_map<hash128, std::size_t, detail::hash_of_hash> algorithms; // chosen, by the direct one
     std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
 };
 
@@ -310,30 +311,67 @@ GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op c
     std::vector<residence> homes;
     for (auto const& o : op.operands)
         homes.push_back(value(o.value).role == runtime::memory_role::constant ? residence::last : residence::cache);
-    auto const operations = d ? kernels::operations_of(*d) : own->operations;
-    kernel_setting const setting{std::max(1u, options_.threads), runtime::worth_threads(d, operations), homes,
+    if (d) return of_descriptor(*d, *op.schedule, homes);
+    return timed(own->nest(*op.schedule, *set_), runtime::worth_threads(nullptr, own->operations), homes);
+}
+GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool shared,
+                                          std::span<residence const> homes) const {
+    kernel_setting const setting{std::max(1u, options_.threads), shared, homes,
                                  lost_share(options_.weight_bytes, core_)};
-    auto const timed = [&](loop::fused_nest const& nest) {
-        return time_of(codegen::lower(nest, "kernel").value(), core_, setting);
-    };
-    if (own) return timed(own->nest(*op.schedule, *set_));
+    return time_of(codegen::lower(nest, "kernel").value(), core_, setting);
+}
+GSUB_LAZY_BODY kernel_time lowered::of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
+                                                  std::span<residence const> homes) const {
     hasher h;
-    h.add(kernels::hash_of(*d)).add(loop::to_string(*op.schedule));
+    h.add(kernels::hash_of(d)).add(loop::to_string(knobs));
     for (auto home : homes) h.add(static_cast<std::uint64_t>(home));
     auto const key = h.finish();
     {
         std::shared_lock const lock{known_->mutex};
         if (auto const found = known_->kernels.find(key); found != known_->kernels.end()) return found->second;
     }
-    out = timed(kernels::nest_of(*d, *op.schedule, *set_));
+    auto const out =
+        timed(kernels::nest_of(d, knobs, *set_), runtime::worth_threads(&d, kernels::operations_of(d)), homes);
     std::unique_lock const lock{known_->mutex};
     return known_->kernels.emplace(key, out).first->second;
 }
 
+GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> alternatives, isa const& set) const {
+    GSUB_ASSERT(!alternatives.empty(), "something to choose from");
+    auto const* const s = std::get_if<kernels::conv2d_shape>(&alternatives[0]);
+    if (alternatives.size() == 1 || !s || &set != set_) return 0;
+    auto const key = kernels::hash_of(alternatives[0]);
+    {
+        std::shared_lock const lock{known_->mutex};
+        if (auto const found = known_->algorithms.find(key); found != known_->algorithms.end())
+            return std::min(found->second, alternatives.size() - 1);
+    }
+    std::vector<residence> homes{residence::cache, residence::last};
+    if (s->bias) homes.push_back(residence::last);
+    if (s->residual) homes.push_back(residence::cache);
+    constexpr double sure = 0.95; // of the direct kernel's time: others err more
+    std::size_t best = 0;
+    auto least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+        auto const& d = alternatives[i];
+        auto const space = kernels::space_of(d, set);
+        auto const seconds = of_descriptor(d, kernels::counted(d, set, space, tiles()), homes).seconds;
+        if (seconds < least) least = i == 0 ? sure * seconds : seconds, best = i;
+    }
+    std::unique_lock const lock{known_->mutex};
+    return known_->algorithms.emplace(key, best).first->second;
+}
+GSUB_LAZY_BODY kernels::winograd_options lowered::tiles() const {
+    auto options = kernels::winograd_options_of(machine_);
+    options.accuracy = options_.winograd, options.threads = std::max(1u, options_.threads);
+    return options;
+}
+
 GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const {
     lowering_options options;
-    options.winograd = kernels::winograd_options_of(machine_);
-    options.winograd.accuracy = options_.winograd, options.winograd.threads = std::max(1u, options_.threads);
+    options.winograd = tiles();
+    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) { return choose(all, on); };
+    options.algorithms = algorithm_function{algorithm};
     auto const made = lower_graph(g, meaning_, *set_, options);
     if (!made) return made.error();
     unit total{};
@@ -373,11 +411,8 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
         fuse_context cx;
         static_cast<fusion_rules&>(cx) = fusion_rules_of(alone.graph, *set_);
         cx.meaning = meaning_, cx.laid_out = true, cx.within = as_span(alone.within);
-        auto options = kernels::winograd_options_of(machine_);
-        options.accuracy = options_.winograd, options.threads = std::max(1u, options_.threads);
-        auto const made = schedule(layout_values(select(fuse(alone.graph, cx).value(), *set_, options), *set_).value(),
-                                   *set_, counting_heuristic{options})
-                              .value();
+        auto const chosen = select(fuse(alone.graph, cx).value(), *set_, *this, options_.winograd).value();
+        auto const made = schedule(layout_values(chosen, *set_).value(), *set_, counting_heuristic{tiles()}).value();
         auto const value = [&](kernel_value_id v) -> kernel_value const& {
             return made.values[static_cast<std::size_t>(v)];
         };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/default_pipeline.hpp>
 #include <gsub/ir/ops.hpp>
@@ -62,6 +63,21 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row con
     return emit(std::move(*lowered), set, options.threads);
 }
 
+GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, target const& machine,
+                                             build_options const& options) {
+    auto chosen = options;
+    auto const& set = options.set ? *options.set : isa_of(machine);
+    chosen.winograd = kernels::winograd_options_of(machine);
+    chosen.winograd.accuracy = options.winograd.accuracy;
+    if (!options.generate || options.algorithms) return plan(std::move(g), meaning, set, chosen);
+    auto const prices = cost::lowered::of(g, machine, {.set = &set, .winograd = options.winograd.accuracy});
+    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
+        return prices.choose(all, on);
+    };
+    chosen.algorithms = algorithm_function{algorithm};
+    return plan(std::move(g), meaning, set, chosen);
+}
+
 GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,
                                                  build_options const& options) {
     auto jit = options.jit;
@@ -75,12 +91,10 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
                 message({"no kernels are generated, the reference runtime computes: ", with.error().message()}));
         chosen.generate = false;
     }
-    chosen.winograd = kernels::winograd_options_of(machine);
-    chosen.winograd.accuracy = options.winograd.accuracy;
-    auto const& set = options.set ? *options.set : isa_of(machine);
     if (options.watch)
-        for (auto const& note : detail::layouts_not_stored(g, set)) options.watch->on_note(note);
-    auto made = plan(std::move(g), meaning, set, chosen);
+        for (auto const& note : detail::layouts_not_stored(g, options.set ? *options.set : isa_of(machine)))
+            options.watch->on_note(note);
+    auto made = plan(std::move(g), meaning, machine, chosen);
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;
     if (!made->kernels.empty()) {
@@ -123,6 +137,13 @@ GSUB_LAZY_BODY result<runtime::program> plan(module const& m, std::span<eval_row
     auto made = detail::grouped_of(m, options, groups, entry);
     if (!made) return made.error();
     return plan(std::move(made->what.graph), meaning, set, made->options);
+}
+
+GSUB_LAZY_BODY result<runtime::program> plan(module const& m, std::span<eval_row const> meaning, target const& machine,
+                                             build_options const& options, grouping groups, std::string_view entry) {
+    auto made = detail::grouped_of(m, options, groups, entry);
+    if (!made) return made.error();
+    return plan(std::move(made->what.graph), meaning, machine, made->options);
 }
 
 GSUB_LAZY_BODY result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
