@@ -8,6 +8,7 @@
 
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 namespace lowered_test {
@@ -185,6 +186,54 @@ TEST_CASE("weights that kernels read transformed take as much of the last cache"
     };
     tiles(kernels::winograd_accuracy::off, 9);
     tiles(kernels::winograd_accuracy::f4, 37); // 36 products of a tile, and the signs of its weights
+}
+
+// A 3x3 convolution of so many channels and pixels.
+graph convolution(std::int64_t channels, std::int64_t pixels) {
+    graph g;
+    graph_builder b{g};
+    attributes_of<ops::conv> a;
+    a.strides = a.dilations = {1, 1}, a.pads = {1, 1, 1, 1};
+    auto const w = b.constant(tensor::zeros(dtype::f32, ints{channels, channels, 3, 3}));
+    b.outputs({b.add<ops::conv>(a, {b.input(dtype::f32, {1, channels, pixels, pixels}, "x"), w})});
+    return g;
+}
+kernel_graph lowered_by(graph const& g, algorithm_function algorithms) {
+    lowering_options options;
+    options.algorithms = algorithms;
+    return lower_graph(g, table_of<eval_row, standard_ops>(), isa::avx512, options).value();
+}
+
+TEST_CASE("algorithms are those that take least, and the direct one where the others take nearly as long") {
+    std::set<std::size_t> all;
+    for (auto const& [channels, pixels] : {std::pair{8, 9}, {64, 56}, {128, 28}, {256, 14}, {512, 7}, {512, 3}})
+        for (auto const* const core : {"zen5", "granite-rapids"}) {
+            auto const g = convolution(channels, pixels);
+            auto const prices = cost::lowered::on(
+                machine("x86-64-avx512,threads=1,l1=48K,l2=2M,l3=32M,cpu=" + std::string{core}), {.weight_bytes = 1e9});
+            std::vector<double> seconds;
+            auto chosen = std::size_t{9};
+            for (std::size_t i = 0; i < 3; ++i) {
+                auto const made = lowered_by(g, [&](std::span<kernels::descriptor const> of, isa const& set) {
+                    REQUIRE(of.size() == 3);
+                    chosen = prices.choose(of, set);
+                    CHECK(prices.choose(of.first(1), set) == 0);
+                    CHECK(prices.choose(of, isa::avx2) == 0); // the model is one of another instruction set
+                    return i;
+                });
+                seconds.push_back(0);
+                for (auto const& op : made.ops)
+                    if (op.operands.size() > 1) seconds.back() += prices.of_kernel(made, op).seconds;
+            }
+            CAPTURE(channels, pixels, core, seconds);
+            REQUIRE(chosen < 3);
+            all.insert(chosen);
+            for (std::size_t i = 0; i < 3; ++i) {
+                if (i == chosen) continue;
+                CHECK(seconds[chosen] * (i == 0 ? 1 : chosen == 0 ? 0.95 : 1) <= seconds[i] * (i == 0 ? 0.95 : 1));
+            }
+        }
+    CHECK(all.size() == 3);
 }
 
 TEST_CASE("a search prices the copies of weights that its rewrites make as the graph's price does") {

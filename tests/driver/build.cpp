@@ -2,6 +2,7 @@
 #include "ir/random_graph.hpp"
 #include <gsub/codegen/emit_cpp.hpp>
 #include <gsub/codegen/kernel_ir.hpp>
+#include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/lower/fusion.hpp>
@@ -345,6 +346,50 @@ TEST_CASE("Winograd kernels have NaN and infinities where the evaluator has them
                 CHECK(error_of(g, e, inputs) < 1e-3);
             }
         }
+}
+
+TEST_CASE("a machine's program has the algorithms that its predicted times are least with") {
+    using namespace build_test;
+    // Deep layers, whose transformed weights come from memory or from a cache.
+    graph g;
+    graph_builder b{g};
+    auto x = b.input(dtype::f32, {1, 256, 7, 7}, "x");
+    attributes_of<ops::conv> a;
+    a.strides = a.dilations = {1, 1}, a.pads = {1, 1, 1, 1};
+    for (int i = 0; i < 3; ++i)
+        x = b.add<ops::conv>(a, {x, b.constant(tensor::zeros(dtype::f32, ints{256, 256, 3, 3}))});
+    b.outputs({x});
+    std::set<std::string> kinds;
+    for (auto const* const text : {"x86-64-avx512,threads=1,l1=48K,l2=2M,l3=64M,cpu=granite-rapids",
+                                   "x86-64-avx512,threads=1,l1=48K,l2=1M,l3=2M,cpu=granite-rapids"}) {
+        auto const machine = parse_target(text).value();
+        auto const prices = cost::lowered::of(g, machine);
+        double sum = 0;
+        auto const add = [&](kernel_graph const& k) {
+            if (k.stage != lowering_stage::scheduled) return;
+            for (auto const& op : k.ops) {
+                sum += prices.of_kernel(k, op).seconds;
+                auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+                if (d && op.operands.size() > 1) kinds.insert(kernels::kind_of(*d));
+            }
+        };
+        build_options options;
+        options.on_stage = function_ref<void(kernel_graph const&)>{add};
+        static_cast<void>(plan(g, meaning, machine, options).value());
+        CHECK(sum == Approx(prices.exactly(g).value().amount));
+    }
+    CHECK(kinds.size() == 2);
+    build_options exact;
+    exact.winograd.accuracy = kernels::winograd_accuracy::off;
+    kinds.clear();
+    auto const see = [&](kernel_graph const& k) {
+        for (auto const& op : k.ops)
+            if (auto const* const d = std::get_if<kernels::descriptor>(&op.computes))
+                kinds.insert(kernels::kind_of(*d));
+    };
+    exact.on_stage = function_ref<void(kernel_graph const&)>{see};
+    static_cast<void>(plan(g, meaning, parse_target("x86-64-avx512,threads=1").value(), exact).value());
+    for (auto const& kind : kinds) CHECK(kind.find("winograd") == kind.npos);
 }
 
 TEST_CASE("weights that are not finite, or too large to be transformed, are never those of a Winograd kernel") {

@@ -91,6 +91,7 @@ TEST_CASE("law 12: a mean becomes a convolution beside one that it can merge wit
     CHECK(operators_after(rule, beside(mean(3, 1), 1, 0)) == "no match");        // a smaller window
     CHECK(operators_after(rule, beside(mean(3, 1), 3, 1, 2)) == "no match");
     CHECK(operators_after(rule, beside(mean(3, 1), 3, 1, 1, 2)) == "no match");
+    CHECK(operators_after(rule, beside(mean(1, 0, true, 2), 1, 0, 2)) == "no match"); // pixels that a sibling keeps
     auto beyond = mean(3, 0, true, 2);
     beyond.ceil_mode = true;
     CHECK(operators_after(rule, beside(beyond, 3, 0, 2)) == "no match");
@@ -102,6 +103,7 @@ TEST_CASE("law 12: a mean as a convolution of one channel a group") {
     };
     CHECK(operators_after(pooling::average_pool_as_depthwise, alone(mean(3, 1, true, 2))) == "Conv");
     CHECK(operators_after(pooling::average_pool_as_depthwise, alone(mean(3, 1, false))) == "no match");
+    CHECK(operators_after(pooling::average_pool_as_depthwise, alone(mean(1, 0, true, 2))) == "no match");
 }
 
 TEST_CASE("laws 12 and 11: a mean before a pointwise convolution passes into its weight") {

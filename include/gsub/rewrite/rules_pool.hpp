@@ -78,13 +78,14 @@ inline constexpr auto average_pool_as_conv = rule<"average_pool_as_conv">(
     roots(average_pool[n](x), context(conv[d](x, v, b))), built_by<detail::average_pool_as_conv>,
     where(detail::same_divisor, detail::whole_windows),
     prefer(condition("a sibling convolution has its strides and dilations, one group and as large a window",
-                     detail::fits_into_sibling)),
+                     detail::fits_into_sibling),
+           detail::several_taps),
     provenance{"law 12: the mean is a weighted sum"});
 
 /// Law 12 with one group a channel, W[c,0,...] = 1 / taps.
 inline constexpr auto average_pool_as_depthwise =
     rule<"average_pool_as_depthwise">(average_pool[n](x), built_by<detail::average_pool_as_depthwise>,
-                                      where(detail::same_divisor, detail::whole_windows),
+                                      where(detail::same_divisor, detail::whole_windows), prefer(detail::several_taps),
                                       provenance{"law 12: the mean is a weighted sum"})
         .as(rule_kind::internal);
 

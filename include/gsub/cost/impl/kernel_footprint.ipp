@@ -242,7 +242,8 @@ private:
     // What pieces become that move on so often by so many bytes.
     static void move(touched& t, double step, double turns) {
         auto const span = t.span + step * (turns - 1), gap = t.runs > 1 ? t.span / t.runs : t.span;
-        auto const touching = step <= std::max(t.run, 128.0); // lines come in pairs
+        // Lines come in pairs.
+        auto const touching = step <= std::max(t.run, 128.0);
         if (t.runs == 1 || t.run + step * (turns - 1) <= gap) { // each piece by itself
             if (touching)
                 t.run += step * (turns - 1);
