@@ -144,6 +144,19 @@ TEST_CASE("two parts of a kernel read the weights that one does, tails or none")
     }
 }
 
+TEST_CASE("products point by point read the transformed input once") {
+    auto s = convolution(1024, 20, 3);
+    s.out_channels = 512;
+    auto const moved = [&](bool outer) {
+        kernels::winograd_config const knobs{
+            .m = 4, .rows = 5, .columns = 5, .tile = 5, .vectors = 4, .unroll_ic = 4, .points_outer = outer};
+        auto const k = codegen::lower(kernels::winograd_nest(s, knobs, isa::avx512), "k").value();
+        return cost::time_of(k, named("zen5")).l3_bytes;
+    };
+    auto const transformed = 36.0 * 25 * 1024 * 4, products = 36.0 * 25 * 512 * 4;
+    CHECK(moved(false) - moved(true) > 6 * transformed - 3 * products); // eight groups of channels
+}
+
 TEST_CASE("memory of a thread that its second cache does not hold moves in each run") {
     auto const moved = [](std::int64_t channels) {
         auto s = convolution(channels, 20, 3);

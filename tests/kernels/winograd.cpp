@@ -140,6 +140,7 @@ std::string text_of(conv2d_shape const& s, winograd_config const& c) {
                    std::int64_t{s.bias}, std::int64_t{s.residual}})
         out += std::to_string(v) + " ";
     for (auto v : {c.m, c.rows, c.columns, c.tile, c.vectors, c.unroll_ic, c.parts}) out += ", " + std::to_string(v);
+    if (c.points_outer) out += ", points outer";
     return out;
 }
 
@@ -181,6 +182,7 @@ winograd_config random_config(random_stream& r, conv2d_shape const& s, isa const
     c.unroll_ic = std::min(1 << r.below(3), set.lanes());
     auto const blocks = (s.out_channels + set.lanes() - 1) / set.lanes();
     c.parts = up_to((blocks + c.vectors - 1) / c.vectors);
+    c.points_outer = r.below(2) == 1;
     return c;
 }
 
@@ -390,6 +392,18 @@ std::string refusal(conv2d_shape const& s, winograd_config const& c) {
         static_cast<void>(kernels::winograd_nest(s, c, isa::avx2));
     } catch (error const& e) { return std::string{to_string(e.code())}; }
     return {};
+}
+
+TEST_CASE("what the second level does not hold is read once for all output channels, where these are many") {
+    auto const by_points = [](std::int64_t in, std::int64_t out, std::int64_t pixels, std::uint64_t l2) {
+        conv2d_shape s;
+        s.in_channels = in, s.out_channels = out, s.in = {pixels, pixels}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
+        return kernels::default_winograd(s, isa::avx512, 4, {.threads = 2, .l2_bytes = l2}).points_outer;
+    };
+    CHECK(by_points(1024, 324, 38, 2 << 20));
+    CHECK_FALSE(by_points(1024, 324, 38, 64 << 20)); // all of it is held
+    CHECK_FALSE(by_points(1024, 16, 38, 2 << 20));   // read once in any case
+    CHECK_FALSE(by_points(64, 64, 56, 2 << 20));
 }
 
 TEST_CASE("convolutions and knobs to which it does not apply are refused") {

@@ -124,6 +124,7 @@ struct record_traits<winograd_config> {
         field("vectors", &s::vectors);
         field("unroll_ic", &s::unroll_ic);
         field("parts", &s::parts);
+        field("points_outer", &s::points_outer);
     }
 };
 

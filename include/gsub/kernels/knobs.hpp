@@ -19,7 +19,7 @@ namespace gsub::kernels {
 /// The knobs of a kernel's schedule, named as the fields of its configuration:
 ///
 ///     conv2d      tile_ow tile_oh tile_oc unroll_ic chunk unroll_kh oc_inner tile_ic
-///     winograd    rows columns tile vectors unroll_ic parts
+///     winograd    rows columns tile vectors unroll_ic parts points_outer
 ///     separable   rows depthwise_{tile_ow tile_oh unroll_kh} pointwise_{tile_ow tile_oc unroll_ic oc_inner}
 ///     matmul      tile_m tile_n unroll_k tile_k
 ///     attention   rows scores_{pixels vectors} values_{pixels vectors}

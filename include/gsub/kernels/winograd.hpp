@@ -24,6 +24,9 @@ struct winograd_config {
     std::int32_t vectors = 1;   ///< vectors of output channels of a register tile
     std::int32_t unroll_ic = 1; ///< input channels a turn of the inner loop, a divisor of the lanes
     std::int32_t parts = 1;     ///< pieces of the output channels that are parallel; each transforms the input anew
+    /// Whether all products of a point come before those of the next one: a block reads its transformed input once for
+    /// all output channels, and keeps the products of all of these.
+    bool points_outer = false;
 };
 
 /// The largest tile that results allow. Errors against exact results, as multiples of the direct kernel's: at most 1.2

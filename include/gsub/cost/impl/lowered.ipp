@@ -206,7 +206,7 @@ GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& set
     auto const weights = g.operand(conv, 1);
     auto const &in = g.type(g.operand(conv, 0)), &filters = g.type(weights);
     auto const& a = g.attributes<ops::conv>(conv);
-    if (!g.is<ops::constant>(weights.node) || in.rank() != 4 || !in.is_static() || filters.element != dtype::f32 ||
+    if (!g.is<ops::constant>(weights.node) || !in.is_static() || in.rank() != 4 || filters.element != dtype::f32 ||
         a.group != 1)
         return 0;
     kernels::conv2d_shape s{

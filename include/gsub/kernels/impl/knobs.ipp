@@ -30,7 +30,7 @@ void each_knob(Config& c, F&& f) {
 template <maybe_const<winograd_config> Config, class F>
 void each_knob(Config& c, F&& f) {
     f("rows", c.rows), f("columns", c.columns), f("tile", c.tile), f("vectors", c.vectors);
-    f("unroll_ic", c.unroll_ic), f("parts", c.parts);
+    f("unroll_ic", c.unroll_ic), f("parts", c.parts), f("points_outer", c.points_outer);
 }
 template <maybe_const<separable_config> Config, class F>
 void each_knob(Config& c, F&& f) {
@@ -174,11 +174,12 @@ GSUB_LAZY loop::config_space knobs_of(winograd_shape const& s, isa const& set) {
     space.choice("vectors", up_to(vectors, 1));
     space.choice("unroll_ic", powers_up_to(std::min(set.lanes(), 8), 1));
     space.choice("parts", values_of(std::move(parts)));
+    space.choice("points_outer", either(out_blocks > 1, false));
     space.only([=, registers = register_file{set}](loop::configuration const& knobs) {
         auto const c = read_knobs<winograd_config>(knobs);
         auto const groups = up(out_blocks, c.vectors), of_part = up(groups, c.parts);
         return (c.rows == 1 || c.columns == tile_columns) && c.parts == up(groups, of_part) && // none is empty
-               c.tile <= c.rows * c.columns && registers.holds(c.tile, c.vectors);
+               c.tile <= c.rows * c.columns && registers.holds(c.tile, c.vectors) && (!c.points_outer || of_part > 1);
     });
     return space;
 }

@@ -188,7 +188,11 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto const y = result.output(in, "y");
     // One more vector a point, lest all points fall into one set of the cache.
     auto const v = in.scratch("v", {z.points, (z.in_blocks * block + 1) * l});
-    auto const products = in.scratch("m", {z.points, (c.vectors * block + 1) * l});
+    auto const kept = c.points_outer ? z.part_groups : 1; // groups whose products are kept side by side
+    auto const products = in.scratch("m", {z.points, (kept * c.vectors * block + 1) * l});
+    auto const product_of = [&](loop::affine const& g, loop::affine const& vector, loop::affine const& tile) {
+        return ((c.points_outer ? g * c.vectors : loop::affine{}) + vector) * block + tile;
+    };
     auto const in_only = [&](loop::expression_builder& e, loop::affine const& row, loop::affine const& column) {
         if (z.row_blocks * c.rows != z.tile_rows) e.only({row, z.tile_rows});
         if (z.column_blocks * c.columns != z.tile_columns) e.only({column, z.tile_columns});
@@ -226,13 +230,14 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     groups_only(mul, group, w);
     auto const sum = mul.sum(mul.constant(0), mul.at(v, {p, (ic * block + tile) * l + inner}) *
                                                   mul.at(weights, {group, p, ic, inner, w, out_lane}));
-    loop::schedule multiply{mul.store(products, {p, (w * block + tile) * l + out_lane}, sum)};
+    loop::schedule multiply{mul.store(products, {p, product_of(g, w, tile) * l + out_lane}, sum)};
     auto const loop_of = [&](std::string_view name) { return multiply.loop_of(name); };
     auto const [tiles, ti] = multiply.split(loop_of("tile"), std::min<std::int64_t>(c.tile, block));
     auto const [io, iu] = multiply.split(loop_of("ici"), c.unroll_ic);
     detail::parallel_block(multiply);
-    multiply.reorder({multiply.loops()[0].var, loop_of("group"), loop_of("point"), tiles, loop_of("ic"), io, iu, ti,
-                      loop_of("oc"), loop_of("lane")});
+    multiply.reorder({multiply.loops()[0].var, loop_of(c.points_outer ? "point" : "group"),
+                      loop_of(c.points_outer ? "group" : "point"), tiles, loop_of("ic"), io, iu, ti, loop_of("oc"),
+                      loop_of("lane")});
     for (auto k : {iu, ti, loop_of("oc")}) multiply.unroll(k);
     multiply.vectorize(loop_of("lane"));
 
@@ -247,7 +252,7 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     groups_only(out, number, vector);
     detail::winograd_terms sums;
     for (std::int64_t k = 0; k < z.points; ++k)
-        sums.push_back(out.at(products, {k, (vector * block + oy * c.columns + ox) * l + ol}));
+        sums.push_back(out.at(products, {k, product_of(og, vector, oy * c.columns + ox) * l + ol}));
     auto pixels =
         detail::both_directions(sums, t, [&](auto const& d) { return detail::output_transform(c.m, d, out); });
     // What is not finite in a product is not finite in a corner: together they add all points, none with zero. Large
@@ -303,7 +308,7 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     rescue.vectorize(rescue.loop_of("lane"));
 
     loop::fused_nest nest{input.finish()};
-    nest.then(multiply.finish(), 1).then(output.finish(), 2).rescue(rescue.finish());
+    nest.then(multiply.finish(), 1).then(output.finish(), c.points_outer ? 1 : 2).rescue(rescue.finish());
     return nest;
 }
 
@@ -354,6 +359,13 @@ GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, w
 
 namespace detail {
 
+// Whether a block moves fewer bytes beyond the second level where it reads its transformed input once, and writes and
+// reads the products of all groups, than where it reads that input again for each group.
+GSUB_LAZY bool moves_less_by_points(winograd_sizes const& z, std::int32_t vectors, winograd_options const& o) {
+    auto const bytes = z.points * z.block * z.l * 4; // of a vector of channels
+    auto const input = bytes * z.in_blocks, products = bytes * z.part_groups * vectors;
+    return input > static_cast<std::int64_t>(o.l2_bytes) / 2 && (z.part_groups - 1) * input > 2 * products;
+}
 GSUB_LAZY isa counted(isa set, winograd_options const& o) {
     if (o.fma_per_cycle > 0) set.fma_per_cycle = o.fma_per_cycle;
     return set;
@@ -487,6 +499,7 @@ GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const
         consider(rows, tile_columns);
     for (std::int64_t pieces = 2; tile_columns / pieces >= least_piece_tiles; ++pieces)
         consider(1, (tile_columns + pieces - 1) / pieces);
+    best.points_outer = detail::moves_less_by_points({s, best, set}, best.vectors, options);
     return best;
 }
 
