@@ -1,8 +1,8 @@
 // Schedules and algorithms from a text, kernel by kernel.
 //
 //     target avx512
-//     winograd{conv={in_channels=64 ...} m=4} = rows=1 columns=14 tile=14 vectors=2 unroll_ic=4 parts=1
-//     points_outer=false matmul{m=128 n=768 k=768 ...} = tile_m=8 tile_n=3 unroll_k=4
+//     winograd{conv={in_channels=64 ...} m=4} = rows=1 columns=14 tile=14 vectors=2 unroll_ic=4 parts=1 ...
+//     matmul{m=128 n=768 k=768 ...} = tile_m=8 tile_n=3 unroll_k=4
 #pragma once
 
 #include <gsub/core/hash.hpp>
