@@ -120,20 +120,9 @@ template <class OpSet>
     return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, with_rows);
 }
 
-/// The same by a schedule source and an algorithm choice of the caller's, `build(graph, host(), my_schedules{})`; both
-/// need to live no longer than the call. *Errors* those of `build`, of `schedule` and of `select`.
-template <class OpSet, schedule_source Schedules, algorithm_choice Algorithms>
-[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine, Schedules const& schedules,
-                                                Algorithms const& algorithms, build_options options = {}) {
-    auto const point = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
-        return schedules.choose(d, on, space);
-    };
-    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
-        return algorithms.choose(all, on);
-    };
-    options.schedules = schedule_function{point}, options.algorithms = algorithm_function{algorithm};
-    return build(std::move(g), machine, options);
-}
+/// The same by a schedule source of the caller's, `build(graph, host(), my_schedules{})`, and by an algorithm choice,
+/// where one is given; both need to live no longer than the call. *Errors* those of `build`, of `schedule` and of
+/// `select`.
 template <class OpSet, schedule_source Schedules>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine, Schedules const& schedules,
                                                 build_options options = {}) {
@@ -142,6 +131,15 @@ template <class OpSet, schedule_source Schedules>
     };
     options.schedules = schedule_function{point};
     return build(std::move(g), machine, options);
+}
+template <class OpSet, schedule_source Schedules, algorithm_choice Algorithms>
+[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine, Schedules const& schedules,
+                                                Algorithms const& algorithms, build_options options = {}) {
+    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
+        return algorithms.choose(all, on);
+    };
+    options.algorithms = algorithm_function{algorithm};
+    return build(std::move(g), machine, schedules, std::move(options));
 }
 
 } // namespace gsub

@@ -14,9 +14,9 @@ namespace detail {
 
 // Found by comparing predictions with clocks, as the constants of `kernel_work` are.
 inline constexpr double call_seconds = 7e-8;
-inline constexpr double wake_seconds = 2e-6;  // 1 on a Zen 4, 3 to 4 on a Xeon, in virtual machines
-inline constexpr double not_hidden = 0.25;    // of the shorter one of computing and reading caches
-inline constexpr double written_factor = 1.5; // of bytes that are written: their lines come in before, and go back
+inline constexpr double wake_seconds = 2e-6;      // on a Xeon the smallest kernels lose 3 to 4 of what threads save
+inline constexpr double caches_not_hidden = 0.25; // of the shorter one of computing and reading caches
+inline constexpr double written_factor = 1.5;     // of bytes that are written: their lines come in before, and go back
 
 } // namespace detail
 
@@ -63,7 +63,7 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     auto const memory =
         made.memory_bytes * hertz / (threads > 1 ? core.memory_bytes_in_all : core.memory_bytes_per_second);
     auto const moved = std::max(l2, l3);
-    auto const near = std::max(each, moved) + detail::not_hidden * std::min(each, moved);
+    auto const near = std::max(each, moved) + detail::caches_not_hidden * std::min(each, moved);
     auto const cycles = std::max(near, memory) + core.not_hidden * std::min(each, memory);
     made.seconds = cycles / hertz + detail::call_seconds + (shared ? detail::wake_seconds : 0);
     return made;
