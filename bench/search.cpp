@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -197,6 +198,31 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     out.add(message({by, ", a whole search"}), std::string{name}, gain, "x", 1.7, bench::budget_kind::at_least);
 }
 
+// Seconds from the beginning of a default search on one thread until it has the graph that it gives back.
+class clock_of_the_best final : public search_listener {
+public:
+    void on_event(search_event const& e) override {
+        if (e.what == search_event::kind::improvement) seconds_ = since(begin_);
+    }
+    [[nodiscard]] double seconds() const noexcept { return seconds_; }
+
+private:
+    using clock = std::chrono::steady_clock;
+    static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
+    clock::time_point begin_ = clock::now();
+    double seconds_ = 0;
+};
+void time_until_the_best(bench::reporter& out, std::string_view name, graph const& g, int rounds) {
+    bench::sample until;
+    for (int i = 0; i < rounds; ++i) {
+        clock_of_the_best clock;
+        searched(g, cost::erase(cost::lowered::of(g)), {.trace = &clock});
+        until.values.push_back(clock.seconds());
+    }
+    out.add("time until the best, default options, no group known", std::string{name}, until, "s",
+            name == "nasnet_a" ? 5 : 2);
+}
+
 // Under predicted kernels of this machine, which is the default, under the prices of the literature, and under a
 // calibrated roofline of kernels: what the graph that a search finds takes beside the graph as it came, both built
 // alike. An A/A pair beside them tells what two equal programs differ by.
@@ -300,6 +326,7 @@ int main(int argc, char** argv) {
     for (auto const name : wanted) {
         auto const g = built(name);
         costs_of(costs, name, g, first, second);
+        time_until_the_best(out, name, g, 3);
         rates_of(out, name, g, &threads, 5);
     }
     std::fprintf(stderr, "%s", costs.text().c_str());

@@ -50,16 +50,11 @@ struct kernel_time {
 GSUB_LAZY [[nodiscard]] kernel_time time_of(codegen::kernel const& k, microarchitecture const& core,
                                             kernel_setting const& setting = {});
 
-/// Bytes of weights, as a part of the last cache, of which that loses none and all from one run to the next. Products
-/// of a row with 4 to 48 matrices of 1 MB in turns took times that grow in proportion between these.
-struct lost_weights {
-    static constexpr double none = 0.25, all = 1.5;
-};
 /// The part of the weights that a run reads from memory, where its network has so many bytes of them: what it reads
 /// again after all others, the last cache has lost in part even where it could hold them all, as others use it too.
 [[nodiscard]] inline double lost_share(double weight_bytes, microarchitecture const& core) noexcept {
     auto const part = weight_bytes / static_cast<double>(core.l3_bytes);
-    return std::clamp((part - lost_weights::none) / (lost_weights::all - lost_weights::none), 0.0, 1.0);
+    return std::clamp((part - core.kept_share) / (core.lost_share - core.kept_share), 0.0, 1.0);
 }
 
 /// Seconds that a copy takes which reads and writes so many bytes together. Lines are read before they are written, so

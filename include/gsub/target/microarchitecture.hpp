@@ -33,6 +33,9 @@ struct microarchitecture {
     bool measured = false; ///< clock and bandwidths were compared with a machine; else they are estimates
     /// Of the shorter one of computing and reading memory, what a core does not do beside the other.
     double not_hidden = 0.25;
+    /// Bytes of weights, as parts of the last cache, up to which it loses none of them from one run to the next, and
+    /// from which on it loses all; in proportion between these. Others use that cache too.
+    double kept_share = 0.25, lost_share = 1.5;
 
     /// Passes that a vector of so many bytes takes.
     [[nodiscard]] constexpr double passes(std::int32_t vector_bytes) const noexcept {
@@ -48,11 +51,11 @@ struct microarchitecture {
         // name, title
         //   beginnings of processors' names
         //   set, GHz, unit | FMA, all units, latency | loads, stores, scalar loads | issue, ROB
-        //   L1, L2, L3 | L2, L3 bytes a cycle | memory of one core, of all | generic, measured | not hidden
+        //   L1, L2, L3 | L2, L3 bytes a cycle | memory of one core, of all | generic, measured | not hidden, kept, lost
         {"zen5", "AMD Zen 5 (server)",
          "x86_64 family 26 ",
-         &isa::avx512, 3.85, 64, 2, 4, 4, 2, 1, 2, 8, 448,
-         48 << 10, 1024 << 10, 32 << 20, 48, 20, 33e9, 36e9, false, false},
+         &isa::avx512, 4.1, 64, 2, 4, 4, 2, 1, 2, 8, 448,
+         48 << 10, 1024 << 10, 32 << 20, 44, 25, 42e9, 55e9, false, true, 0.25, 0.5, 2.75},
         {"zen4", "AMD Zen 4",
          "x86_64 family 25 ",
          &isa::avx512, 3.75, 32, 2, 4, 4, 2, 1, 2, 6, 320,

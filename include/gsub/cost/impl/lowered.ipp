@@ -455,8 +455,8 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
 GSUB_LAZY_BODY double lowered::price_of_more(double bytes) const {
     auto const room = static_cast<double>(core_.l3_bytes);
     auto const part = options_.weight_bytes / room;
-    if (bytes <= 0 || part <= lost_weights::none || part >= lost_weights::all) return 0;
-    auto const lost = bytes / room / (lost_weights::all - lost_weights::none);
+    if (bytes <= 0 || part <= core_.kept_share || part >= core_.lost_share) return 0;
+    auto const lost = bytes / room / (core_.lost_share - core_.kept_share);
     auto const hertz = core_.gigahertz * 1e9;
     auto const threads = static_cast<double>(std::max(1u, options_.threads));
     auto const from_memory = threads > 1 ? core_.memory_bytes_in_all : core_.memory_bytes_per_second;

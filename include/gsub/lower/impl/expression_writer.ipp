@@ -51,7 +51,7 @@ public:
 
     /// A value of f32 that the kernel computes before the chain.
     void start_with(value_id v) {
-        known_[v] = {product_mark, dtype::f32};
+        known_.set(v, {product_mark, dtype::f32});
         begins_ = true;
     }
 
@@ -70,7 +70,7 @@ public:
             else
                 sum = sum + (beta == 1 ? *other : *other * b.number(beta, sum));
         }
-        if (auto const number = b.number_of(sum)) known_[v] = {*number, dtype::f32};
+        if (auto const number = b.number_of(sum)) known_.set(v, {*number, dtype::f32});
         return !b.refused();
     }
 
@@ -82,7 +82,7 @@ public:
             // Rounded after each operator, so that it makes no difference which of them share a kernel.
             auto const result = cast(*v, g_.type({n, 0}).element);
             if (auto const number = b.number_of(result)) {
-                known_[{n, 0}] = {*number, result.type()};
+                known_.set({n, 0}, {*number, result.type()});
                 nodes_.push_back(n);
                 return true;
             }
@@ -92,13 +92,13 @@ public:
     }
 
     [[nodiscard]] std::vector<node_id> const& nodes() const noexcept { return nodes_; }
-    [[nodiscard]] bool knows(value_id v) const { return known_.contains(v); }
+    [[nodiscard]] bool knows(value_id v) const { return known_.find(v) != nullptr; }
     [[nodiscard]] bool reduces() const noexcept { return row_from_ < frame_.size(); }
     [[nodiscard]] std::vector<value_id> const& arrays() const noexcept { return arrays_; }
     [[nodiscard]] std::size_t size() const noexcept { return ops_.size(); }
     /// Whether a value has one element a row.
     [[nodiscard]] bool is_reduced(value_id v) const { return is_reduced_shape(g_.type(v)); }
-    [[nodiscard]] std::int32_t number(value_id v) const { return final_number(known_.at(v).number); }
+    [[nodiscard]] std::int32_t number(value_id v) const { return final_number(known_.find(v)->number); }
 
     /// Back to so many operators.
     void shrink(std::size_t nodes, std::size_t ops, std::size_t arrays) {
@@ -152,6 +152,29 @@ private:
         number_id number = 0;
         dtype type = dtype::f32;
     };
+    // What each value of the kernel is: so few that a list finds them faster than a tree.
+    class known_values {
+    public:
+        [[nodiscard]] known_value const* find(value_id v) const noexcept {
+            for (auto const& [of, what] : all_)
+                if (of == v) return &what;
+            return nullptr;
+        }
+        void set(value_id v, known_value what) {
+            for (auto& [of, known] : all_)
+                if (of == v) {
+                    known = what;
+                    return;
+                }
+            all_.emplace_back(v, what);
+        }
+        void erase(value_id v) {
+            std::erase_if(all_, [&](auto const& k) { return k.first == v; });
+        }
+
+    private:
+        std::vector<std::pair<value_id, known_value>> all_;
+    };
 
     [[nodiscard]] number_id final_number(number_id v) const {
         if (v == product_mark) return 0;
@@ -185,9 +208,9 @@ private:
     // In the type that it is computed with.
     static scalar widened(scalar s) { return cast(s, loop::computed_in(s.type())); }
     std::optional<scalar> operand(scalar_builder& b, value_id v) {
-        if (auto const known = known_.find(v); known != known_.end()) {
+        if (auto const* const known = known_.find(v)) {
             if (!rows_alone_ && stands_first(g_.type(v))) return std::nullopt;
-            return widened(b.value(known->second.number, known->second.type));
+            return widened(b.value(known->number, known->type));
         }
         if (auto const t = one_number(g_, v)) return number(b, *t);
         auto const a = array(v);
@@ -207,6 +230,9 @@ private:
         arrays_.push_back(v);
         views_.push_back(*seen);
         return static_cast<number_id>(arrays_.size()) - 1;
+    }
+    [[nodiscard]] bool has_frame(tensor_type const& t) const {
+        return std::ranges::equal(t.dims, frame_, [](dim a, std::int64_t b) { return a.size() == b; });
     }
     // Whether values of a type may be in the kernel.
     [[nodiscard]] bool has_elements(dtype t) const {
@@ -276,7 +302,7 @@ private:
         auto const reduces = g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n);
         // A part of a composite operator may be computed for more elements than it has, where it repeats.
         auto const repeats = &g != &g_ && broadcast(kernels::array_view::contiguous(type.sizes()), type.sizes());
-        if (type.sizes() != frame_ && !reduces && !is_reduced_shape(type) && !repeats) return std::nullopt;
+        if (!has_frame(type) && !reduces && !is_reduced_shape(type) && !repeats) return std::nullopt;
         auto const is_softmax = g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n);
         auto const lower = scalars_.empty() ? nullptr : scalars_[g.row(n)].lower;
         if (!reduces && !is_softmax && !lower) return std::nullopt;
@@ -299,7 +325,7 @@ private:
     }
     std::optional<scalar> softmax_of(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
         auto const& in = g.type(g.operand(n, 0));
-        if (in.sizes() != frame_) return std::nullopt;
+        if (!has_frame(in)) return std::nullopt;
         auto const fast = g.is<ops::fast_softmax>(n);
         auto const& a = fast ? g.attributes<ops::fast_softmax>(n) : g.attributes<ops::softmax>(n);
         auto const rank = static_cast<std::int64_t>(in.rank());
@@ -308,7 +334,7 @@ private:
         return softmax(b, x, fast ? loop::scalar_op::fast_exponential : loop::scalar_op::exponential);
     }
     std::optional<scalar> reduction(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
-        if (g.type(g.operand(n, 0)).sizes() != frame_) return std::nullopt;
+        if (!has_frame(g.type(g.operand(n, 0)))) return std::nullopt;
         auto const from = reduced_from(g, n);
         if (!from || !set_row(*from)) return std::nullopt;
         auto const step = g.is<ops::reduce_max>(n) ? kernels::row_step::maximum : kernels::row_step::sum;
@@ -360,7 +386,7 @@ private:
     bool rows_alone_ = false; // an operand is wanted that has one element a row
     array_test takes_;
     std::vector<node_id> nodes_;
-    std::map<value_id, known_value> known_;
+    known_values known_;
     std::vector<value_id> arrays_;
     std::vector<kernels::array_view> views_; // over the frame
     std::vector<kernels::row_op> ops_;
