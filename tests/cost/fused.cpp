@@ -129,8 +129,10 @@ TEST_CASE("prices near a node are those of the whole graph") {
         auto const g = random_graph::make(seed, 30);
         std::map<node_id, double> whole;
         for (auto const& p : model.prices(g)) whole[p.node] = p.amount;
+        auto const known = model.remembered(g);
         for (auto n : g.order())
-            for (auto const& p : model.prices_near(g, {&n, 1})) CHECK(whole.at(p.node) == p.amount);
+            for (auto const& p : model.prices_near(g, known.memory.get(), {{&n, 1}, {&n, 1}}))
+                CHECK(whole.at(p.node) == p.amount);
     }
 }
 

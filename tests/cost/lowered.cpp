@@ -45,9 +45,15 @@ TEST_CASE("prices of nodes add up to that of the graph, and stand at the last op
             whole[p.node] = p.amount;
         }
         CHECK(prices(g).amount == Approx(total).epsilon(1e-12));
-        for (auto n : g.order())
-            for (int time = 0; time < 2; ++time) // made, and looked up
-                for (auto const& p : prices.prices_near(g, {&n, 1})) CHECK(whole.at(p.node) == p.amount);
+        auto const known = prices.remembered(g);
+        for (auto const& p : known.nodes) CHECK(whole.at(p.node) == p.amount);
+        for (auto n : g.order()) {
+            changed_nodes const changes{{&n, 1}, {&n, 1}};
+            for (auto const& p : prices.prices_near(g, known.memory.get(), changes))
+                CHECK(whole.at(p.node) == p.amount);
+            for (auto const& p : prices.remembered(g, known.memory.get(), changes).nodes)
+                CHECK(whole.at(p.node) == p.amount);
+        }
     }
 }
 
@@ -137,18 +143,21 @@ TEST_CASE("weights that are read in several copies take from the last cache what
     auto const extra = [&](any_graph const& g, double bytes) {
         auto const prices = cost::lowered::on(machine(), {.weight_bytes = bytes});
         double sum = 0;
+        auto const known = prices.remembered(g);
         for (auto n : g.order())
-            for (auto const& p : prices.prices_near(g, {&n, 1}))
+            for (auto const& p : prices.prices_near(g, known.memory.get(), {{&n, 1}, {}}))
                 if (g.is<ops::constant>(p.node) && p.node == n) sum += p.amount;
         return sum;
     };
-    constexpr double mb = 1 << 20;
-    CHECK(extra(plain, 16 * mb) == 0);
-    CHECK(extra(copied, 4 * mb) == 0);  // all of them stay in the last cache
-    CHECK(extra(copied, 64 * mb) == 0); // none does
-    auto const dear = extra(copied, 16 * mb);
+    auto const core = cost::lowered::on(machine()).core();
+    auto const kept = core.kept_share * static_cast<double>(core.l3_bytes);
+    auto const lost = core.lost_share * static_cast<double>(core.l3_bytes);
+    CHECK(extra(plain, 1.2 * kept) == 0);
+    CHECK(extra(copied, 0.5 * kept) == 0); // all of them stay in the last cache
+    CHECK(extra(copied, 1.3 * lost) == 0); // none does
+    auto const dear = extra(copied, 1.2 * kept);
     CHECK(dear > 0);
-    CHECK(extra(copied, 32 * mb) == Approx(2 * dear)); // twice as many wait
+    CHECK(extra(copied, 2.4 * kept) == Approx(2 * dear)); // twice as many wait
     // Computed, they are weights like any other, that the network did not come with.
     auto const prices =
         cost::lowered::of(products(false), machine("x86-64-avx512,threads=1,l1=48K,l2=1M,l3=8M,cpu=zen5"));

@@ -78,9 +78,16 @@ TEST_CASE("a mean of sums over nodes is one, and is grouped as its one grouping 
         auto const prices = model.of_nodes(other);
         CHECK(model.of_graph(other) == Approx(std::accumulate(prices.begin(), prices.end(), 0.0)).epsilon(1e-12));
         std::vector<node_id> const all{other.order().begin(), other.order().end()};
-        double near = 0;
-        for (auto const& p : model.of_groups_near(other, all)) near += p.amount;
-        CHECK(model.of_graph(other) == Approx(near).epsilon(1e-12));
+        auto const known = model.remembered(other);
+        auto const sum = [](std::vector<cost::node_price> const& nodes) {
+            return std::accumulate(nodes.begin(), nodes.end(), 0.0,
+                                   [](double total, cost::node_price const& p) { return total + p.amount; });
+        };
+        changed_nodes const everywhere{as_span(all), as_span(all)};
+        CHECK(model.of_graph(other) == Approx(sum(known.nodes)).epsilon(1e-12));
+        for (auto const& nodes : {model.of_groups_near(other, known.memory.get(), everywhere),
+                                  model.remembered_near(other, known.memory.get(), everywhere).nodes})
+            CHECK(model.of_graph(other) == Approx(sum(nodes)).epsilon(1e-12));
     }
     auto const start = random_graph::make(1, 20);
     CHECK_FALSE(mean({{erase(arithmetic), 1}, {erase(traffic), 1}}, start).of_groups);

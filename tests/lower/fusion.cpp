@@ -1,12 +1,14 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include "kernel_graphs.hpp"
+#include <gsub/core/random.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/passes/fuse_ops.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -183,19 +185,78 @@ TEST_CASE("kernels do not cross groups that passes have made, and operators with
     }
 }
 
-TEST_CASE("the groups around a node are those of the whole graph") {
+// Nothing is asked of the groups.
+constexpr auto ignore = [](kernel_group const&, fusion_scope const&) {};
+// The groups that a graph has anew where nodes have changed since `before`, in order.
+std::vector<kernel_group> changed_groups(any_graph const& g, kernel_grouping const& before,
+                                         changed_nodes const& changes) {
+    std::vector<kernel_group> out;
+    each_changed_group(g, rules_of(g), before, changes,
+                       [&](kernel_group const& nodes, fusion_scope const&) { out.push_back(nodes); });
+    return out;
+}
+
+TEST_CASE("the groups around a change are those of the whole graph") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         CAPTURE(seed);
         any_graph const g = random_graph::make(seed, 40);
-        auto const rules = rules_of(g);
-        auto const groups = kernel_groups(g, rules);
-        for (auto n : g.order())
-            for (auto const& near : kernel_groups(g, rules, {&n, 1}))
-                CHECK(std::find(groups.begin(), groups.end(), near) != groups.end());
+        auto const groups = kernel_groups(g, rules_of(g));
+        auto const known = grouping_of(g, rules_of(g), ignore);
+        CHECK(changed_groups(g, known, {}).empty());
+        for (auto n : g.order()) {
+            auto const near = changed_groups(g, known, {{&n, 1}, {&n, 1}});
+            for (auto const& group : near) CHECK(std::find(groups.begin(), groups.end(), group) != groups.end());
+            for (auto const& group : groups) // its own is among them
+                if (std::find(group.begin(), group.end(), n) != group.end())
+                    CHECK(std::find(near.begin(), near.end(), group) != near.end());
+        }
     }
 }
 
-TEST_CASE("groups around a node end where a value goes on past a product") {
+TEST_CASE("what a change leaves alone has the groups of the graph before, and the rest those of the graph behind") {
+    for (auto const* name : {"resnet18", "nasrnn", "bert_small", "nasnet_a", "densenet121"}) {
+        CAPTURE(name);
+        any_graph const before = models::find_model(name)->build(1);
+        auto known = grouping_of(before, rules_of(before), ignore);
+        auto const first = kernel_groups(before, rules_of(before));
+        std::set<kernel_group> groups{first.begin(), first.end()};
+        any_graph g = before;
+        random_stream r{5};
+        // One operator after another reads something else that has its type, or is read by one more.
+        for (int step = 0; step < 25; ++step) {
+            std::vector<node_id> operators;
+            for (auto n : g.order())
+                if (!g.constant(n) && g.operand_count(n) > 0 && n != g.results_node()) operators.push_back(n);
+            auto const n = operators[r.below(operators.size())];
+            if (g.use_count(g.operand(n, 0)) < 2) continue; // or its operators would be needed no more
+            value_id other;
+            for (auto m : g.order())
+                if (g.place(m) < g.place(n) && !g.constant(m) && m != g.operand(n, 0).node && g.result_count(m) == 1 &&
+                    g.type({m, 0}) == g.type(g.operand(n, 0)) && r.below(2) == 0)
+                    other = {m, 0};
+            if (!other.valid()) continue;
+            std::array const values{n};
+            std::array const readers{other.node, g.operand(n, 0).node};
+            g.set_operand(n, 0, other);
+            auto const expected = kernel_groups(g, rules_of(g));
+            std::set<kernel_group> const whole{expected.begin(), expected.end()};
+            auto const anew = changed_groups(g, known, {values, readers});
+            for (auto const& group : anew) {
+                CHECK(whole.contains(group));
+                std::erase_if(groups, [&](kernel_group const& old) {
+                    return std::any_of(old.begin(), old.end(), [&](node_id m) {
+                        return std::find(group.begin(), group.end(), m) != group.end();
+                    });
+                });
+            }
+            groups.insert(anew.begin(), anew.end());
+            for (auto const& group : whole) CHECK(groups.contains(group));
+            known = grouping_of(g, rules_of(g), known, {values, readers}, ignore);
+        }
+    }
+}
+
+TEST_CASE("groups around a change end where a value goes on past a product") {
     // Each layer reads the sum of the one before it twice: by products, and beside them.
     auto const layers = [](int count) {
         graph g;
@@ -211,21 +272,9 @@ TEST_CASE("groups around a node end where a value goes on past a product") {
     auto const around_first = [&](any_graph const& g) {
         auto const n = g.order()[2]; // the first product
         CHECK(g.is<ops::mat_mul>(n));
-        return names_of(g, kernel_groups(g, rules_of(g), {&n, 1}));
+        return names_of(g, changed_groups(g, grouping_of(g, rules_of(g), ignore), {{&n, 1}, {&n, 1}}));
     };
     CHECK(around_first(layers(2)) == around_first(layers(12)));
-}
-
-TEST_CASE("the groups around a node of a network are those of the whole") {
-    for (auto const* name : {"resnet18", "nasrnn", "bert_small", "nasnet_a"}) {
-        CAPTURE(name);
-        any_graph const g = models::find_model(name)->build(1);
-        auto const rules = rules_of(g);
-        auto const made = kernel_groups(g, rules);
-        std::set<kernel_group> const groups{made.begin(), made.end()};
-        for (auto n : g.order())
-            for (auto const& near : kernel_groups(g, rules, {&n, 1})) CHECK(groups.contains(near));
-    }
 }
 
 // Which operators each kernel covers; what is none covers nothing.

@@ -117,7 +117,7 @@ TEST_CASE("the same where a node's price depends on the kernel that it belongs t
     check_walk(cost::fused_roofline{});
 }
 
-TEST_CASE("the same where kernels are predicted, and what is known of regions is asked first") {
+TEST_CASE("the same where kernels are predicted") {
     check_walk(cost::lowered::on(parse_target("x86-64-avx512,threads=1,l1=48K,l2=1M,l3=32M,cpu=zen4").value()));
 }
 
@@ -131,8 +131,13 @@ struct mixed {
                               .value();
     unit operator()(any_graph const& g) const { return {mean.of_graph(g)}; }
     std::vector<cost::node_price> prices(any_graph const& g) const { return mean.of_groups(g); }
-    std::vector<cost::node_price> prices_near(any_graph const& g, std::span<node_id const> changed) const {
-        return mean.of_groups_near(g, changed);
+    cost::grouped_prices remembered(any_graph const& g) const { return mean.remembered(g); }
+    cost::grouped_prices remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const {
+        return mean.remembered_near(g, memory, changes);
+    }
+    std::vector<cost::node_price> prices_near(any_graph const& g, void const* memory,
+                                              changed_nodes const& changes) const {
+        return mean.of_groups_near(g, memory, changes);
     }
 };
 TEST_CASE("the same where prices of kernels and of nodes are weighed together") {

@@ -30,6 +30,7 @@ TEST_CASE("rows of micro-architectures have names of their own, an instruction s
         CHECK(row.l3_bytes_per_cycle <= row.l2_bytes_per_cycle);
         CHECK(row.memory_bytes_per_second <= row.memory_bytes_in_all);
         CHECK_FALSE((row.generic && row.measured));
+        CHECK(row.kept_share < row.lost_share);
         CHECK(row.passes(row.unit_bytes) == 1);
         CHECK(row.passes(2 * row.unit_bytes) == 2);
     }

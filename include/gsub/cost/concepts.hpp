@@ -8,6 +8,7 @@
 
 #include <concepts>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -38,15 +39,28 @@ struct node_price {
 
 } // namespace cost
 
+namespace cost {
+
+/// What a model that prices groups knows of a graph for those that a rewrite makes of it.
+struct grouped_prices {
+    std::shared_ptr<void const> memory; ///< the model's own
+    std::vector<node_price> nodes;      ///< what they cost
+};
+
+} // namespace cost
+
 /// A cost model that prices groups of nodes, such as the operators of one kernel. The price of a group stands at one of
 /// its nodes, the others cost nothing. `prices` is what all nodes of a graph cost, those left out nothing; they add up
-/// to the graph's cost. `prices_near` is what the nodes cost whose price may differ where some nodes are new, read
-/// other values, or have gained or lost a reader: so a search prices the groups alone that a rewrite has changed.
+/// to the graph's cost. `remembered` gives the prices of groups and a memory of the graph. In a graph that rewrites
+/// have made of it, `prices_near` gives what the nodes cost whose price may differ, and `remembered` the same with a
+/// memory of that graph: so a search prices the groups alone that a rewrite has changed.
 template <class C, class Graph = any_graph>
 concept grouping_cost_model = cost_model<C, Graph> &&
-    requires(C const& cost, Graph const& g, std::span<node_id const> changed) {
+    requires(C const& cost, Graph const& g, void const* memory, changed_nodes const& changes) {
     { cost.prices(g) } -> std::same_as<std::vector<cost::node_price>>;
-    { cost.prices_near(g, changed) } -> std::same_as<std::vector<cost::node_price>>;
+    { cost.remembered(g) } -> std::same_as<cost::grouped_prices>;
+    { cost.remembered(g, memory, changes) } -> std::same_as<cost::grouped_prices>;
+    { cost.prices_near(g, memory, changes) } -> std::same_as<std::vector<cost::node_price>>;
 };
 
 namespace cost {
@@ -56,9 +70,11 @@ struct any_cost {
     std::string_view unit;                                    ///< symbol of the unit
     std::function<double(any_graph const&)> of_graph;         ///< of a whole graph
     std::function<double(any_graph const&, node_id)> of_node; ///< of one node; empty where the model is not additive
-    /// As `prices` and `prices_near` of a model that groups; empty where it does not.
+    /// As `prices`, `remembered` and `prices_near` of a model that groups; empty where it does not.
     std::function<std::vector<node_price>(any_graph const&)> of_groups;
-    std::function<std::vector<node_price>(any_graph const&, std::span<node_id const>)> of_groups_near;
+    std::function<grouped_prices(any_graph const&)> remembered;
+    std::function<grouped_prices(any_graph const&, void const*, changed_nodes const&)> remembered_near;
+    std::function<std::vector<node_price>(any_graph const&, void const*, changed_nodes const&)> of_groups_near;
     /// The cost of a graph as a whole, of a model that looks at parts alone while a search asks it (`exactly` of the
     /// model, a `result`); empty where `of_graph` is that. Nothing where the graph has none.
     std::function<std::optional<double>(any_graph const&)> exactly;
@@ -97,8 +113,12 @@ template <class C>
     out.parameters = parameters_of(model);
     if constexpr (grouping_cost_model<C>) {
         out.of_groups = [&model](any_graph const& g) { return model.prices(g); };
-        out.of_groups_near = [&model](any_graph const& g, std::span<node_id const> changed) {
-            return model.prices_near(g, changed);
+        out.remembered = [&model](any_graph const& g) { return model.remembered(g); };
+        out.remembered_near = [&model](any_graph const& g, void const* memory, changed_nodes const& changes) {
+            return model.remembered(g, memory, changes);
+        };
+        out.of_groups_near = [&model](any_graph const& g, void const* memory, changed_nodes const& changes) {
+            return model.prices_near(g, memory, changes);
         };
     }
     out.of_graph = [&model](any_graph const& g) { return model(g).amount; };

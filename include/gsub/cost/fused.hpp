@@ -22,7 +22,10 @@ struct fused_roofline {
     /// Of operators that are one kernel.
     [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
     [[nodiscard]] std::vector<node_price> prices(any_graph const& g) const;
-    [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g, std::span<node_id const> changed) const;
+    [[nodiscard]] grouped_prices remembered(any_graph const& g) const;
+    [[nodiscard]] grouped_prices remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const;
+    [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g, void const* memory,
+                                                      changed_nodes const& changes) const;
     [[nodiscard]] unit operator()(any_graph const& g) const;
     [[nodiscard]] hash128 parameters() const {
         return hasher{}.add("kernels").add(machine.parameters()).add(set->name).finish();

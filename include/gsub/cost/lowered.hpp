@@ -55,8 +55,11 @@ public:
 
     GSUB_LAZY [[nodiscard]] unit operator()(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_price> prices(any_graph const& g) const;
-    GSUB_LAZY [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g,
-                                                                std::span<node_id const> changed) const;
+    GSUB_LAZY [[nodiscard]] grouped_prices remembered(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] grouped_prices remembered(any_graph const& g, void const* memory,
+                                                      changed_nodes const& changes) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g, void const* memory,
+                                                                changed_nodes const& changes) const;
     GSUB_LAZY [[nodiscard]] hash128 parameters() const;
 
     /// The graph lowered as a whole, as a build does it: layouts are those of the whole graph and not those that groups
@@ -82,6 +85,7 @@ private:
           core_(microarchitecture_of(machine)),
           set_(options.set ? options.set : machine.set),
           options_(options) {}
+    GSUB_LAZY [[nodiscard]] auto priced_into(std::vector<node_price>& out, any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] double price(any_graph const& g, kernel_group const& group,
                                          fusion_scope const& scope) const;
     GSUB_LAZY [[nodiscard]] kernel_time timed(loop::fused_nest const& nest, bool shared,
@@ -92,6 +96,8 @@ private:
     GSUB_LAZY [[nodiscard]] double price_of_more(double bytes) const;
     GSUB_LAZY [[nodiscard]] double price_of_copies(any_graph const& g, node_id weight) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_price> prices_of_weights(any_graph const& g) const;
+    GSUB_LAZY void add_weights_near(std::vector<node_price>& out, any_graph const& g,
+                                    changed_nodes const& changes) const;
 
     target machine_;
     microarchitecture core_;

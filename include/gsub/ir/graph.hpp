@@ -50,6 +50,12 @@ private:
     mutable std::atomic<std::uint64_t> high_{0}, low_{0}; // racing threads store the same words
 };
 
+/// What a rewrite has changed in a graph that was another one before; ids of other nodes are as they were.
+struct changed_nodes {
+    std::span<node_id const> values;  ///< that are new or read other values
+    std::span<node_id const> readers; ///< that have gained or lost a reader
+};
+
 /// Body of a function: nodes over some dialect. Copying copies flat arrays and shares constants, names and attributes.
 /// Node ids are stable under all changes but `compact`. *Complexity* as stated, n nodes, e operands.
 class any_graph : public node_sink {

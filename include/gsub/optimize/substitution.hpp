@@ -170,6 +170,7 @@ private:
     struct expansion {
         state const& what;
         std::shared_ptr<priced_graph const> graph;
+        cost::grouped_prices known = {};   ///< of the graph, by a model that groups
         known_move const* by = nullptr;    ///< the move that led to it, null where it is not known
         double by_cost = 0;                ///< of the graph in which that was made
         std::vector<node_id> anchors = {}; ///< nodes at which rules may match
@@ -180,8 +181,11 @@ private:
     GSUB_LAZY void find_move(any_graph const& g, rule_program const& rule, node_id anchor, std::uint64_t id,
                              std::optional<match>& out) const;
     GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> priced(state const& s, any_graph g) const;
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> opened(state const& s);
+    /// With what the model knows of the graph from then on.
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> priced(state const& s, any_graph g,
+                                                                       cost::grouped_prices& known) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> opened(state const& s, cost::grouped_prices& known);
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s, cost::grouped_prices& known) const;
     GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s);
     /// What matches at some of the anchors, in their order.
     GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w,
@@ -195,7 +199,7 @@ private:
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n, double price) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
     GSUB_LAZY void price(priced_graph& p) const;
-    GSUB_LAZY void reprice(any_graph const& g, function_ref<void(node_id, double)> f) const;
+    GSUB_LAZY void reprice(any_graph const& g, void const* memory, function_ref<void(node_id, double)> f) const;
 
     cost::any_cost const* model_;
     rule_index const* rules_;
@@ -207,6 +211,8 @@ private:
     search_identity identity_;
     std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
     std::vector<std::unique_ptr<worker>> workers_;         // the caller's first
+    /// By way, what a model that groups knows of the graphs expanded last.
+    std::vector<std::pair<hash128, std::shared_ptr<void const>>> memories_;
     std::chrono::duration<double, std::nano> distance_{0}; // how long what another thread wrote takes to come
     std::chrono::duration<double, std::nano> usual_{0};    // how long expansions take
     std::uint64_t expanded_ = 0;

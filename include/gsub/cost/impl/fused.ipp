@@ -3,19 +3,19 @@
 #include <gsub/cost/fused.hpp>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace gsub::cost {
 
 namespace detail {
 
-GSUB_INLINE std::vector<node_price> prices_of(fused_roofline const& model, any_graph const& g,
-                                              std::vector<kernel_group> const& groups) {
-    std::vector<node_price> out;
-    for (auto const& group : groups) {
+// Adds the prices of groups to a list as they are found.
+inline auto priced_into(std::vector<node_price>& out, fused_roofline const& model, any_graph const& g) {
+    return [&out, &model, &g](kernel_group const& group, fusion_scope const&) {
         for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
         out.push_back({group.back(), model.of_group(g, group).amount});
-    }
-    return out;
+    };
 }
 
 } // namespace detail
@@ -45,11 +45,30 @@ GSUB_INLINE fused_roofline::unit fused_roofline::of_group(any_graph const& g, st
 }
 
 GSUB_INLINE std::vector<node_price> fused_roofline::prices(any_graph const& g) const {
-    return detail::prices_of(*this, g, kernel_groups(g, fusion_rules_of(g, *set)));
+    std::vector<node_price> out;
+    each_kernel_group(g, fusion_rules_of(g, *set), detail::priced_into(out, *this, g));
+    return out;
 }
-GSUB_INLINE std::vector<node_price> fused_roofline::prices_near(any_graph const& g,
-                                                                std::span<node_id const> changed) const {
-    return detail::prices_of(*this, g, kernel_groups(g, fusion_rules_of(g, *set), changed));
+GSUB_INLINE grouped_prices fused_roofline::remembered(any_graph const& g) const {
+    grouped_prices out;
+    auto groups = grouping_of(g, fusion_rules_of(g, *set), detail::priced_into(out.nodes, *this, g));
+    out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
+    return out;
+}
+GSUB_INLINE grouped_prices fused_roofline::remembered(any_graph const& g, void const* memory,
+                                                      changed_nodes const& changes) const {
+    grouped_prices out;
+    auto groups = grouping_of(g, fusion_rules_of(g, *set), *static_cast<kernel_grouping const*>(memory), changes,
+                              detail::priced_into(out.nodes, *this, g));
+    out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
+    return out;
+}
+GSUB_INLINE std::vector<node_price> fused_roofline::prices_near(any_graph const& g, void const* memory,
+                                                                changed_nodes const& changes) const {
+    std::vector<node_price> out;
+    each_changed_group(g, fusion_rules_of(g, *set), *static_cast<kernel_grouping const*>(memory), changes,
+                       detail::priced_into(out, *this, g));
+    return out;
 }
 GSUB_INLINE fused_roofline::unit fused_roofline::operator()(any_graph const& g) const {
     unit total{};

@@ -12,7 +12,6 @@
 #include <gsub/runtime/program.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -27,14 +26,12 @@ struct hash_of_hash {
     std::size_t operator()(hash128 h) const noexcept { return static_cast<std::size_t>(h.low); }
 };
 
-// Operators with the views that they read, as they stand in their graph: those of one group, or of a region of which
-// the groups are not known yet.
+// Operators of a group with the views that they read, as they stand in their graph.
 template <class = void>
 class group_in_graph {
 public:
-    enum class extent { group, region };
-    group_in_graph(any_graph const& g, std::span<node_id const> group, fusion_scope const& scope, extent of)
-        : g_(g), scope_(scope), is_region_(of == extent::region) {
+    group_in_graph(any_graph const& g, std::span<node_id const> group, fusion_scope const& scope)
+        : g_(g), scope_(scope) {
         // Views that it reads come with it: whether they take time is up to who reads them.
         for (auto n : group) nodes_.push_back({n, true});
         for (auto n : group) add_views_of(n);
@@ -42,7 +39,7 @@ public:
                   [&](auto const& a, auto const& b) { return g.place(a.node) < g.place(b.node); });
     }
 
-    // Equal for groups that take one time; of a region, for those that have the same groups, which take the same times.
+    // Equal for groups that take one time.
     [[nodiscard]] hash128 key() const {
         hasher h;
         small_vector<value_id, 32> boundary;
@@ -62,18 +59,11 @@ public:
                     h.add(g_.type_of(v).hash()).add(g_.constant(v) ? 2u : scope_.in_blocks(v) ? 1u : 0u);
                     h.add(g_.is<ops::input>(v.node) || is_view_node(v.node) ? 1u : 0u);
                     if (counts(v)) h.add(g_.blob(v.node)->hash());
-                    if (!is_region_) continue;
-                    // What numbers a kernel has for operands, and when the others are there.
-                    if (g_.constant(v))
-                        h.add(g_.is<ops::constant>(v.node) ? hash128{} : g_.attributes(v.node).hash());
-                    else
-                        h.add(g_.is<ops::input>(v.node) ? 0 : members_before(v.node));
                 }
             }
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
                 value_id const v{n, port};
                 h.add(g_.type_of(v).hash()).add(scope_.in_blocks(v) ? 1u : 0u).add(read_outside(v) ? 1u : 0u);
-                if (is_region_) h.add(readers_outside(v));
             }
         }
         return h.finish();
@@ -148,30 +138,17 @@ private:
     };
     void add_views_of(node_id n) {
         for (auto v : g_.operands(n)) {
-            if (!v.valid() || (!is_region_ && nodes_.size() >= 64) || !is_view_node(v.node)) continue;
+            if (!v.valid() || nodes_.size() >= 64 || !is_view_node(v.node)) continue;
             auto const known = [&](member const& m) { return m.node == v.node; };
             if (std::any_of(nodes_.begin(), nodes_.end(), known)) continue;
             nodes_.push_back({v.node, false});
             add_views_of(v.node);
         }
     }
-    [[nodiscard]] std::size_t members_before(node_id n) const {
-        auto const earlier = [&](member const& m, std::size_t place) { return g_.place(m.node) < place; };
-        return static_cast<std::size_t>(std::lower_bound(nodes_.begin(), nodes_.end(), g_.place(n), earlier) -
-                                        nodes_.begin());
-    }
     [[nodiscard]] std::size_t number_of(node_id n) const {
-        auto const at = members_before(n);
-        return at < nodes_.size() && nodes_[at].node == n ? at : nodes_.size();
-    }
-    // How many operators that are no members read a value, and whether the caller does.
-    [[nodiscard]] std::uint64_t readers_outside(value_id v) const {
-        std::uint64_t readers = 0, caller = 0;
-        g_.for_each_use(v, [&](use u) {
-            readers += number_of(u.user) == nodes_.size();
-            caller |= u.user == g_.results_node();
-        });
-        return readers << 1 | caller;
+        auto const earlier = [&](member const& m, std::size_t place) { return g_.place(m.node) < place; };
+        auto const at = std::lower_bound(nodes_.begin(), nodes_.end(), g_.place(n), earlier);
+        return at != nodes_.end() && at->node == n ? static_cast<std::size_t>(at - nodes_.begin()) : nodes_.size();
     }
     // Whether all members that read a value have it in blocks of channels: the first operand of what keeps that one's
     // layout as it lies, others as their results are.
@@ -228,11 +205,6 @@ GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& set
 struct lowered::known_prices {
     std::shared_mutex mutex;
     std::unordered_map<hash128, double, detail::hash_of_hash> groups;
-    // Prices of the operators of a region, in order; how often one was looked up, and found.
-    std::unordered_map<hash128, std::vector<double>, detail::hash_of_hash> regions;
-    std::atomic<std::uint32_t> regions_asked = 0, regions_found = 0;
-    // Whether looking regions up has paid: in graphs that are rewritten in many places of one region it does not.
-    bool pays() const { return regions_asked < 1024 || 3 * regions_found > regions_asked; }
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
     std::unordered_map<hash128, std::size_t, detail::hash_of_hash> algorithms; // chosen, by the direct one
     std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
@@ -394,7 +366,7 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
     }
     if (g.is<ops::opaque>(group.front()) || g.is<ops::call>(group.front())) return 0; // in each graph alike
     using operators = detail::group_in_graph<>;
-    operators const of{g, group, scope, operators::extent::group};
+    operators const of{g, group, scope};
     auto const key = of.key();
     {
         std::shared_lock const lock{known_->mutex};
@@ -500,72 +472,55 @@ GSUB_LAZY_BODY std::vector<node_price> lowered::prices_of_weights(any_graph cons
     return out;
 }
 
-GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
-    std::vector<node_price> out;
-    each_kernel_group(g, fusion_rules_of(g, *set_), std::nullopt, [&](auto const& group, fusion_scope const& scope) {
+GSUB_LAZY_BODY auto lowered::priced_into(std::vector<node_price>& out, any_graph const& g) const {
+    return [this, &out, &g](kernel_group const& group, fusion_scope const& scope) {
         for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
         out.push_back({group.back(), price(g, group, scope)});
-    });
-    auto const weights = prices_of_weights(g);
-    out.insert(out.end(), weights.begin(), weights.end());
+    };
+}
+GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
+    auto out = prices_of_weights(g);
+    each_kernel_group(g, fusion_rules_of(g, *set_), priced_into(out, g));
     return out;
 }
-GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g,
-                                                            std::span<node_id const> changed) const {
-    // Who reads a view of what has changed is priced with it.
-    std::vector<node_id> all(changed.begin(), changed.end());
-    for (std::size_t i = 0; i < all.size() && all.size() < 512; ++i)
-        for (std::uint32_t port = 0; port < g.result_count(all[i]); ++port)
-            g.for_each_use({all[i], port}, [&](use u) {
-                if (u.user != g.results_node() && !g.constant(u.user) && is_stored_view(g, u.user) &&
-                    std::find(all.begin(), all.end(), u.user) == all.end())
-                    all.push_back(u.user);
-            });
-    constexpr std::size_t most_regions = 1 << 18;
-    using operators = detail::group_in_graph<>;
+GSUB_LAZY_BODY grouped_prices lowered::remembered(any_graph const& g) const {
+    grouped_prices out;
+    auto groups = grouping_of(g, fusion_rules_of(g, *set_), priced_into(out.nodes, g));
+    out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
+    return out;
+}
+GSUB_LAZY_BODY grouped_prices lowered::remembered(any_graph const& g, void const* memory,
+                                                  changed_nodes const& changes) const {
+    grouped_prices out;
+    auto groups = grouping_of(g, fusion_rules_of(g, *set_), *static_cast<kernel_grouping const*>(memory), changes,
+                              priced_into(out.nodes, g));
+    out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
+    add_weights_near(out.nodes, g, changes);
+    return out;
+}
+GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g, void const* memory,
+                                                            changed_nodes const& changes) const {
     std::vector<node_price> out;
-    auto const looked_up = known_->pays();
-    hash128 key;
-    auto const known = [&](std::span<node_id const> nodes, fusion_scope const& scope) {
-        for (auto n : nodes) out.push_back({n, 0});
-        if (!looked_up) return false;
-        key = operators{g, nodes, scope, operators::extent::region}.key();
-        ++known_->regions_asked;
-        std::shared_lock const lock{known_->mutex};
-        auto const found = known_->regions.find(key);
-        if (found == known_->regions.end()) return false;
-        ++known_->regions_found;
-        for (std::size_t i = 0; i < nodes.size(); ++i) out[i].amount = found->second[i];
-        return true;
-    };
-    auto made = false;
-    each_kernel_group(
-        g, fusion_rules_of(g, *set_), as_span(all), known, [&](kernel_group const& group, fusion_scope const& scope) {
-            made = true;
-            auto const last =
-                std::lower_bound(out.begin(), out.end(), g.place(group.back()),
-                                 [&](node_price const& p, std::size_t place) { return g.place(p.node) < place; });
-            last->amount = price(g, group, scope);
-        });
-    if (made && looked_up) {
-        std::vector<double> amounts;
-        for (auto const& p : out) amounts.push_back(p.amount);
-        std::unique_lock const lock{known_->mutex};
-        if (known_->regions.size() < most_regions) known_->regions.emplace(key, std::move(amounts));
-    }
-    // Weights that what has changed is made of.
+    each_changed_group(g, fusion_rules_of(g, *set_), *static_cast<kernel_grouping const*>(memory), changes,
+                       priced_into(out, g));
+    add_weights_near(out, g, changes);
+    return out;
+}
+// Adds the prices of weights that what has changed is made of.
+GSUB_LAZY_BODY void lowered::add_weights_near(std::vector<node_price>& out, any_graph const& g,
+                                              changed_nodes const& changes) const {
     std::vector<node_id> constants;
     auto const note = [&](node_id n) {
         if (g.constant(n) && std::find(constants.begin(), constants.end(), n) == constants.end())
             constants.push_back(n);
     };
-    for (auto n : changed) note(n);
+    for (auto n : changes.values) note(n);
+    for (auto n : changes.readers) note(n);
     for (std::size_t i = 0; i < constants.size(); ++i)
         for (auto v : g.operands(constants[i]))
             if (v.valid()) note(v.node);
     for (auto n : constants)
         if (g.is<ops::constant>(n)) out.push_back({n, price_of_copies(g, n)});
-    return out;
 }
 GSUB_LAZY_BODY lowered::unit lowered::operator()(any_graph const& g) const {
     unit total{};

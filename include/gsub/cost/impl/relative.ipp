@@ -73,9 +73,20 @@ GSUB_INLINE result<any_cost> relative_cost(std::vector<weighted_cost> terms, any
     out.of_groups = [add, groups = of_kernels->model.of_groups](any_graph const& g) {
         return add(g, groups(g), g.order());
     };
-    out.of_groups_near = [add, near = of_kernels->model.of_groups_near](any_graph const& g,
-                                                                        std::span<node_id const> changed) {
-        return add(g, near(g, changed), changed);
+    out.remembered = [add, inner = of_kernels->model.remembered](any_graph const& g) {
+        auto known = inner(g);
+        known.nodes = add(g, std::move(known.nodes), g.order());
+        return known;
+    };
+    out.remembered_near = [add, inner = of_kernels->model.remembered_near](any_graph const& g, void const* memory,
+                                                                           changed_nodes const& changes) {
+        auto known = inner(g, memory, changes);
+        known.nodes = add(g, std::move(known.nodes), changes.values);
+        return known;
+    };
+    out.of_groups_near = [add, near = of_kernels->model.of_groups_near](any_graph const& g, void const* memory,
+                                                                        changed_nodes const& changes) {
+        return add(g, near(g, memory, changes), changes.values);
     };
     return out;
 }

@@ -10,6 +10,7 @@
 #include <gsub/lower/scalar_rows.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,75 +37,105 @@ GSUB_LAZY [[nodiscard]] bool lacks_elements(any_graph const& g, node_id n) {
     return false;
 }
 
-// Makes the groups of a graph, or of a part of it.
+GSUB_LAZY [[nodiscard]] bool has(kernel_group const& nodes, node_id n) {
+    return std::find(nodes.begin(), nodes.end(), n) != nodes.end();
+}
+GSUB_LAZY [[nodiscard]] bool is_read_outside(any_graph const& g, kernel_group const& nodes, node_id n) {
+    auto read = false;
+    for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+        g.for_each_use({n, port}, [&](use u) { read = read || !has(nodes, u.user); });
+    return read;
+}
+// Of how many operators of a group a value is read outside.
+GSUB_LAZY [[nodiscard]] std::size_t exits_of(any_graph const& g, kernel_group const& nodes) {
+    return static_cast<std::size_t>(
+        std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return is_read_outside(g, nodes, n); }));
+}
+// Where a group can run: at the operator whose value is read outside, or where there are several at its first one,
+// before which all stands that it reads.
+GSUB_LAZY [[nodiscard]] std::size_t place_to_run(any_graph const& g, kernel_group const& nodes) {
+    if (exits_of(g, nodes) > 1) return g.place(nodes.front());
+    for (auto n : nodes)
+        if (is_read_outside(g, nodes, n)) return g.place(n);
+    return g.place(nodes.back());
+}
+
+// Makes the groups of a graph: all of them, or those alone that a rewrite may have changed.
 template <class = void>
 class group_maker final : public fusion_scope {
 public:
     group_maker(any_graph const& g, fusion_rules const& rules)
         : fusion_scope(g, rules), state_(g.capacity(), unseen), images_(g.capacity(), unknown) {}
 
-    // Every operator that an output needs takes part.
-    void take_all() {
-        auto const results = graph().results_node();
-        auto const needed = upstream(graph(), {&results, 1});
-        for (auto n : graph().order())
-            if (needed[n.index]) take(n);
-    }
-    // Those take part whose groups may differ where these have changed.
-    void take_around(std::span<node_id const> nodes) {
-        changed_.assign(graph().capacity(), 0);
-        for (auto n : nodes) changed_[n.index] = 1;
-        std::vector<node_id> open;
-        auto const reach = [&](node_id n) {
-            if (state_[n.index] == unseen && take(n)) open.push_back(n);
-        };
-        for (auto n : nodes) {
-            reach(n);
-            for (auto v : graph().operands(n))
-                if (v.valid()) reach(v.node);
-            each_reader(n, reach);
-        }
-        while (!open.empty()) {
-            auto const n = open.back();
-            open.pop_back();
-            for (auto v : graph().operands(n))
-                if (v.valid() && may_share(v, n)) reach(v.node);
-            each_reader(n, [&](node_id reader) {
-                for (auto v : graph().operands(reader))
-                    if (v.valid() && v.node == n && may_share(v, reader)) reach(reader);
-            });
-        }
-        std::sort(nodes_.begin(), nodes_.end(),
-                  [&](node_id a, node_id b) { return graph().place(a) < graph().place(b); });
+    // All groups, and what decided each where that is to be kept.
+    void make_all(group_function f, kernel_grouping* kept) {
+        any_graph const& g = graph();
+        auto const results = g.results_node();
+        auto const needed = upstream(g, {&results, 1});
+        std::vector<node_id> nodes; // that take part
+        for (auto n : g.order())
+            if (needed[n.index] && take(n)) nodes.push_back(n);
+        keep(kept);
+        for (auto n : nodes)
+            if (leads(n)) tell(kept ? &kept->led_ : nullptr, n, lead(n), f);
+        for (auto n : nodes)
+            if (state_[n.index] == waiting) tell(kept ? &kept->begun_ : nullptr, n, begin(n), f);
+        if (kept) list_watchers(*kept);
     }
 
-    [[nodiscard]] std::span<node_id const> nodes() const noexcept { return as_span(nodes_); }
-
-    [[nodiscard]] std::vector<kernel_group> run() {
-        for (auto n : nodes_) {
-            if (state_[n.index] == alone) add({n});
-            if (state_[n.index] != waiting || !row_of(n)) continue;
-            bound_ = bound_of(n);
-            if (auto nodes = row_of(n)(*this, n); !nodes.empty()) add(std::move(nodes));
+    // Those that differ from the groups before, or are made of something else; all of them to what is kept.
+    void make_changed(kernel_grouping const& before, changed_nodes const& changes, group_function f,
+                      kernel_grouping* kept) {
+        any_graph const& g = graph();
+        before_all_ = &before;
+        stale_.assign(g.capacity(), 0);
+        std::copy(before.roles_.begin(), before.roles_.end(), state_.begin());
+        for (auto n : changes.values) {
+            state_[n.index] = unseen;
+            take(n);
+            reach(n, true);
         }
-        for (auto n : nodes_) {
-            if (state_[n.index] != waiting) continue;
-            bound_ = bound_of(n);
-            add(expression(n));
-        }
-        std::sort(made_.begin(), made_.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-        std::vector<kernel_group> out;
-        for (auto& [place, nodes] : made_) out.push_back(std::move(nodes));
-        return out;
+        for (auto n : changes.readers) reach(n, false);
+        keep(kept);
+        for (auto n : g.order())
+            if (leads(n) && !stays(before.led_, n, leads_anew, kept ? &kept->led_ : nullptr)) {
+                auto nodes = lead(n);
+                reach(before.led_, n, nodes);
+                tell(kept ? &kept->led_ : nullptr, n, std::move(nodes), f);
+            }
+        for (auto n : g.order())
+            if (state_[n.index] == waiting && !stays(before.begun_, n, begins_anew, kept ? &kept->begun_ : nullptr)) {
+                auto nodes = begin(n);
+                reach(before.begun_, n, nodes);
+                tell(kept ? &kept->begun_ : nullptr, n, std::move(nodes), f);
+            }
+        if (kept) list_watchers(*kept);
     }
 
     [[nodiscard]] bool is_free(node_id n) const override {
+        note_close(n);
         return state_[n.index] == waiting && bound_of(n) == bound_ && (bound_ != 0 || rules().within.empty());
     }
-    [[nodiscard]] bool is_there(value_id v) const override { return before_ == everywhere || there_before(before_, v); }
+    [[nodiscard]] bool is_there(value_id v) const override {
+        note(v.node);
+        return before_ == everywhere || there_before(before_, v);
+    }
     // As types say; or as kernels make it, and what follows them.
     [[nodiscard]] bool in_blocks(value_id v) const override {
         if (rules().laid_out) return in_channel_blocks(type(v), set());
+        if (kept_) note_layout(v.node);
+        return has_blocks(v);
+    }
+
+private:
+    enum : char { unseen, waiting, alone, taken };
+    enum : char { unknown, yes, no };
+    static constexpr auto everywhere = static_cast<std::size_t>(-1);
+    using match_function = kernel_group (*)(fusion_scope const&, node_id);
+    using record = kernel_grouping::record;
+    using records = kernel_grouping::records;
+
+    [[nodiscard]] bool has_blocks(value_id v) const {
         auto const known = images_[v.node.index];
         if (known != unknown || depth_ == 64) return known == yes;
         ++depth_;
@@ -114,12 +145,139 @@ public:
         return found;
     }
 
-private:
-    enum : char { unseen, waiting, alone, taken };
-    enum : char { unknown, yes, no };
-    static constexpr auto everywhere = static_cast<std::size_t>(-1);
-    using match_function = kernel_group (*)(fusion_scope const&, node_id);
+    // ---- what decides a group
 
+    // Which groups of a node are not what they were.
+    enum : char { leads_anew = 1, begins_anew = 2 };
+
+    // A node whose value counts, and one whose readers and group count too.
+    void note(node_id n) const {
+        if (!kept_ || noted_[n.index] >= turn_) return;
+        noted_[n.index] = turn_;
+        seen_.push_back(n);
+    }
+    void note_close(node_id n) const {
+        if (!kept_ || noted_[n.index] == turn_ + 1) return;
+        noted_[n.index] = turn_ + 1;
+        close_.push_back(n);
+    }
+    // What decides how a node's results lie: itself, numbers for each channel behind a convolution, and what it
+    // follows.
+    void note_layout(node_id n, int depth = 0) const {
+        if (noted_layout_[n.index] == turn_ || depth == 64) return;
+        noted_layout_[n.index] = turn_;
+        note(n);
+        any_graph const& g = graph();
+        auto scaled = n;
+        for (int steps = 0; steps < 32; ++steps) {
+            for (auto o : g.operands(scaled))
+                if (o.valid()) note(o.node);
+            auto const x = unchanged(g, by_channel(g, scaled));
+            if (!x.valid()) break;
+            note_close(scaled = x.node);
+        }
+        if (storage_of(n) != kernel_storage::follows) return;
+        for (auto o : g.operands(n)) {
+            if (!o.valid()) continue;
+            note_layout(o.node, depth + 1);
+            if (has_blocks(o)) return;
+        }
+    }
+    [[nodiscard]] kernel_storage storage_of(node_id n) const {
+        if (storages_.empty()) storages_.resize(graph().capacity());
+        auto& known = storages_[n.index];
+        if (!known) known = kernel_storage_of(graph(), n, set());
+        return *known;
+    }
+    // The operators of a group, the views that they read, and what they read.
+    void note_group(kernel_group const& nodes) const {
+        std::size_t views = 0;
+        auto const reads = [&](auto& self, node_id n) -> void {
+            note_close(n);
+            for (auto v : graph().operands(n)) {
+                if (!v.valid()) continue;
+                note(v.node);
+                if (views < 64 && !graph().constant(v) && is_stored_view(graph(), v.node)) ++views, self(self, v.node);
+            }
+        };
+        for (auto n : nodes) reads(reads, n);
+    }
+    void keep(kernel_grouping* kept) {
+        kept_ = kept;
+        if (!kept) return;
+        auto const size = graph().capacity();
+        kept->roles_ = state_;
+        kept->led_.resize(size), kept->begun_.resize(size);
+        noted_.assign(size, 0), noted_layout_.assign(size, 0);
+    }
+    // Tells of a node's group, and keeps what decided it.
+    void tell(records* by, node_id n, kernel_group nodes, group_function f) {
+        if (!nodes.empty()) f(nodes, *this);
+        if (!by) return;
+        note_close(n);
+        note_group(nodes);
+        auto made = std::make_shared<record>(record{std::move(nodes), close_, close_.size()});
+        made->seen.insert(made->seen.end(), seen_.begin(), seen_.end());
+        (*by)[n.index] = std::move(made);
+        turn_ += 2;
+        seen_.clear(), close_.clear();
+    }
+    static void list_watchers(kernel_grouping& of) {
+        auto const each = [&](auto&& f) {
+            for (auto const* by : {&of.led_, &of.begun_})
+                for (std::uint32_t first = 0; first < by->size(); ++first)
+                    if (auto const& r = (*by)[first])
+                        for (std::size_t i = 0; i < r->seen.size(); ++i)
+                            f(r->seen[i].index, kernel_grouping::watcher{first, by == &of.begun_, i < r->close});
+        };
+        of.watched_at_.assign(of.roles_.size() + 1, 0);
+        each([&](std::uint32_t node, kernel_grouping::watcher) { ++of.watched_at_[node + 1]; });
+        for (std::size_t i = 1; i < of.watched_at_.size(); ++i) of.watched_at_[i] += of.watched_at_[i - 1];
+        of.watchers_.resize(of.watched_at_.back());
+        auto next = of.watched_at_;
+        each([&](std::uint32_t node, kernel_grouping::watcher w) { of.watchers_[next[node]++] = w; });
+    }
+    // Whether a node's group is as it was: then its operators are taken.
+    [[nodiscard]] bool stays(records const& before, node_id n, char anew, records* kept) {
+        if (n.index >= before.size() || !before[n.index] || (stale_[n.index] & anew)) return false;
+        for (auto m : before[n.index]->nodes) state_[m.index] = taken;
+        if (kept) (*kept)[n.index] = before[n.index];
+        return true;
+    }
+    // Groups are made anew that have looked at a node: at its value, or at its readers and its group.
+    void reach(node_id n, bool by_value) {
+        if (n.index + 1 >= before_all_->watched_at_.size()) return;
+        for (auto i = before_all_->watched_at_[n.index]; i < before_all_->watched_at_[n.index + 1]; ++i)
+            if (auto const& w = before_all_->watchers_[i]; by_value || w.close)
+                stale_[w.first] = static_cast<char>(stale_[w.first] | (w.begins ? begins_anew : leads_anew));
+    }
+    // Where a node's group has other operators than before, those are free that it has left, and not free that it has
+    // taken.
+    void reach(records const& before, node_id n, kernel_group const& nodes) {
+        static kernel_group const none;
+        auto const& known = n.index < before.size() && before[n.index] ? before[n.index]->nodes : none;
+        if (nodes == known) return;
+        for (auto const* of : {&nodes, &known})
+            for (auto m : *of) reach(m, false);
+    }
+
+    // ---- groups
+
+    [[nodiscard]] bool leads(node_id n) const {
+        return state_[n.index] == alone || (state_[n.index] == waiting && row_of(n));
+    }
+    // The group that an operator leads, nothing where it leads none.
+    [[nodiscard]] kernel_group lead(node_id n) {
+        if (state_[n.index] == alone) return added({n});
+        bound_ = bound_of(n);
+        auto nodes = row_of(n)(*this, n);
+        return nodes.empty() ? nodes : added(std::move(nodes));
+    }
+    // The expression that an operator begins.
+    [[nodiscard]] kernel_group begin(node_id n) {
+        bound_ = bound_of(n);
+        return added(expression(n));
+    }
     [[nodiscard]] bool there_before(std::size_t place, value_id v) const {
         any_graph const& g = graph();
         return g.constant(v) || g.is<ops::input>(v.node) || g.place(v.node) < place;
@@ -130,13 +288,8 @@ private:
     [[nodiscard]] std::uint32_t bound_of(node_id n) const {
         return n.index < rules().within.size() ? rules().within[n.index] : 0;
     }
-    template <class F>
-    void each_reader(node_id n, F&& f) const {
-        for (std::uint32_t port = 0; port < graph().result_count(n); ++port)
-            graph().for_each_use({n, port}, [&](use u) { f(u.user); });
-    }
 
-    // Whether a node is an operator, which takes part then.
+    // Lets a node take part, if it is an operator.
     bool take(node_id n) {
         any_graph const& g = graph();
         auto const of_graph = g.op(n).category == op_category::structural && !g.is<ops::call>(n);
@@ -144,45 +297,7 @@ private:
         auto const shares = rules().generate && rules().group && g.result_count(n) == 1 && !lacks_elements(g, n) &&
                             (may_be_expressed(*this, n) || row_of(n));
         state_[n.index] = shares ? waiting : alone;
-        nodes_.push_back(n);
-        return shares;
-    }
-    // Whether an operator may be in the group of one that it reads: by what they are, and by what lies between them.
-    [[nodiscard]] bool may_share(value_id v, node_id reader) {
-        any_graph const& g = graph();
-        if (may_be_expressed(*this, reader)) return g.use_count(v) == 1 || !depends_by_others(reader, v.node);
-        if (g.use_count(v) != 1) return false;
-        if (g.is<ops::conv>(reader)) return behind_depthwise(v);
-        if (g.is<ops::mat_mul>(reader)) return g.is<ops::softmax>(v.node) || g.is<ops::fast_softmax>(v.node);
-        return row_of(reader) != nullptr && !g.is<ops::gemm>(reader) && !g.is<ops::einsum>(reader);
-    }
-    // Whether a reader of a node depends on it by an operator, too, that can be in neither's expression: then no kernel
-    // computes both, as it would wait for itself. Only what has not changed tells, since the same must hold before the
-    // change: groups as they were then are what others are priced by.
-    [[nodiscard]] bool depends_by_others(node_id reader, node_id n) {
-        any_graph const& g = graph();
-        constexpr std::size_t most = 96; // steps; beyond, they may share
-        way_.clear();
-        auto const from = [&](node_id m, bool by_other) {
-            for (auto v : g.operands(m)) {
-                if (!v.valid() || g.constant(v) || (v.node == n && !by_other)) continue;
-                if (v.node == n) return true;
-                if (g.place(v.node) < g.place(n) || changed_[v.node.index]) continue;
-                step const next{v.node, by_other || !may_be_expressed(*this, v.node)};
-                if (std::find(way_.begin(), way_.end(), next) == way_.end()) way_.push_back(next);
-            }
-            return false;
-        };
-        if (changed_[n.index] || changed_[reader.index]) return false;
-        if (from(reader, false)) return true;
-        for (std::size_t i = 0; i < way_.size() && i < most; ++i)
-            if (auto const [m, by_other] = way_[i]; from(m, by_other)) return true;
-        return false;
-    }
-    [[nodiscard]] bool behind_depthwise(value_id v) const {
-        any_graph const& g = graph();
-        for (int steps = 0; steps < 32 && v.valid() && !g.is<ops::conv>(v.node); ++steps) v = g.operand(v.node, 0);
-        return v.valid() && g.is<ops::conv>(v.node) && g.attributes<ops::conv>(v.node).group > 1;
+        return true;
     }
 
     // Of elements: with one value that is read elsewhere, or of values that are there before its first operator.
@@ -197,33 +312,24 @@ private:
         return several.size() > one.size() ? several : one;
     }
 
-    // Adds a group, at the place where it can run: that of the operator whose value is read outside, or where there are
-    // several that of its first one, before which all stands that it reads.
-    void add(kernel_group nodes) {
+    // A group in the graph's order; its operators are taken. Where several of its values are read outside, all that it
+    // reads must stand before its first operator: else the leader is alone.
+    [[nodiscard]] kernel_group added(kernel_group nodes) {
         any_graph const& g = graph();
         auto const leader = nodes.front();
         std::sort(nodes.begin(), nodes.end(), [&](node_id a, node_id b) { return g.place(a) < g.place(b); });
-        auto const has = [&](node_id n) { return std::find(nodes.begin(), nodes.end(), n) != nodes.end(); };
-        auto const first = g.place(nodes.front());
-        auto at = g.place(nodes.back());
-        std::size_t exits = 0;
-        for (auto n : nodes) {
-            auto read = false;
-            each_reader(n, [&](node_id reader) { read = read || !has(reader); });
-            if (read) ++exits, at = g.place(n);
-        }
-        if (exits > 1) {
-            at = first;
+        if (exits_of(g, nodes) > 1) {
+            auto const first = g.place(nodes.front());
             for (auto n : nodes)
                 for (auto v : g.operands(n))
-                    if (v.valid() && !has(v.node) && !there_before(first, v)) return add({leader});
+                    if (v.valid() && !has(nodes, v.node) && !there_before(first, v)) return added({leader});
         }
         for (auto n : nodes) state_[n.index] = taken;
-        made_.emplace_back(at, std::move(nodes));
+        return nodes;
     }
 
     [[nodiscard]] bool will_be_in_blocks(node_id n) const {
-        switch (kernel_storage_of(graph(), n, set())) {
+        switch (storage_of(n)) {
         case kernel_storage::row_major:
             return false;
         case kernel_storage::blocks:
@@ -235,35 +341,31 @@ private:
         return std::any_of(operands.begin(), operands.end(), [&](value_id o) { return o.valid() && in_blocks(o); });
     }
 
-    struct step {
-        node_id node;
-        bool by_other; ///< an operator that is in no expression has been passed
-        friend bool operator==(step const&, step const&) = default;
-    };
-
-    std::vector<node_id> nodes_; // that take part, in the graph's order
-    std::vector<char> state_;    // by node id
-    std::vector<char> changed_;  // the same: around which groups are made
-    std::vector<step> way_;      // of `depends_by_others`
+    std::vector<char> state_;                                     // by node id
+    mutable std::vector<std::optional<kernel_storage>> storages_; // by node id
     mutable std::vector<char> images_;
     mutable int depth_ = 0;
-    std::vector<std::pair<std::size_t, kernel_group>> made_; // with the places at which they can run
-    std::uint32_t bound_ = 0;                                // of the group that is made
-    std::size_t before_ = everywhere;                        // values are there that stand before this place
+    kernel_grouping const* before_all_ = nullptr; // of the graph that this one was made of
+    std::vector<char> stale_;                     // by node id: which of its groups are made anew
+    kernel_grouping* kept_ = nullptr;             // null: nobody asks what decided a group
+    mutable std::vector<node_id> seen_, close_;
+    mutable std::vector<std::uint32_t> noted_, noted_layout_; // by node id, the turn in which it was
+    std::uint32_t turn_ = 2;                                  // even; noted closely: the next number
+    std::uint32_t bound_ = 0;                                 // of the group that is made
+    std::size_t before_ = everywhere;                         // values are there that stand before this place
 };
 
 } // namespace detail
 
 GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups(any_graph const& g, fusion_rules const& rules) {
-    detail::group_maker made{g, rules};
-    made.take_all();
-    return made.run();
-}
-GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups(any_graph const& g, fusion_rules const& rules,
-                                                       std::span<node_id const> around) {
-    detail::group_maker made{g, rules};
-    made.take_around(around);
-    return made.run();
+    std::vector<std::pair<std::size_t, kernel_group>> made; // with the places at which they can run
+    each_kernel_group(g, rules, [&](kernel_group const& nodes, fusion_scope const&) {
+        made.emplace_back(detail::place_to_run(g, nodes), nodes);
+    });
+    std::sort(made.begin(), made.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::vector<kernel_group> out;
+    for (auto& [place, nodes] : made) out.push_back(std::move(nodes));
+    return out;
 }
 
 GSUB_LAZY_BODY bool is_stored_view(any_graph const& g, node_id n) {
@@ -271,23 +373,23 @@ GSUB_LAZY_BODY bool is_stored_view(any_graph const& g, node_id n) {
            (g.op(n).free_view && g.result_count(n) == 1 && !g.is<ops::shape>(n));
 }
 
-GSUB_LAZY_BODY void each_kernel_group(any_graph const& g, fusion_rules const& rules,
-                                      std::optional<std::span<node_id const>> around,
-                                      function_ref<void(kernel_group const&, fusion_scope const&)> f) {
-    detail::group_maker made{g, rules};
-    if (around)
-        made.take_around(*around);
-    else
-        made.take_all();
-    for (auto const& group : made.run()) f(group, made);
+GSUB_LAZY_BODY void each_kernel_group(any_graph const& g, fusion_rules const& rules, group_function f) {
+    detail::group_maker{g, rules}.make_all(f, nullptr);
 }
-GSUB_LAZY_BODY void each_kernel_group(any_graph const& g, fusion_rules const& rules, std::span<node_id const> around,
-                                      function_ref<bool(std::span<node_id const>, fusion_scope const&)> known,
-                                      function_ref<void(kernel_group const&, fusion_scope const&)> f) {
-    detail::group_maker made{g, rules};
-    made.take_around(around);
-    if (known(made.nodes(), made)) return;
-    for (auto const& group : made.run()) f(group, made);
+GSUB_LAZY_BODY kernel_grouping grouping_of(any_graph const& g, fusion_rules const& rules, group_function f) {
+    kernel_grouping out;
+    detail::group_maker{g, rules}.make_all(f, &out);
+    return out;
+}
+GSUB_LAZY_BODY void each_changed_group(any_graph const& g, fusion_rules const& rules, kernel_grouping const& before,
+                                       changed_nodes const& changes, group_function f) {
+    detail::group_maker{g, rules}.make_changed(before, changes, f, nullptr);
+}
+GSUB_LAZY_BODY kernel_grouping grouping_of(any_graph const& g, fusion_rules const& rules, kernel_grouping const& before,
+                                           changed_nodes const& changes, group_function f) {
+    kernel_grouping out;
+    detail::group_maker{g, rules}.make_changed(before, changes, f, &out);
+    return out;
 }
 
 GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups_for(any_graph const& g, target const& machine) {

@@ -123,63 +123,95 @@ GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
     return s.rule ? message({s.rule->name, "(", s.parent->graph.display_name(s.site), ")"}) : std::string{};
 }
 
-// Calls `f(node, ticks)` for each node whose price may differ from what it was before the changes in the graph's
-// journal, once.
-GSUB_LAZY_BODY void substitution_problem::reprice(any_graph const& g, function_ref<void(node_id, double)> f) const {
-    auto const& changes = g.changes();
-    std::vector<node_id> changed;
-    changed.reserve(64);
-    auto const once = [&] {
-        std::sort(changed.begin(), changed.end());
-        changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-        std::erase_if(changed, [&](node_id n) { return !g.live(n); });
-    };
-    append(changed, changes.added);
-    append(changed, changes.rewired);
-    once();
-    if (!model_->of_groups_near) {
-        for (auto n : changed) f(n, ticks(g, n, model_->of_node(g, n)));
-        return;
+namespace detail {
+
+// The nodes that changes in a graph's journal have left with other values or other readers.
+struct journal_changes {
+    std::vector<node_id> values, readers;
+    explicit journal_changes(any_graph const& g)
+        : values(g.changes().added.begin(), g.changes().added.end()),
+          readers(g.changes().released.begin(), g.changes().released.end()) {
+        append(values, g.changes().rewired);
+        once(values, g);
+        for (auto n : values)
+            for (auto v : g.operands(n))
+                if (v.valid()) readers.push_back(v.node);
+        once(readers, g);
     }
-    // These have gained or lost readers.
-    for (std::size_t i = 0, known = changed.size(); i < known; ++i)
-        for (auto v : g.operands(changed[i]))
-            if (v.valid()) changed.push_back(v.node);
-    append(changed, changes.released);
-    once();
-    for (auto const& p : model_->of_groups_near(g, changed)) f(p.node, ticks(g, p.node, p.amount));
+    [[nodiscard]] changed_nodes nodes() const { return {as_span(values), as_span(readers)}; }
+
+private:
+    static void once(std::vector<node_id>& nodes, any_graph const& g) {
+        std::sort(nodes.begin(), nodes.end());
+        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+        std::erase_if(nodes, [&](node_id n) { return !g.live(n); });
+    }
+};
+
+} // namespace detail
+
+// Calls `f(node, ticks)` for each node whose price may differ from what it was before the changes in the graph's
+// journal, by the model's memory of the graph before them.
+GSUB_LAZY_BODY void substitution_problem::reprice(any_graph const& g, void const* memory,
+                                                  function_ref<void(node_id, double)> f) const {
+    detail::journal_changes const changed{g};
+    if (!model_->of_groups_near)
+        for (auto n : changed.values) f(n, ticks(g, n, model_->of_node(g, n)));
+    else
+        for (auto const& p : model_->of_groups_near(g, memory, changed.nodes())) f(p.node, ticks(g, p.node, p.amount));
 }
 
 // A graph that a state's move has made of its parent's, its changes in its journal.
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
-substitution_problem::priced(state const& s, any_graph g) const {
+substitution_problem::priced(state const& s, any_graph g, cost::grouped_prices& known) const {
     auto made = std::make_shared<priced_graph>(priced_graph{std::move(g), {}, s.cost});
     made->counted = {held_, made->graph.own_bytes() + s.parent->node_cost.size() * sizeof(double)};
     if (!model_->is_sum()) return made;
     made->node_cost = s.parent->node_cost;
     made->node_cost.resize(made->graph.capacity(), 0);
     for (auto n : made->graph.changes().erased) made->node_cost[n.index] = 0;
-    reprice(made->graph, [&](node_id n, double ticks) { made->node_cost[n.index] = ticks; });
+    auto const set = [&](node_id n, double ticks) { made->node_cost[n.index] = ticks; };
+    auto const before = std::find_if(memories_.begin(), memories_.end(),
+                                     [&](auto const& m) { return s.before && m.first == s.before->way; });
+    if (model_->remembered && before != memories_.end()) {
+        detail::journal_changes const changed{made->graph};
+        known = model_->remembered_near(made->graph, before->second.get(), changed.nodes());
+    } else if (model_->remembered) {
+        known = model_->remembered(made->graph);
+        reprice(made->graph, known.memory.get(), set); // of what is in no group
+    } else {
+        reprice(made->graph, nullptr, set);
+    }
+    for (auto const& p : known.nodes) set(p.node, ticks(made->graph, p.node, p.amount));
     return made;
 }
 
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
 substitution_problem::open(state const& s) const {
-    if (!s.rule) return s.parent;
+    cost::grouped_prices known;
+    return open(s, known);
+}
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
+substitution_problem::open(state const& s, cost::grouped_prices& known) const {
+    if (!s.rule) {
+        if (model_->remembered) known = model_->remembered(s.parent->graph);
+        return s.parent;
+    }
     auto g = s.parent->graph;
     GSUB_ASSERT(detail::apply_match(g, move(s)), "a rewrite that applied once applies again");
     g.rehash();
-    return priced(s, std::move(g));
+    return priced(s, std::move(g), known);
 }
 
 // The same, where it has been made already.
-GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const> substitution_problem::opened(state const& s) {
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
+substitution_problem::opened(state const& s, cost::grouped_prices& known) {
     for (auto& w : workers_)
         if (s.rule && w->way_of_cheapest == s.way) {
             w->way_of_cheapest = {};
-            return priced(s, std::exchange(w->cheapest, any_graph{start_->graph.operators()}));
+            return priced(s, std::exchange(w->cheapest, any_graph{start_->graph.operators()}), known);
         }
-    return open(s);
+    return open(s, known);
 }
 
 namespace detail {
@@ -250,7 +282,7 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
         // What the rewrite took away, added, or gave other operands.
         auto const before = [&](node_id n) { return n.index < known ? from.node_cost[n.index] : 0; };
         for (auto n : scratch.changes().erased) next.cost -= before(n);
-        reprice(scratch, [&](node_id n, double ticks) { next.cost += ticks - before(n); });
+        reprice(scratch, here.known.memory.get(), [&](node_id n, double ticks) { next.cost += ticks - before(n); });
     }
     out.what.cost = next.cost;
     if (ordered_) out.what.reads = detail::nodes_of(m);
@@ -380,7 +412,8 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
                                 message({"the trace does not fit: rewrite ", step, " from the start ", why}),
                                 "a search without it"}};
         };
-        auto const opened = open(*here);
+        cost::grouped_prices known;
+        auto const opened = open(*here, known);
         auto const& g = opened->graph;
         std::optional<match> move;
         node_id anchor;
@@ -391,7 +424,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
                     find_move(g, *rule, anchor = n, wanted.move_id, move);
         }
         if (!move) refuse("does not match");
-        expansion const from{*here, opened};
+        expansion const from{*here, opened, known};
         found_move found{{.id = wanted.move_id, .reads = {}, .changes = {}}, {}};
         if (!successor(from, *move, anchor, *workers_[0], found)) refuse("cannot be applied");
         auto& next = found.next;
@@ -419,7 +452,13 @@ GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, fun
 }
 
 GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expansion(state const& s) {
-    expansion here{s, opened(s)};
+    expansion here{s, {}, {}};
+    here.graph = opened(s, here.known);
+    if (here.known.memory) {
+        constexpr std::size_t kept = 16; // most states are expanded soon after those that they were made of
+        if (memories_.size() == kept) memories_.erase(memories_.begin());
+        memories_.emplace_back(s.way, here.known.memory);
+    }
     for (auto& w : workers_) w->way_of_cheapest = {};
     if (s.parent_findings) {
         here.by = detail::find_move(s.parent_findings->moves, s.move_id);
