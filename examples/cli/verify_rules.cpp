@@ -35,14 +35,21 @@ std::string_view kind_of(gsub::rule_program const& r) {
     return "";
 }
 
-// The pattern as its author wrote it, but for labels.
+// Whether a variable of the pattern stands for the result of its node `n`.
+bool is_read_by_name(gsub::rule_program const& rule, gsub::pattern::node const& n) {
+    return n.name != 0 && gsub::any_of(rule.match_nodes, [&](gsub::pattern::node const& other) {
+               return other.kind == gsub::pattern::node_kind::variable && other.name == n.name;
+           });
+}
+// The pattern as its author wrote it, but for labels that nothing else refers to.
 std::string term(gsub::rule_program const& rule, std::uint16_t number) {
     auto const& n = rule.match_nodes[number];
     std::string kids;
     for (std::size_t i = 0; i < n.links; ++i)
         kids += message({kids.empty() ? "" : ", ", term(rule, rule.match_links[n.first_link + i])});
     if (n.apart) kids += ", ...";
-    auto const around = [&](std::string_view word) { return message({word, "(", kids, ")"}); };
+    auto const label = is_read_by_name(rule, n) ? message({n.text, ": "}) : std::string{};
+    auto const around = [&](std::string_view word) { return message({label, word, "(", kids, ")"}); };
     auto const inner = [&]() -> std::string {
         switch (n.kind) {
         case gsub::pattern::node_kind::variable:

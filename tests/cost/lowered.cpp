@@ -110,6 +110,57 @@ TEST_CASE("two machines have two best graphs of one network") {
     CHECK_FALSE(best("x86-64-avx512,threads=1,cpu=zen5") == best("x86-64-avx512,threads=64,cpu=sapphire-rapids"));
 }
 
+// The last block of a stage of ResNet v1 and the convolutions with strides that begin the next, with normalisations or
+// without.
+graph end_of_stage(bool normalized) {
+    graph g;
+    graph_builder b{g};
+    std::uint64_t seed = 0;
+    auto const weight = [&](ints const& dims) {
+        auto t = tensor::uninitialized(dtype::f32, dims);
+        fill_random(t, random_stream{++seed});
+        return b.constant(std::move(t));
+    };
+    auto const conv = [&](value_id v, std::int64_t outputs, std::int64_t kernel, std::int64_t stride) {
+        attributes_of<ops::conv> a;
+        a.strides = {stride, stride}, a.dilations = {1, 1}, a.pads = ints(4, kernel / 2);
+        auto const y = b.add<ops::conv>(
+            a, {v, weight({outputs, b.type_of(v)->dims[1].size(), kernel, kernel}), weight({outputs})});
+        if (!normalized) return y;
+        auto const k = [&] { return weight({outputs}); };
+        auto const squares = b.add<ops::mul>(k(), k()); // a variance, folded
+        return b.add<ops::batch_norm>({.epsilon = 0.5}, {y, k(), k(), k(), squares});
+    };
+    auto const relu = [&](value_id v) { return b.add<ops::relu>(v); };
+    auto const x = b.input(dtype::f32, {1, 256, 28, 28}, "x");
+    auto const inside = relu(conv(relu(conv(x, 64, 1, 1)), 64, 3, 1));
+    auto const end = relu(b.add<ops::add>(conv(inside, 256, 1, 1), x));
+    b.outputs({relu(conv(end, 128, 1, 2)), conv(end, 512, 1, 2)});
+    return g;
+}
+
+TEST_CASE("the last block of a stage computes the pixels alone that the next one reads") {
+    for (bool const normalized : {false, true}) {
+        CAPTURE(normalized);
+        auto const g = end_of_stage(normalized);
+        auto const r = optimize(g, cost::lowered::of(g, machine()), {.verify = true}).value();
+        CHECK(r.report.verification.equal);
+        CHECK(r.report.cost_after < 0.85 * r.report.cost_before);
+        // The 3x3 convolution has the strides; the one that expands, and all behind it, see a quarter of the pixels.
+        std::size_t strided = 0;
+        for (auto n : r.order()) {
+            if (!r.is<ops::conv>(n)) continue;
+            auto const weight = r.type(r.operand(n, 1)).sizes();
+            CAPTURE(weight);
+            CHECK(r.attributes<ops::conv>(n).strides == (weight[2] == 3 ? ints{2, 2} : ints{1, 1}));
+            if (weight[1] == 64 || weight[1] == 256)
+                CHECK(r.type({n, 0}).dims[2] == (weight[0] == 64 && weight[2] == 1 ? dim{28} : dim{14}));
+            strided += weight[2] == 3;
+        }
+        CHECK(strided == 1);
+    }
+}
+
 TEST_CASE("views cost nothing but where somebody outside sees them, and what is moved costs its bytes") {
     auto const prices = cost::lowered::on(machine());
     graph g;

@@ -62,6 +62,25 @@ TEST_CASE("ResNet-50 strides in its 3x3 convolutions") {
     CHECK(g.attributes<ops::conv>(find(g, "layer2.1.conv2")).strides == ints{1, 1});
 }
 
+TEST_CASE("ResNet-50 v1 strides in the first 1x1 convolutions, and is v1.5 else") {
+    using namespace resnet_test;
+    auto const g = models::resnet50_v1({.image = 64}), late = models::resnet50({.image = 64});
+    is_well_made(g, "f32[1,3,64,64]", "f32[1,1000]");
+    CHECK(parameters(g) == 25'557'032);
+    for (auto n : late.order()) {
+        if (!late.is<ops::conv>(n)) continue;
+        std::string const name{late.name({n, 0})};
+        CAPTURE(name);
+        auto expected = late.attributes<ops::conv>(n);
+        auto const in_first_block = name.size() == 14 && name.substr(6, 7) == ".0.conv" && name[5] != '1';
+        if (in_first_block && name.back() == '1') expected.strides = {2, 2};
+        if (in_first_block && name.back() == '2') expected.strides = {1, 1};
+        CHECK(intern<ops::conv>(g.attributes<ops::conv>(find(g, name))) == intern<ops::conv>(expected));
+    }
+    CHECK(type_of(g, "layer2.0.conv1") == "f32[1,128,8,8]");
+    CHECK(type_of(g, "layer4.2.relu3") == "f32[1,2048,2,2]");
+}
+
 TEST_CASE("plans between the published ones give residual networks too") {
     using namespace resnet_test;
     auto const g = models::resnet({{3, 4, 6, 3}, false}, {.image = 64});
@@ -76,6 +95,9 @@ TEST_CASE("residual networks keep their activations alive") {
     }
     SECTION("50") {
         keeps_activations_alive(models::resnet50());
+    }
+    SECTION("50, strides first") {
+        keeps_activations_alive(models::resnet50_v1());
     }
     SECTION("101") {
         keeps_activations_alive(models::resnet101());
@@ -103,6 +125,9 @@ TEST_CASE("residual networks survive ONNX") {
     SECTION("50") {
         survives_onnx(models::resnet50());
     }
+    SECTION("50, strides first") {
+        survives_onnx(models::resnet50_v1({.image = 64}));
+    }
     SECTION("in groups") {
         survives_onnx(models::resnext50_32x4d({.image = 64}));
     }
@@ -115,5 +140,8 @@ TEST_CASE("residual networks take images of any size") {
     }
     SECTION("50") {
         takes_images(&models::resnet50, 45);
+    }
+    SECTION("50, strides first") {
+        takes_images(&models::resnet50_v1, 45);
     }
 }

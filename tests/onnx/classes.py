@@ -20,8 +20,8 @@ LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 BUILDERS = {
-    "resnet18": "RN", "resnet50": "RN", "resnet101": "RN", "mobilenet_v2": "MN", "ssd_resnet50": "SSD", "bert_base": "BR",
-    "vgg16": "other", "densenet121": "other", "inception_v3": "other", "squeezenet1_1": "other",
+    "resnet18": "RN", "resnet50": "RN", "resnet50_v1": "RN", "resnet101": "RN", "mobilenet_v2": "MN", "ssd_resnet50": "SSD",
+    "bert_base": "BR", "vgg16": "other", "densenet121": "other", "inception_v3": "other", "squeezenet1_1": "other",
 }
 EXPORTS = {"resnet50_bn": "RN", "mobilenet_v2_bn": "MN", "ssd_r50_bn": "SSD", "bert_base_qa": "BR", "resnet50_qdq": "RN"}
 LIGHT = {

@@ -169,8 +169,10 @@ std::vector<std::string> found_at_all(any_graph const& g, rule_program const& ru
 
 TEST_CASE("the matcher finds what trying everything finds, each match once") {
     std::map<std::string_view, std::size_t> seen;
-    for (std::uint64_t seed = 0; seed < 400; ++seed) {
-        auto const g = seed < 300 ? dense_graph(seed, 16) : small_graphs::sums_graph(seed, 9);
+    for (std::uint64_t seed = 0; seed < 410; ++seed) {
+        auto const g = seed < 300   ? dense_graph(seed, 16)
+                       : seed < 400 ? small_graphs::sums_graph(seed, 9)
+                                    : small_graphs::blocks_graph(seed, 3);
         for (auto const& rule : standard_rules()) {
             if (!is_plain(rule)) continue;
             CAPTURE(seed, rule.name);

@@ -111,9 +111,14 @@ void check_instance(pattern_instance const& instance, rule_program const& rule) 
     for (std::size_t i = 0; i < g.output_count(); ++i) outputs.insert(g.output(i));
     for (auto v : roots) CHECK(outputs.contains(v));
     // Variables are inputs or parts of the pattern; everything has a fixed type.
+    auto const names_a_node = [&](pattern::name_hash name) {
+        return std::any_of(rule.match_nodes.begin(), rule.match_nodes.end(), [&](pattern::node const& n) {
+            return n.name == name && (n.kind == node_kind::operation || n.kind == node_kind::category);
+        });
+    };
     for (auto const& n : rule.match_nodes) {
         if (n.kind == node_kind::variable)
-            for (auto v : instance.bindings.values(n.name)) CHECK(g.is<ops::input>(v.node));
+            for (auto v : instance.bindings.values(n.name)) CHECK((names_a_node(n.name) || g.is<ops::input>(v.node)));
         if (n.kind == node_kind::variable && rule.roots.size() == 1)
             CHECK_FALSE(instance.bindings.values(n.name).empty());
         if (n.kind == node_kind::operation && n.name != 0)

@@ -148,7 +148,12 @@ private:
             attributes_of<ops::average_pool> a;
             static_cast<window_attributes&>(a) = window({1, 1}, 1);
             a.kernel_shape = {3, 3}, a.count_include_pad = r_.below(4) != 0;
-            auto const mean = b_.add<ops::average_pool>(a, {any()});
+            attributes_of<ops::max_pool> most;
+            static_cast<window_attributes&>(most) = a;
+            most.kernel_shape = {3, 3};
+            auto const v = any();
+            auto const mean =
+                b_.add<ops::average_pool>(a, {a.count_include_pad ? v : b_.add<ops::max_pool>(most, {v})});
             return keep(r_.below(2) ? mean : b_.add<ops::conv>({window({1, 1}, 0)}, {mean, weight({2, 2, 1, 1})}));
         }
         case 16: {
@@ -283,6 +288,35 @@ inline graph sums_graph(std::uint64_t seed, std::size_t terms) {
         parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(at) + 1);
     }
     outputs.push_back(parts[0]);
+    g.set_outputs(outputs);
+    return g;
+}
+
+/// Residual blocks one after the other, with normalisations or without, whose sums two pointwise convolutions read, and
+/// others at times. The same for the same seed.
+inline graph blocks_graph(std::uint64_t seed, std::size_t blocks) {
+    graph g;
+    graph_builder b{g};
+    random_stream r{seed};
+    std::vector<value_id> outputs;
+    auto const weight = [&](ints const& dims) { return b.constant(random_tensor(dims, r.below(1000))); };
+    auto const conv = [&](value_id v, std::int64_t kernel) {
+        attributes_of<ops::conv> a;
+        a.strides = a.dilations = {1, 1}, a.pads = ints(4, kernel / 2);
+        return b.add<ops::conv>(a, {v, weight({2, 2, kernel, kernel})});
+    };
+    auto x = b.input(dtype::f32, {1, 2, 2, 2}, "x"), y = x;
+    for (std::size_t i = 0; i < blocks; ++i) {
+        auto branch = conv(x, r.below(2) ? 3 : 1);
+        if (r.below(2))
+            branch =
+                b.add<ops::batch_norm>({.epsilon = 0.5}, {branch, weight({2}), weight({2}), weight({2}), weight({2})});
+        auto const sum = r.below(2) ? b.add<ops::add>(branch, y) : b.add<ops::add>(y, branch);
+        auto const end = b.add<ops::relu>(sum);
+        if (r.below(4) == 0) outputs.push_back(b.add<ops::tanh>(r.below(2) ? end : sum));
+        x = conv(end, 1), y = conv(end, 1);
+    }
+    outputs.push_back(b.add<ops::mul>(x, y));
     g.set_outputs(outputs);
     return g;
 }

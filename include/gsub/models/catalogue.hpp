@@ -31,6 +31,8 @@ template <auto Builder>
 inline constexpr std::array classifier_entries{
     catalogue_entry{"resnet18", "ResNet-18: residual blocks of two 3x3 convolutions", &detail::from_seed<&resnet18>},
     catalogue_entry{"resnet50", "ResNet-50 v1.5: residual bottleneck blocks", &detail::from_seed<&resnet50>},
+    catalogue_entry{"resnet50_v1", "ResNet-50 v1: strides in the 1x1 convolutions of its blocks",
+                    &detail::from_seed<&resnet50_v1>},
     catalogue_entry{"resnet101", "ResNet-101 v1.5: residual bottleneck blocks", &detail::from_seed<&resnet101>},
     catalogue_entry{"resnext50_32x4d", "ResNeXt-50: residual bottleneck blocks in 32 groups of 4 channels",
                     &detail::from_seed<&resnext50_32x4d>},

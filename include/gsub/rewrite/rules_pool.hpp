@@ -1,4 +1,4 @@
-// Laws of pooling: through concat, and averages as convolutions.
+// Laws of pooling: through concat, averages as convolutions, and means of one pixel on their way up.
 #pragma once
 
 #include <gsub/rewrite/conditions.hpp>
@@ -9,11 +9,27 @@ namespace gsub::rules::pooling {
 // The words that these rules are written with.
 using namespace gsub::pattern;
 inline constexpr auto x = var<"x">;
+inline constexpr auto y = var<"y">;
 inline constexpr auto v = var<"v">;
+inline constexpr auto w = var<"w">;
+inline constexpr auto z = var<"z">;
+inline constexpr auto a = maybe<"a">;
 inline constexpr auto b = maybe<"b">;
+inline constexpr auto k = maybe<"k">;
+inline constexpr auto c = label<"c">; // a convolution of what `d` makes
 inline constexpr auto d = label<"d">; // a convolution
+inline constexpr auto e = label<"e">; // a sibling of `c`
 inline constexpr auto j = label<"j">; // a concat
+inline constexpr auto l = label<"l">; // a pooling before it
 inline constexpr auto n = label<"n">; // a pooling
+inline constexpr auto s = label<"s">; // a normalisation
+inline constexpr auto t = label<"t">; // a sum
+inline constexpr auto u = label<"u">; // an elementwise operator
+inline constexpr auto result_of_u = var<"u">;
+inline constexpr auto scale = var<"scale">;
+inline constexpr auto shift = var<"shift">;
+inline constexpr auto mean = var<"mean">;
+inline constexpr auto variance = var<"variance">;
 
 namespace detail {
 void pool_into_concat(rewrite& r);
@@ -24,6 +40,11 @@ void compose_pool_pointwise(rewrite& r);
 void pointwise_before_pool(rewrite& r);
 void pool_before_pointwise(rewrite& r);
 void subsample_before_pointwise(rewrite& r);
+void subsample_before_binary(rewrite& r);
+void subsample_into_conv(rewrite& r);
+void subsample_into_max_pool(rewrite& r);
+void subsample_into_average_pool(rewrite& r);
+void strides_through(rewrite& r);
 
 /// Whether the operands of the concat stand side by side in batch or channels, which pooling does not look across.
 [[nodiscard]] bool joins_batch_or_channels(match const& m);
@@ -37,6 +58,10 @@ void subsample_before_pointwise(rewrite& r);
 [[nodiscard]] bool has_few_products(match const& m);
 /// Whether the window of `n` is that of `d` with whole taps cut off on its sides, so that the two can merge.
 [[nodiscard]] bool fits_into_sibling(match const& m);
+/// Whether the window of `n` is one pixel of the image. Such windows end with the image whatever `ceil_mode` says.
+[[nodiscard]] bool is_subsampling(match const& m);
+/// Whether each operand of `u` has the dimensions of the result, whatever their sizes, or one number for all pixels.
+[[nodiscard]] bool operands_have_pixels(match const& m);
 
 inline constexpr rule_condition in_batch_or_channels{"the operands stand side by side in batch or channels",
                                                      joins_batch_or_channels};
@@ -51,6 +76,33 @@ inline constexpr rule_condition several_taps{"the window has several taps", [](m
                                              }};
 inline constexpr rule_condition whole_windows{"windows do not reach beyond the pads", [](match const& m) {
                                                   return !m.attributes<ops::average_pool>(n).ceil_mode;
+                                              }};
+template <class Op>
+constexpr rule_condition whole_windows_before() noexcept {
+    return {"windows of the pooling before do not reach beyond the pads",
+            [](match const& m) { return !m.attributes<Op>(l).ceil_mode; }};
+}
+inline constexpr rule_condition one_pixel{"the window is one pixel", is_subsampling};
+inline constexpr rule_condition strided{
+    "there are strides", [](match const& m) { return !all_equal(m.attributes<ops::conv>(c).strides, 1); }};
+inline constexpr rule_condition equal_strides{"the strides are equal", [](match const& m) {
+                                                  return m.attributes<ops::conv>(c).strides ==
+                                                         m.attributes<ops::conv>(e).strides;
+                                              }};
+inline constexpr rule_condition equal_terms{
+    "both terms have the type of the sum", [](match const& m) {
+        auto const sum = m.node(t);
+        return equal_static_types(m.type(m.graph().operand(sum, 0)), m.type_of_label(sum)) &&
+               equal_static_types(m.type(m.graph().operand(sum, 1)), m.type_of_label(sum));
+    }};
+/// Truth values have no mean.
+inline constexpr rule_condition element_stays{"the operands have the element type of the result", [](match const& m) {
+                                                  auto const stays = [&](name_hash name) {
+                                                      auto const operand = m.value(name);
+                                                      return !operand.valid() || m.type(operand).element ==
+                                                                                     m.type_of_label(m.node(u)).element;
+                                                  };
+                                                  return stays(decltype(x)::name) && stays(decltype(y)::name);
                                               }};
 } // namespace detail
 
@@ -101,11 +153,12 @@ inline constexpr auto compose_pool_pointwise =
 
 /// Law 12: a mean within channels and a sum over channels commute. What is cheaper depends on which of the two has
 /// fewer places and channels to look at: behind a mean of stride 2 a pointwise convolution has a quarter of the
-/// products; in front of it, it can merge with others of the same input.
-inline constexpr auto pointwise_before_pool =
-    rule<"pointwise_before_pool">(conv[d](average_pool[n](x), v, b), built_by<detail::pointwise_before_pool>,
-                                  where(pointwise(v), unpadded(d), unit_stride(d), linear(d)), prefer(constant(v)),
-                                  provenance{"law 12: means of a channel and sums over channels commute"});
+/// products; in front of it, it can merge with others of the same input. Means of one pixel, which cost fewer products
+/// the earlier they come, go up alone.
+inline constexpr auto pointwise_before_pool = rule<"pointwise_before_pool">(
+    conv[d](average_pool[n](x), v, b), built_by<detail::pointwise_before_pool>,
+    where(pointwise(v), unpadded(d), unit_stride(d), linear(d)), prefer(constant(v), detail::several_taps),
+    provenance{"law 12: means of a channel and sums over channels commute"});
 /// The same the other way. A bias stays with the convolution, so a mean that counts pads must have none to pass.
 inline constexpr auto pool_before_pointwise = rule<"pool_before_pointwise">(
     average_pool[n](conv[d](x, v, b)), built_by<detail::pool_before_pointwise>,
@@ -121,11 +174,77 @@ inline constexpr auto subsample_before_pointwise = rule<"subsample_before_pointw
                                   [](match const& m) { return !all_equal(m.attributes<ops::conv>(d).strides, 1); })),
     provenance{"law 12: the mean of one pixel is that pixel"});
 
+/// Law 12 with one tap, further up: pixels that nobody reads need not be computed. An elementwise operator sees pixels
+/// alone, a convolution or pooling with strides leaves out those between. Where a stage of a network begins with
+/// strided pointwise convolutions, the last block of the stage before has a quarter of the products then.
+inline constexpr auto subsample_before_unary = rule<"subsample_before_unary">(
+    average_pool[n](unary[u](x)), unary[u](average_pool[n](x)), where(detail::one_pixel, detail::element_stays),
+    provenance{"law 12: an elementwise operator sees pixels alone"});
+inline constexpr auto subsample_before_binary = rule<"subsample_before_binary">(
+    average_pool[n](binary[u](x, y)), built_by<detail::subsample_before_binary>,
+    where(detail::one_pixel, detail::element_stays,
+          condition("each operand has all dimensions, or one number for all pixels", detail::operands_have_pixels)),
+    provenance{"law 12: an elementwise operator sees pixels alone"});
+inline constexpr auto subsample_before_bn = rule<"subsample_before_bn">(
+    average_pool[n](batch_norm[s](x, scale, shift, mean, variance)),
+    batch_norm[s](average_pool[n](x), scale, shift, mean, variance), where(detail::one_pixel),
+    prefer(constant(scale, shift, mean, variance)), provenance{"law 12: a normalisation sees pixels alone"});
+inline constexpr auto subsample_into_conv =
+    rule<"subsample_into_conv">(average_pool[n](conv[d](x, v, b)), built_by<detail::subsample_into_conv>,
+                                where(detail::one_pixel), provenance{"law 12: strides multiply"});
+inline constexpr auto subsample_into_max_pool = rule<"subsample_into_max_pool">(
+    average_pool[n](max_pool[l](x)), built_by<detail::subsample_into_max_pool>,
+    where(detail::one_pixel, detail::whole_windows_before<ops::max_pool>()), provenance{"law 12: strides multiply"});
+inline constexpr auto subsample_into_average_pool = rule<"subsample_into_average_pool">(
+    average_pool[n](average_pool[l](x)), built_by<detail::subsample_into_average_pool>,
+    where(detail::one_pixel, detail::whole_windows_before<ops::average_pool>()),
+    provenance{"law 12: strides multiply"});
+
+/// All the way from strided pointwise convolutions to the convolution whose pixels they leave out, in one step: each by
+/// itself would cost something. Through the activation in a block, and through the sum that ends a block before two
+/// convolutions with the same strides.
+inline constexpr auto strides_into_conv =
+    rule<"strides_into_conv">(conv[c](conv[d](x, v, b), w, a), built_by<detail::strides_through>,
+                              where(pointwise(w), unpadded(c)), prefer(constant(v, w), detail::strided),
+                              provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_unary =
+    rule<"strides_through_unary">(conv[c](unary[u](conv[d](x, v, b)), w, a), built_by<detail::strides_through>,
+                                  where(pointwise(w), unpadded(c)), prefer(constant(v, w), detail::strided),
+                                  provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_normalized_unary =
+    rule<"strides_through_normalized_unary">(
+        conv[c](unary[u](batch_norm[s](conv[d](x, v, b), scale, shift, mean, variance)), w, a),
+        built_by<detail::strides_through>, where(pointwise(w), unpadded(c)), prefer(constant(v, w), detail::strided),
+        provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_sum =
+    rule<"strides_through_sum">(
+        roots(conv[c](unary[u](add[t](conv[d](x, v, b), y)), w, a), conv[e](result_of_u, z, k)),
+        built_by<detail::strides_through>,
+        where(pointwise(w), unpadded(c), pointwise(z), unpadded(e), detail::equal_strides, detail::equal_terms),
+        prefer(constant(v, w, z), detail::strided, in_order(c, e)),
+        provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_normalized_sum =
+    rule<"strides_through_normalized_sum">(
+        roots(conv[c](unary[u](add[t](batch_norm[s](conv[d](x, v, b), scale, shift, mean, variance), y)), w, a),
+              conv[e](result_of_u, z, k)),
+        built_by<detail::strides_through>,
+        where(pointwise(w), unpadded(c), pointwise(z), unpadded(e), detail::equal_strides, detail::equal_terms),
+        prefer(constant(v, w, z), detail::strided, in_order(c, e)),
+        provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+
 /// All rules of this header.
 [[nodiscard]] constexpr auto all() noexcept {
     return rule_list(max_pool_into_concat, max_pool_out_of_concat, average_pool_into_concat, average_pool_out_of_concat,
                      average_pool_as_conv, average_pool_as_depthwise, compose_pool_pointwise, pointwise_before_pool,
-                     pool_before_pointwise, subsample_before_pointwise);
+                     pool_before_pointwise, subsample_before_pointwise, subsample_before_unary, subsample_before_binary,
+                     subsample_before_bn, subsample_into_conv, subsample_into_max_pool, subsample_into_average_pool,
+                     strides_into_conv, strides_through_unary, strides_through_normalized_unary, strides_through_sum,
+                     strides_through_normalized_sum);
 }
 
 } // namespace gsub::rules::pooling

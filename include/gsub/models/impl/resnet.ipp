@@ -19,11 +19,12 @@ GSUB_INLINE value_id residual_block(network_builder& net, std::string const& nam
     auto y = x;
     if (plan.bottleneck) {
         auto const inner = width * plan.groups * plan.group_width / 64;
-        y = net.conv(name + ".conv1", y, {.outputs = inner});
+        auto const first = plan.stride_first ? stride : 1, second = plan.stride_first ? 1 : stride;
+        y = net.conv(name + ".conv1", y, {.outputs = inner, .stride = {first, first}});
         y = net.relu(name + ".relu1", net.batch_norm(name + ".bn1", y));
         y = net.conv(
             name + ".conv2", y,
-            {.outputs = inner, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}, .group = plan.groups});
+            {.outputs = inner, .kernel = {3, 3}, .stride = {second, second}, .pad = {1, 1}, .group = plan.groups});
         y = net.relu(name + ".relu2", net.batch_norm(name + ".bn2", y));
         y = net.conv(name + ".conv3", y, {.outputs = outputs});
         y = net.batch_norm(name + ".bn3", y, {.place = end});
@@ -68,6 +69,10 @@ GSUB_INLINE graph resnet18(cnn_options const& options) {
 
 GSUB_INLINE graph resnet50(cnn_options const& options) {
     return resnet(resnet50_plan, options);
+}
+
+GSUB_INLINE graph resnet50_v1(cnn_options const& options) {
+    return resnet(resnet50_v1_plan, options);
 }
 
 GSUB_INLINE graph resnet101(cnn_options const& options) {

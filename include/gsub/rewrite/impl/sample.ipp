@@ -49,7 +49,7 @@ GSUB_INLINE void draw_alike(sample_context& cx) {
         if (cx.known(i)) common = cx.type(i);
     if (!common)
         common = cx.fresh(cx.like                    ? cx.like->rank()
-                          : cx.choose().exhaustive() ? cx.choose().pick<std::size_t>({1, 2})
+                          : cx.choose().exhaustive() ? cx.choose().pick<std::size_t>({1, 2, 3})
                                                      : cx.choose().pick<std::size_t>({1, 2, 3, 4}));
     for (std::size_t i = 0; i < cx.operands(); ++i)
         if (!cx.known(i) && !cx.absent(i)) cx.set_type(i, *common);
