@@ -226,6 +226,16 @@ TEST_CASE("copies take longer the further away their bytes are") {
     CHECK(last == Approx(1.5 / core.memory_bytes_per_second)); // a line is read before it is written
 }
 
+TEST_CASE("stages of a kernel do not hide each other: what one moves, the next does not compute beside") {
+    auto const time = cost::time_of(counted(kernels::winograd_shape{convolution(64, 224, 3), 4}), named("zen5"));
+    auto const& core = named("zen5");
+    auto const hertz = core.gigahertz * 1e9;
+    auto const compute = time.compute / hertz, moved = time.l3_bytes / core.l3_bytes_per_cycle / hertz;
+    // As one stage it would take the longer of the two and a quarter of the other one.
+    CHECK(time.seconds > std::max(compute, moved) + 0.3 * std::min(compute, moved));
+    CHECK(time.seconds < compute + moved + 1e-6);
+}
+
 TEST_CASE("the last cache loses the more of the weights the more there are") {
     for (auto const* const name : {"zen5", "zen4"}) {
         auto core = named(name);

@@ -395,15 +395,19 @@ std::string refusal(conv2d_shape const& s, winograd_config const& c) {
 }
 
 TEST_CASE("what the second level does not hold is read once for all output channels, where these are many") {
-    auto const by_points = [](std::int64_t in, std::int64_t out, std::int64_t pixels, std::uint64_t l2) {
+    auto const by_points = [](std::int64_t in, std::int64_t out, std::int64_t pixels, std::uint64_t l2,
+                              double l3_rate = 10) {
         conv2d_shape s;
         s.in_channels = in, s.out_channels = out, s.in = {pixels, pixels}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
-        return kernels::default_winograd(s, isa::avx512, 4, {.threads = 2, .l2_bytes = l2}).points_outer;
+        return kernels::default_winograd(s, isa::avx512, 4,
+                                         {.threads = 2, .l2_bytes = l2, .l3_bytes_per_cycle = l3_rate})
+            .points_outer;
     };
     CHECK(by_points(1024, 324, 38, 2 << 20));
     CHECK_FALSE(by_points(1024, 324, 38, 64 << 20)); // all of it is held
     CHECK_FALSE(by_points(1024, 16, 38, 2 << 20));   // read once in any case
     CHECK_FALSE(by_points(64, 64, 56, 2 << 20));
+    CHECK_FALSE(by_points(1024, 324, 38, 2 << 20, 25)); // a fast last cache brings it beside the products
 }
 
 TEST_CASE("convolutions and knobs to which it does not apply are refused") {

@@ -40,6 +40,7 @@ struct winograd_options {
     std::uint64_t l2_bytes = std::uint64_t{1} << 20; ///< of one core
     std::int32_t fma_per_cycle = 0;                  ///< 0: as the instruction set says
     double memory_bytes_per_cycle = 9;               ///< of weights, all threads together
+    double l3_bytes_per_cycle = 10;                  ///< read by one core from the last cache
 };
 
 /// What is known of a machine: its threads, its caches, and whether it does wide vectors in halves.

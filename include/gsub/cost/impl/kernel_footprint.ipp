@@ -20,6 +20,7 @@ struct touched {
     double runs = 0, run = 0, span = 0; // pieces, the bytes of one, from the first byte to behind the last one
     double at = 0;                      // the first byte, where the loops around stand at their beginning
     bool written = false;
+    std::size_t stage = 0;                          // that touches it first
     double share = 1;                               // of the runs of a block: a side of a branch has some
     small_vector<codegen::variable, 2> chosen_by{}; // what tells which runs those are
     // In whole lines.
@@ -182,6 +183,7 @@ private:
             std::sort(g.pieces.begin(), g.pieces.end());
             touched t;
             t.buffer = g.first->buffer;
+            t.stage = loops_.stages.at(&block);
             for (auto const& term : g.first->offset.terms())
                 t.moves.push_back({loops_.same[index(term.of)], term.factor});
             t.written = g.written;

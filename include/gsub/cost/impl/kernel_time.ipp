@@ -38,33 +38,42 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     }
     auto const shared = setting.shared && setting.threads > 1 && k.parallel >= 0;
     auto const threads = shared ? std::min<double>(setting.threads, static_cast<double>(k.parallel_extent)) : 1.0;
+    struct moved_bytes {
+        double l2 = 0, l3 = 0, memory = 0;
+    };
+    std::vector<moved_bytes> stages(work.loops().stage_cycles.size());
     for (auto const& t : all) {
+        auto& stage = stages[t.stage];
         auto const& b = k.buffers[static_cast<std::size_t>(t.buffer)];
         auto const factor = t.written ? detail::written_factor : 1.0;
         // What is touched for the first time, wherever it lies.
         auto const cold = std::min(t.bytes(), std::max(footprint.buffer_bytes(t.buffer), 64.0));
-        made.l2_bytes += factor * t.missed[0];
+        stage.l2 += factor * t.missed[0];
         auto const home = homes[static_cast<std::size_t>(t.buffer)];
         // What has just been written lies in the second cache as far as that holds it; so does a thread's own memory.
         auto const kept = (b.scratch || (home == residence::cache && !shared)) && cold <= footprint.sizes()[1];
-        made.l3_bytes += factor * std::max(0.0, t.missed[1] - (kept ? cold : 0));
+        stage.l3 += factor * std::max(0.0, t.missed[1] - (kept ? cold : 0));
         if (b.scratch) continue;
         auto const in_last = home != residence::memory && cold <= footprint.sizes()[2];
         auto const lost = home == residence::last ? std::clamp(setting.lost, 0.0, 1.0) : 0.0;
-        made.memory_bytes += factor * std::max(0.0, t.missed[2] - (in_last ? cold * (1 - lost) : 0));
+        stage.memory += factor * std::max(0.0, t.missed[2] - (in_last ? cold * (1 - lost) : 0));
     }
     auto const hertz = core.gigahertz * 1e9;
     auto const positions = static_cast<double>(k.parallel < 0 ? 1 : k.parallel_extent);
     // Threads take pieces of the positions, so that the last one may be alone.
     auto const uneven = threads > 1 ? std::ceil(positions / threads) * threads / positions : 1.0;
-    auto const each = made.compute / threads * std::min(uneven, 1.0 + 1.0 / threads);
-    auto const l2 = made.l2_bytes / core.l2_bytes_per_cycle / threads;
-    auto const l3 = made.l3_bytes / core.l3_bytes_per_cycle / threads;
-    auto const memory =
-        made.memory_bytes * hertz / (threads > 1 ? core.memory_bytes_in_all : core.memory_bytes_per_second);
-    auto const moved = std::max(l2, l3);
-    auto const near = std::max(each, moved) + detail::caches_not_hidden * std::min(each, moved);
-    auto const cycles = std::max(near, memory) + core.not_hidden * std::min(each, memory);
+    auto const share = std::min(uneven, 1.0 + 1.0 / threads) / threads; // of a thread
+    auto const memory_rate = (threads > 1 ? core.memory_bytes_in_all : core.memory_bytes_per_second) / hertz;
+    double cycles = 0;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        auto const& bytes = stages[i];
+        made.l2_bytes += bytes.l2, made.l3_bytes += bytes.l3, made.memory_bytes += bytes.memory;
+        auto const compute = work.loops().stage_cycles[i] * share;
+        auto const moved = std::max(bytes.l2 / core.l2_bytes_per_cycle, bytes.l3 / core.l3_bytes_per_cycle) / threads;
+        auto const memory = bytes.memory / memory_rate;
+        auto const near = std::max(compute, moved) + detail::caches_not_hidden * std::min(compute, moved);
+        cycles += std::max(near, memory) + core.not_hidden * std::min(compute, memory);
+    }
     made.seconds = cycles / hertz + detail::call_seconds + (shared ? detail::wake_seconds : 0);
     return made;
 }

@@ -31,6 +31,10 @@ struct walked_loops {
     // of the extents of its parts.
     std::vector<codegen::variable> same;
     std::vector<double> parted;
+    // By node, the stage that it is a part of: what reads scratch that something before it in the same list has written
+    // begins one. Stages take longer than a core looks ahead, so that one does not hide what another waits for.
+    std::map<codegen::node const*, std::size_t> stages;
+    std::vector<double> stage_cycles; // that units, chains and loops take
 };
 
 // Walks a kernel through its loops.
@@ -42,7 +46,10 @@ public:
         walked_.parted.assign(k.names.size(), 1);
         for (std::size_t v = 0; v < k.names.size(); ++v) walked_.same.push_back(static_cast<variable>(v));
         find_dependences(k_.body);
+        walked_.stage_cycles.push_back(0);
+        find_stages(k_.body, 0);
         walk(k_.body, 0, 1, 1);
+        for (auto cycles : walked_.stage_cycles) made_.compute += cycles;
     }
     // Instructions and cycles; nothing of bytes.
     [[nodiscard]] kernel_time const& counted() const noexcept { return made_; }
@@ -53,6 +60,40 @@ private:
     using variable = codegen::variable;
     static std::size_t index(std::int32_t v) noexcept { return static_cast<std::size_t>(v); }
     [[nodiscard]] std::size_t number(variable v) const noexcept { return index(walked_.same[index(v)]); }
+
+    // ---- stages
+
+    // Which scratch a node reads, and which it writes.
+    struct scratch_use {
+        std::vector<char> read, written;
+    };
+    void find_scratch(node const& n, scratch_use& use) const {
+        for (auto const& i : n.code)
+            if (i.buffer >= 0 && k_.buffers[index(i.buffer)].scratch)
+                (i.op == codegen::opcode::store ? use.written : use.read)[index(i.buffer)] = 1;
+        for (auto const* list : {&n.body, &n.otherwise})
+            for (auto const& inner : *list) find_scratch(inner, use);
+    }
+    void find_stages(std::vector<node> const& nodes, std::size_t stage) {
+        std::vector<char> written(k_.buffers.size(), 0);
+        for (auto const& n : nodes) {
+            scratch_use use{std::vector<char>(written.size(), 0), std::vector<char>(written.size(), 0)};
+            find_scratch(n, use);
+            auto waits = false;
+            for (std::size_t b = 0; b < written.size(); ++b) waits = waits || (written[b] && use.read[b]);
+            if (waits) {
+                stage = walked_.stage_cycles.size();
+                walked_.stage_cycles.push_back(0);
+                std::fill(written.begin(), written.end(), char{0});
+            }
+            for (std::size_t b = 0; b < written.size(); ++b)
+                written[b] = static_cast<char>(written[b] | use.written[b]);
+            walked_.stages[&n] = stage;
+            find_stages(n.body, stage);
+            find_stages(n.otherwise, stage);
+        }
+    }
+    void spend(double cycles) { walked_.stage_cycles[stage_] += cycles; }
 
     // ---- how often everything runs
 
@@ -109,19 +150,20 @@ private:
         for (auto i = from; i < nodes.size() && times > 0; ++i) {
             auto const& n = nodes[i];
             ++visits_;
+            stage_ = walked_.stages[&n];
             switch (n.kind) {
             case codegen::node_kind::block:
                 i = count_run(nodes, i, times, steps, turned) - 1;
                 break;
             case codegen::node_kind::check:
-                made_.compute += times * 2;
+                spend(times * 2);
                 break;
             case codegen::node_kind::branch: {
                 if (is_simple(n)) {
                     i = count_run(nodes, i, times, steps, turned) - 1;
                     break;
                 }
-                made_.compute += times;
+                spend(times);
                 auto const holds = hold(n.conditions);
                 auto& runs = walked_.branches[&n];
                 (holds ? runs.first : runs.second) += times;
@@ -146,10 +188,9 @@ private:
                 walked_.loops[&n].entries += times, walked_.loops[&n].turns += times * turns;
                 auto const inner = !own && is_straight(n.body);
                 if (own)
-                    made_.compute += times * turns * position_cycles;
+                    spend(times * turns * position_cycles);
                 else
-                    made_.compute +=
-                        times * ((turns > predicted_turns ? leave_cycles : 0) + (inner ? 0 : turns * turn_cycles));
+                    spend(times * ((turns > predicted_turns ? leave_cycles : 0) + (inner ? 0 : turns * turn_cycles)));
                 if (turns == 0) break;
                 auto const further = reduces ? steps * turns : 1.0;
                 if (depends_[number(n.var)] == 0) {
@@ -207,7 +248,7 @@ private:
                 auto& runs = walked_.branches[&nodes[i]];
                 (holds ? runs.first : runs.second) += times;
             }
-        if (asked) made_.compute += times;
+        if (asked) spend(times);
         auto const& all = to == from + 1 && !asked ? nodes[from] : together(nodes, from, to, holds);
         count(all, times, steps, whole);
         return to;
@@ -284,7 +325,7 @@ private:
         // in flight reach.
         auto const chain = w.chain * core_.fma_latency;
         auto const others = std::max(1.0, core_.reorder_buffer / std::max(1.0, issued * steps));
-        made_.compute += times * (std::max(units, chain / others) + w.latency / std::max(1.0, others / 2));
+        spend(times * (std::max(units, chain / others) + w.latency / std::max(1.0, others / 2)));
     }
     block_work const& work_of(node const& n) {
         auto const [found, is_new] = work_.try_emplace(&n);
@@ -296,6 +337,7 @@ private:
     microarchitecture const& core_;
     kernel_time made_;
     walked_loops walked_;
+    std::size_t stage_ = 0;     // in which the walk is
     std::vector<double> value_; // of variables that limits depend on
     std::vector<char> depends_; // by variable
     std::vector<int> inside_;   // of parts, whether their values are known here

@@ -5,6 +5,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/register_tile.hpp>
 #include <gsub/kernels/winograd.hpp>
+#include <gsub/target/microarchitecture.hpp>
 
 #include <algorithm>
 #include <array>
@@ -359,16 +360,23 @@ GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, w
 
 namespace detail {
 
-// Whether a block moves fewer bytes beyond the second level where it reads its transformed input once, and writes and
-// reads the products of all groups, than where it reads that input again for each group.
-GSUB_LAZY bool moves_less_by_points(winograd_sizes const& z, std::int32_t vectors, winograd_options const& o) {
-    auto const bytes = z.points * z.block * z.l * 4; // of a vector of channels
-    auto const input = bytes * z.in_blocks, products = bytes * z.part_groups * vectors;
-    return input > static_cast<std::int64_t>(o.l2_bytes) / 2 && (z.part_groups - 1) * input > 2 * products;
-}
 GSUB_LAZY isa counted(isa set, winograd_options const& o) {
     if (o.fma_per_cycle > 0) set.fma_per_cycle = o.fma_per_cycle;
     return set;
+}
+// Whether a block gains by reading its transformed input once, and writing and reading the products of all groups,
+// where it read that input again for each group: in bytes beyond the second level, and in time, as much of it is
+// hidden.
+GSUB_LAZY bool gains_by_points(winograd_sizes const& z, std::int32_t vectors, isa const& set,
+                               winograd_options const& o) {
+    constexpr double seen = 0.2;                     // of the products' time: less is hidden behind them
+    auto const bytes = z.points * z.block * z.l * 4; // of a vector of channels
+    auto const input = bytes * z.in_blocks, products = bytes * z.part_groups * vectors;
+    auto const saved = (z.part_groups - 1) * input - 2 * products;
+    auto const cycles = static_cast<double>(z.points * z.block * z.in_blocks * z.l * z.part_groups * vectors) /
+                        static_cast<double>(set.fma_per_cycle);
+    return input > static_cast<std::int64_t>(o.l2_bytes) / 2 && saved > 0 &&
+           static_cast<double>(saved) / o.l3_bytes_per_cycle > seen * cycles;
 }
 // What entering and leaving a register tile costs beyond its steps.
 GSUB_LAZY double tile_overhead(std::int64_t pixels, std::int64_t vectors) {
@@ -404,6 +412,7 @@ GSUB_LAZY_BODY winograd_options winograd_options_of(target const& t) {
     o.threads = std::max(1u, t.threads);
     if (t.l2_bytes > 0) o.l2_bytes = t.l2_bytes;
     o.fma_per_cycle = t.fma_per_cycle;
+    o.l3_bytes_per_cycle = microarchitecture_of(t).l3_bytes_per_cycle;
     return o;
 }
 
@@ -499,7 +508,7 @@ GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const
         consider(rows, tile_columns);
     for (std::int64_t pieces = 2; tile_columns / pieces >= least_piece_tiles; ++pieces)
         consider(1, (tile_columns + pieces - 1) / pieces);
-    best.points_outer = detail::moves_less_by_points({s, best, set}, best.vectors, options);
+    best.points_outer = detail::gains_by_points({s, best, set}, best.vectors, detail::counted(set, options), options);
     return best;
 }
 
