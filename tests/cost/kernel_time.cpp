@@ -226,6 +226,15 @@ TEST_CASE("copies take longer the further away their bytes are") {
     CHECK(last == Approx(1.5 / core.memory_bytes_per_second)); // a line is read before it is written
 }
 
+TEST_CASE("no thread is woken for a kernel of one position") {
+    auto const shared = [](std::int64_t pixels) {
+        auto const s = convolution(64, pixels, 1);
+        return seconds(s, {.threads = 2, .shared = true}) - seconds(s);
+    };
+    CHECK(shared(7) == 0);
+    CHECK(shared(112) < 0); // two of them are faster
+}
+
 TEST_CASE("stages of a kernel do not hide each other: what one moves, the next does not compute beside") {
     auto const time = cost::time_of(counted(kernels::winograd_shape{convolution(64, 224, 3), 4}), named("zen5"));
     auto const& core = named("zen5");

@@ -36,7 +36,7 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
         }
         homes.push_back(home);
     }
-    auto const shared = setting.shared && setting.threads > 1 && k.parallel >= 0;
+    auto const shared = setting.shared && setting.threads > 1 && k.parallel >= 0 && k.parallel_extent > 1;
     auto const threads = shared ? std::min<double>(setting.threads, static_cast<double>(k.parallel_extent)) : 1.0;
     struct moved_bytes {
         double l2 = 0, l3 = 0, memory = 0;
