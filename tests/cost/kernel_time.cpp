@@ -180,7 +180,7 @@ TEST_CASE("a core that does not compute while it reads takes longer") {
 }
 
 TEST_CASE("threads share what there is, and take time to be woken") {
-    auto const large = convolution(128, 28, 3), small = convolution(16, 4, 1);
+    auto const large = convolution(128, 28, 3), small = convolution(32, 4, 3);
     CHECK(seconds(large, {.threads = 2, .shared = true}) < 0.6 * seconds(large));
     CHECK(seconds(large, {.threads = 8, .shared = true}) < seconds(large, {.threads = 2, .shared = true}));
     CHECK(seconds(small, {.threads = 8, .shared = true}) > seconds(small));

@@ -252,6 +252,27 @@ TEST_CASE("an optimized graph computes the same and costs no more, under any cos
     holds_for(kernel_count{}, 50);
 }
 
+// Counts kernels while a search asks it; a whole graph costs a thousand more, of which it resolves a part.
+template <int Percent>
+struct coarse : kernel_count {
+    static constexpr double resolution = Percent / 100.0;
+    result<flops> exactly(any_graph const& g) const { return flops{1000 + (*this)(g).amount}; }
+};
+TEST_CASE("what a model does not resolve is no gain: the graph comes back as it was given") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {8, 16}, "x");
+    b.outputs(
+        {b.add<ops::relu>(b.add<ops::transpose>({.perm = {1, 0}}, {b.add<ops::transpose>({.perm = {1, 0}}, {x})}))});
+    auto const fine = optimize(g, coarse<0>{}).value();
+    CHECK(fine.report.cost_before == 3);
+    CHECK(fine.report.cost_after == 1);
+    auto const given = optimize(g, coarse<1>{}).value();
+    CHECK(given.report.cost_after == 3);
+    CHECK(given.report.applied.empty());
+    CHECK(given.hash() == any_graph{g}.hash());
+}
+
 TEST_CASE("a model that is not additive finds its own best graph") {
     // relu between transpositions: the order of the two does not matter, doing neither saves memory.
     graph g;

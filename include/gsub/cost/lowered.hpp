@@ -47,6 +47,7 @@ class lowered {
 public:
     using unit = gsub::seconds;
     static constexpr bool concurrent = true;
+    static constexpr double resolution = 1e-3; ///< see `any_cost::resolution`
 
     /// Of graphs of gsub's own operators, on a machine.
     GSUB_LAZY static lowered on(target const& machine, lowered_options const& options = {});

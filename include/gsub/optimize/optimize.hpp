@@ -103,7 +103,8 @@ struct optimize_report {
 };
 
 /// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, clean-ups included, the
-/// graph as given comes back; a model that has an exact cost of whole graphs decides by that in the end. *Errors*
+/// graph as given comes back; a model that has an exact cost of whole graphs decides by that in the end, and by more
+/// than it resolves. *Errors*
 /// `usage` for alpha < 1, and for a log of another search, naming what differs; `invalid_input` for a log that is not
 /// true of the graph; `unsupported` where folding exceeds its limit; `internal` where a cost is negative or NaN, naming
 /// node and model. Where the code of a rule throws, the best graph so far comes back, and the report says what was

@@ -284,11 +284,11 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
             if (report.cost_after > report.cost_before * (1 + 1e-9)) return true;
             if (!model.exactly || report.applied.empty()) return false;
             auto const before = model.exactly(original), after = model.exactly(best);
-            return before && after && *after > *before * (1 + 1e-9);
+            return before && after && *after > *before * (1 + 1e-9 - model.resolution);
         };
         if (dearer()) {
-            // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer; and parts
-            // that a search has looked at may cost more together.
+            // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer; parts
+            // that a search has looked at may cost more together; and what a model does not resolve is no gain.
             found.rewrites.clear();
             best = original;
             report.applied.clear();
