@@ -103,13 +103,21 @@ ASKED_BY = {
     "kernel_groups": [
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # where it is
         "gsub/lower/impl/fuse.ipp",               # lowering: a kernel for each group
-        "gsub/cost/impl/fused.ipp",               # a price for each group
         "gsub/driver/impl/measured_kernels.ipp",  # a time for each group
         "gsub/optimize/impl/split.ipp",           # cuts of a search cross no group where they can do otherwise
     ],
     "each_kernel_group": [
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # the same, with the scope in which they were made
+        "gsub/cost/impl/fused.ipp",               # a price for each group
         "gsub/cost/impl/lowered.ipp",             # a predicted time for each group
+    ],
+    "grouping_of": [
+        "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # the same, with what decided each group
+        "gsub/cost/impl/fused.ipp", "gsub/cost/impl/lowered.ipp",
+    ],
+    "each_changed_group": [
+        "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # those that a rewrite has changed
+        "gsub/cost/impl/fused.ipp", "gsub/cost/impl/lowered.ipp",
     ],
     "lay_out_graph": [
         "gsub/passes/layout.hpp", "gsub/passes/impl/layout.ipp",  # where it is

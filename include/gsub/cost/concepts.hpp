@@ -78,7 +78,8 @@ struct any_cost {
     /// The cost of a graph as a whole, of a model that looks at parts alone while a search asks it (`exactly` of the
     /// model, a `result`); empty where `of_graph` is that. Nothing where the graph has none.
     std::function<std::optional<double>(any_graph const&)> exactly;
-    /// Relative differences that `exactly` does not resolve: a graph that is cheaper by less comes back as it was given.
+    /// Relative differences that `exactly` does not resolve: a graph that is cheaper by less comes back as it was
+    /// given.
     double resolution = 0;
     /// Whether a graph's cost is a sum of prices of its nodes.
     [[nodiscard]] bool is_sum() const noexcept { return of_node || of_groups; }

@@ -5,6 +5,7 @@
 #include <gsub/lower/fusion_scope.hpp>
 #include <gsub/target/target.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,13 +44,17 @@ GSUB_LAZY void each_kernel_group(any_graph const& g, fusion_rules const& rules, 
 namespace detail {
 template <class>
 class group_maker;
-}
+template <class>
+class decision_notes;
+} // namespace detail
 
 /// The groups of a graph, each with the nodes that decided it. Graphs that rewrites make of this one have the same
 /// groups but where these nodes have changed. Copies share what they know. *Memory* some 200 bytes a node.
 class kernel_grouping {
     template <class>
     friend class detail::group_maker;
+    template <class>
+    friend class detail::decision_notes;
     struct record {
         kernel_group nodes;        ///< none: its first operator leads no kernel
         std::vector<node_id> seen; ///< what was looked at, first those whose readers and groups count too
@@ -61,10 +66,10 @@ class kernel_grouping {
         bool begins, close;  ///< whether it is an expression's; whether readers and groups count too
     };
     using records = std::vector<std::shared_ptr<record const>>; ///< by node id
-    records led_, begun_;                                       ///< what a leader leads, and an expression's first one
-    std::vector<char> roles_;                                   ///< by node id, before there are groups
-    std::vector<watcher> watchers_;                             ///< of all nodes, one after the other
-    std::vector<std::uint32_t> watched_at_;                     ///< by node id, where those of a node begin
+    std::array<records, 2> made_;           ///< what a leader leads, and what an expression's first one begins
+    std::vector<char> roles_;               ///< by node id, before there are groups
+    std::vector<watcher> watchers_;         ///< of all nodes, one after the other
+    std::vector<std::uint32_t> watched_at_; ///< by node id, where those of a node begin
 };
 
 /// The same as `each_kernel_group`, and what it found. What `f` asks the scope for is taken to decide what it makes of

@@ -60,6 +60,84 @@ GSUB_LAZY [[nodiscard]] std::size_t place_to_run(any_graph const& g, kernel_grou
     return g.place(nodes.back());
 }
 
+// Notes what decides one group after another, for a grouping that is kept.
+template <class = void>
+class decision_notes {
+public:
+    void keep(kernel_grouping* kept, std::vector<char> const& roles) {
+        kept_ = kept;
+        if (!kept) return;
+        kept->roles_ = roles;
+        for (auto& by : kept->made_) by.resize(roles.size());
+        noted_.assign(roles.size(), 0), noted_layout_.assign(roles.size(), 0);
+    }
+    [[nodiscard]] bool are_kept() const noexcept { return kept_ != nullptr; }
+
+    // A node whose value counts, one whose readers and group count too, and one whose layout does: false where it did.
+    void value(node_id n) {
+        if (!kept_ || noted_[n.index] >= turn_) return;
+        noted_[n.index] = turn_;
+        seen_.push_back(n);
+    }
+    void close(node_id n) {
+        if (!kept_ || noted_[n.index] == turn_ + 1) return;
+        noted_[n.index] = turn_ + 1;
+        close_.push_back(n);
+    }
+    bool layout(node_id n) { return std::exchange(noted_layout_[n.index], turn_) != turn_; }
+
+    // A group, by the node that leads it or begins it: it is made of all that was noted since the last one, its
+    // operators, the views that they read, and what they read.
+    void group(any_graph const& g, bool begins, node_id first, kernel_group nodes) {
+        if (!kept_) return;
+        close(first);
+        std::size_t views = 0;
+        auto const reads = [&](auto& self, node_id n) -> void {
+            close(n);
+            for (auto v : g.operands(n)) {
+                if (!v.valid()) continue;
+                value(v.node);
+                if (views < 64 && !g.constant(v) && is_stored_view(g, v.node)) ++views, self(self, v.node);
+            }
+        };
+        for (auto n : nodes) reads(reads, n);
+        auto made =
+            std::make_shared<kernel_grouping::record>(kernel_grouping::record{std::move(nodes), close_, close_.size()});
+        made->seen.insert(made->seen.end(), seen_.begin(), seen_.end());
+        kept_->made_[begins][first.index] = std::move(made);
+        turn_ += 2;
+        seen_.clear(), close_.clear();
+    }
+    // One that is as it was.
+    void group(bool begins, node_id first, std::shared_ptr<kernel_grouping::record const> const& known) {
+        if (kept_) kept_->made_[begins][first.index] = known;
+    }
+    // Lists by node who has looked at it.
+    void finish() {
+        if (!kept_) return;
+        auto& of = *kept_;
+        auto const each = [&](auto&& f) {
+            for (auto const begins : {false, true})
+                for (std::uint32_t first = 0; first < of.made_[begins].size(); ++first)
+                    if (auto const& r = of.made_[begins][first])
+                        for (std::size_t i = 0; i < r->seen.size(); ++i)
+                            f(r->seen[i].index, kernel_grouping::watcher{first, begins, i < r->close});
+        };
+        of.watched_at_.assign(of.roles_.size() + 1, 0);
+        each([&](std::uint32_t node, kernel_grouping::watcher) { ++of.watched_at_[node + 1]; });
+        for (std::size_t i = 1; i < of.watched_at_.size(); ++i) of.watched_at_[i] += of.watched_at_[i - 1];
+        of.watchers_.resize(of.watched_at_.back());
+        auto next = of.watched_at_;
+        each([&](std::uint32_t node, kernel_grouping::watcher w) { of.watchers_[next[node]++] = w; });
+    }
+
+private:
+    kernel_grouping* kept_ = nullptr; // null: nobody asks what decided a group
+    std::vector<node_id> seen_, close_;
+    std::vector<std::uint32_t> noted_, noted_layout_; // by node id, the turn in which it was
+    std::uint32_t turn_ = 2;                          // even; noted closely: the next number
+};
+
 // Makes the groups of a graph: all of them, or those alone that a rewrite may have changed.
 template <class = void>
 class group_maker final : public fusion_scope {
@@ -72,23 +150,15 @@ public:
         any_graph const& g = graph();
         auto const results = g.results_node();
         auto const needed = upstream(g, {&results, 1});
-        std::vector<node_id> nodes; // that take part
         for (auto n : g.order())
-            if (needed[n.index] && take(n)) nodes.push_back(n);
-        keep(kept);
-        for (auto n : nodes)
-            if (leads(n)) tell(kept ? &kept->led_ : nullptr, n, lead(n), f);
-        for (auto n : nodes)
-            if (state_[n.index] == waiting) tell(kept ? &kept->begun_ : nullptr, n, begin(n), f);
-        if (kept) list_watchers(*kept);
+            if (needed[n.index]) take(n);
+        make(f, kept);
     }
-
     // Those that differ from the groups before, or are made of something else; all of them to what is kept.
     void make_changed(kernel_grouping const& before, changed_nodes const& changes, group_function f,
                       kernel_grouping* kept) {
-        any_graph const& g = graph();
         before_all_ = &before;
-        stale_.assign(g.capacity(), 0);
+        stale_.assign(graph().capacity(), 0);
         std::copy(before.roles_.begin(), before.roles_.end(), state_.begin());
         for (auto n : changes.values) {
             state_[n.index] = unseen;
@@ -96,34 +166,21 @@ public:
             reach(n, true);
         }
         for (auto n : changes.readers) reach(n, false);
-        keep(kept);
-        for (auto n : g.order())
-            if (leads(n) && !stays(before.led_, n, leads_anew, kept ? &kept->led_ : nullptr)) {
-                auto nodes = lead(n);
-                reach(before.led_, n, nodes);
-                tell(kept ? &kept->led_ : nullptr, n, std::move(nodes), f);
-            }
-        for (auto n : g.order())
-            if (state_[n.index] == waiting && !stays(before.begun_, n, begins_anew, kept ? &kept->begun_ : nullptr)) {
-                auto nodes = begin(n);
-                reach(before.begun_, n, nodes);
-                tell(kept ? &kept->begun_ : nullptr, n, std::move(nodes), f);
-            }
-        if (kept) list_watchers(*kept);
+        make(f, kept);
     }
 
     [[nodiscard]] bool is_free(node_id n) const override {
-        note_close(n);
+        notes_.close(n);
         return state_[n.index] == waiting && bound_of(n) == bound_ && (bound_ != 0 || rules().within.empty());
     }
     [[nodiscard]] bool is_there(value_id v) const override {
-        note(v.node);
+        notes_.value(v.node);
         return before_ == everywhere || there_before(before_, v);
     }
     // As types say; or as kernels make it, and what follows them.
     [[nodiscard]] bool in_blocks(value_id v) const override {
         if (rules().laid_out) return in_channel_blocks(type(v), set());
-        if (kept_) note_layout(v.node);
+        if (notes_.are_kept()) note_layout(v.node);
         return has_blocks(v);
     }
 
@@ -132,8 +189,6 @@ private:
     enum : char { unknown, yes, no };
     static constexpr auto everywhere = static_cast<std::size_t>(-1);
     using match_function = kernel_group (*)(fusion_scope const&, node_id);
-    using record = kernel_grouping::record;
-    using records = kernel_grouping::records;
 
     [[nodiscard]] bool has_blocks(value_id v) const {
         auto const known = images_[v.node.index];
@@ -147,34 +202,19 @@ private:
 
     // ---- what decides a group
 
-    // Which groups of a node are not what they were.
-    enum : char { leads_anew = 1, begins_anew = 2 };
-
-    // A node whose value counts, and one whose readers and group count too.
-    void note(node_id n) const {
-        if (!kept_ || noted_[n.index] >= turn_) return;
-        noted_[n.index] = turn_;
-        seen_.push_back(n);
-    }
-    void note_close(node_id n) const {
-        if (!kept_ || noted_[n.index] == turn_ + 1) return;
-        noted_[n.index] = turn_ + 1;
-        close_.push_back(n);
-    }
     // What decides how a node's results lie: itself, numbers for each channel behind a convolution, and what it
     // follows.
     void note_layout(node_id n, int depth = 0) const {
-        if (noted_layout_[n.index] == turn_ || depth == 64) return;
-        noted_layout_[n.index] = turn_;
-        note(n);
+        if (depth == 64 || !notes_.layout(n)) return;
+        notes_.value(n);
         any_graph const& g = graph();
         auto scaled = n;
         for (int steps = 0; steps < 32; ++steps) {
             for (auto o : g.operands(scaled))
-                if (o.valid()) note(o.node);
+                if (o.valid()) notes_.value(o.node);
             auto const x = unchanged(g, by_channel(g, scaled));
             if (!x.valid()) break;
-            note_close(scaled = x.node);
+            notes_.close(scaled = x.node);
         }
         if (storage_of(n) != kernel_storage::follows) return;
         for (auto o : g.operands(n)) {
@@ -189,80 +229,50 @@ private:
         if (!known) known = kernel_storage_of(graph(), n, set());
         return *known;
     }
-    // The operators of a group, the views that they read, and what they read.
-    void note_group(kernel_group const& nodes) const {
-        std::size_t views = 0;
-        auto const reads = [&](auto& self, node_id n) -> void {
-            note_close(n);
-            for (auto v : graph().operands(n)) {
-                if (!v.valid()) continue;
-                note(v.node);
-                if (views < 64 && !graph().constant(v) && is_stored_view(graph(), v.node)) ++views, self(self, v.node);
-            }
-        };
-        for (auto n : nodes) reads(reads, n);
-    }
-    void keep(kernel_grouping* kept) {
-        kept_ = kept;
-        if (!kept) return;
-        auto const size = graph().capacity();
-        kept->roles_ = state_;
-        kept->led_.resize(size), kept->begun_.resize(size);
-        noted_.assign(size, 0), noted_layout_.assign(size, 0);
-    }
-    // Tells of a node's group, and keeps what decided it.
-    void tell(records* by, node_id n, kernel_group nodes, group_function f) {
-        if (!nodes.empty()) f(nodes, *this);
-        if (!by) return;
-        note_close(n);
-        note_group(nodes);
-        auto made = std::make_shared<record>(record{std::move(nodes), close_, close_.size()});
-        made->seen.insert(made->seen.end(), seen_.begin(), seen_.end());
-        (*by)[n.index] = std::move(made);
-        turn_ += 2;
-        seen_.clear(), close_.clear();
-    }
-    static void list_watchers(kernel_grouping& of) {
-        auto const each = [&](auto&& f) {
-            for (auto const* by : {&of.led_, &of.begun_})
-                for (std::uint32_t first = 0; first < by->size(); ++first)
-                    if (auto const& r = (*by)[first])
-                        for (std::size_t i = 0; i < r->seen.size(); ++i)
-                            f(r->seen[i].index, kernel_grouping::watcher{first, by == &of.begun_, i < r->close});
-        };
-        of.watched_at_.assign(of.roles_.size() + 1, 0);
-        each([&](std::uint32_t node, kernel_grouping::watcher) { ++of.watched_at_[node + 1]; });
-        for (std::size_t i = 1; i < of.watched_at_.size(); ++i) of.watched_at_[i] += of.watched_at_[i - 1];
-        of.watchers_.resize(of.watched_at_.back());
-        auto next = of.watched_at_;
-        each([&](std::uint32_t node, kernel_grouping::watcher w) { of.watchers_[next[node]++] = w; });
-    }
     // Whether a node's group is as it was: then its operators are taken.
-    [[nodiscard]] bool stays(records const& before, node_id n, char anew, records* kept) {
-        if (n.index >= before.size() || !before[n.index] || (stale_[n.index] & anew)) return false;
-        for (auto m : before[n.index]->nodes) state_[m.index] = taken;
-        if (kept) (*kept)[n.index] = before[n.index];
+    [[nodiscard]] bool stays(bool begins, node_id n) {
+        if (!before_all_ || n.index >= before_all_->roles_.size() || (stale_[n.index] & anew(begins))) return false;
+        auto const& known = before_all_->made_[begins][n.index];
+        if (!known) return false;
+        for (auto m : known->nodes) state_[m.index] = taken;
+        notes_.group(begins, n, known);
         return true;
     }
+    [[nodiscard]] static constexpr char anew(bool begins) noexcept { return begins ? 2 : 1; }
     // Groups are made anew that have looked at a node: at its value, or at its readers and its group.
     void reach(node_id n, bool by_value) {
         if (n.index + 1 >= before_all_->watched_at_.size()) return;
         for (auto i = before_all_->watched_at_[n.index]; i < before_all_->watched_at_[n.index + 1]; ++i)
             if (auto const& w = before_all_->watchers_[i]; by_value || w.close)
-                stale_[w.first] = static_cast<char>(stale_[w.first] | (w.begins ? begins_anew : leads_anew));
+                stale_[w.first] = static_cast<char>(stale_[w.first] | anew(w.begins));
     }
     // Where a node's group has other operators than before, those are free that it has left, and not free that it has
     // taken.
-    void reach(records const& before, node_id n, kernel_group const& nodes) {
+    void reach(bool begins, node_id n, kernel_group const& nodes) {
+        if (!before_all_) return;
         static kernel_group const none;
-        auto const& known = n.index < before.size() && before[n.index] ? before[n.index]->nodes : none;
-        if (nodes == known) return;
-        for (auto const* of : {&nodes, &known})
+        auto const known = n.index < before_all_->roles_.size() ? before_all_->made_[begins][n.index] : nullptr;
+        auto const& old = known ? known->nodes : none;
+        if (nodes == old) return;
+        for (auto const* of : {&nodes, &old})
             for (auto m : *of) reach(m, false);
     }
 
     // ---- groups
 
+    // Leaders first, in the graph's order, then expressions.
+    void make(group_function f, kernel_grouping* kept) {
+        notes_.keep(kept, state_);
+        for (auto const begins : {false, true})
+            for (auto n : graph().order()) {
+                if (!(begins ? state_[n.index] == waiting : leads(n)) || stays(begins, n)) continue;
+                auto nodes = begins ? begin(n) : lead(n);
+                reach(begins, n, nodes);
+                if (!nodes.empty()) f(nodes, *this);
+                notes_.group(graph(), begins, n, std::move(nodes));
+            }
+        notes_.finish();
+    }
     [[nodiscard]] bool leads(node_id n) const {
         return state_[n.index] == alone || (state_[n.index] == waiting && row_of(n));
     }
@@ -290,14 +300,13 @@ private:
     }
 
     // Lets a node take part, if it is an operator.
-    bool take(node_id n) {
+    void take(node_id n) {
         any_graph const& g = graph();
         auto const of_graph = g.op(n).category == op_category::structural && !g.is<ops::call>(n);
-        if (of_graph || g.constant(n)) return false;
+        if (of_graph || g.constant(n)) return;
         auto const shares = rules().generate && rules().group && g.result_count(n) == 1 && !lacks_elements(g, n) &&
                             (may_be_expressed(*this, n) || row_of(n));
         state_[n.index] = shares ? waiting : alone;
-        return true;
     }
 
     // Of elements: with one value that is read elsewhere, or of values that are there before its first operator.
@@ -345,14 +354,11 @@ private:
     mutable std::vector<std::optional<kernel_storage>> storages_; // by node id
     mutable std::vector<char> images_;
     mutable int depth_ = 0;
-    kernel_grouping const* before_all_ = nullptr; // of the graph that this one was made of
+    kernel_grouping const* before_all_ = nullptr; // of the graph that this one was made of; null: all are made
     std::vector<char> stale_;                     // by node id: which of its groups are made anew
-    kernel_grouping* kept_ = nullptr;             // null: nobody asks what decided a group
-    mutable std::vector<node_id> seen_, close_;
-    mutable std::vector<std::uint32_t> noted_, noted_layout_; // by node id, the turn in which it was
-    std::uint32_t turn_ = 2;                                  // even; noted closely: the next number
-    std::uint32_t bound_ = 0;                                 // of the group that is made
-    std::size_t before_ = everywhere;                         // values are there that stand before this place
+    mutable decision_notes<> notes_;
+    std::uint32_t bound_ = 0;         // of the group that is made
+    std::size_t before_ = everywhere; // values are there that stand before this place
 };
 
 } // namespace detail
