@@ -198,8 +198,8 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     out.add(message({by, ", a whole search"}), std::string{name}, gain, "x", 1.7, bench::budget_kind::at_least);
 }
 
-// Seconds from the beginning of a default search on one thread until the last time that it, or the search of a part, found
-// something better: it has the graph that it gives back by then.
+// Seconds from the beginning of a default search on one thread until the last time that it, or the search of a part,
+// found something better: it has the graph that it gives back by then.
 class clock_of_the_best final : public search_listener {
 public:
     void on_event(search_event const& e) override {
