@@ -1,15 +1,15 @@
 // The convolutions and matrix products of models, each distinct one once, and gsub's kernels for them.
 #pragma once
 
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/analytic.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/runtime/jit.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
 
 #include <cstdint>
 #include <cstdio>

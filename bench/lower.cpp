@@ -6,8 +6,8 @@
 // of the graph, which shares its weights. Nothing is packed, compiled or looked up. `--optimized` takes the graphs that
 // `optimize` finds with the roofline in place of those that the catalogue builds.
 #include "measurement.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_import.hpp>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "measurement.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/kernels/elementwise.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/runtime/executable.hpp>
-#include <gsub/runtime/thread_pool.hpp>
 
 #include <array>
 

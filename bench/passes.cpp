@@ -20,8 +20,8 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/models/catalogue.hpp>
-#include <gsub/passes/manager.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/passes/manager/manager.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -25,7 +25,7 @@
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <cmath>
 #include <cstdlib>

@@ -10,8 +10,8 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/search/backtracking.hpp>
 
 #include <algorithm>

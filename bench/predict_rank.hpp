@@ -4,16 +4,16 @@
 
 #include "kendall.hpp"
 #include "measurement.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/select.hpp>
-#include <gsub/runtime/jit.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include "random_conv.hpp"
 #include "random_recurrent.hpp"
 #include "random_transformer.hpp"
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <array>
 

@@ -4,8 +4,8 @@
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rewrite.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
 
 #include <cstdlib>
 #include <memory>

@@ -17,9 +17,9 @@
 #include <gsub/eval/fold.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rules.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <cstdlib>
 #include <exception>

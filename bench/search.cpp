@@ -16,9 +16,9 @@
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rules.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <algorithm>
 #include <atomic>

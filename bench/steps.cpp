@@ -15,13 +15,13 @@
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/passes/manager.hpp>
-#include <gsub/rewrite/rules_conv.hpp>
-#include <gsub/rewrite/rules_matmul.hpp>
-#include <gsub/rewrite/rules_merge.hpp>
-#include <gsub/rewrite/rules_pool.hpp>
-#include <gsub/rewrite/rules_tensor.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/passes/manager/manager.hpp>
+#include <gsub/rewrite/rules/conv.hpp>
+#include <gsub/rewrite/rules/matmul.hpp>
+#include <gsub/rewrite/rules/merge.hpp>
+#include <gsub/rewrite/rules/movement.hpp>
+#include <gsub/rewrite/rules/pool.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <algorithm>
 #include <cstdlib>

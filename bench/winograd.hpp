@@ -4,7 +4,7 @@
 #include "layers.hpp"
 #include "measurement.hpp"
 #include <gsub/kernels/winograd.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <memory>
 #include <set>

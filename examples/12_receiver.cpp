@@ -2,9 +2,9 @@
 #include "require.hpp"
 #include <gsub/aot.hpp>
 #include <gsub/gsub.hpp>
-#include <gsub/passes/annotate_target.hpp>
-#include <gsub/passes/merge_compiler_regions.hpp>
-#include <gsub/passes/partition_graph.hpp>
+#include <gsub/passes/partition/annotate_target.hpp>
+#include <gsub/passes/partition/merge_compiler_regions.hpp>
+#include <gsub/passes/partition/partition_graph.hpp>
 #include <gsub/passes/pipeline.hpp>
 
 #include <array>

@@ -2,8 +2,8 @@
 #include "commands.hpp"
 #include <gsub/report/table.hpp>
 #include <gsub/report/units.hpp>
-#include <gsub/runtime/jit.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/target/target.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/io/json.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/schedule_table.hpp>
 #include <gsub/runtime/executable.hpp>

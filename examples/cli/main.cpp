@@ -3,7 +3,7 @@
 #include "goals.hpp"
 #include <gsub/io/file.hpp>
 #include <gsub/report/progress.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 // What each pass of the library does to a small module: the examples in docs/passes.md.
 #pragma once
 
-#include <gsub/passes/manager.hpp>
+#include <gsub/passes/manager/manager.hpp>
 
 #include <string>
 #include <vector>

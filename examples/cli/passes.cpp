@@ -7,7 +7,7 @@
 #include <gsub/driver/passes.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir/graph_cloner.hpp>
-#include <gsub/passes/layout.hpp>
+#include <gsub/passes/layout/layout.hpp>
 #include <gsub/report/dot.hpp>
 #include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>

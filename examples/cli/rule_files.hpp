@@ -2,7 +2,7 @@
 #pragma once
 
 #include "commands.hpp"
-#include <gsub/rewrite/loaded_rule.hpp>
+#include <gsub/rewrite/files/loaded_rule.hpp>
 
 #include <string>
 #include <vector>

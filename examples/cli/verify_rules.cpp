@@ -3,8 +3,8 @@
 #include "rule_files.hpp"
 #include <gsub/report.hpp>
 #include <gsub/rewrite.hpp>
-#include <gsub/rewrite/rule_text.hpp>
-#include <gsub/rewrite/taso.hpp>
+#include <gsub/rewrite/files/rule_text.hpp>
+#include <gsub/rewrite/files/taso.hpp>
 
 #include <chrono>
 

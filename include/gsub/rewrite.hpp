@@ -1,15 +1,15 @@
 // Umbrella of layer rewrite: patterns, rules, the matcher, the verifier, the normal form. The families of gsub's own
-// rules, `rewrite/rules_conv.hpp` and so on, are included by those who want one by its name.
+// rules, `rewrite/rules/conv.hpp` and so on, are included by those who want one by its name.
 #pragma once
 
-#include <gsub/rewrite/conditions.hpp>
-#include <gsub/rewrite/match.hpp>
-#include <gsub/rewrite/matcher.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/pattern.hpp>
-#include <gsub/rewrite/program.hpp>
-#include <gsub/rewrite/rewrite.hpp>
-#include <gsub/rewrite/rule.hpp>
-#include <gsub/rewrite/rules.hpp>
-#include <gsub/rewrite/sample.hpp>
-#include <gsub/rewrite/verifier.hpp>
+#include <gsub/rewrite/engine/match.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/pattern/conditions.hpp>
+#include <gsub/rewrite/pattern/pattern.hpp>
+#include <gsub/rewrite/pattern/program.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
+#include <gsub/rewrite/verify/sample.hpp>
+#include <gsub/rewrite/verify/verifier.hpp>

@@ -1,9 +1,9 @@
 // Umbrella of layer runtime: kernels compiled and loaded, threads kept ready, memory planned.
 #pragma once
 
+#include <gsub/runtime/compiler/jit.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
-#include <gsub/runtime/jit.hpp>
 #include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>
-#include <gsub/runtime/thread_pool.hpp>

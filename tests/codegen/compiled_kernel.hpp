@@ -2,8 +2,8 @@
 #pragma once
 
 #include "loop/interpret.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/runtime/jit.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
 #include <gsub/target/target.hpp>
 
 #include <algorithm>

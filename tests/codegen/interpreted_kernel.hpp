@@ -2,7 +2,7 @@
 #pragma once
 
 #include "loop/interpret.hpp"
-#include <gsub/codegen/kernel_ir.hpp>
+#include <gsub/codegen/ir/kernel_ir.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 
 #include "codegen/interpreted_kernel.hpp"
 #include "io/scratch_folder.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/matmul.hpp>

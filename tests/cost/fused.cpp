@@ -2,7 +2,7 @@
 #include "ir/random_graph.hpp"
 #include <gsub/cost/fused.hpp>
 #include <gsub/models/catalogue.hpp>
-#include <gsub/rewrite/normal_form.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
 
 #include <map>
 #include <numeric>

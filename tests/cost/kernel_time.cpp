@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/kernel_time.hpp>
 #include <gsub/kernels/knobs.hpp>
 

@@ -4,7 +4,7 @@
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/rewrite/normal_form.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
 
 #include <map>
 #include <numeric>

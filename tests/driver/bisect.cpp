@@ -1,10 +1,10 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include <gsub/driver/bisect.hpp>
-#include <gsub/passes/dead_code_elimination.hpp>
-#include <gsub/passes/defuse_ops.hpp>
-#include <gsub/passes/fuse_ops.hpp>
-#include <gsub/passes/manager.hpp>
+#include <gsub/passes/eliminate/dead_code_elimination.hpp>
+#include <gsub/passes/fuse/defuse_ops.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
+#include <gsub/passes/manager/manager.hpp>
 
 namespace bisect_test {
 

@@ -1,14 +1,14 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/kernel_ir.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/ir/kernel_ir.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/models/network_builder.hpp>
-#include <gsub/passes/fuse_ops.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <cmath>
 #include <limits>

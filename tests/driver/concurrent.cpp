@@ -2,7 +2,7 @@
 #include "io/scratch_folder.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/models/network_builder.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <cerrno>
 #include <string>

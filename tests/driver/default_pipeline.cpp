@@ -2,7 +2,7 @@
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/default_pipeline.hpp>
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/models/network_builder.hpp>
 

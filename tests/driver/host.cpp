@@ -2,7 +2,7 @@
 #include "codegen/compiled_kernel.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/models/network_builder.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <cfenv>
 #include <cstring>

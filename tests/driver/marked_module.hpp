@@ -4,10 +4,10 @@
 #include "catch.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
-#include <gsub/passes/annotate_target.hpp>
-#include <gsub/passes/merge_compiler_regions.hpp>
-#include <gsub/passes/partition_graph.hpp>
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/partition/annotate_target.hpp>
+#include <gsub/passes/partition/merge_compiler_regions.hpp>
+#include <gsub/passes/partition/partition_graph.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 #include "catch.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <cstring>
 #include <string>

@@ -2,13 +2,13 @@
 #include <gsub/driver/network_classes.hpp>
 #include <gsub/driver/passes.hpp>
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/bert.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/resnet.hpp>
 #include <gsub/models/ssd.hpp>
-#include <gsub/passes/order.hpp>
+#include <gsub/passes/manager/order.hpp>
 
 #include <algorithm>
 #include <cstdint>

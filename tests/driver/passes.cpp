@@ -10,8 +10,8 @@
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/network_builder.hpp>
-#include <gsub/passes/defuse_ops.hpp>
-#include <gsub/passes/fuse_ops.hpp>
+#include <gsub/passes/fuse/defuse_ops.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
 
 #include <algorithm>
 #include <filesystem>

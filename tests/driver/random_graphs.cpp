@@ -7,7 +7,7 @@
 #include <gsub/driver/passes.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/ir/traversal.hpp>
-#include <gsub/passes/order.hpp>
+#include <gsub/passes/manager/order.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,9 @@
 // The right forms of what the other files of this folder do wrong.
 #include <gsub/io/onnx_traits.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/passes/dead_code_elimination.hpp>
-#include <gsub/passes/network_class.hpp>
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/passes/eliminate/dead_code_elimination.hpp>
+#include <gsub/passes/select/network_class.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 #include <gsub/search/backtracking.hpp>
 
 using namespace gsub;

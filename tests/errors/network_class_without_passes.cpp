@@ -1,5 +1,5 @@
 // expect: a class of networks is a value with a static `name`
-#include <gsub/passes/network_class.hpp>
+#include <gsub/passes/select/network_class.hpp>
 
 struct recurrent {
     static constexpr std::string_view name = "recurrent";

@@ -1,6 +1,6 @@
 // expect: two classes of networks have one name
-#include <gsub/passes/dead_code_elimination.hpp>
-#include <gsub/passes/network_class.hpp>
+#include <gsub/passes/eliminate/dead_code_elimination.hpp>
+#include <gsub/passes/select/network_class.hpp>
 
 struct recurrent {
     static constexpr std::string_view name = "recurrent";

@@ -1,5 +1,5 @@
 // expect: every stage of a pipeline is a pass
-#include <gsub/passes/dead_code_elimination.hpp>
+#include <gsub/passes/eliminate/dead_code_elimination.hpp>
 #include <gsub/passes/pipeline.hpp>
 
 auto made() {

@@ -1,5 +1,5 @@
 // expect: an elementwise operator in the rule has another number of operands
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 
 using namespace gsub;
 using namespace gsub::pattern;

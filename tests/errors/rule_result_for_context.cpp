@@ -1,5 +1,5 @@
 // expect: the replacement has another number of results than the match has roots
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 
 using namespace gsub;
 using namespace gsub::pattern;

@@ -1,5 +1,5 @@
 // expect: an operator in the rule has fewer operands than it takes
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 
 using namespace gsub;
 using namespace gsub::pattern;

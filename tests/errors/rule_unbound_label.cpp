@@ -1,5 +1,5 @@
 // expect: the replacement uses a variable or label which the match does not bind
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 
 using namespace gsub;
 using namespace gsub::pattern;

@@ -1,5 +1,5 @@
 // expect: no matching function for call to
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 
 using namespace gsub;
 using namespace gsub::pattern;

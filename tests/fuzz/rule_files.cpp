@@ -1,8 +1,8 @@
 // Arbitrary bytes as a file of rules, in TASO's format or as text: refused with an error, or rules that can be written,
 // read back, and proved or refuted. The first byte says which: `t` for text.
-#include <gsub/rewrite/loaded_rule.hpp>
-#include <gsub/rewrite/rule_text.hpp>
-#include <gsub/rewrite/taso.hpp>
+#include <gsub/rewrite/files/loaded_rule.hpp>
+#include <gsub/rewrite/files/rule_text.hpp>
+#include <gsub/rewrite/files/taso.hpp>
 
 #include <cstdio>
 #include <cstdlib>

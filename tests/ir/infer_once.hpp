@@ -3,7 +3,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <charconv>
 #include <string>

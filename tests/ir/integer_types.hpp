@@ -1,7 +1,7 @@
 // A loop over the types that store integers.
 #pragma once
 
-#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/types/dtype.hpp>
 
 #include <type_traits>
 

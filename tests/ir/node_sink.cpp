@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include <gsub/ir/node_sink.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <string>
 #include <type_traits>

@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
 #include "codegen/interpreted_kernel.hpp"
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/kernels/elementwise.hpp>
 
 #include <cmath>

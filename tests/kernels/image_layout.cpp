@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "codegen/interpreted_kernel.hpp"
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/image_layout.hpp>

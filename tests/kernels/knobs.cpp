@@ -1,8 +1,8 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
 #include "codegen/interpreted_kernel.hpp"
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/knobs.hpp>

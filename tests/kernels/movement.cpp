@@ -1,8 +1,8 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/random.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/types/tensor.hpp>
 #include <gsub/kernels/movement.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/kernels/reduction.hpp>
 

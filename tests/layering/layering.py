@@ -71,8 +71,8 @@ UNTESTED = {
 NOT_IN_UMBRELLA = {
     "gsub/io/json.hpp": "includes nlohmann/json, which few programs need",
     "gsub/report/json.hpp": "includes nlohmann/json, which few programs need",
-    **{f"gsub/rewrite/rules_{family}.hpp": "rules by name are for those who compose them; `standard_rules()` has them all"
-       for family in ("conv", "matmul", "merge", "pool", "tensor")},
+    **{f"gsub/rewrite/rules/{family}.hpp": "rules by name are for those who compose them; `standard_rules()` has them all"
+       for family in ("conv", "matmul", "merge", "movement", "pool")},
     "gsub/cost/table.hpp": "includes nlohmann/json, which few programs need",
     "gsub/cost/measured.hpp": "includes nlohmann/json, which few programs need",
     "gsub/cost/relative.hpp": "for tools: a program that weighs goals against each other includes it",
@@ -83,11 +83,11 @@ NOT_IN_UMBRELLA = {
     "gsub/passes.hpp": "as gsub/driver/bisect.hpp",
     "gsub/driver/calibrate.hpp": "includes nlohmann/json, which few programs need",
     "gsub/driver/measured_kernels.hpp": "includes nlohmann/json, which few programs need",
-    "gsub/rewrite/loaded_rule.hpp": "for tools: programs whose rules are written in C++ read none from files",
-    "gsub/rewrite/rule_description.hpp": "as gsub/rewrite/loaded_rule.hpp",
-    "gsub/rewrite/rule_shapes.hpp": "as gsub/rewrite/loaded_rule.hpp",
-    "gsub/rewrite/rule_text.hpp": "as gsub/rewrite/loaded_rule.hpp",
-    "gsub/rewrite/taso.hpp": "as gsub/rewrite/loaded_rule.hpp",
+    "gsub/rewrite/files/loaded_rule.hpp": "for tools: programs whose rules are written in C++ read none from files",
+    "gsub/rewrite/files/rule_description.hpp": "as gsub/rewrite/files/loaded_rule.hpp",
+    "gsub/rewrite/files/rule_shapes.hpp": "as gsub/rewrite/files/loaded_rule.hpp",
+    "gsub/rewrite/files/rule_text.hpp": "as gsub/rewrite/files/loaded_rule.hpp",
+    "gsub/rewrite/files/taso.hpp": "as gsub/rewrite/files/loaded_rule.hpp",
     "gsub/core/edit_distance.hpp": "for errors about names; what needs it includes it",
     "gsub/optimize/explain.hpp": "for tools that answer questions about rules",
     "gsub/report/escape.hpp": "what pictures and pages are written with",
@@ -120,18 +120,18 @@ ASKED_BY = {
         "gsub/cost/impl/fused.ipp", "gsub/cost/impl/lowered.ipp",
     ],
     "lay_out_graph": [
-        "gsub/passes/layout.hpp", "gsub/passes/impl/layout.ipp",  # where it is
+        "gsub/passes/layout/layout.hpp", "gsub/passes/layout/impl/layout.ipp",  # where it is
         "gsub/lower/impl/lower_graph.ipp",  # the default, where no pass has done it
     ],
     "alter_layouts": [
-        "gsub/passes/layout.hpp", "gsub/passes/impl/layout.ipp",
-        "gsub/passes/impl/convert_layout.ipp",  # the same with layouts that a caller names
+        "gsub/passes/layout/layout.hpp", "gsub/passes/layout/impl/layout.ipp",
+        "gsub/passes/layout/impl/convert_layout.ipp",  # the same with layouts that a caller names
     ],
     "kernel_storage_of": [
         "gsub/lower/kernel_layouts.hpp", "gsub/lower/impl/kernel_layouts.ipp",  # what kernels want: the pass's hook
         "gsub/lower/impl/fusion.ipp",  # groups of a graph that is not laid out yet: those of a search
     ],
-    "fuse_groups": ["gsub/passes/fuse_ops.hpp", "gsub/passes/impl/fuse_ops.ipp"],  # by kinds of operators, for the pass
+    "fuse_groups": ["gsub/passes/fuse/fuse_ops.hpp", "gsub/passes/fuse/impl/fuse_ops.ipp"],  # by kinds of operators, for the pass
 }
 
 

@@ -5,7 +5,7 @@
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/models/catalogue.hpp>
-#include <gsub/passes/fuse_ops.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/lower/fusion_scope.hpp>
 
 namespace fusion_scope_test {

@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include <gsub/lower/grouped_graph.hpp>
-#include <gsub/passes/fuse_ops.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
 
 #include <map>
 #include <set>

@@ -1,7 +1,7 @@
 // One of several units of a program, each compiled for another instruction set: UNIT is what its function is called.
 #include <gsub/driver/build.hpp>
 #include <gsub/models/network_builder.hpp>
-#include <gsub/runtime/thread_pool.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 
 #include <vector>
 

@@ -4,8 +4,8 @@
 #include <gsub/ir/builder.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/explain.hpp>
-#include <gsub/rewrite/matcher.hpp>
-#include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
 
 namespace explain_test {
 

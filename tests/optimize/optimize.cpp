@@ -6,9 +6,9 @@
 #include <gsub/io/protobuf.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/rewrite/matcher.hpp>
-#include <gsub/rewrite/rewrite.hpp>
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,9 +3,9 @@
 #include "ir/random_graph.hpp"
 #include <gsub/cost/analytic.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rules.hpp>
-#include <gsub/rewrite/verifier.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
+#include <gsub/rewrite/verify/verifier.hpp>
 #include <gsub/search/backtracking.hpp>
 
 #include <set>

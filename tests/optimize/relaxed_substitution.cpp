@@ -3,10 +3,10 @@
 #include <gsub/ir/text.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/optimize/relaxed_substitution.hpp>
-#include <gsub/passes/fold_constant.hpp>
-#include <gsub/passes/manager.hpp>
+#include <gsub/passes/fold/fold_constant.hpp>
+#include <gsub/passes/manager/manager.hpp>
 #include <gsub/passes/pipeline.hpp>
-#include <gsub/passes/simplify_inference.hpp>
+#include <gsub/passes/simplify/simplify_inference.hpp>
 
 namespace relaxed_substitution_test {
 

@@ -6,7 +6,7 @@
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/rule.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
 
 #include <algorithm>
 #include <chrono>

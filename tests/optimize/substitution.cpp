@@ -9,9 +9,9 @@
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rewrite.hpp>
-#include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/search/backtracking.hpp>
 #include <gsub/search/concepts.hpp>
 

@@ -5,9 +5,9 @@
 #include <gsub/ir/builder.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/rewrite/matcher.hpp>
-#include <gsub/rewrite/rewrite.hpp>
-#include <gsub/rewrite/verifier.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/verify/verifier.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include "passes/pass_trial.hpp"
 #include <gsub/eval/evaluate.hpp>
-#include <gsub/passes/first_order_gradient.hpp>
+#include <gsub/passes/gradient/first_order_gradient.hpp>
 
 #include <cmath>
 #include <numbers>

@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/passes/supervisor.hpp>
+#include <gsub/passes/manager/supervisor.hpp>
 
 #include <initializer_list>
 #include <string>

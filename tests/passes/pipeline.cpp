@@ -1,9 +1,9 @@
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/passes/dead_code_elimination.hpp>
-#include <gsub/passes/fuse_ops.hpp>
+#include <gsub/passes/eliminate/dead_code_elimination.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
+#include <gsub/passes/manager/supervisor.hpp>
 #include <gsub/passes/pipeline.hpp>
-#include <gsub/passes/supervisor.hpp>
 
 #include <string>
 #include <vector>

@@ -6,12 +6,12 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/text.hpp>
-#include <gsub/rewrite/matcher.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rewrite.hpp>
-#include <gsub/rewrite/rule.hpp>
-#include <gsub/rewrite/sample.hpp>
-#include <gsub/rewrite/verifier.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
+#include <gsub/rewrite/verify/sample.hpp>
+#include <gsub/rewrite/verify/verifier.hpp>
 
 #include <optional>
 #include <string>

@@ -1,9 +1,9 @@
 #include "catch.hpp"
 #include "copied_values.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/runtime/executable.hpp>
-#include <gsub/runtime/thread_pool.hpp>
 
 #include <algorithm>
 #include <numeric>

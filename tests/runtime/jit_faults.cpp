@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "io/scratch_folder.hpp"
 #include "runtime/jit_fixture.hpp"
-#include <gsub/runtime/jit.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
 
 #include <cerrno>
 #include <cstddef>

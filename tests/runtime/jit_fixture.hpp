@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 #include "io/scratch_folder.hpp"
-#include <gsub/runtime/jit.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
 
 #include <cerrno>
 #include <cstdlib>

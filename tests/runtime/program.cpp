@@ -2,7 +2,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/runtime/program.hpp>
 
 #include <numeric>

@@ -7,8 +7,8 @@
 #include <gsub/optimize/impl/split.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
 
 #include <optional>
 

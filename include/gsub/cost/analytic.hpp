@@ -3,7 +3,7 @@
 
 #include <gsub/cost/concepts.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <cstdint>
 

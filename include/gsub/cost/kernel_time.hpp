@@ -6,7 +6,7 @@
 //     microarchitecture: units, latencies, caches, bandwidths                         ┘
 #pragma once
 
-#include <gsub/codegen/kernel_ir.hpp>
+#include <gsub/codegen/ir/kernel_ir.hpp>
 #include <gsub/target/microarchitecture.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/concepts.hpp>
-#include <gsub/ir/op.hpp>
+#include <gsub/ir/ops/op.hpp>
 
 #include <cstddef>
 #include <map>

@@ -4,7 +4,7 @@
 #include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/ir/module.hpp>
-#include <gsub/passes/manager.hpp>
+#include <gsub/passes/manager/manager.hpp>
 
 #include <cstdint>
 #include <string>

@@ -1,11 +1,11 @@
 // What a build does of a graph before it lowers it, where no list of passes stands in its place.
 #pragma once
 
-#include <gsub/passes/convert_layout.hpp>
-#include <gsub/passes/fold_constant.hpp>
-#include <gsub/passes/fold_explicit_padding.hpp>
+#include <gsub/passes/fold/fold_constant.hpp>
+#include <gsub/passes/fold/fold_explicit_padding.hpp>
+#include <gsub/passes/layout/convert_layout.hpp>
 #include <gsub/passes/pipeline.hpp>
-#include <gsub/passes/simplify_expr.hpp>
+#include <gsub/passes/simplify/simplify_expr.hpp>
 
 namespace gsub {
 

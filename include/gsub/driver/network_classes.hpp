@@ -7,24 +7,24 @@
 
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
-#include <gsub/passes/backward_fold_scale_axis.hpp>
-#include <gsub/passes/canonicalize_cast.hpp>
-#include <gsub/passes/combine_parallel_conv2d.hpp>
-#include <gsub/passes/combine_parallel_dense.hpp>
-#include <gsub/passes/convert_layout.hpp>
-#include <gsub/passes/dead_code_elimination.hpp>
-#include <gsub/passes/dynamic_to_static.hpp>
-#include <gsub/passes/eliminate_common_subexpr.hpp>
-#include <gsub/passes/fold_constant.hpp>
-#include <gsub/passes/fold_explicit_padding.hpp>
-#include <gsub/passes/fuse_ops.hpp>
-#include <gsub/passes/layout.hpp>
-#include <gsub/passes/network_class.hpp>
-#include <gsub/passes/remove_unused_functions.hpp>
-#include <gsub/passes/simplify_expr.hpp>
-#include <gsub/passes/simplify_fc_transpose.hpp>
-#include <gsub/passes/simplify_inference.hpp>
-#include <gsub/passes/to_graph_normal_form.hpp>
+#include <gsub/passes/canonicalize/canonicalize_cast.hpp>
+#include <gsub/passes/combine/combine_parallel_conv2d.hpp>
+#include <gsub/passes/combine/combine_parallel_dense.hpp>
+#include <gsub/passes/eliminate/dead_code_elimination.hpp>
+#include <gsub/passes/eliminate/eliminate_common_subexpr.hpp>
+#include <gsub/passes/eliminate/remove_unused_functions.hpp>
+#include <gsub/passes/fold/backward_fold_scale_axis.hpp>
+#include <gsub/passes/fold/fold_constant.hpp>
+#include <gsub/passes/fold/fold_explicit_padding.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
+#include <gsub/passes/layout/convert_layout.hpp>
+#include <gsub/passes/layout/layout.hpp>
+#include <gsub/passes/normal_form/to_graph_normal_form.hpp>
+#include <gsub/passes/select/network_class.hpp>
+#include <gsub/passes/simplify/dynamic_to_static.hpp>
+#include <gsub/passes/simplify/simplify_expr.hpp>
+#include <gsub/passes/simplify/simplify_fc_transpose.hpp>
+#include <gsub/passes/simplify/simplify_inference.hpp>
 
 #include <string_view>
 

@@ -5,7 +5,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/driver/network_classes.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/passes/manager.hpp>
+#include <gsub/passes/manager/manager.hpp>
 
 #include <cstdint>
 #include <memory>

@@ -13,7 +13,7 @@
 #include <gsub/eval/kernel.hpp>
 #include <gsub/eval/reference_kernel.hpp>
 #include <gsub/ir/module.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <limits>
 #include <span>

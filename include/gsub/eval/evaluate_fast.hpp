@@ -3,7 +3,7 @@
 
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
-#include <gsub/ir/ops_fast.hpp>
+#include <gsub/ir/ops/ops_fast.hpp>
 
 #include <bit>
 #include <concepts>

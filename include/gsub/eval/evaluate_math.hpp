@@ -3,8 +3,8 @@
 
 #include <gsub/eval/elementwise.hpp>
 #include <gsub/eval/kernel.hpp>
-#include <gsub/ir/ops_math.hpp>
-#include <gsub/ir/ops_matmul.hpp>
+#include <gsub/ir/ops/ops_math.hpp>
+#include <gsub/ir/ops/ops_matmul.hpp>
 
 namespace gsub {
 

@@ -3,8 +3,8 @@
 
 #include <gsub/eval/elementwise.hpp>
 #include <gsub/eval/kernel.hpp>
-#include <gsub/ir/ops_math.hpp>
-#include <gsub/ir/ops_nn.hpp>
+#include <gsub/ir/ops/ops_math.hpp>
+#include <gsub/ir/ops/ops_nn.hpp>
 
 #include <vector>
 

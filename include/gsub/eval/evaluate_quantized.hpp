@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/eval/kernel.hpp>
-#include <gsub/ir/ops_quantized.hpp>
+#include <gsub/ir/ops/ops_quantized.hpp>
 
 namespace gsub {
 

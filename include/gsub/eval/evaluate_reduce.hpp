@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/eval/kernel.hpp>
-#include <gsub/ir/ops_reduce.hpp>
+#include <gsub/ir/ops/ops_reduce.hpp>
 
 #include <limits>
 #include <vector>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gsub/eval/kernel.hpp>
-#include <gsub/ir/ops_control.hpp>
-#include <gsub/ir/ops_tensor.hpp>
+#include <gsub/ir/ops/ops_control.hpp>
+#include <gsub/ir/ops/ops_tensor.hpp>
 
 #include <optional>
 #include <span>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/core/hash.hpp>
-#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/types/dtype.hpp>
 
 #include <bit>
 #include <cmath>

@@ -3,8 +3,8 @@
 
 #include <gsub/core/executor.hpp>
 #include <gsub/eval/scalar.hpp>
-#include <gsub/ir/op.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/ops/op.hpp>
+#include <gsub/ir/types/tensor.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <gsub/eval/kernel.hpp>
-#include <gsub/ir/ops_math.hpp>
-#include <gsub/ir/ops_matmul.hpp>
-#include <gsub/ir/ops_nn.hpp>
+#include <gsub/ir/ops/ops_math.hpp>
+#include <gsub/ir/ops/ops_matmul.hpp>
+#include <gsub/ir/ops/ops_nn.hpp>
 
 namespace gsub {
 

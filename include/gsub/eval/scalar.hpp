@@ -4,7 +4,7 @@
 
 #include <gsub/core/hash.hpp>
 #include <gsub/eval/field.hpp>
-#include <gsub/ir/op.hpp>
+#include <gsub/ir/ops/op.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/core/result.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/types/tensor.hpp>
 
 #include <cstdint>
 #include <span>

@@ -5,7 +5,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/ir/builder.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <functional>
 #include <optional>

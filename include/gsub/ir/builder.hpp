@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/ir/graph.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <map>
 #include <string>

@@ -4,8 +4,8 @@
 #include <gsub/core/hash.hpp>
 #include <gsub/core/strong.hpp>
 #include <gsub/ir/node_sink.hpp>
-#include <gsub/ir/op.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/ops/op.hpp>
+#include <gsub/ir/types/tensor.hpp>
 
 #include <cstdint>
 #include <iterator>
@@ -304,6 +304,6 @@ public:
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
-#include <gsub/ir/impl/decompose.ipp>
 #include <gsub/ir/impl/graph.ipp>
+#include <gsub/ir/ops/impl/decompose.ipp>
 #endif

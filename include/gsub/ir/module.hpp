@@ -3,7 +3,7 @@
 
 #include <gsub/core/result.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/ir/ops_control.hpp>
+#include <gsub/ir/ops/ops_control.hpp>
 
 #include <map>
 #include <string>

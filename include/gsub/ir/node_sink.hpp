@@ -3,7 +3,7 @@
 #pragma once
 
 #include <gsub/core/strong.hpp>
-#include <gsub/ir/infer.hpp>
+#include <gsub/ir/ops/infer.hpp>
 
 #include <initializer_list>
 #include <span>

@@ -1,7 +1,7 @@
 // Elements that are moved and stay as they are: copies, transposes, slices, joins, borders, gathers, changes of layout.
 #pragma once
 
-#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/types/dtype.hpp>
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/loop/fused_nest.hpp>
 

@@ -2,7 +2,7 @@
 // where channels are whole vectors, channels last.
 #pragma once
 
-#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/types/dtype.hpp>
 #include <gsub/kernels/depth_direction.hpp>
 #include <gsub/kernels/image_layout.hpp>
 #include <gsub/loop/schedule.hpp>

@@ -1,7 +1,7 @@
 // What a kernel computes, without how: axes, reads with affine indices, and a value for each element of the result.
 #pragma once
 
-#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/types/dtype.hpp>
 #include <gsub/loop/affine.hpp>
 #include <gsub/loop/scalar_op.hpp>
 

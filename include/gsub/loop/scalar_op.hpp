@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/core/config.hpp>
-#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/types/dtype.hpp>
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace gsub::loop {
 /// `maximum` and `minimum` give the second operand only where it is greater or less: a NaN in the first stays.
 /// Integers wrap; a division of integers truncates, and by zero it is zero. A cast rounds to nearest, ties to even;
 /// from a floating type to an integer it truncates and saturates, NaN is 0; between integers it keeps the low bits;
-/// to a bool it tells what is not zero. Errors of the functions in f32 are stated in `codegen/vector_math.hpp`.
+/// to a bool it tells what is not zero. Errors of the functions in f32 are stated in `codegen/cpp/vector_math.hpp`.
 enum class scalar_op : std::uint8_t {
     constant,
     load,
@@ -46,7 +46,7 @@ enum class scalar_op : std::uint8_t {
     tanh,
     erf,
     sigmoid, ///< 1 / (1 + e^-x)
-    // Of fewer terms in f32, see `codegen/vector_math.hpp`; of f64 the same as without.
+    // Of fewer terms in f32, see `codegen/cpp/vector_math.hpp`; of f64 the same as without.
     fast_exponential,
     fast_tanh,
     fast_erf

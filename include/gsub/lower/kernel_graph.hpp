@@ -10,7 +10,7 @@
 #include <gsub/core/hash.hpp>
 #include <gsub/core/small_vector.hpp>
 #include <gsub/eval/evaluate.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/types/tensor.hpp>
 #include <gsub/kernels/descriptor.hpp>
 #include <gsub/loop/config_space.hpp>
 #include <gsub/loop/fused_nest.hpp>

@@ -4,7 +4,7 @@
 #include <gsub/core/hash.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/eval/evaluate.hpp>
-#include <gsub/ir/infer.hpp>
+#include <gsub/ir/ops/infer.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/target/isa.hpp>
 

@@ -1,7 +1,7 @@
 // Which kernel computes an operator: one row an operator.
 #pragma once
 
-#include <gsub/ir/op.hpp>
+#include <gsub/ir/ops/op.hpp>
 #include <gsub/lower/kernel_builder.hpp>
 
 #include <concepts>

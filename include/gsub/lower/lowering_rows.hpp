@@ -1,7 +1,7 @@
 // The rows of gsub's own operators in the table of `lowering`.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/lower/lowering.hpp>
 
 namespace gsub {

@@ -1,7 +1,7 @@
 // The rows of gsub's own elementwise operators in the table of `scalar_lowering`.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/lower/scalar_lowering.hpp>
 
 #include <cmath>

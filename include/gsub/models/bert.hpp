@@ -1,7 +1,7 @@
 // BERT: an encoder of attention and feed-forward layers over a text.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // One line of the catalogue, and how its tables are joined. Headers that bring models of their own include this.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // DenseNet: every layer of a block reads all layers before it.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/cnn_options.hpp>
 
 namespace gsub::models {

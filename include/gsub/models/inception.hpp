@@ -1,7 +1,7 @@
 // Inception: parallel branches with factorised convolutions.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/cnn_options.hpp>
 
 namespace gsub::models {

@@ -1,7 +1,7 @@
 // MobileNet: depthwise separable convolutions for small devices.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/cnn_options.hpp>
 
 #include <array>

@@ -1,7 +1,7 @@
 // NASNet-A: a stack of two cells that a search over architectures found.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <cstdint>
 

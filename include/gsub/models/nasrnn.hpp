@@ -1,7 +1,7 @@
 // NasRNN: a recurrent cell that a search over architectures found, unrolled over time.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // ResNet and ResNeXt: residual networks for image classification.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/cnn_options.hpp>
 
 #include <array>

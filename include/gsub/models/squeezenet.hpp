@@ -1,7 +1,7 @@
 // SqueezeNet: few weights, many concatenations.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/cnn_options.hpp>
 
 namespace gsub::models {

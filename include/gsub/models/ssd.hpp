@@ -1,7 +1,7 @@
 // SSD: objects found in one pass, on feature maps of several sizes.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <cstdint>
 

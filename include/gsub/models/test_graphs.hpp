@@ -1,7 +1,7 @@
 // Small graphs on which searches are compared: each has a known best form, and some must not be changed at all.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/catalogue_entry.hpp>
 
 #include <array>

@@ -1,7 +1,7 @@
 // VGG: plain stacks of 3x3 convolutions before a large classifier.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/cnn_options.hpp>
 
 namespace gsub::models {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/core/random.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/types/tensor.hpp>
 
 #include <cstdint>
 #include <string_view>

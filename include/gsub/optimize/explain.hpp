@@ -4,8 +4,8 @@
 #include <gsub/core/result.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/program.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/pattern/program.hpp>
 
 #include <cstddef>
 #include <cstdint>

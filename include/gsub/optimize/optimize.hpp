@@ -8,8 +8,8 @@
 #include <gsub/cost/lowered.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rules.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/search/concepts.hpp>
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/optimize/search_log.hpp>
-#include <gsub/rewrite/matcher.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
 #include <gsub/search/concepts.hpp>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <gsub/cost/concepts.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/optimize/search_log.hpp>
-#include <gsub/rewrite/matcher.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
 #include <gsub/search/concepts.hpp>
 
 #include <atomic>

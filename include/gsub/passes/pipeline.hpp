@@ -1,7 +1,7 @@
 // Passes put together at compile time: a pipeline is a value, and itself a pass.
 #pragma once
 
-#include <gsub/passes/histogram.hpp>
+#include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
 #include <array>

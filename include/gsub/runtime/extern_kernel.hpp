@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gsub/core/result.hpp>
-#include <gsub/ir/dtype.hpp>
 #include <gsub/ir/graph.hpp>
+#include <gsub/ir/types/dtype.hpp>
 #include <gsub/runtime/extern_kernel.h>
 #include <gsub/runtime/program.hpp>
 

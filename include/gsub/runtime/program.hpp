@@ -6,9 +6,9 @@
 #include <gsub/core/strong.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/types/tensor.hpp>
 #include <gsub/kernels/descriptor.hpp>
-#include <gsub/runtime/jit.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
 #include <gsub/codegen/cpp/typed_functions.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/eval/scalar.hpp>
-#include <gsub/ir/tensor.hpp>
+#include <gsub/ir/types/tensor.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -211,7 +211,7 @@ TEST_CASE("every scalar operation computes what it says in every type that it ta
             for (std::size_t o = 0; o < loop::scalar_op_count; ++o) {
                 auto const op = static_cast<scalar_op>(o);
                 if (!computes(op, type) || op == scalar_op::cast) continue;
-                if (type == dtype::f32 && is_unary(op)) continue; // tests/codegen/vector_math.cpp
+                if (type == dtype::f32 && is_unary(op)) continue; // tests/codegen/cpp/vector_math.cpp
                 all.push_back(op);
                 k.store(op == scalar_op::select ? select(c, a, b) : is_unary(op) ? apply(op, a) : apply(op, a, b));
             }

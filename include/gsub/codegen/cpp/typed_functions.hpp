@@ -1,8 +1,8 @@
 // Functions over vectors of every element type in generated C++: their names and their text. Functions of f32 that
-// kernels had before other types came are in `codegen/vector_math.hpp`.
+// kernels had before other types came are in `codegen/cpp/vector_math.hpp`.
 #pragma once
 
-#include <gsub/ir/dtype.hpp>
+#include <gsub/ir/types/dtype.hpp>
 #include <gsub/loop/scalar_op.hpp>
 
 #include <cstdint>
@@ -54,6 +54,6 @@ private:
 } // namespace gsub::codegen
 
 #ifndef GSUB_COMPILED
-#include <gsub/codegen/impl/double_math.ipp>
-#include <gsub/codegen/impl/typed_functions.ipp>
+#include <gsub/codegen/cpp/impl/double_math.ipp>
+#include <gsub/codegen/cpp/impl/typed_functions.ipp>
 #endif

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/lowered.hpp>

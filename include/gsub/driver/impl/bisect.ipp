@@ -2,7 +2,7 @@
 
 #include <gsub/driver/bisect.hpp>
 #include <gsub/ir/traversal.hpp>
-#include <gsub/passes/supervisor.hpp>
+#include <gsub/passes/manager/supervisor.hpp>
 
 #include <algorithm>
 #include <limits>

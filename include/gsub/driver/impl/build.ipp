@@ -4,7 +4,7 @@
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/default_pipeline.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/lower/grouped_graph.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/driver/default_pipeline.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 namespace gsub {
 

@@ -9,7 +9,7 @@
 #include <gsub/lower/kernel_graph_text.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/optimize/relaxed_substitution.hpp>
-#include <gsub/passes/fuse_ops.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
 
 #include <fmt/format.h>
 

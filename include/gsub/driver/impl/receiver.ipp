@@ -3,7 +3,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/driver/receiver.hpp>
 #include <gsub/ir/graph_cloner.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 
 #include <algorithm>
 #include <map>

@@ -2,9 +2,9 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/ir/legality.hpp>
-#include <gsub/ir/ops_math.hpp>
-#include <gsub/ir/ops_nn.hpp>
-#include <gsub/ir/ops_tensor.hpp>
+#include <gsub/ir/ops/ops_math.hpp>
+#include <gsub/ir/ops/ops_nn.hpp>
+#include <gsub/ir/ops/ops_tensor.hpp>
 
 #include <array>
 

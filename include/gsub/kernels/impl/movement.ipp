@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
-#include <gsub/ir/tensor_type.hpp>
+#include <gsub/ir/types/tensor_type.hpp>
 #include <gsub/kernels/movement.hpp>
 
 #include <algorithm>

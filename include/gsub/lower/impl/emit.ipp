@@ -1,7 +1,7 @@
 #pragma once
 
-#include <gsub/codegen/emit_cpp.hpp>
-#include <gsub/codegen/lower.hpp>
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/impl/weight_packer.ipp>

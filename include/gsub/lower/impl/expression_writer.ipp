@@ -2,7 +2,7 @@
 
 #include <gsub/core/executor.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/kernels/row_kernel.hpp>
 #include <gsub/lower/scalar_lowering.hpp>
 

@@ -1,7 +1,7 @@
 // Expressions of elements, reductions, softmax: kernels that grow over the graph as long as operators fit.
 #pragma once
 
-#include <gsub/ir/blocked_layout.hpp>
+#include <gsub/ir/types/blocked_layout.hpp>
 #include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/lower/impl/expression_writer.ipp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/impl/fuse_elements.ipp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/kernel_builder.hpp>

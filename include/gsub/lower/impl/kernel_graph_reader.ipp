@@ -1,7 +1,7 @@
 // Reads the text of a kernel graph.
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/kernels/descriptor_fields.hpp>
 #include <gsub/kernels/descriptor_text.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/kernels/descriptor_fields.hpp>
 #include <gsub/kernels/descriptor_text.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <gsub/ir/blocked_layout.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/ir/types/blocked_layout.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 

@@ -1,7 +1,7 @@
 // Where the values of a kernel graph lie, while the layout pass gives them their storage.
 #pragma once
 
-#include <gsub/ir/blocked_layout.hpp>
+#include <gsub/ir/types/blocked_layout.hpp>
 #include <gsub/kernels/movement.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/kernel_layouts.hpp>

@@ -5,8 +5,8 @@
 #include <gsub/core/message.hpp>
 #include <gsub/optimize/explain.hpp>
 #include <gsub/optimize/impl/substitution.ipp>
-#include <gsub/rewrite/matcher.hpp>
-#include <gsub/rewrite/rewrite.hpp>
+#include <gsub/rewrite/engine/matcher.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
 
 #include <algorithm>
 #include <utility>

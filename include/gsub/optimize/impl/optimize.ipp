@@ -8,7 +8,7 @@
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/verifier.hpp>
+#include <gsub/rewrite/verify/verifier.hpp>
 #include <gsub/search/backtracking.hpp>
 
 #include <algorithm>

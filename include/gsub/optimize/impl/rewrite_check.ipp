@@ -5,8 +5,8 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/rewrite/rewrite.hpp>
-#include <gsub/rewrite/verifier.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/verify/verifier.hpp>
 
 #include <algorithm>
 #include <map>

@@ -6,8 +6,8 @@
 #include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rewrite.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/search/backtracking.hpp>
 #include <gsub/search/split.hpp>
 

@@ -4,8 +4,8 @@
 #include <gsub/core/message.hpp>
 #include <gsub/optimize/impl/search_log.ipp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/normal_form.hpp>
-#include <gsub/rewrite/rewrite.hpp>
+#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/rewrite.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/message.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/report/escape.hpp>
 #include <gsub/report/layered_layout.hpp>
 #include <gsub/report/svg.hpp>

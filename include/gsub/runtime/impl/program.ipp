@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/core/meta.hpp>
-#include <gsub/ir/ops.hpp>
+#include <gsub/ir/ops/ops.hpp>
 #include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>
 

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <gsub/codegen/ir/kernel_ir.hpp>
+#include <gsub/core/message.hpp>
+
+#include <fmt/format.h>
+
+namespace gsub::codegen {
+
+GSUB_LAZY_BODY std::string_view to_string(opcode op) noexcept {
+    constexpr std::string_view names[] = {"splat",        "load",       "broadcast", "store",  "copy",  "compute",
+                                          "multiply_add", "accumulate", "reduce",    "choose", "gather"};
+    return names[static_cast<std::size_t>(op)];
+}
+GSUB_LAZY_BODY std::string to_string(instruction const& i) {
+    if (i.op == opcode::compute) return std::string{to_string(i.function)};
+    if (i.op == opcode::accumulate || i.op == opcode::reduce)
+        return fmt::format("{}_{}", to_string(i.op), to_string(i.function));
+    return std::string{to_string(i.op)};
+}
+
+GSUB_LAZY_BODY std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < buffer; ++i)
+        if (k.buffers[i].scratch)
+            at += (static_cast<std::size_t>(k.buffers[i].elements()) * byte_size(k.buffers[i].element) + 63) / 64 * 64;
+    return at;
+}
+GSUB_LAZY_BODY std::size_t scratch_bytes(kernel const& k) noexcept {
+    return scratch_offset(k, k.buffers.size());
+}
+
+namespace detail {
+
+GSUB_LAZY std::string limits_text(std::vector<limit> const& limits, std::string_view how, kernel const& k) {
+    std::string text;
+    for (auto const& l : limits) {
+        auto one = loop::to_string(l.value, k.names);
+        if (l.divisor != 1) one = message({"ceil((", one, ") / ", l.divisor, ")"});
+        text = text.empty() ? one : message({how, "(", text, ", ", one, ")"});
+    }
+    return text;
+}
+
+GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, kernel const& k, std::string& out) {
+    auto const name = [&](variable v) -> std::string const& { return k.names[static_cast<std::size_t>(v)]; };
+    for (auto const& n : nodes) switch (n.kind) {
+        case node_kind::loop:
+            out += message({indent, "for ", name(n.var), " in ", limits_text(n.begin, "max", k), " .. ",
+                            limits_text(n.end, "min", k), ":\n"});
+            print(n.body, indent + "  ", k, out);
+            break;
+        case node_kind::part:
+            out += message({indent, name(n.var), " = ", name(n.of), " / ", n.divisor, " % ", n.extent, "\n"});
+            break;
+        case node_kind::branch:
+            out += indent + "if";
+            for (auto const& c : n.conditions)
+                out += message({" 0 <= ", loop::to_string(c.value, k.names), " < ", c.extent});
+            out += ":\n";
+            print(n.body, indent + "  ", k, out);
+            if (!n.otherwise.empty()) {
+                out += indent + "else:\n";
+                print(n.otherwise, indent + "  ", k, out);
+            }
+            break;
+        case node_kind::check:
+            out += message({indent, "unless finite r", n.checked, ": rescue"});
+            for (auto const& a : n.arguments) out += message({" ", loop::to_string(a, k.names)});
+            out += "\n";
+            break;
+        case node_kind::block:
+            for (auto const& i : n.code) {
+                out += indent;
+                if (i.result >= 0) out += message({"r", i.result, " = "});
+                out += to_string(i);
+                if (i.type != dtype::f32) out += fmt::format(".{}", to_string(i.type));
+                if (i.op == opcode::splat)
+                    out += is_floating(i.type) ? message({" ", i.value}) : message({" ", i.integer});
+                for (auto o : i.operands)
+                    if (o >= 0) out += message({" r", o});
+                if (i.buffer >= 0)
+                    out += message({" ", k.buffers[static_cast<std::size_t>(i.buffer)].name, "[",
+                                    loop::to_string(i.offset, k.names), "]"});
+                if (i.lanes > 0 && i.lanes < k.lanes) out += message({" lanes ", i.lanes});
+                if (i.op == opcode::choose) out += message({" of ", i.integer});
+                if (i.entry != 0) out += message({" entries of ", i.entry});
+                if (i.stride != 1) out += message({" by ", i.stride});
+                if (!i.order.empty()) out += " at";
+                for (auto o : i.order) out += message({" ", o});
+                for (auto const& b : i.within)
+                    out += message({" if 0 <= ", loop::to_string(b.value, k.names), " < ", b.extent});
+                out += "\n";
+            }
+            break;
+        }
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY std::string to_string(kernel const& k) {
+    std::string text = message({"kernel ", k.name, ", ", k.lanes, " lanes\n"});
+    detail::print(k.body, "  ", k, text);
+    if (!k.rescue.empty()) {
+        text += "  rescue";
+        for (auto v : k.rescue_parameters) text += message({" ", k.names[static_cast<std::size_t>(v)]});
+        text += ":\n";
+        detail::print(k.rescue, "    ", k, text);
+    }
+    return text;
+}
+
+} // namespace gsub::codegen

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/ops/infer.hpp>
+#include <gsub/ir/types/blocked_layout.hpp>
+
+namespace gsub {
+
+GSUB_INLINE infer_context::infer_context(op_info const& op, attributes_id attributes, std::span<type_id const> operands,
+                                         std::size_t results)
+    : op_(&op),
+      attributes_(attributes),
+      types_(operands.begin(), operands.end()),
+      absent_(operands.size(), false),
+      has_known_(operands.size(), false),
+      result_types_(results) {}
+
+GSUB_INLINE tensor_knowledge const* infer_context::known(std::size_t operand) const noexcept {
+    return operand < has_known_.size() && has_known_[operand] ? &known_[operand] : nullptr;
+}
+
+GSUB_INLINE std::optional<ints> infer_context::known_ints(std::size_t operand) const {
+    auto const* k = known(operand);
+    if (!k) return std::nullopt;
+    ints out;
+    for (auto const& e : *k) {
+        if (!e.fixed) return std::nullopt;
+        out.push_back(e.value);
+    }
+    return out;
+}
+
+GSUB_INLINE void infer_context::fail(std::string reason) {
+    if (reason_.empty()) reason_ = std::move(reason);
+}
+
+GSUB_INLINE std::optional<shape> broadcast(shape const& a, shape const& b) {
+    auto const rank = std::max(a.size(), b.size());
+    shape out(rank);
+    for (std::size_t i = 0; i < rank; ++i) { // from the last dimension on
+        dim const x = i < a.size() ? a[a.size() - 1 - i] : dim{1};
+        dim const y = i < b.size() ? b[b.size() - 1 - i] : dim{1};
+        dim& to = out[rank - 1 - i];
+        if (x == dim{1})
+            to = y;
+        else if (y == dim{1} || provably_equal(x, y))
+            to = x;
+        else if (provably_different(x, y))
+            return std::nullopt;
+        else
+            to = x.fixed() ? x : y.fixed() ? y : dim{}; // an unknown size may still be one
+    }
+    return out;
+}
+
+GSUB_INLINE void broadcast_inputs::infer(infer_context& cx) {
+    tensor_type out = cx.type(0);
+    for (std::size_t i = 1; i < cx.operands(); ++i) {
+        auto const& t = cx.type(i);
+        if (t.element != out.element && t.element != dtype::undefined && out.element != dtype::undefined)
+            return cx.fail(message({"operands of element types ", to_string(out.element), " and ", to_string(t.element),
+                                    "; they must be equal"}));
+        if (out.element == dtype::undefined) out.element = t.element;
+        if (!t.ranked || !out.ranked) {
+            out.ranked = false;
+            out.dims.clear();
+            continue;
+        }
+        auto dims = broadcast(out.dims, t.dims);
+        if (!dims) return cx.fail(message({to_string(out), " and ", to_string(t), " do not broadcast"}));
+        out.dims = std::move(*dims);
+    }
+    cx.result(0, std::move(out));
+}
+
+namespace detail {
+// What is known of an integer element: nothing where the element type cannot hold it.
+GSUB_INLINE element_knowledge element_of(dtype element, std::int64_t value) {
+    auto const of_64_bits = byte_size(element) == 8;
+    auto const end = of_64_bits ? 0 : std::int64_t{1} << integer_digits(element);
+    auto const fits = (value >= 0 || info(element).is_signed) && (of_64_bits || (value >= -end && value < end));
+    return fits ? element_knowledge{true, value, {}} : element_knowledge{};
+}
+
+// Whether an operator reads its operands as they are stored; else it has failed.
+GSUB_INLINE bool reads_layouts(infer_context& cx) {
+    auto const rule = cx.op().layouts;
+    if (rule == layout_rule::any || rule == layout_rule::keeps) return true;
+    for (std::size_t i = 0; i < cx.operands(); ++i) {
+        auto const free = rule == layout_rule::joins || (rule == layout_rule::keeps_first && i == 0);
+        auto const expected = free && cx.has(0) ? cx.type(0).arrangement : layout{};
+        if (!cx.has(i) || cx.type(i).arrangement == expected) continue;
+        cx.fail(message({"operand ", i, " is ", to_string(cx.type(i)), "; it has to be ",
+                         expected.empty() ? std::string_view{"row-major"} : expected.text()}));
+        return false;
+    }
+    return true;
+}
+
+// How the results are stored, once their dimensions are known.
+GSUB_INLINE void infer_layouts(infer_context& cx) {
+    auto const rule = cx.op().layouts;
+    if (rule == layout_rule::any || rule == layout_rule::row_major || cx.results() == 0) return;
+    layout stored;
+    for (std::size_t i = 0; i < cx.operands() && (rule == layout_rule::keeps || i == 0); ++i)
+        if (cx.has(i) && stored.empty()) stored = cx.type(i).arrangement;
+    if (stored.empty()) return;
+    for (std::size_t i = 0; i < cx.operands() && rule == layout_rule::keeps; ++i) {
+        if (!cx.has(i)) continue;
+        auto const& t = cx.type(i);
+        auto const broadcasts = t.ranked && !(t.dims == cx.result_type(0).dims);
+        if (t.arrangement == stored || (t.arrangement.empty() && broadcasts)) continue;
+        return cx.fail(message({"operand ", i, " is ", to_string(t), ", another one is stored as ", stored.text(),
+                                "; they have to agree"}));
+    }
+    for (std::size_t port = 0; port < cx.results(); ++port) {
+        auto type = cx.result_type(port);
+        type.arrangement = stored;
+        if (auto const reason = misfit(stored, type); !reason.empty())
+            return cx.fail(message({"result ", port, " cannot be ", to_string(type), ": ", reason}));
+        cx.result(port, std::move(type));
+    }
+}
+
+// Inference of a composite operator; needs graphs, hence defined with them (impl/decompose.ipp).
+void infer_by_decomposition(dialect const& d, std::uint16_t row, infer_context& cx);
+} // namespace detail
+
+GSUB_INLINE void infer(dialect const& d, std::uint16_t row, infer_context& cx) {
+    auto const& op = cx.op();
+    for (int i = 0; i < op.min_inputs; ++i)
+        if (!cx.has(static_cast<std::size_t>(i))) return cx.fail(message({"operand ", i, " is required"}));
+    if (op.results != variadic && cx.results() != static_cast<std::size_t>(op.results))
+        return cx.fail(message({cx.results(), " results asked for, it has ", op.results}));
+    if (!detail::reads_layouts(cx)) return;
+    if (auto* const rule = d.infer[row].infer)
+        rule(cx);
+    else if (d.infer[row].build)
+        detail::infer_by_decomposition(d, row, cx);
+    else
+        cx.fail("has no type inference: specialise gsub::infer_shape or gsub::decompose for it");
+    if (!cx.failed()) detail::infer_layouts(cx);
+}
+
+} // namespace gsub

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/ops/ops_control.hpp>
+
+namespace gsub {
+
+GSUB_INLINE void infer_shape<ops::if_else>::infer(infer_context& cx) {
+    auto const& condition = cx.type(0);
+    if ((condition.element != dtype::boolean && condition.element != dtype::undefined) ||
+        (condition.is_static() && condition.elements() != 1))
+        return cx.fail(message({"condition ", to_string(condition), "; it takes one truth value"}));
+    for (std::size_t port = 0; port < cx.results(); ++port) cx.result(port, tensor_type{});
+}
+
+GSUB_INLINE void infer_shape<ops::let>::infer(infer_context& cx) {
+    cx.result(0, cx.type(0));
+    if (cx.known(0)) cx.result_knowledge(*cx.known(0));
+}
+
+} // namespace gsub

@@ -1,0 +1,189 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/ir/ops/ops_matmul.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace gsub {
+
+namespace detail {
+GSUB_INLINE void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element) {
+    auto const type_a = a, type_b = b;
+    if (!a.ranked || !b.ranked) {
+        tensor_type out;
+        out.element = element;
+        return cx.result(0, out);
+    }
+    if (a.rank() == 0 || b.rank() == 0)
+        return cx.fail("a scalar operand; it takes vectors, matrices and stacks of them");
+    auto const vector_a = a.rank() == 1, vector_b = b.rank() == 1;
+    if (vector_a) a.dims.insert(0, dim{1});
+    if (vector_b) b.dims.push_back(dim{1});
+    auto const inner_a = a.dims[a.rank() - 1], inner_b = b.dims[b.rank() - 2];
+    if (provably_different(inner_a, inner_b))
+        return cx.fail(message({"inner dimensions ", to_string(inner_a), " and ", to_string(inner_b), " of ",
+                                to_string(type_a), " and ", to_string(type_b), " differ"}));
+    auto batch = broadcast(shape(a.dims.begin(), a.dims.end() - 2), shape(b.dims.begin(), b.dims.end() - 2));
+    if (!batch)
+        return cx.fail(
+            message({"batch dimensions of ", to_string(type_a), " and ", to_string(type_b), " do not broadcast"}));
+    auto dims = std::move(*batch);
+    if (!vector_a) dims.push_back(a.dims[a.rank() - 2]);
+    if (!vector_b) dims.push_back(b.dims[b.rank() - 1]);
+    cx.result(0, {element, dims});
+}
+} // namespace detail
+
+GSUB_INLINE void infer_shape<ops::mat_mul>::infer(infer_context& cx) {
+    auto const &a = cx.type(0), &b = cx.type(1);
+    if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
+        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; element types must be equal"}));
+    detail::infer_product(cx, a, b, a.element != dtype::undefined ? a.element : b.element);
+}
+
+GSUB_INLINE void infer_shape<ops::gemm>::infer(infer_context& cx) {
+    auto const& attributes = cx.attributes<ops::gemm>();
+    auto const &a = cx.type(0), &b = cx.type(1);
+    if ((a.ranked && a.rank() != 2) || (b.ranked && b.rank() != 2))
+        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; both must be matrices"}));
+    if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
+        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; element types must be equal"}));
+    auto const rows = [](tensor_type const& t, bool flip) { return t.ranked ? t.dims[flip ? 1 : 0] : dim{}; };
+    auto const inner_a = rows(a, !attributes.transpose_a), inner_b = rows(b, attributes.transpose_b);
+    if (provably_different(inner_a, inner_b))
+        return cx.fail(message({"inner dimensions ", to_string(inner_a), " and ", to_string(inner_b), " differ"}));
+    shape const dims{rows(a, attributes.transpose_a), rows(b, !attributes.transpose_b)};
+    auto const element = a.element != dtype::undefined ? a.element : b.element;
+    if (cx.has(2) && cx.type(2).element != element && cx.type(2).element != dtype::undefined &&
+        element != dtype::undefined)
+        return cx.fail(message({"addend ", to_string(cx.type(2)), " of operands ", to_string(a), " and ", to_string(b),
+                                "; element types must be equal"}));
+    if (cx.has(2) && cx.type(2).ranked) {
+        auto const both = broadcast(cx.type(2).dims, dims);
+        auto fits = both && both->size() == 2;
+        for (std::size_t i = 0; fits && i < 2; ++i) fits = !provably_different((*both)[i], dims[i]);
+        if (!fits)
+            return cx.fail(message({"addend ", to_string(cx.type(2)), " does not broadcast to [", to_string(dims[0]),
+                                    ",", to_string(dims[1]), "]"}));
+    }
+    cx.result(0, {element, dims});
+}
+
+GSUB_INLINE einsum_terms read_einsum(std::string_view equation, std::span<std::size_t const> ranks) {
+    einsum_terms out;
+    auto const fail = [&](std::string reason) {
+        out.wrong = message({"equation ", in_quotes(equation), ": ", reason});
+        return out;
+    };
+    std::string text{equation};
+    std::erase(text, ' ');
+    auto const arrow = text.find("->");
+    auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    constexpr char rest = '.'; // all dimensions of an ellipsis
+    // The letters of a term, and one dot for its ellipsis; nothing where it has others.
+    auto const read = [&](std::string_view term) -> std::optional<std::string> {
+        std::string letters;
+        for (std::size_t i = 0; i < term.size(); ++i) {
+            if (is_letter(term[i])) {
+                letters += term[i];
+            } else if (term.substr(i, 3) == "..." && letters.find(rest) == letters.npos) {
+                letters += rest;
+                i += 2;
+            } else {
+                return std::nullopt;
+            }
+        }
+        return letters;
+    };
+    std::vector<std::string> terms;
+    std::string_view left = std::string_view{text}.substr(0, arrow);
+    for (std::size_t from = 0; from <= left.size();) {
+        auto const to = std::min(left.find(',', from), left.size());
+        auto term = read(left.substr(from, to - from));
+        if (!term) return fail("terms are of letters and one ellipsis");
+        terms.push_back(std::move(*term));
+        from = to + 1;
+    }
+    if (terms.size() != ranks.size()) return fail(message({terms.size(), " terms of ", ranks.size(), " operands"}));
+    // An ellipsis stands for the dimensions that the letters leave, the last ones of the longest.
+    std::size_t widest = 0;
+    std::vector<std::size_t> widths;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        auto const has_rest = terms[i].find(rest) != std::string::npos;
+        auto const letters = terms[i].size() - has_rest;
+        if (has_rest ? ranks[i] < letters : ranks[i] != letters)
+            return fail(message({letters, " letters for operand ", i, " of ", ranks[i], " dimensions"}));
+        widths.push_back(ranks[i] - letters);
+        widest = std::max(widest, widths.back());
+    }
+    std::array<std::int32_t, 128> label{}, uses{};
+    label.fill(-1);
+    out.count = static_cast<std::int32_t>(widest);
+    auto const append = [&](einsum_terms::labels& to, std::string_view term, std::size_t width) {
+        for (auto const c : term) {
+            if (c == rest)
+                for (auto i = widest - width; i < widest; ++i) to.push_back(static_cast<std::int32_t>(i));
+            else
+                to.push_back(label[static_cast<std::size_t>(c)]);
+        }
+    };
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        for (auto const c : terms[i]) {
+            auto const at = static_cast<std::size_t>(c);
+            if (c != rest && uses[at]++ == 0) label[at] = out.count++;
+        }
+        append(out.operands.emplace_back(), terms[i], widths[i]);
+    }
+    auto result = std::optional<std::string>{std::string(widest > 0, rest)};
+    if (arrow == std::string::npos) { // letters that stand once, in their order
+        for (char c = 'A'; c <= 'z'; ++c)
+            if (uses[static_cast<std::size_t>(c)] == 1) *result += c;
+    } else {
+        result = read(std::string_view{text}.substr(arrow + 2));
+        if (!result) return fail("terms are of letters and one ellipsis");
+        if (widest > 0 && result->find(rest) == std::string::npos) return fail("the result has no ellipsis");
+        for (std::size_t i = 0; i < result->size(); ++i) {
+            auto const c = (*result)[i];
+            if (c != rest && uses[static_cast<std::size_t>(c)] == 0) return fail("the result has a letter of its own");
+            if (result->find(c, i + 1) != std::string::npos) return fail("the result has a letter twice");
+        }
+    }
+    append(out.result, *result, widest);
+    return out;
+}
+
+GSUB_INLINE void infer_shape<ops::einsum>::infer(infer_context& cx) {
+    tensor_type out;
+    auto ranked = true;
+    std::vector<std::size_t> ranks;
+    for (std::size_t i = 0; i < cx.operands(); ++i) {
+        auto const& t = cx.type(i);
+        if (out.element == dtype::undefined) out.element = t.element;
+        if (t.element != out.element && t.element != dtype::undefined)
+            return cx.fail(message(
+                {"operand ", to_string(t), " beside ", to_string(out.element), "; element types must be equal"}));
+        ranked = ranked && t.ranked;
+        ranks.push_back(t.ranked ? t.rank() : 0);
+    }
+    if (!ranked) return cx.result(0, out);
+    auto const terms = read_einsum(cx.attributes<ops::einsum>().equation, ranks);
+    if (!terms.wrong.empty()) return cx.fail(terms.wrong);
+    std::vector<shape> sizes(static_cast<std::size_t>(terms.count), shape{dim{1}});
+    for (std::size_t i = 0; i < cx.operands(); ++i)
+        for (std::size_t d = 0; d < ranks[i]; ++d) {
+            auto& size = sizes[static_cast<std::size_t>(terms.operands[i][d])];
+            auto both = broadcast(size, shape{cx.type(i).dims[d]});
+            if (!both)
+                return cx.fail(
+                    message({"dimension ", d, " of operand ", to_string(cx.type(i)), " is ", to_string(size[0]),
+                             " elsewhere in ", in_quotes(cx.attributes<ops::einsum>().equation)}));
+            size = std::move(*both);
+        }
+    out.ranked = true;
+    for (auto const l : terms.result) out.dims.push_back(sizes[static_cast<std::size_t>(l)][0]);
+    cx.result(0, std::move(out));
+}
+
+} // namespace gsub

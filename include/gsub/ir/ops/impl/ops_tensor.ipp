@@ -1,0 +1,549 @@
+#pragma once
+
+#include <gsub/core/algorithm.hpp>
+#include <gsub/core/message.hpp>
+#include <gsub/ir/ops/ops_tensor.hpp>
+#include <gsub/ir/types/blocked_layout.hpp>
+
+#include <algorithm>
+
+namespace gsub {
+
+namespace detail {
+
+GSUB_INLINE tensor_type unranked(dtype element) {
+    tensor_type t;
+    t.element = element;
+    return t;
+}
+GSUB_INLINE tensor_type of_rank(dtype element, std::size_t rank) {
+    return {element, shape(rank)};
+}
+
+// The integers of an operand that is a setting (axes, bounds, pads): from the attribute where the operand is not given.
+// Nothing where the operand is not known. Calls `fail` where it cannot be a setting.
+GSUB_INLINE std::optional<ints> setting(infer_context& cx, std::size_t operand, ints const& attribute) {
+    if (!cx.has(operand)) return attribute;
+    auto const& t = cx.type(operand);
+    if ((!is_integer(t.element) && t.element != dtype::undefined) || (t.ranked && t.rank() > 1))
+        cx.fail(message({"operand ", operand, " ", to_string(t), "; it takes integers in a vector"}));
+    return cx.known_ints(operand);
+}
+
+GSUB_INLINE element_knowledge knowledge_of(dim d) {
+    return d.fixed() ? element_knowledge{true, d.size(), {}} : element_knowledge{false, 0, d};
+}
+
+// Axes in [-rank, rank), distinct, sorted; nothing after `fail`.
+GSUB_INLINE std::optional<small_vector<std::size_t, 6>> sorted_axes(infer_context& cx, ints const& axes,
+                                                                    std::size_t rank) {
+    small_vector<std::size_t, 6> out;
+    for (auto axis : axes) {
+        auto const a = normalized_axis(axis, rank);
+        if (!a || contains(out, *a)) {
+            cx.fail(message({"axis ", axis, " is out of range or repeated, rank ", rank}));
+            return std::nullopt;
+        }
+        out.push_back(*a);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+} // namespace detail
+
+GSUB_INLINE void infer_shape<ops::identity>::infer(infer_context& cx) {
+    cx.result(0, cx.type(0));
+    if (cx.known(0)) cx.result_knowledge(*cx.known(0));
+}
+
+GSUB_INLINE void infer_shape<ops::layout_transform>::infer(infer_context& cx) {
+    auto type = cx.type(0);
+    layout const to{cx.attributes<ops::layout_transform>().to};
+    if (auto const reason = misfit(to, type); !reason.empty()) return cx.fail(std::string{reason});
+    type.arrangement = to;
+    cx.result(0, std::move(type));
+    if (auto const* k = cx.known(0)) cx.result_knowledge(*k);
+}
+
+GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
+    auto const given = cx.attributes<ops::concat>().axis;
+    auto out = cx.type(0);
+    dim total{0};
+    std::optional<std::size_t> axis;
+    for (std::size_t i = 0; i < cx.operands(); ++i) {
+        auto const& t = cx.type(i);
+        if (out.element == dtype::undefined) out.element = t.element;
+        if (t.element != out.element && t.element != dtype::undefined)
+            return cx.fail(
+                message({"operands ", to_string(cx.type(0)), " and ", to_string(t), "; element types must be equal"}));
+        if (!t.ranked || !out.ranked) {
+            out = detail::unranked(out.element);
+            continue;
+        }
+        if (t.rank() != out.rank())
+            return cx.fail(
+                message({"operands ", to_string(cx.type(0)), " and ", to_string(t), "; ranks must be equal"}));
+        axis = normalized_axis(given, out.rank());
+        if (!axis) return cx.fail(message({"axis ", given, " for operand ", to_string(t)}));
+        for (std::size_t d = 0; d < t.rank(); ++d) {
+            if (d == *axis) continue;
+            if (provably_different(out.dims[d], t.dims[d]))
+                return cx.fail(message({"operands ", to_string(cx.type(0)), " and ", to_string(t),
+                                        " differ in dimension ", d, ", which is not the axis ", *axis}));
+            out.dims[d] = unify(out.dims[d], t.dims[d]);
+        }
+        auto const d = t.dims[*axis];
+        total = total.fixed() && d.fixed() && total.size() <= (std::int64_t{1} << 62) - d.size()
+                    ? dim{total.size() + d.size()}
+                    : dim{};
+    }
+    if (auto const blocked = out.ranked && axis ? parse_layout(out.arrangement.text()) : std::nullopt;
+        blocked && blocked->axis == *axis)
+        for (std::size_t i = 0; i < cx.operands(); ++i)
+            if (auto const d = cx.type(i).dims[*axis]; !d.fixed() || d.size() % blocked->block != 0)
+                return cx.fail(message({"operand ", i, " is ", to_string(cx.type(i)), "; blocks of ", blocked->block,
+                                        " are joined only where they are full"}));
+    if (out.ranked && axis) out.dims[*axis] = total;
+    cx.result(0, out);
+    tensor_knowledge joined;
+    for (std::size_t i = 0; i < cx.operands(); ++i) {
+        if (!cx.known(i) || joined.size() + cx.known(i)->size() > max_known_elements) return;
+        joined.append(as_span(*cx.known(i)));
+    }
+    if (out.ranked && out.rank() == 1) cx.result_knowledge(std::move(joined));
+}
+
+GSUB_INLINE void infer_shape<ops::split>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::split>();
+    auto const& x = cx.type(0);
+    auto const sizes = detail::setting(cx, 1, a.sizes);
+    if (sizes && sizes->size() != cx.results())
+        return cx.fail(message({sizes->size(), " sizes for ", cx.results(), " results"}));
+    std::optional<std::size_t> axis;
+    if (x.ranked) {
+        axis = normalized_axis(a.axis, x.rank());
+        if (!axis) return cx.fail(message({"axis ", a.axis, " for operand ", to_string(x)}));
+    }
+    if (sizes) {
+        auto const total = [&]() -> std::optional<std::int64_t> {
+            std::int64_t sum = 0;
+            for (auto s : *sizes)
+                if (s < 0 || __builtin_add_overflow(sum, s, &sum)) return std::nullopt;
+            return sum;
+        }();
+        if (!total || (axis && x.dims[*axis].fixed() && x.dims[*axis].size() != *total))
+            return cx.fail(
+                message({"sizes must be >= 0 and add up to ", axis ? to_string(x.dims[*axis]) : "the dimension"}));
+    }
+    for (std::size_t port = 0; port < cx.results(); ++port) {
+        auto part = x;
+        if (axis) part.dims[*axis] = sizes ? dim{(*sizes)[port]} : dim{};
+        cx.result(port, part);
+    }
+}
+
+GSUB_INLINE slice_range clamped_slice(std::int64_t start, std::int64_t end, std::int64_t step,
+                                      std::int64_t size) noexcept {
+    // Negative bounds count from the end; then bounds are clamped to what the direction can reach.
+    if (start < 0) start += size; // cannot overflow: size >= 0
+    if (end < 0) end += size;
+    if (step > 0) {
+        start = std::clamp<std::int64_t>(start, 0, size);
+        end = std::clamp<std::int64_t>(end, 0, size);
+        auto const span = end - start;
+        return {start, step, span > 0 ? (span - 1) / step + 1 : 0};
+    }
+    start = std::clamp<std::int64_t>(start, size > 0 ? 0 : -1, size - 1);
+    end = std::clamp<std::int64_t>(end, -1, size - 1);
+    auto const span = start - end;
+    if (span <= 0) return {std::max<std::int64_t>(start, 0), step, 0};
+    // -step overflows for the least integer, whose slice has one element at most.
+    return {start, step, step == std::numeric_limits<std::int64_t>::min() ? 1 : (span - 1) / -step + 1};
+}
+
+GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::slice>();
+    auto const& x = cx.type(0);
+    auto const from_operands = cx.operands() > 1;
+    if (from_operands && !cx.has(2)) return cx.fail("starts without ends");
+    if (from_operands && !cx.has(1)) return cx.fail("ends without starts");
+    auto const starts = detail::setting(cx, 1, a.starts), ends = detail::setting(cx, 2, a.ends);
+    if (!x.ranked) return cx.result(0, x);
+    ints every_axis, unit_steps;
+    if (from_operands) { // the number of axes is known from any of the lists, if only from its type
+        std::optional<std::int64_t> count;
+        for (std::size_t i = 1; i < 5 && !count; ++i)
+            if (cx.has(i) && cx.type(i).is_static()) count = cx.type(i).elements();
+        if (!count) return cx.result(0, detail::of_rank(x.element, x.rank()));
+        // More than there are dimensions is an error, found below.
+        auto const listed = std::min(*count, static_cast<std::int64_t>(x.rank()) + 1);
+        for (std::int64_t i = 0; i < listed; ++i) every_axis.push_back(i), unit_steps.push_back(1);
+    }
+    auto const axes = detail::setting(cx, 3, from_operands ? every_axis : a.axes);
+    auto const steps = detail::setting(cx, 4, from_operands ? unit_steps : a.steps);
+    if (!axes) return cx.result(0, detail::of_rank(x.element, x.rank()));
+    if ((starts && starts->size() != axes->size()) || (ends && ends->size() != axes->size()) ||
+        (steps && steps->size() != axes->size()))
+        return cx.fail(message({"starts, ends, axes and steps of different lengths (", axes->size(), " axes)"}));
+    auto out = x;
+    tensor_knowledge const* elements = cx.known(0);
+    std::optional<slice_range> first_range;
+    small_vector<std::size_t, 6> seen;
+    for (std::size_t i = 0; i < axes->size(); ++i) {
+        auto const axis = normalized_axis((*axes)[i], x.rank());
+        if (!axis || contains(seen, *axis))
+            return cx.fail(message({"axis ", (*axes)[i], " is out of range or repeated for operand ", to_string(x)}));
+        seen.push_back(*axis);
+        if (steps && (*steps)[i] == 0) return cx.fail("step 0");
+        if (!starts || !ends || !steps || !x.dims[*axis].fixed()) {
+            out.dims[*axis] = dim{};
+            continue;
+        }
+        first_range = clamped_slice((*starts)[i], (*ends)[i], (*steps)[i], x.dims[*axis].size());
+        out.dims[*axis] = dim{first_range->count};
+    }
+    cx.result(0, out);
+    if (elements && x.rank() == 1 && axes->size() == 1 && first_range) {
+        tensor_knowledge part;
+        for (std::int64_t i = 0; i < first_range->count; ++i)
+            part.push_back((*elements)[static_cast<std::size_t>(first_range->start + i * first_range->step)]);
+        cx.result_knowledge(std::move(part));
+    }
+}
+
+GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::pad>();
+    auto const& x = cx.type(0);
+    if (a.mode != "constant" && a.mode != "edge" && a.mode != "reflect")
+        return cx.fail(message({"mode ", in_quotes(a.mode), "; constant, edge and reflect are supported"}));
+    if (!x.ranked) return cx.result(0, x);
+    auto const rank = x.rank();
+    ints every_axis;
+    for (std::size_t i = 0; i < rank; ++i) every_axis.push_back(static_cast<std::int64_t>(i));
+    auto const pads = detail::setting(cx, 1, a.pads), axes = detail::setting(cx, 3, every_axis);
+    if (cx.has(2) && cx.type(2).element != x.element && cx.type(2).element != dtype::undefined &&
+        x.element != dtype::undefined)
+        return cx.fail(message(
+            {"border value ", to_string(cx.type(2)), " of operand ", to_string(x), "; element types must be equal"}));
+    if (!pads || !axes) return cx.result(0, detail::of_rank(x.element, rank));
+    if (pads->size() != 2 * axes->size())
+        return cx.fail(message({pads->size(), " pads for ", axes->size(), " dimensions; it takes ", 2 * axes->size()}));
+    auto out = x;
+    small_vector<std::size_t, 6> seen;
+    for (std::size_t i = 0; i < axes->size(); ++i) {
+        auto const axis = normalized_axis((*axes)[i], rank);
+        if (!axis || contains(seen, *axis))
+            return cx.fail(message({"axis ", (*axes)[i], " is out of range or repeated for operand ", to_string(x)}));
+        seen.push_back(*axis);
+        auto const begin = (*pads)[i], end = (*pads)[i + axes->size()];
+        constexpr std::int64_t limit = std::int64_t{1} << 60;
+        if (begin < -limit || begin > limit || end < -limit || end > limit) return cx.fail("pads beyond 2^60");
+        if (begin == 0 && end == 0) continue;
+        if (!x.dims[*axis].fixed()) {
+            out.dims[*axis] = dim{};
+            continue;
+        }
+        auto const size = x.dims[*axis].size();
+        if (size > limit || size + begin + end < 0)
+            return cx.fail(message(
+                {"pads ", begin, " and ", end, " leave less than nothing of dimension ", *axis, " of ", to_string(x)}));
+        if (a.mode == "reflect" && (begin >= size || end >= size) && size + begin + end > 0)
+            return cx.fail(message({"reflected pads ", begin, " and ", end, " must be less than size ", size}));
+        if (a.mode == "edge" && size == 0 && begin + end > 0) return cx.fail("edge padding of a dimension of size 0");
+        out.dims[*axis] = dim{size + begin + end};
+    }
+    cx.result(0, out);
+}
+
+GSUB_INLINE void infer_shape<ops::gather>::infer(infer_context& cx) {
+    auto const &x = cx.type(0), &indices = cx.type(1);
+    if (indices.element != dtype::i64 && indices.element != dtype::i32 && indices.element != dtype::undefined)
+        return cx.fail(message({"indices ", to_string(indices), "; it takes i32 or i64"}));
+    if (!x.ranked || !indices.ranked) return cx.result(0, detail::unranked(x.element));
+    auto const axis = normalized_axis(cx.attributes<ops::gather>().axis, x.rank());
+    if (!axis) return cx.fail(message({"axis ", cx.attributes<ops::gather>().axis, " for operand ", to_string(x)}));
+    shape dims(x.dims.begin(), x.dims.begin() + *axis);
+    dims.append(as_span(indices.dims));
+    dims.append(as_span(x.dims).subspan(*axis + 1));
+    cx.result(0, {x.element, dims});
+    if (auto const wanted = cx.known_ints(1)) {
+        tensor_knowledge picked;
+        for (auto i : *wanted) {
+            if (x.dims[*axis].fixed()) {
+                auto const size = x.dims[*axis].size();
+                if (i < -size || i >= size) return cx.fail(message({"index ", i, " for dimension of size ", size}));
+            }
+            if (cx.known(0))
+                picked.push_back((*cx.known(
+                    0))[static_cast<std::size_t>(i < 0 ? i + static_cast<std::int64_t>(cx.known(0)->size()) : i)]);
+        }
+        if (cx.known(0) && x.rank() == 1 && indices.rank() <= 1) cx.result_knowledge(std::move(picked));
+    }
+}
+
+GSUB_INLINE std::optional<shape> reshaped_dims(tensor_type const& x, std::span<std::int64_t const> target,
+                                               bool allow_zero) {
+    shape dims;
+    std::optional<std::size_t> left_over;
+    for (std::size_t i = 0; i < target.size(); ++i) {
+        auto const t = target[i];
+        if (t < -1 || (t == -1 && left_over)) return std::nullopt;
+        if (t == -1) left_over = i;
+        if (t == 0 && !allow_zero) {
+            if (x.ranked && i >= x.rank()) return std::nullopt;
+            dims.push_back(x.ranked ? x.dims[i] : dim{});
+        } else {
+            dims.push_back(t == -1 ? dim{} : dim{t});
+        }
+    }
+    auto const total = x.elements();
+    if (!left_over) {
+        tensor_type const y{dtype::u8, dims};
+        if (total && y.is_static() && total != y.elements()) return std::nullopt; // or its product is beyond 2^62
+        return dims;
+    }
+    // The left-over size: dimensions that both sides share may cancel even where they are unknown.
+    shape numerator = x.ranked ? x.dims : shape{}, denominator;
+    for (std::size_t i = 0; i < dims.size(); ++i)
+        if (i != *left_over) denominator.push_back(dims[i]);
+    if (!x.ranked) return dims;
+    for (std::size_t i = 0; i < denominator.size();) {
+        auto const* const same =
+            denominator[i].fixed() ? numerator.end() : std::find(numerator.begin(), numerator.end(), denominator[i]);
+        if (same == numerator.end() || denominator[i].unknown()) {
+            ++i;
+            continue;
+        }
+        numerator.erase(static_cast<std::size_t>(same - numerator.begin()));
+        denominator.erase(i);
+    }
+    auto const above = tensor_type{dtype::u8, numerator}.elements(),
+               below = tensor_type{dtype::u8, denominator}.elements();
+    if (!above || !below) {
+        // One unknown on top, where the fixed sizes cancel, keeps its name.
+        auto const* const open = std::find_if(numerator.begin(), numerator.end(), [](dim d) { return !d.fixed(); });
+        if (open == numerator.end()) return dims;
+        auto const unknown = *open;
+        numerator.erase(static_cast<std::size_t>(open - numerator.begin()));
+        auto const rest = tensor_type{dtype::u8, numerator}.elements();
+        if (below && rest == below && *below != 0) dims[*left_over] = unknown;
+        return dims;
+    }
+    if (*below == 0 || *above % *below != 0) return std::nullopt;
+    dims[*left_over] = dim{*above / *below};
+    return dims;
+}
+
+GSUB_INLINE void infer_shape<ops::reshape>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::reshape>();
+    auto const& x = cx.type(0);
+    auto const given = detail::setting(cx, 1, a.shape);
+    if (!given) {
+        // Named sizes may still be known one by one.
+        if (auto const* k = cx.known(1)) {
+            shape dims;
+            for (auto const& e : *k) dims.push_back(e.fixed && e.value > 0 ? dim{e.value} : e.fixed ? dim{} : e.size);
+            return cx.result(0, {x.element, dims});
+        }
+        auto const& s = cx.type(1);
+        if (s.ranked && s.rank() == 1 && s.dims[0].fixed() && s.dims[0].size() <= 64)
+            return cx.result(0, detail::of_rank(x.element, static_cast<std::size_t>(s.dims[0].size())));
+        return cx.result(0, detail::unranked(x.element));
+    }
+    auto dims = reshaped_dims(x, *given, a.allow_zero);
+    if (!dims) return cx.fail(message({to_string(x), " cannot become ", to_string(attribute_value{*given})}));
+    cx.result(0, {x.element, std::move(*dims)});
+    if (cx.known(0) && given->size() <= 1) cx.result_knowledge(*cx.known(0));
+}
+
+GSUB_INLINE void infer_shape<ops::flatten>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    auto const given = cx.attributes<ops::flatten>().axis;
+    if (!x.ranked) return cx.result(0, detail::of_rank(x.element, 2));
+    auto const rank = static_cast<std::int64_t>(x.rank());
+    if (given < -rank || given > rank) return cx.fail(message({"axis ", given, " for operand ", to_string(x)}));
+    auto const axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
+    auto const product = [&](std::size_t from, std::size_t to) -> dim {
+        if (to == from + 1) return x.dims[from];
+        auto const n = tensor_type{dtype::u8, shape(x.dims.begin() + from, x.dims.begin() + to)}.elements();
+        return n ? dim{*n} : dim{};
+    };
+    cx.result(0, {x.element, shape{product(0, axis), product(axis, x.rank())}});
+}
+
+GSUB_INLINE void infer_shape<ops::transpose>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    auto const& perm = cx.attributes<ops::transpose>().perm;
+    if (!x.ranked) return cx.result(0, detail::of_rank(x.element, perm.size()));
+    auto const axes = detail::sorted_axes(cx, perm, x.rank());
+    if (!axes) return;
+    if (axes->size() != x.rank() || any_of(perm, [](auto p) { return p < 0; }))
+        return cx.fail(message({"permutation ", to_string(attribute_value{perm}), " for operand ", to_string(x)}));
+    auto out = x;
+    for (std::size_t i = 0; i < perm.size(); ++i) out.dims[i] = x.dims[static_cast<std::size_t>(perm[i])];
+    cx.result(0, out);
+}
+
+GSUB_INLINE void infer_shape<ops::squeeze>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    auto const given = detail::setting(cx, 1, cx.attributes<ops::squeeze>().axes);
+    if (!x.ranked || !given) return cx.result(0, detail::unranked(x.element));
+    auto const axes = detail::sorted_axes(cx, *given, x.rank());
+    if (!axes) return;
+    tensor_type out{x.element, shape{}};
+    for (std::size_t i = 0; i < x.rank(); ++i) {
+        auto const listed = contains(*axes, i);
+        if (listed && x.dims[i].fixed() && x.dims[i].size() != 1)
+            return cx.fail(message({"axis ", i, " of ", to_string(x), " has not size 1"}));
+        // Without axes every dimension of size one goes; an unknown one makes the rank unknown.
+        if (given->empty() && !x.dims[i].fixed()) return cx.result(0, detail::unranked(x.element));
+        if (!listed && !(given->empty() && x.dims[i] == dim{1})) out.dims.push_back(x.dims[i]);
+    }
+    cx.result(0, out);
+    if (cx.known(0)) cx.result_knowledge(*cx.known(0));
+}
+
+GSUB_INLINE void infer_shape<ops::unsqueeze>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    auto const given = detail::setting(cx, 1, cx.attributes<ops::unsqueeze>().axes);
+    if (!x.ranked || !given) return cx.result(0, detail::unranked(x.element));
+    auto const axes = detail::sorted_axes(cx, *given, x.rank() + given->size());
+    if (!axes) return;
+    tensor_type out{x.element, x.dims};
+    for (auto axis : *axes) out.dims.insert(axis, dim{1});
+    cx.result(0, out);
+    if (cx.known(0) && out.rank() <= 1) cx.result_knowledge(*cx.known(0));
+}
+
+GSUB_INLINE void infer_shape<ops::shape>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::shape>();
+    auto const& x = cx.type(0);
+    if (!x.ranked) return cx.result(0, detail::of_rank(dtype::i64, 1));
+    auto const rank = static_cast<std::int64_t>(x.rank());
+    auto const bound = [&](std::int64_t v) { return std::clamp<std::int64_t>(v < 0 ? v + rank : v, 0, rank); };
+    auto const start = bound(a.start), end = std::max(bound(a.end), start);
+    cx.result(0, {dtype::i64, shape{dim{end - start}}});
+    tensor_knowledge sizes;
+    for (auto i = start; i < end; ++i) sizes.push_back(detail::knowledge_of(x.dims[static_cast<std::size_t>(i)]));
+    if (sizes.size() <= max_known_elements) cx.result_knowledge(std::move(sizes));
+}
+
+GSUB_INLINE void infer_shape<ops::expand>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::expand>();
+    auto const& x = cx.type(0);
+    std::optional<shape> target;
+    if (auto const sizes = detail::setting(cx, 1, a.shape)) {
+        if (!checked_product(*sizes))
+            return cx.fail(message(
+                {"shape ", to_string(attribute_value{*sizes}), "; sizes must be >= 0 with a product of at most 2^62"}));
+        target = shape{};
+        for (auto s : *sizes) target->push_back(dim{s});
+    } else if (auto const* k = cx.known(1)) {
+        target = shape{};
+        for (auto const& e : *k) {
+            if (e.fixed && e.value < 0) return cx.fail(message({"size ", e.value, "; sizes must be >= 0"}));
+            target->push_back(e.fixed ? dim{e.value} : e.size);
+        }
+    } else if (auto const& s = cx.type(1); s.ranked && s.rank() == 1 && s.dims[0].fixed() && s.dims[0].size() <= 64) {
+        target = shape(static_cast<std::size_t>(s.dims[0].size()));
+    }
+    if (!x.ranked || !target) return cx.result(0, detail::unranked(x.element));
+    auto dims = broadcast(x.dims, *target);
+    if (!dims)
+        return cx.fail(message({to_string(x), " does not broadcast to ", to_string(tensor_type{x.element, *target})}));
+    tensor_type out{x.element, std::move(*dims)};
+    if (out.is_static() && !out.elements()) return cx.fail(message({"a result of more than 2^62 elements"}));
+    if (auto const* k = cx.known(0);
+        k && out.rank() <= 1 && out.is_static() && *out.elements() <= static_cast<std::int64_t>(max_known_elements))
+        cx.result_knowledge(k->size() == 1 ? tensor_knowledge(static_cast<std::size_t>(*out.elements()), (*k)[0]) : *k);
+    cx.result(0, std::move(out));
+}
+
+GSUB_INLINE std::optional<std::int64_t> range_length(std::int64_t start, std::int64_t limit,
+                                                     std::int64_t delta) noexcept {
+    // Differences of numbers and magnitudes wrap to what they are.
+    auto const from = static_cast<std::uint64_t>(start), to = static_cast<std::uint64_t>(limit),
+               step = static_cast<std::uint64_t>(delta);
+    if (delta == 0) return std::nullopt;
+    if (delta > 0 ? start >= limit : start <= limit) return 0;
+    return delta > 0 ? range_length(std::uint64_t{0}, to - from, step)
+                     : range_length(std::uint64_t{0}, from - to, 0 - step);
+}
+GSUB_INLINE std::optional<std::int64_t> range_length(std::uint64_t start, std::uint64_t limit,
+                                                     std::uint64_t delta) noexcept {
+    if (delta == 0) return std::nullopt;
+    if (start >= limit) return 0;
+    auto const last = (limit - start - 1) / delta;
+    if (last >= std::uint64_t{1} << 62) return std::nullopt;
+    return static_cast<std::int64_t>(last) + 1;
+}
+
+GSUB_INLINE void infer_shape<ops::range>::infer(infer_context& cx) {
+    auto element = dtype::undefined;
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto const& t = cx.type(i);
+        if (t.element == dtype::boolean || (t.is_static() && t.elements() != 1) ||
+            (t.element != element && t.element != dtype::undefined && element != dtype::undefined))
+            return cx.fail(message({"operand ", i, " is ", to_string(t), "; it takes three numbers of one type"}));
+        if (element == dtype::undefined) element = t.element;
+    }
+    small_vector<element_knowledge, 3> known;
+    for (std::size_t i = 0; i < 3; ++i)
+        known.push_back(cx.known(i) && cx.known(i)->size() == 1 ? (*cx.known(i))[0] : element_knowledge{});
+    auto const &start = known[0], &limit = known[1], &delta = known[2];
+    if (delta.fixed && delta.value == 0) return cx.fail("delta 0");
+    if (!start.fixed || !limit.fixed || !delta.fixed) {
+        // As many as a named size, where it counts up to that.
+        auto const plain = start.fixed && start.value == 0 && delta.fixed && delta.value == 1;
+        return cx.result(0, {element, shape{plain ? limit.size : dim{}}});
+    }
+    auto const count = range_length(start.value, limit.value, delta.value);
+    if (!count) return cx.fail("more than 2^62 elements");
+    cx.result(0, {element, shape{dim{*count}}});
+    if (*count > static_cast<std::int64_t>(max_known_elements)) return;
+    tensor_knowledge numbers;
+    for (std::int64_t i = 0; i < *count; ++i) // between start and limit, hence none overflows
+        numbers.push_back({true, start.value + i * delta.value, {}});
+    cx.result_knowledge(std::move(numbers));
+}
+
+GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::fill>();
+    auto const dims = detail::setting(cx, 0, a.shape);
+    if (!dims) {
+        if (auto const* k = cx.known(0)) {
+            shape sizes;
+            for (auto const& e : *k) {
+                if (e.fixed && e.value < 0) return cx.fail(message({"size ", e.value, "; sizes must be >= 0"}));
+                sizes.push_back(e.fixed ? dim{e.value} : e.size);
+            }
+            return cx.result(0, {a.element, sizes});
+        }
+        auto const& s = cx.type(0);
+        if (s.ranked && s.rank() == 1 && s.dims[0].fixed() && s.dims[0].size() <= 64)
+            return cx.result(0, detail::of_rank(a.element, static_cast<std::size_t>(s.dims[0].size())));
+        return cx.result(0, detail::unranked(a.element));
+    }
+    auto const count = checked_product(*dims);
+    if (!count)
+        return cx.fail(message(
+            {"shape ", to_string(attribute_value{*dims}), "; sizes must be >= 0 with a product of at most 2^62"}));
+    cx.result(0, {a.element, std::span<std::int64_t const>{*dims}});
+    if (dims->size() <= 1 && *count <= static_cast<std::int64_t>(max_known_elements) &&
+        (is_integer(a.element) || a.element == dtype::boolean))
+        cx.result_knowledge(
+            tensor_knowledge(static_cast<std::size_t>(*count),
+                             detail::element_of(a.element, a.element == dtype::boolean ? a.integer != 0 : a.integer)));
+}
+
+GSUB_INLINE void infer_shape<ops::dirac>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::dirac>();
+    if (a.shape.size() < 2 || a.position.size() + 2 != a.shape.size() || !checked_product(a.shape) || a.group < 1)
+        return cx.fail("needs a shape [o, i, spatial...], one position a spatial dimension and a group >= 1");
+    for (std::size_t i = 0; i < a.position.size(); ++i)
+        if (a.position[i] < 0 || a.position[i] >= a.shape[i + 2]) return cx.fail("position outside of the kernel");
+    cx.result(0, {a.element, std::span<std::int64_t const>{a.shape}});
+}
+
+} // namespace gsub

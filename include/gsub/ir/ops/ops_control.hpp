@@ -1,0 +1,71 @@
+// Control flow and what is said of it: operators that call functions of the module, or stand for their operand.
+#pragma once
+
+#include <gsub/ir/ops/infer.hpp>
+#include <gsub/ir/ops/op.hpp>
+
+#include <string>
+
+namespace gsub::ops {
+struct if_else {}; ///< what one of two functions gives for the operands behind the condition
+struct let {};     ///< its operand, under a name of its own: the let form of a graph, see `passes::to_a_normal_form`
+struct region_mark {}; ///< its operand, whose operator belongs to a part of the graph that somebody else compiles
+} // namespace gsub::ops
+
+namespace gsub {
+
+/// Both functions take the same operands, which are what ONNX's branches capture. Made by `add_if`.
+template <>
+struct op_traits<ops::if_else> {
+    static constexpr std::string_view name = "If";
+    static constexpr int min_inputs = 1, max_inputs = variadic; ///< the condition, one truth value, and the operands
+    static constexpr int results = variadic;
+    static constexpr auto category = op_category::structural;
+    struct attributes {
+        std::string then_branch{}, else_branch{}; ///< names of functions of the module
+        static constexpr field<attributes> fields[] = {{"then_branch", &attributes::then_branch},
+                                                       {"else_branch", &attributes::else_branch}};
+    };
+};
+
+template <>
+struct op_traits<ops::let> {
+    static constexpr std::string_view name = "Let", domain = "gsub";
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::injective;
+    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr bool free_view = true;
+};
+/// Stands behind each result of the operator that it speaks of. Operators with the same compiler and number are one
+/// part.
+template <>
+struct op_traits<ops::region_mark> : op_traits<ops::let> {
+    static constexpr std::string_view name = "RegionMark";
+    struct attributes {
+        std::string compiler{};   ///< who compiles it
+        std::int64_t region = -1; ///< which part; -1: the operator alone
+        static constexpr field<attributes> fields[] = {{"compiler", &attributes::compiler},
+                                                       {"region", &attributes::region}};
+    };
+};
+
+/// The condition alone is looked at: what the functions give is known to their module.
+template <>
+struct infer_shape<ops::if_else> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::let> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::region_mark> : infer_shape<ops::let> {};
+
+/// The operators of this header.
+using control_ops = op_set<ops::if_else, ops::let, ops::region_mark>;
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/ir/ops/impl/ops_control.ipp>
+#endif

@@ -1,0 +1,34 @@
+// Products of stacks of matrices with one left operand, joined into one.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/combine/combine_parallel_conv2d.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+namespace gsub::passes {
+
+/// Joins products `ops::mat_mul` of one left operand with right operands of three dimensions or more that differ in
+/// their columns only: these stand side by side, also where they are computed, and the result is split. What follows
+/// goes along as in `combine_parallel_dense`. Right operands that are computed must all be nearer to the inputs than
+/// any of the products (by the longest path), so that none depends on another.
+/// Outcome: `matches` counts the groups that were joined. *Complexity* O((n + e) log n).
+/// *Source* TVM's CombineParallelBatchMatmul.
+struct combine_parallel_batch_matmul {
+    std::size_t min_branches = 3; ///< at least 2
+
+    static constexpr std::string_view name = "combine-parallel-batch-matmul";
+    static constexpr std::string_view effect = "joins products of stacks of matrices that share their left operand";
+    static constexpr auto exact = exactness::reassociating;
+    static constexpr int level = 4;
+    static bool may_apply(op_histogram const& ops) { return ops.count<gsub::ops::mat_mul>() > 1; }
+    /// The number of branches.
+    GSUB_LAZY static result<combine_parallel_batch_matmul> from_text(std::string_view text);
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/combine/impl/combine_parallel_batch_matmul.ipp>
+#endif

@@ -1,0 +1,37 @@
+// Convolutions of one value, joined into one.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+
+namespace gsub::passes {
+
+/// Joins convolutions that read one value with equal attributes and kernel sizes, ungrouped, with constant weights:
+/// weights and biases one after the other, the result split. What follows all of them alike goes along, step by step:
+/// an elementwise operator that alone reads the branch, with equal attributes, and a constant of the branch's channels
+/// where it has two operands. The arithmetic on weights stays for `fold-constant`. Whether it pays depends on the
+/// machine: a wide convolution may be slower than several.
+/// Outcome: `matches` counts the groups that were joined. *Complexity* O((n + e) log n).
+/// *Source* TVM's CombineParallelConv2D.
+struct combine_parallel_conv2d {
+    std::size_t min_branches = 3; ///< at least 2
+
+    static constexpr std::string_view name = "combine-parallel-conv2d";
+    static constexpr std::string_view effect = "joins convolutions that read one value";
+    static constexpr auto exact = exactness::reassociating;
+    static constexpr int level = 4;
+    static constexpr std::array<std::string_view, 1> classes{"RN"};
+    static bool may_apply(op_histogram const& ops) { return ops.count<gsub::ops::conv>() > 1; }
+    /// The number of branches.
+    GSUB_LAZY static result<combine_parallel_conv2d> from_text(std::string_view text);
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/combine/impl/combine_parallel_conv2d.ipp>
+#endif

@@ -1,0 +1,40 @@
+// Matrix products of one value, joined into one.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/combine/combine_parallel_conv2d.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+
+namespace gsub::passes {
+
+/// Joins products of one value with constant matrices, `ops::mat_mul` or `ops::gemm` with equal attributes. Matrices
+/// stand side by side, and the result is split along its columns; with `to_batch` those of one shape stand one upon the
+/// other, one product of stacks, and the result is split into its layers (`ops::mat_mul` alone). What follows all of
+/// them alike goes along, as in `combine_parallel_conv2d`; one number is repeated for its branch where it must be.
+/// Outcome: `matches` counts the groups that were joined. *Complexity* O((n + e) log n).
+/// *Source* TVM's CombineParallelDense, which stacks by default.
+struct combine_parallel_dense {
+    std::size_t min_branches = 3; ///< at least 2
+    bool to_batch = false;
+
+    static constexpr std::string_view name = "combine-parallel-dense";
+    static constexpr std::string_view effect = "joins matrix products that read one value";
+    static constexpr auto exact = exactness::reassociating;
+    static constexpr int level = 4;
+    static constexpr std::array<std::string_view, 1> classes{"RN"};
+    static bool may_apply(op_histogram const& ops) {
+        return ops.count<gsub::ops::mat_mul>() > 1 || ops.count<gsub::ops::gemm>() > 1;
+    }
+    /// The number of branches, `batch`, or both: `3,batch`.
+    GSUB_LAZY static result<combine_parallel_dense> from_text(std::string_view text);
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/combine/impl/combine_parallel_dense.ipp>
+#endif

@@ -1,0 +1,39 @@
+// Computing once what is written twice.
+#pragma once
+
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+
+namespace gsub::passes {
+
+/// Nodes of one operator with equal attributes and operands become one, and so do constants with equal bits; where two
+/// operands may change places without changing a bit, they may differ in their order. Operators without operands stay
+/// apart: they are free, and one of each saves keeping the value. Opaque nodes, which may be random, calls and `If`
+/// nodes stay too; branches are functions of their own, of which each is seen alone. What is left without a reader is
+/// erased. Outcome: `matches` counts the nodes replaced. *Complexity* O(n + e) and a hash of each constant.
+/// *Source* TVM's EliminateCommonSubexpr.
+struct eliminate_common_subexpr {
+    /// Nodes for which it says yes stay apart; null: none.
+    bool (*skip)(any_graph const& g, node_id n) = nullptr;
+
+    static constexpr std::string_view name = "eliminate-common-subexpr";
+    static constexpr std::array<std::string_view, 1> aliases{"CSE"};
+    static constexpr std::string_view effect = "computes once what is written twice";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr int level = 3;
+    static constexpr std::array<std::string_view, 3> classes{"BL", "RN", "MN"};
+    static bool may_apply(op_histogram const& ops) {
+        for (auto const& e : ops.entries)
+            if (e.count > 1 && e.op != id_of<gsub::ops::input>) return true;
+        return false;
+    }
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/eliminate/impl/eliminate_common_subexpr.ipp>
+#endif

@@ -1,0 +1,35 @@
+// Scales behind convolutions and products, folded into their weights.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+
+namespace gsub::passes {
+
+/// Folds a multiplication by a constant, one number or one a channel, into what computes its operand: weight and bias
+/// of a convolution or of a matrix product. On the way it passes additions (both sides are scaled, a constant one is
+/// multiplied), views, and rectifiers where no factor is negative. Every value on the way has this one reader. Weights
+/// that others read too are scaled in a copy. The arithmetic on weights stays for `fold-constant`.
+/// Left alone: elements other than f32 and f64, factors that are not finite or beyond 2^60 or below 2^-60 in size.
+/// Outcome: `matches` counts the multiplications that are gone. *Complexity* O((n + e) log n), regions of at most 256
+/// nodes. *Source* TVM's BackwardFoldScaleAxis, which knows convolutions alone.
+struct backward_fold_scale_axis {
+    static constexpr std::string_view name = "backward-fold-scale-axis";
+    static constexpr std::string_view effect = "folds scales into the weights in front of them";
+    static constexpr auto exact = exactness::reassociating;
+    static constexpr int level = 3;
+    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    static bool may_apply(op_histogram const& ops) {
+        return ops.any_of<gsub::ops::mul>() && ops.any_of<gsub::ops::conv, gsub::ops::mat_mul, gsub::ops::gemm>();
+    }
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/fold/impl/backward_fold_scale_axis.ipp>
+#endif

@@ -1,0 +1,53 @@
+// Computing what is known before the graph runs.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace gsub::passes {
+
+/// Replaces each value that depends on constants alone by a constant, computed as the graph would compute it, so that
+/// no bit changes; `Shape` of known dimensions by these; an `If` of known condition by the branch taken. What these
+/// make known is folded in turn.
+///
+/// Operators that make a tensor out of attributes stay: they are shorter than their elements. So does what is large
+/// and made out of little, such as a scalar expanded to an image (`max_created`); what is computed from it and smaller
+/// again is folded. Weights behind a `dequantize` stay in few bits. Calls of functions stay, and so do operators
+/// without a meaning, and those that would fail when run. Functions that no `If` calls any more stay too. Outcome:
+/// `matches` counts values, shapes and branches. *Errors* `invalid_input` where functions that `If` nodes call do so in
+/// a circle, `usage` as `meaning_of`. *Complexity* that of the arithmetic, plus O(n + e) for each level of branches in
+/// branches. *Source* TVM's FoldConstant.
+struct fold_constant {
+    /// A value with more elements stays where it has more than 16 times those of any constant that it is made of.
+    std::uint64_t max_created = 1024;
+    /// A value with more elements stays: weights that are only moved may be left to those who store them for kernels.
+    std::uint64_t max_elements = static_cast<std::uint64_t>(-1);
+
+    static constexpr std::string_view name = "fold-constant";
+    static constexpr std::string_view effect = "computes what depends on constants alone";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr int level = 2;
+    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    static bool may_apply(op_histogram const& counts) {
+        return counts.weights > 0 || counts.any_of<ops::shape, ops::if_else>();
+    }
+    /// The pass with that number of `max_elements`. *Errors* `usage` where the text is no number.
+    GSUB_LAZY static result<fold_constant> from_text(std::string_view text);
+    /// What `from_text` reads; empty where it is the default.
+    [[nodiscard]] std::string arguments() const {
+        return max_elements == fold_constant{}.max_elements ? std::string{} : std::to_string(max_elements);
+    }
+    GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/fold/impl/fold_constant.ipp>
+#endif

@@ -1,0 +1,35 @@
+// Scales in front of convolutions and products, folded into their weights.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/fold/backward_fold_scale_axis.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+
+namespace gsub::passes {
+
+/// Folds a multiplication by a constant, one number or one a channel, into the weights of all that reads it:
+/// convolutions (of one group, or depthwise) and matrix products. On the way it passes rectifiers where no factor is
+/// negative, views, and additions of constants, which are divided by it, where no factor is zero. One reader of another
+/// kind, the graph's outputs among them, keeps it where it is. The arithmetic on weights stays for `fold-constant`.
+/// Left alone: as in `backward_fold_scale_axis`. Outcome: `matches` counts the multiplications that are gone.
+/// *Complexity* O((n + e) log n), regions of at most 256 nodes. *Source* TVM's ForwardFoldScaleAxis.
+struct forward_fold_scale_axis {
+    static constexpr std::string_view name = "forward-fold-scale-axis";
+    static constexpr std::string_view effect = "folds scales into the weights behind them";
+    static constexpr auto exact = exactness::reassociating;
+    static constexpr int level = 3;
+    static constexpr std::array<std::string_view, 1> classes{"BR"};
+    static bool may_apply(op_histogram const& ops) {
+        return ops.any_of<gsub::ops::mul>() && ops.any_of<gsub::ops::conv, gsub::ops::mat_mul, gsub::ops::gemm>();
+    }
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/fold/impl/forward_fold_scale_axis.ipp>
+#endif

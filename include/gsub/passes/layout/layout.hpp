@@ -1,0 +1,143 @@
+// Storing activations in the layouts that kernels want, with as few changes of layout as that takes.
+#pragma once
+
+#include <gsub/ir/types/blocked_layout.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace gsub::passes {
+
+/// An application of an operator, for which a layout may be chosen.
+struct layout_question {
+    op_info const& op;
+    attributes_id attributes_of_op;
+    std::span<type_id const> operands; ///< as they were before the pass; the type of nothing for one left out
+    type_id result;                    ///< of the first result
+    gsub::target const& machine;
+    any_graph const& graph; ///< as it was before the pass
+    node_id node{};
+
+    template <operation Op>
+    [[nodiscard]] bool is() const noexcept {
+        return op.id == id_of<Op>;
+    }
+    /// *Requires* `is<Op>()`.
+    template <operation Op>
+    [[nodiscard]] attributes_of<Op> const& attributes() const {
+        GSUB_ASSERT(is<Op>(), "attributes<Op>() of a question about another operator");
+        static attributes_of<Op> const defaults{};
+        auto const* typed = static_cast<attributes_of<Op> const*>(attributes_of_op.typed());
+        return typed ? *typed : defaults;
+    }
+};
+
+/// Puts other operators into a graph in the place of one with these operands, and gives their values for its results.
+using operator_replacement = std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)>;
+
+/// How an operator is to be stored.
+struct layout_answer {
+    layout stored{}; ///< of the data operand and of all results; empty: row-major
+    /// Whether the operator's kernel reads a data operand that is row-major as it is: the change of layout before it
+    /// is still in the graph, but costs nothing.
+    bool reads_row_major = false;
+    /// What stands in the operator's place: results of the same types, but for layouts, of operands in `stored`, as the
+    /// operator would have had them. Empty: the operator stays.
+    operator_replacement replace{};
+
+    layout_answer() = default;
+    layout_answer(layout as, bool reads = false) : stored(as), reads_row_major(reads) {} // NOLINT: a layout is one
+};
+
+/// Answers in which layout the data operand and the results of an operator are wanted, or nothing where the operator
+/// may follow its operands. May consult a cost model.
+template <class H>
+concept layout_hook = requires(H const& hook, layout_question const& q) {
+    { hook(q) } -> std::convertible_to<std::optional<layout_answer>>;
+};
+/// What a change of layout of a value of a static type costs, in any unit that adds up.
+template <class C>
+concept layout_cost_model = requires(C const& cost, tensor_type const& type, layout l) {
+    { cost(type, l, l) } -> std::convertible_to<std::uint64_t>;
+};
+/// Whether a value of a graph has been given a layout. *Complexity* O(n).
+GSUB_LAZY [[nodiscard]] bool names_layouts(any_graph const& g);
+
+/// Bytes that a change of layout reads and writes, what fills blocks up included. *Requires* a static type and layouts
+/// that fit it.
+GSUB_LAZY [[nodiscard]] std::uint64_t conversion_traffic(tensor_type const& type, layout from, layout to);
+/// The cost model of it.
+struct traffic_of_conversions {
+    std::uint64_t operator()(tensor_type const& type, layout from, layout to) const {
+        return conversion_traffic(type, from, to);
+    }
+};
+
+namespace detail {
+using layout_hook_ref = function_ref<std::optional<layout_answer>(layout_question const&)>;
+using layout_cost = function_ref<std::uint64_t(tensor_type const&, layout, layout)>;
+struct laid_out_graph {
+    any_graph graph;
+    std::vector<node_id> came_from; ///< by new node id, the old one; none of changes of layout
+};
+GSUB_LAZY [[nodiscard]] laid_out_graph lay_out_graph(any_graph const& g, target const& machine, layout_hook_ref hook,
+                                                     layout_cost cost, pass_outcome& outcome);
+GSUB_LAZY [[nodiscard]] pass_outcome alter_layouts(any_graph& g, pass_context& cx, layout_hook_ref hook,
+                                                   layout_cost cost);
+} // namespace detail
+
+/// A graph in which values are stored as `alter_op_layout` stores them.
+using laid_out_graph = detail::laid_out_graph;
+/// The same as that pass, of a graph that stays as it is, with the way back to its nodes. *Errors* those of the pass.
+template <layout_hook Hook, layout_cost_model Cost = traffic_of_conversions>
+[[nodiscard]] laid_out_graph lay_out_graph(any_graph const& g, target const& machine, Hook const& hook,
+                                           Cost const& cost = {}) {
+    pass_outcome outcome;
+    return detail::lay_out_graph(g, machine, hook, cost, outcome);
+}
+
+/// Asks the hook for each operator that reads other layouts than the row-major one (`op_info::layouts`) and has static
+/// shapes. Operators without a wish follow what they read, in those layouts with which all changes of layout together
+/// cost least: exactly so where wishes name one layout besides the row-major one, and otherwise as one layout after the
+/// other takes what it makes cheaper. Where two choices cost the same, the layout reaches as far as it can.
+/// `ops::layout_transform` stands where layouts meet: at operators that read row-major values alone, at opaque nodes
+/// and calls, at outputs, at a concatenation whose parts are no full blocks. Each (value, layout) is made once; changes
+/// of layout that stand in the graph already are decided anew. Operands that broadcast stay as they are. Weights are
+/// not touched: how a kernel packs them is its own business. Logical dimensions and attributes stay as they are, and so
+/// do all numbers. Outcome: `matches` counts the nodes whose wish was granted.
+/// *Errors* `usage` where the hook wants a layout that the operand cannot have. *Complexity* a largest flow through
+/// the graph for each layout that is wished for.
+/// *Source* TVM's AlterOpLayout; the choice as a cut: Boykov, Veksler, Zabih, "Fast approximate energy minimization via
+/// graph cuts", 2001.
+template <layout_hook Hook, layout_cost_model Cost = traffic_of_conversions>
+struct alter_op_layout {
+    Hook hook;
+    Cost cost{};
+
+    static constexpr std::string_view name = "alter-op-layout";
+    static constexpr std::string_view effect = "stores values in the layouts that a hook asks for";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr int level = 3;
+    static constexpr std::array<std::string_view, 5> classes{"BL", "RN", "MN", "SSD", "BR"};
+    result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
+        return capture([&] { return detail::alter_layouts(g, cx, hook, cost); });
+    }
+};
+template <class Hook>
+alter_op_layout(Hook) -> alter_op_layout<Hook>;
+template <class Hook, class Cost>
+alter_op_layout(Hook, Cost) -> alter_op_layout<Hook, Cost>;
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/layout/impl/layout.ipp>
+#include <gsub/passes/layout/impl/layout_choice.ipp>
+#endif

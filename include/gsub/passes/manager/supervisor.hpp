@@ -1,0 +1,125 @@
+// What stands around passes: records of what they did, checks of what they left, the way back where one fails.
+#pragma once
+
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gsub {
+
+/// What a comparison of a module with the one before a pass has shown.
+struct pass_verdict {
+    bool compared = false;
+    bool equal = false;   ///< within what the pass allows itself; where compared
+    double error = 0;     ///< largest over outputs of max |a - b| / max |b|
+    std::string reason{}; ///< why it was not compared, or what differs
+};
+
+/// Compares the modules before and after a pass.
+using pass_verifier = function_ref<pass_verdict(module const& before, module const& after, pass_info const& info)>;
+
+/// What happened at one pass.
+struct pass_record {
+    std::string pass;
+    std::size_t depth = 0;    ///< 0 for a pass of a list, more for the stages of a composite one
+    std::string required_by;  ///< the pass that asked for it; empty: the list names it
+    std::string not_run;      ///< why it was passed over; empty: it ran
+    std::string failure;      ///< the error; empty: none. The module is then as it was before
+    bool changed = false;     ///< by `fingerprint`, whatever the pass says
+    pass_outcome outcome;     ///< what the pass says
+    double time_s = 0;        ///< seconds in the pass itself
+    double supervision_s = 0; ///< seconds of copying, hashing and checking around it
+    std::size_t nodes_before = 0, nodes_after = 0;
+    std::uint64_t weight_bytes_before = 0, weight_bytes_after = 0; ///< of constants, each counted once
+    hash128 hash;                                                  ///< fingerprint afterwards
+    pass_verdict verdict;
+};
+
+/// Sees each pass, with the modules before and after it. Both calls nest for composite passes.
+class pass_observer {
+public:
+    pass_observer() = default;
+    pass_observer(pass_observer const&) = default;
+    pass_observer& operator=(pass_observer const&) = default;
+    virtual ~pass_observer() = default;
+    virtual void before_pass(pass_info const&, std::size_t, module const&) {}
+    /// For a failed pass with the module as the pass left it; it is rolled back after this call.
+    virtual void after_pass(pass_record const&, module const&) {}
+};
+
+/// How passes are supervised.
+struct supervise_options {
+    bool prune = true;                     ///< pass over those whose `may_apply` says that they have no effect
+    bool check = true;                     ///< structure and types of the functions that a pass changed, and all calls
+    std::optional<pass_verifier> verify{}; ///< of passes that keep the meaning and changed something
+    pass_observer* observe = nullptr;
+};
+
+/// A guard for `pass_context::guard`. Where a pass fails, by returning or throwing an error, by leaving an ill-typed
+/// module, or by changing numbers beyond its exactness, the module is put back as it was and the error names the pass.
+///
+///     supervisor s{{.prune = true}};
+///     pass_context cx;
+///     cx.guard = &s;
+///     run_pass(pipeline{...}, m, cx);
+class supervisor : public pass_guard {
+public:
+    GSUB_LAZY explicit supervisor(supervise_options options);
+
+    [[nodiscard]] supervise_options const& options() const noexcept { return options_; }
+    /// One for each pass that ran or was passed over, in the order in which they began.
+    [[nodiscard]] std::vector<pass_record> const& records() const noexcept { return records_; }
+    /// The records, which the supervisor gives up.
+    [[nodiscard]] std::vector<pass_record> take_records() noexcept { return std::exchange(records_, {}); }
+    /// Whom the passes that follow are said to be required by.
+    void set_required_by(std::string_view pass) { required_by_ = pass; }
+
+private:
+    template <class>
+    friend class supervision;
+    supervise_options options_;
+    std::vector<pass_record> records_;
+    std::string required_by_;
+    std::size_t depth_ = 0;
+    std::optional<std::pair<hash128, op_histogram>> histograms_[2]; // without and with kernels
+};
+
+/// Nodes of all functions, each function once.
+GSUB_LAZY [[nodiscard]] std::size_t node_count(module const& m);
+/// Bytes of the constants of all functions; elements that are shared count once.
+GSUB_LAZY [[nodiscard]] std::uint64_t weight_bytes(module const& m);
+/// What is wrong with a module: structure and types of every function that `before` does not have alike, calls that do
+/// not fit their callees, entry points without a function. Empty for a well-formed one.
+GSUB_LAZY [[nodiscard]] std::vector<problem> check(module const& m, module const* before = nullptr);
+
+/// The bound of max |a - b| / max |b| of an output that a pass may cause: 0 (every bit) for `bit_exact`, 1e-4 for
+/// `reassociating`, the pass's own for `approximate`, 0.05 for `precision_changing`.
+[[nodiscard]] constexpr double tolerance_of(pass_info const& info) noexcept {
+    constexpr double bounds[] = {0, 1e-4, 0, 0.05};
+    return info.exact == exactness::approximate ? info.tolerance : bounds[static_cast<std::size_t>(info.exact)];
+}
+
+/// Compares modules by running each entry point on seeded random inputs, on the reference runtime. The numbers of the
+/// last module are kept, so that a row of passes runs each module once. *Requires* that `cx` outlives it.
+class numeric_verifier {
+public:
+    explicit numeric_verifier(pass_context const& cx) : cx_(&cx) {}
+    GSUB_LAZY pass_verdict operator()(module const& before, module const& after, pass_info const& info);
+
+private:
+    using outputs = std::vector<result<std::vector<tensor>>>;
+    GSUB_LAZY outputs run(module const& m) const;
+    pass_context const* cx_;
+    std::optional<std::pair<hash128, outputs>> known_;
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/manager/impl/supervisor.ipp>
+#endif

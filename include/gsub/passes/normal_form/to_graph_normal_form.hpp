@@ -1,0 +1,31 @@
+// A graph without let.
+#pragma once
+
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace gsub::passes {
+
+/// Reads the operand of each `ops::let` instead of the binding, and takes the bindings away; those that nothing reads
+/// go with what they alone need. Names of bindings go to what they bind. A graph without let stays as it is.
+/// Outcome: `matches` counts the bindings. *Complexity* O(n + e).
+struct to_graph_normal_form {
+    static constexpr std::string_view name = "to-graph-normal-form";
+    static constexpr std::array<std::string_view, 1> aliases{"GNF"};
+    static constexpr std::string_view effect = "reads values themselves instead of lets of them";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr int level = 1;
+    static constexpr std::array<std::string_view, 2> classes{"RN", "MN"};
+    static constexpr bool enters_primitive = true;
+    static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::let>(); }
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/normal_form/impl/to_graph_normal_form.ipp>
+#endif

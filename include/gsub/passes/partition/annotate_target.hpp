@@ -1,0 +1,42 @@
+// Saying which operators somebody else compiles.
+#pragma once
+
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::passes {
+
+/// What a compiler can do.
+struct compiler_support {
+    std::string compiler;
+    std::vector<std::string> operators; ///< by name, e.g. `Conv`; composites by theirs; `*`: every operator
+    /// Asked as well, where set, of operators that the names allow.
+    bool (*takes)(any_graph const& g, node_id n) = nullptr;
+};
+
+/// Puts `ops::region_mark` behind each result of the operators that a compiler can do, the first of the list that can.
+/// A call of a function made by `merge_composite` counts as an operator with the pattern's name. Operators that are
+/// marked already stay so; weights and weight arithmetic are never marked.
+/// Outcome: `matches` counts the operators marked. *Complexity* O(n log n + n k) for k compilers.
+struct annotate_target {
+    std::vector<compiler_support> compilers{};
+
+    static constexpr std::string_view name = "annotate-target";
+    static constexpr std::string_view effect = "marks the operators that another compiler takes";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    /// `dnnl: Conv Relu; other: *`
+    GSUB_LAZY static result<annotate_target> from_text(std::string_view text);
+    GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/partition/impl/annotate_target.ipp>
+#endif

@@ -1,0 +1,40 @@
+// Computing on quantized integers what stands between dequantizing and quantizing.
+#pragma once
+
+#include <gsub/ir/ops/ops_quantized.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+
+namespace gsub::passes {
+
+/// From each `quantize` upwards to the bounding `dequantize`s: where every operator between has an integer rule, the
+/// region is computed with integers, else it stays whole. A convolution in front of the `quantize` becomes one
+/// `qlinear_conv`. All other sums are in i32 and leave it by dequantizing and quantizing; where the type and scale are
+/// right already, the `quantize` vanishes. Values that others read too keep their floating form for those.
+///
+/// Rules: operators that move elements, `split` and `max_pool` pass through, `pad` and `clip` with their numbers
+/// quantized, `relu`; `conv`, `gemm`, `mat_mul` (weights with a scale each, or one a channel of a convolution; biases
+/// in the scale of the sum); `concat`, each part brought to the scale of the result where they differ; `add`, `sub`
+/// (both sides in 2^-20 of the larger scale), `mul`; `global_average_pool`; `average_pool`, of windows of one size.
+/// Scales and zero points must be constants; those of activations are one number each. Results differ by a step where a
+/// sum lies next to the middle of two. Outcome: `matches` counts `quantize`s rewritten, `skipped` those left, by
+/// reason. *Complexity* O(n + e). *Source* TVM's FakeQuantizationToInteger.
+struct fake_quantization_to_integer {
+    static constexpr std::string_view name = "fake-quantization-to-integer";
+    static constexpr std::array<std::string_view, 1> aliases{"FQ2I"};
+    static constexpr std::string_view effect = "computes with integers between dequantizing and quantizing";
+    static constexpr auto exact = exactness::precision_changing;
+    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static bool may_apply(op_histogram const& counts) {
+        return counts.any_of<ops::quantize>() && counts.any_of<ops::dequantize>();
+    }
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/precision/impl/fake_quantization_to_integer.ipp>
+#endif

@@ -1,0 +1,40 @@
+// Settings that operands give become attributes where they are known before the graph runs.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+
+namespace gsub::passes {
+
+/// Shapes, axes, bounds, sizes and borders that `Reshape`, `Expand`, `ConstantOfShape`, `Slice`, `Pad`, `Split`,
+/// `Squeeze`, `Unsqueeze` and the reductions read from operands become their attributes, and an `If` the branch taken,
+/// where constants and known dimensions tell them. One sweep follows the elements of small integer tensors and infers
+/// types again on the way, so that what one operator makes known serves the next. Values that depend on floating-point
+/// arithmetic are computed. What is not read any more is erased; all else that could be folded stays for
+/// `fold_constant`.
+///
+/// An operator of which only some settings are known stays. No number changes; types may say more than before.
+/// Outcome: `matches` counts operators and branches. *Errors* `invalid_input` where functions that `If` nodes call do
+/// so in a circle, `usage` as `meaning_of`. *Complexity* O(n + e) for each level of branches in branches, and that of
+/// the arithmetic. *Source* TVM's DynamicToStatic.
+struct dynamic_to_static {
+    static constexpr std::string_view name = "dynamic-to-static";
+    static constexpr std::string_view effect = "makes settings that are known beforehand attributes";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr int level = 2;
+    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static bool may_apply(op_histogram const& counts) {
+        return counts.any_of<ops::reshape, ops::expand, ops::fill, ops::slice, ops::pad, ops::split, ops::squeeze,
+                             ops::unsqueeze, ops::reduce_sum, ops::reduce_mean, ops::reduce_max, ops::if_else>();
+    }
+    GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/simplify/impl/dynamic_to_static.ipp>
+#endif

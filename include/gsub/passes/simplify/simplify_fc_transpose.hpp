@@ -1,0 +1,38 @@
+// Weights of matrix products stored the way the products read them.
+#pragma once
+
+#include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/pass.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace gsub::passes {
+
+/// `MatMul(x, Transpose(w))`, and the same as `Gemm`, of a constant matrix w becomes a product with a constant `w.T`,
+/// made once for all products that read it. w stays where something else reads it, and so does its Transpose.
+/// Elements move and are not computed, so no bit changes.
+/// Outcome: `matches` counts the products. *Errors* `usage` as `meaning_of`. *Complexity* O(n + e) and the elements of
+/// the weights. *Source* TVM's SimplifyFCTranspose, with the permutation looked at.
+struct simplify_fc_transpose {
+    /// A `Gemm` that reads a constant matrix transposed by its attribute `transB` gets `w.T` too.
+    bool gemm_attribute = false;
+
+    static constexpr std::string_view name = "simplify-fc-transpose";
+    static constexpr std::string_view effect = "stores weights of matrix products the way these read them";
+    static constexpr auto exact = exactness::bit_exact;
+    static constexpr int level = 4;
+    static constexpr std::array<std::string_view, 2> classes{"MN", "BR"};
+    static constexpr std::array<std::string_view, 1> required{"dead-code-elimination"};
+    static bool may_apply(op_histogram const& counts) { return counts.any_of<ops::transpose, ops::gemm>(); }
+    /// `gemm`, or nothing.
+    GSUB_LAZY static result<simplify_fc_transpose> from_text(std::string_view text);
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
+};
+
+} // namespace gsub::passes
+
+#ifndef GSUB_COMPILED
+#include <gsub/passes/simplify/impl/simplify_fc_transpose.ipp>
+#endif

@@ -1,0 +1,59 @@
+// Rules that come from files: described as data, checked, proved, then matched and applied like those written in C++.
+#pragma once
+
+#include <gsub/rewrite/files/rule_description.hpp>
+#include <gsub/rewrite/pattern/program.hpp>
+#include <gsub/rewrite/verify/sample.hpp>
+#include <gsub/rewrite/verify/verifier.hpp>
+
+#include <memory>
+#include <span>
+
+namespace gsub {
+
+namespace detail {
+struct loaded_rule_data;
+}
+
+/// A described rule in the form that the engines take. It matches floating-point tensors of fixed sizes, convolutions
+/// of two spatial dimensions without bias and with the pads that the rule says; the number of groups is what the shapes
+/// say. Where the target would be ill-typed, the rewrite fails and the rule does not apply. Cheap to copy.
+class loaded_rule {
+public:
+    /// *Errors* as `check(rule_description)`.
+    [[nodiscard]] static result<loaded_rule> make(rule_description rule);
+
+    /// Points into this object and its copies.
+    [[nodiscard]] rule_program const& program() const noexcept;
+    [[nodiscard]] rule_description const& description() const noexcept;
+    /// Whether all that the rule replaces hangs together by what it reads, so that the matcher can find it. Others can
+    /// be proved, and match nowhere.
+    [[nodiscard]] bool connected() const noexcept;
+
+private:
+    std::shared_ptr<detail::loaded_rule_data const> data_;
+};
+
+/// An instance of a loaded rule's source with the decisions of `choose`, or null where they lead nowhere. Its operators
+/// are labelled and its inputs bound, whether or not the matcher can find them.
+[[nodiscard]] std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& rule, dialect const& d,
+                                                              chooser& choose);
+
+/// How thoroughly loaded rules are checked unless told otherwise.
+inline constexpr verify_options loaded_rule_options{.box = 2000, .samples = 200};
+
+/// Checks a loaded rule on instances whose shapes are legal for its source; see `draw_shapes`. *Requires* a meaning for
+/// the operators of `rule_words`.
+[[nodiscard]] verification verify(loaded_rule const& rule, dialect const& d, std::span<eval_row const> meaning,
+                                  verify_options const& options = loaded_rule_options);
+
+template <class OpSet = standard_ops>
+[[nodiscard]] verification verify(loaded_rule const& rule, verify_options const& options = loaded_rule_options) {
+    return verify(rule, dialect::of<OpSet>(), table_of<eval_row, OpSet>(), options);
+}
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/rewrite/files/impl/loaded_rule.ipp>
+#endif

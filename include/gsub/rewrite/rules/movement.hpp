@@ -1,0 +1,236 @@
+// Laws of moving elements: elementwise operators through concat, split, reshape and transpose; orders of parts.
+#pragma once
+
+#include <gsub/rewrite/pattern/conditions.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
+
+namespace gsub::rules::movement {
+
+// The words that these rules are written with.
+using namespace gsub::pattern;
+inline constexpr auto x = var<"x">;
+inline constexpr auto y = var<"y">;
+inline constexpr auto w = var<"w">;
+inline constexpr auto k = var<"k">;
+inline constexpr auto b = maybe<"b">;
+inline constexpr auto c = label<"c">;
+inline constexpr auto d = label<"d">;
+inline constexpr auto j = label<"j">; // a concat
+inline constexpr auto l = label<"l">; // another of its kind
+inline constexpr auto n = label<"n">;
+inline constexpr auto s = label<"s">; // a split
+inline constexpr auto u = label<"u">; // an elementwise operator
+inline constexpr auto scale = var<"scale">;
+inline constexpr auto shift = var<"shift">;
+inline constexpr auto mean = var<"mean">;
+inline constexpr auto variance = var<"variance">;
+
+namespace detail {
+void unary_into_concat(rewrite& r);
+void unary_out_of_concat(rewrite& r);
+void unary_before_split(rewrite& r);
+void unary_after_split(rewrite& r);
+void group_activations(rewrite& r);
+void binary_into_concat(rewrite& r);
+void binary_out_of_concat(rewrite& r);
+void binary_before_split(rewrite& r);
+void constant_into_concat(rewrite& r);
+void bn_into_concat(rewrite& r);
+void reorder_conv_outputs(rewrite& r);
+void reorder_conv_inputs(rewrite& r);
+void reorder_matmul_columns(rewrite& r);
+void reorder_matmul_rows(rewrite& r);
+
+/// Axis of a concat or split, counted from the first dimension; nothing where it is not known.
+[[nodiscard]] std::optional<std::size_t> axis_of(match const& m, node_id n);
+/// The parts that a binary operator reads beside those of a split, or adds to operands of a concat, can be put together
+/// along the axis counted from the last dimension: equal but there, where each has the size of its part or all have
+/// one.
+[[nodiscard]] bool parts_fit(match const& m, std::span<value_id const> parts, node_id whole, std::size_t ports);
+/// Whether a constant can be cut like the operands of a concat.
+[[nodiscard]] bool constant_is_cut(match const& m);
+/// Whether the operands of a concat are all parts of one split on one axis in another order.
+[[nodiscard]] bool other_order(match const& m);
+/// Whether the other operands beside the parts of a split are constants, or parts of one split, whatever their order.
+[[nodiscard]] bool others_are_together(match const& m);
+/// For each part of a split the number of the first part that the same operator with the same attributes reads.
+[[nodiscard]] small_vector<std::uint32_t, 8> first_alike(match const& m);
+inline constexpr rule_condition together_for_free{"the other operands are constant, or parts of one split",
+                                                  others_are_together};
+} // namespace detail
+
+/// Law 15: f(concat(x...)) = concat(f(x)...), both ways, for elementwise f of one operand.
+inline constexpr auto unary_into_concat =
+    rule<"unary_into_concat">(unary[u](concat[j](each(x))), built_by<detail::unary_into_concat>,
+                              provenance{"law 15: an elementwise operator sees elements, not places"});
+inline constexpr auto unary_out_of_concat = rule<"unary_out_of_concat">(
+    concat[j](each(unary[u](x))), built_by<detail::unary_out_of_concat>, where(same_operator(u)),
+    provenance{"law 15: an elementwise operator sees elements, not places"});
+
+/// Law 15: the parts of f(x) are f of the parts of x.
+inline constexpr auto unary_before_split = rule<"unary_before_split">(
+    every_part(split[s](x), unary[u](part)), built_by<detail::unary_before_split>, where(same_operator(u)),
+    provenance{"law 15: an elementwise operator sees elements, not places"});
+inline constexpr auto unary_after_split =
+    rule<"unary_after_split">(split[s](unary[u](x)), built_by<detail::unary_after_split>,
+                              provenance{"law 15: an elementwise operator sees elements, not places"});
+
+/// Law 15 where the parts are read by several operators, as the gates of a recurrent cell are: parts of one operator
+/// are put side by side, so that it runs once. The order is a matter of the weights then: see `reorder_matmul_columns`.
+inline constexpr auto group_activations =
+    rule<"group_activations">(every_part(split[s](x), unary[u](part)), built_by<detail::group_activations>,
+                              prefer(condition("some of the operators are alike, and some are not",
+                                               [](match const& m) {
+                                                   auto const first = detail::first_alike(m);
+                                                   std::size_t kinds = 0;
+                                                   for (std::uint32_t i = 0; i < first.size(); ++i)
+                                                       kinds += first[i] == i;
+                                                   return kinds > 1 && kinds < first.size();
+                                               })),
+                              provenance{"law 15, and parts in another order"});
+
+/// Law 15: through reshape and transpose.
+inline constexpr auto unary_into_reshape =
+    rule<"unary_into_reshape">(unary[u](reshape[s](x)), reshape[s](unary[u](x)),
+                               provenance{"law 15: an elementwise operator sees elements, not places"});
+inline constexpr auto unary_out_of_reshape =
+    rule<"unary_out_of_reshape">(reshape[s](unary[u](x)), unary[u](reshape[s](x)),
+                                 provenance{"law 15: an elementwise operator sees elements, not places"});
+inline constexpr auto unary_into_transpose =
+    rule<"unary_into_transpose">(unary[u](transpose[s](x)), transpose[s](unary[u](x)),
+                                 provenance{"law 15: an elementwise operator sees elements, not places"});
+inline constexpr auto unary_out_of_transpose =
+    rule<"unary_out_of_transpose">(transpose[s](unary[u](x)), unary[u](transpose[s](x)),
+                                   provenance{"law 15: an elementwise operator sees elements, not places"});
+
+inline constexpr auto binary_into_transpose = rule<"binary_into_transpose">(
+    binary[u](transpose[s](x), transpose[l](y)), transpose[s](binary[u](x, y)),
+    where(condition(
+        "the permutations are equal",
+        [](match const& m) { return m.attributes<ops::transpose>(s).perm == m.attributes<ops::transpose>(l).perm; })),
+    provenance{"law 15: an elementwise operator sees elements, not places"});
+
+/// Law 15: f(concat(x...), concat(y...)) = concat(f(x, y)...) where both are cut alike.
+inline constexpr auto binary_into_concat = rule<"binary_into_concat">(
+    binary[u](concat[j](each(x)), concat[l](each(y))), built_by<detail::binary_into_concat>,
+    where(condition("both operands are cut alike",
+                    [](match const& m) {
+                        auto const p = m.all(x), q = m.all(y);
+                        if (detail::axis_of(m, m.node(j)) != detail::axis_of(m, m.node(l)) || p.size() != q.size())
+                            return false;
+                        for (std::size_t i = 0; i < p.size(); ++i)
+                            if (!equal_static_types(m.type(p[i]), m.type(q[i]))) return false;
+                        return true;
+                    })),
+    provenance{"law 15: an elementwise operator sees elements, not places"});
+inline constexpr auto binary_out_of_concat = rule<"binary_out_of_concat">(
+    concat[j](each(binary[u](x, y))), built_by<detail::binary_out_of_concat>,
+    where(same_operator(u), condition("the operands of each have one type",
+                                      [](match const& m) {
+                                          auto const p = m.all(x), q = m.all(y);
+                                          for (std::size_t i = 0; i < p.size(); ++i)
+                                              if (!equal_static_types(m.type(p[i]), m.type(q[i]))) return false;
+                                          return true;
+                                      })),
+    provenance{"law 15: an elementwise operator sees elements, not places"});
+
+/// Law 15: a constant is cut like the operands of the concat that it meets.
+inline constexpr auto add_into_concat =
+    rule<"add_into_concat">(add[u](concat[j](each(x)), k), built_by<detail::constant_into_concat>,
+                            where(condition("the other operand can be cut along the axis", detail::constant_is_cut)),
+                            prefer(constant(k)), provenance{"law 15: per-channel constants are sliced"});
+inline constexpr auto mul_into_concat =
+    rule<"mul_into_concat">(mul[u](concat[j](each(x)), k), built_by<detail::constant_into_concat>,
+                            where(condition("the other operand can be cut along the axis", detail::constant_is_cut)),
+                            prefer(constant(k)), provenance{"law 15: per-channel constants are sliced"});
+
+/// Law 15: additions and products on all parts of a split are one on the whole.
+inline constexpr auto add_before_split = rule<"add_before_split">(
+    every_part(split[s](x), add[u](part, y)), built_by<detail::binary_before_split>,
+    where(condition("the addends fit together as the parts do",
+                    [](match const& m) {
+                        auto const p = m.all(y);
+                        return detail::parts_fit(m, p, m.node(s), p.size());
+                    })),
+    prefer(detail::together_for_free), provenance{"law 15: per-channel constants are sliced, reversed"});
+inline constexpr auto mul_before_split = rule<"mul_before_split">(
+    every_part(split[s](x), mul[u](part, y)), built_by<detail::binary_before_split>,
+    where(condition("the factors fit together as the parts do",
+                    [](match const& m) {
+                        auto const p = m.all(y);
+                        return detail::parts_fit(m, p, m.node(s), p.size());
+                    })),
+    prefer(detail::together_for_free), provenance{"law 15: per-channel constants are sliced, reversed"});
+
+/// Law 15: a normalisation over a concat of channels.
+inline constexpr auto bn_into_concat = rule<"bn_into_concat">(
+    batch_norm[n](concat[j](each(x)), scale, shift, mean, variance), built_by<detail::bn_into_concat>,
+    where(condition("the operands stand side by side in their channels",
+                    [](match const& m) { return detail::axis_of(m, m.node(j)) == std::size_t{1}; })),
+    prefer(constant(scale, shift, mean, variance)), provenance{"law 15: statistics are sliced"});
+
+/// Law 14: parts put together in another order are another order of the weight's outputs, inputs, columns or rows.
+inline constexpr auto reorder_conv_outputs = rule<"reorder_conv_outputs">(
+    concat[j](all_parts(split[s](conv[c](x, w, b)))), built_by<detail::reorder_conv_outputs>,
+    where(condition("the parts are channels, put together as such",
+                    [](match const& m) {
+                        return detail::axis_of(m, m.node(s)) == std::size_t{1} &&
+                               detail::axis_of(m, m.node(j)) == std::size_t{1};
+                    }),
+          ungrouped(c)),
+    prefer(condition("the order differs", detail::other_order), constant(w), constant_if_given(b)),
+    provenance{"law 14: outputs of a convolution in another order"});
+inline constexpr auto reorder_conv_inputs =
+    rule<"reorder_conv_inputs">(conv[c](concat[j](all_parts(split[s](x))), w, b), built_by<detail::reorder_conv_inputs>,
+                                where(condition("the parts are channels, put together as such",
+                                                [](match const& m) {
+                                                    return detail::axis_of(m, m.node(s)) == std::size_t{1} &&
+                                                           detail::axis_of(m, m.node(j)) == std::size_t{1};
+                                                }),
+                                      ungrouped(c)),
+                                prefer(condition("the order differs", detail::other_order), constant(w)),
+                                provenance{"law 14: a sum over channels in another order"});
+inline constexpr auto reorder_matmul_columns = rule<"reorder_matmul_columns">(
+    concat[j](all_parts(split[s](mat_mul[c](x, w)))), built_by<detail::reorder_matmul_columns>,
+    where(condition("the parts are columns of a matrix, put together as such",
+                    [](match const& m) {
+                        auto const& result = m.type_of_label(m.node(c));
+                        return result.ranked && m.type(w).ranked && m.type(w).rank() == 2 &&
+                               detail::axis_of(m, m.node(s)) == result.rank() - 1 &&
+                               detail::axis_of(m, m.node(j)) == result.rank() - 1;
+                    })),
+    prefer(condition("the order differs", detail::other_order), constant(w)),
+    provenance{"law 14: columns of a product in another order"});
+inline constexpr auto reorder_matmul_rows =
+    rule<"reorder_matmul_rows">(mat_mul[c](concat[j](all_parts(split[s](x))), w), built_by<detail::reorder_matmul_rows>,
+                                where(condition("the parts are columns of the left operand, put together as such",
+                                                [](match const& m) {
+                                                    auto const& t = m.type(x);
+                                                    return t.ranked && m.type(w).ranked && m.type(w).rank() == 2 &&
+                                                           detail::axis_of(m, m.node(s)) == t.rank() - 1 &&
+                                                           detail::axis_of(m, m.node(j)) == t.rank() - 1;
+                                                })),
+                                prefer(condition("the order differs", detail::other_order), constant(w)),
+                                provenance{"law 14: a sum over the inner dimension in another order"});
+
+/// Law 24: k x + k y = k (x + y), whatever is broadcast.
+inline constexpr auto factor_sum =
+    rule<"factor_sum">(sum_of(mul[c](k, x), mul[d](k, y)), mul(k, add(x, y)), prefer(in_order(c, d)),
+                       provenance{"law 24: products distribute over sums"});
+inline constexpr auto factor_difference = rule<"factor_difference">(
+    sub(mul[c](k, x), mul[d](k, y)), mul(k, sub(x, y)), provenance{"law 24: products distribute over differences"});
+
+/// All rules of this header.
+[[nodiscard]] constexpr auto all() noexcept {
+    return rule_list(unary_into_concat, unary_out_of_concat, unary_before_split, unary_after_split, group_activations,
+                     unary_into_reshape, unary_out_of_reshape, unary_into_transpose, unary_out_of_transpose,
+                     binary_into_transpose, binary_into_concat, binary_out_of_concat, add_into_concat, mul_into_concat,
+                     add_before_split, mul_before_split, bn_into_concat, reorder_conv_outputs, reorder_conv_inputs,
+                     reorder_matmul_columns, reorder_matmul_rows, factor_sum, factor_difference);
+}
+
+} // namespace gsub::rules::movement
+
+#ifndef GSUB_COMPILED
+#include <gsub/rewrite/rules/impl/movement.ipp>
+#endif

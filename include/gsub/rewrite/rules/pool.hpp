@@ -1,0 +1,254 @@
+// Laws of pooling: through concat, averages as convolutions, and means of one pixel on their way up.
+#pragma once
+
+#include <gsub/rewrite/pattern/conditions.hpp>
+#include <gsub/rewrite/pattern/rule.hpp>
+
+namespace gsub::rules::pooling {
+
+// The words that these rules are written with.
+using namespace gsub::pattern;
+inline constexpr auto x = var<"x">;
+inline constexpr auto y = var<"y">;
+inline constexpr auto v = var<"v">;
+inline constexpr auto w = var<"w">;
+inline constexpr auto z = var<"z">;
+inline constexpr auto a = maybe<"a">;
+inline constexpr auto b = maybe<"b">;
+inline constexpr auto k = maybe<"k">;
+inline constexpr auto c = label<"c">; // a convolution of what `d` makes
+inline constexpr auto d = label<"d">; // a convolution
+inline constexpr auto e = label<"e">; // a sibling of `c`
+inline constexpr auto j = label<"j">; // a concat
+inline constexpr auto l = label<"l">; // a pooling before it
+inline constexpr auto n = label<"n">; // a pooling
+inline constexpr auto s = label<"s">; // a normalisation
+inline constexpr auto t = label<"t">; // a sum
+inline constexpr auto u = label<"u">; // an elementwise operator
+inline constexpr auto result_of_u = var<"u">;
+inline constexpr auto scale = var<"scale">;
+inline constexpr auto shift = var<"shift">;
+inline constexpr auto mean = var<"mean">;
+inline constexpr auto variance = var<"variance">;
+
+namespace detail {
+void pool_into_concat(rewrite& r);
+void pool_out_of_concat(rewrite& r);
+void average_pool_as_conv(rewrite& r);
+void average_pool_as_depthwise(rewrite& r);
+void compose_pool_pointwise(rewrite& r);
+void pointwise_before_pool(rewrite& r);
+void pool_before_pointwise(rewrite& r);
+void subsample_before_pointwise(rewrite& r);
+void subsample_before_binary(rewrite& r);
+void subsample_into_conv(rewrite& r);
+void subsample_into_max_pool(rewrite& r);
+void subsample_into_average_pool(rewrite& r);
+void strides_through(rewrite& r);
+
+/// Whether the operands of the concat stand side by side in batch or channels, which pooling does not look across.
+[[nodiscard]] bool joins_batch_or_channels(match const& m);
+/// Whether what the poolings in the concat read can be put together as their results are.
+[[nodiscard]] bool inputs_fit(match const& m);
+/// Whether each window divides by the same number: pads count, or there are none.
+[[nodiscard]] bool counts_all_taps(match const& m);
+/// Whether the mean of one number over each window is that number.
+[[nodiscard]] bool keeps_constants(attributes_of<ops::average_pool> const& pool);
+/// Whether a convolution of the pooled input has so few products that a kernel less outweighs them.
+[[nodiscard]] bool has_few_products(match const& m);
+/// Whether the window of `n` is that of `d` with whole taps cut off on its sides, so that the two can merge.
+[[nodiscard]] bool fits_into_sibling(match const& m);
+/// Whether the window of `n` is one pixel of the image. Such windows end with the image whatever `ceil_mode` says.
+[[nodiscard]] bool is_subsampling(match const& m);
+/// Whether each operand of `u` has the dimensions of the result, whatever their sizes, or one number for all pixels.
+[[nodiscard]] bool operands_have_pixels(match const& m);
+
+inline constexpr rule_condition in_batch_or_channels{"the operands stand side by side in batch or channels",
+                                                     joins_batch_or_channels};
+inline constexpr rule_condition fit_together{"the inputs differ where they are put together only", inputs_fit};
+inline constexpr rule_condition same_divisor{"pads count in the mean, or there are none", counts_all_taps};
+inline constexpr rule_condition bias_stays{
+    "there is no bias, or the mean of one number is that number", [](match const& m) {
+        return !m.value(decltype(b)::name).valid() || keeps_constants(m.attributes<ops::average_pool>(n));
+    }};
+inline constexpr rule_condition several_taps{"the window has several taps", [](match const& m) {
+                                                 return !all_equal(m.attributes<ops::average_pool>(n).kernel_shape, 1);
+                                             }};
+inline constexpr rule_condition whole_windows{"windows do not reach beyond the pads", [](match const& m) {
+                                                  return !m.attributes<ops::average_pool>(n).ceil_mode;
+                                              }};
+template <class Op>
+constexpr rule_condition whole_windows_before() noexcept {
+    return {"windows of the pooling before do not reach beyond the pads",
+            [](match const& m) { return !m.attributes<Op>(l).ceil_mode; }};
+}
+inline constexpr rule_condition one_pixel{"the window is one pixel", is_subsampling};
+inline constexpr rule_condition strided{
+    "there are strides", [](match const& m) { return !all_equal(m.attributes<ops::conv>(c).strides, 1); }};
+inline constexpr rule_condition equal_strides{"the strides are equal", [](match const& m) {
+                                                  return m.attributes<ops::conv>(c).strides ==
+                                                         m.attributes<ops::conv>(e).strides;
+                                              }};
+inline constexpr rule_condition equal_terms{
+    "both terms have the type of the sum", [](match const& m) {
+        auto const sum = m.node(t);
+        return equal_static_types(m.type(m.graph().operand(sum, 0)), m.type_of_label(sum)) &&
+               equal_static_types(m.type(m.graph().operand(sum, 1)), m.type_of_label(sum));
+    }};
+/// Truth values have no mean.
+inline constexpr rule_condition element_stays{"the operands have the element type of the result", [](match const& m) {
+                                                  auto const stays = [&](name_hash name) {
+                                                      auto const operand = m.value(name);
+                                                      return !operand.valid() || m.type(operand).element ==
+                                                                                     m.type_of_label(m.node(u)).element;
+                                                  };
+                                                  return stays(decltype(x)::name) && stays(decltype(y)::name);
+                                              }};
+} // namespace detail
+
+/// Law 16: pooling looks at one channel of one image at a time.
+inline constexpr auto max_pool_into_concat = rule<"max_pool_into_concat">(
+    max_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>, where(detail::in_batch_or_channels),
+    prefer(condition("no places of maxima are asked for",
+                     [](match const& m) { return m.graph().result_count(m.node(n)) == 1; })),
+    provenance{"law 16: pooling looks at one channel at a time"});
+inline constexpr auto max_pool_out_of_concat =
+    rule<"max_pool_out_of_concat">(concat[j](each(max_pool[n](x))), built_by<detail::pool_out_of_concat>,
+                                   where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)),
+                                   provenance{"law 16: pooling looks at one channel at a time"});
+inline constexpr auto average_pool_into_concat = rule<"average_pool_into_concat">(
+    average_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>, where(detail::in_batch_or_channels),
+    provenance{"law 16: pooling looks at one channel at a time"});
+inline constexpr auto average_pool_out_of_concat =
+    rule<"average_pool_out_of_concat">(concat[j](each(average_pool[n](x))), built_by<detail::pool_out_of_concat>,
+                                       where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)),
+                                       provenance{"law 16: pooling looks at one channel at a time"});
+
+/// Law 12: a mean over windows is a convolution, W[o,i,...] = [o = i] / taps. Only beside a convolution that it can
+/// merge with.
+inline constexpr auto average_pool_as_conv = rule<"average_pool_as_conv">(
+    roots(average_pool[n](x), context(conv[d](x, v, b))), built_by<detail::average_pool_as_conv>,
+    where(detail::same_divisor, detail::whole_windows),
+    prefer(condition("a sibling convolution has its strides and dilations, one group and as large a window",
+                     detail::fits_into_sibling),
+           detail::several_taps),
+    provenance{"law 12: the mean is a weighted sum"});
+
+/// Law 12 with one group a channel, W[c,0,...] = 1 / taps.
+inline constexpr auto average_pool_as_depthwise =
+    rule<"average_pool_as_depthwise">(average_pool[n](x), built_by<detail::average_pool_as_depthwise>,
+                                      where(detail::same_divisor, detail::whole_windows), prefer(detail::several_taps),
+                                      provenance{"law 12: the mean is a weighted sum"})
+        .as(rule_kind::internal);
+
+/// Laws 12 and 11: a mean before a pointwise convolution. W'[o,i,...] = V[o,i] / taps, strides multiply.
+inline constexpr auto compose_pool_pointwise =
+    rule<"compose_pool_pointwise">(
+        conv[d](average_pool[n](x), v, b), built_by<detail::compose_pool_pointwise>,
+        where(detail::same_divisor, detail::whole_windows, pointwise(v), unpadded(d)),
+        prefer(constant(v), condition("the convolution has at most 2^24 products", detail::has_few_products),
+               detail::several_taps),
+        provenance{"laws 12 and 11"})
+        .as(rule_kind::macro);
+
+/// Law 12: a mean within channels and a sum over channels commute. What is cheaper depends on which of the two has
+/// fewer places and channels to look at: behind a mean of stride 2 a pointwise convolution has a quarter of the
+/// products; in front of it, it can merge with others of the same input. Means of one pixel, which cost fewer products
+/// the earlier they come, go up alone.
+inline constexpr auto pointwise_before_pool = rule<"pointwise_before_pool">(
+    conv[d](average_pool[n](x), v, b), built_by<detail::pointwise_before_pool>,
+    where(pointwise(v), unpadded(d), unit_stride(d), linear(d)), prefer(constant(v), detail::several_taps),
+    provenance{"law 12: means of a channel and sums over channels commute"});
+/// The same the other way. A bias stays with the convolution, so a mean that counts pads must have none to pass.
+inline constexpr auto pool_before_pointwise = rule<"pool_before_pointwise">(
+    average_pool[n](conv[d](x, v, b)), built_by<detail::pool_before_pointwise>,
+    where(pointwise(v), unpadded(d), unit_stride(d), linear(d), detail::bias_stays), prefer(constant(v)),
+    provenance{"law 12: means of a channel and sums over channels commute"});
+
+/// Law 12 with one tap: a pointwise convolution with strides sees some of the pixels alone, which a mean of one tap
+/// keeps. Without strides it can merge with others of its size: the sum at the end of a residual block is one
+/// convolution.
+inline constexpr auto subsample_before_pointwise = rule<"subsample_before_pointwise">(
+    conv[d](x, v, b), built_by<detail::subsample_before_pointwise>, where(pointwise(v), unpadded(d)),
+    prefer(constant(v), condition("there are strides",
+                                  [](match const& m) { return !all_equal(m.attributes<ops::conv>(d).strides, 1); })),
+    provenance{"law 12: the mean of one pixel is that pixel"});
+
+/// Law 12 with one tap, further up: pixels that nobody reads need not be computed. An elementwise operator sees pixels
+/// alone, a convolution or pooling with strides leaves out those between. Where a stage of a network begins with
+/// strided pointwise convolutions, the last block of the stage before has a quarter of the products then.
+inline constexpr auto subsample_before_unary = rule<"subsample_before_unary">(
+    average_pool[n](unary[u](x)), unary[u](average_pool[n](x)), where(detail::one_pixel, detail::element_stays),
+    provenance{"law 12: an elementwise operator sees pixels alone"});
+inline constexpr auto subsample_before_binary = rule<"subsample_before_binary">(
+    average_pool[n](binary[u](x, y)), built_by<detail::subsample_before_binary>,
+    where(detail::one_pixel, detail::element_stays,
+          condition("each operand has all dimensions, or one number for all pixels", detail::operands_have_pixels)),
+    provenance{"law 12: an elementwise operator sees pixels alone"});
+inline constexpr auto subsample_before_bn = rule<"subsample_before_bn">(
+    average_pool[n](batch_norm[s](x, scale, shift, mean, variance)),
+    batch_norm[s](average_pool[n](x), scale, shift, mean, variance), where(detail::one_pixel),
+    prefer(constant(scale, shift, mean, variance)), provenance{"law 12: a normalisation sees pixels alone"});
+inline constexpr auto subsample_into_conv =
+    rule<"subsample_into_conv">(average_pool[n](conv[d](x, v, b)), built_by<detail::subsample_into_conv>,
+                                where(detail::one_pixel), provenance{"law 12: strides multiply"});
+inline constexpr auto subsample_into_max_pool = rule<"subsample_into_max_pool">(
+    average_pool[n](max_pool[l](x)), built_by<detail::subsample_into_max_pool>,
+    where(detail::one_pixel, detail::whole_windows_before<ops::max_pool>()), provenance{"law 12: strides multiply"});
+inline constexpr auto subsample_into_average_pool = rule<"subsample_into_average_pool">(
+    average_pool[n](average_pool[l](x)), built_by<detail::subsample_into_average_pool>,
+    where(detail::one_pixel, detail::whole_windows_before<ops::average_pool>()),
+    provenance{"law 12: strides multiply"});
+
+/// All the way from strided pointwise convolutions to the convolution whose pixels they leave out, in one step: each by
+/// itself would cost something. Through the activation in a block, and through the sum that ends a block before two
+/// convolutions with the same strides.
+inline constexpr auto strides_into_conv =
+    rule<"strides_into_conv">(conv[c](conv[d](x, v, b), w, a), built_by<detail::strides_through>,
+                              where(pointwise(w), unpadded(c)), prefer(constant(v, w), detail::strided),
+                              provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_unary =
+    rule<"strides_through_unary">(conv[c](unary[u](conv[d](x, v, b)), w, a), built_by<detail::strides_through>,
+                                  where(pointwise(w), unpadded(c)), prefer(constant(v, w), detail::strided),
+                                  provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_normalized_unary =
+    rule<"strides_through_normalized_unary">(
+        conv[c](unary[u](batch_norm[s](conv[d](x, v, b), scale, shift, mean, variance)), w, a),
+        built_by<detail::strides_through>, where(pointwise(w), unpadded(c)), prefer(constant(v, w), detail::strided),
+        provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_sum =
+    rule<"strides_through_sum">(
+        roots(conv[c](unary[u](add[t](conv[d](x, v, b), y)), w, a), conv[e](result_of_u, z, k)),
+        built_by<detail::strides_through>,
+        where(pointwise(w), unpadded(c), pointwise(z), unpadded(e), detail::equal_strides, detail::equal_terms),
+        prefer(constant(v, w, z), detail::strided, in_order(c, e)),
+        provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+inline constexpr auto strides_through_normalized_sum =
+    rule<"strides_through_normalized_sum">(
+        roots(conv[c](unary[u](add[t](batch_norm[s](conv[d](x, v, b), scale, shift, mean, variance), y)), w, a),
+              conv[e](result_of_u, z, k)),
+        built_by<detail::strides_through>,
+        where(pointwise(w), unpadded(c), pointwise(z), unpadded(e), detail::equal_strides, detail::equal_terms),
+        prefer(constant(v, w, z), detail::strided, in_order(c, e)),
+        provenance{"law 12 with one tap, and strides multiply"})
+        .as(rule_kind::macro);
+
+/// All rules of this header.
+[[nodiscard]] constexpr auto all() noexcept {
+    return rule_list(max_pool_into_concat, max_pool_out_of_concat, average_pool_into_concat, average_pool_out_of_concat,
+                     average_pool_as_conv, average_pool_as_depthwise, compose_pool_pointwise, pointwise_before_pool,
+                     pool_before_pointwise, subsample_before_pointwise, subsample_before_unary, subsample_before_binary,
+                     subsample_before_bn, subsample_into_conv, subsample_into_max_pool, subsample_into_average_pool,
+                     strides_into_conv, strides_through_unary, strides_through_normalized_unary, strides_through_sum,
+                     strides_through_normalized_sum);
+}
+
+} // namespace gsub::rules::pooling
+
+#ifndef GSUB_COMPILED
+#include <gsub/rewrite/rules/impl/pool.ipp>
+#endif

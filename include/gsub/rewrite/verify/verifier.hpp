@@ -1,0 +1,95 @@
+// Proving rules by machine: over all small instances and random larger ones, in a prime field.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/rewrite/pattern/program.hpp>
+#include <gsub/rewrite/verify/sample.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gsub {
+
+/// What a proof attempt came to.
+enum class verdict {
+    proved,             ///< equal on the whole box and all samples
+    refuted,            ///< a legal instance on which the two sides differ
+    unverified,         ///< no legal instance was found
+    proved_where_typed, ///< equal wherever the replacement is well-typed, which it is not everywhere
+};
+[[nodiscard]] constexpr std::string_view to_string(verdict v) noexcept {
+    constexpr std::string_view names[] = {"proved", "refuted", "unverified", "proved where typed"};
+    return names[static_cast<std::size_t>(v)];
+}
+
+/// How thoroughly rules are checked.
+struct verify_options {
+    std::uint64_t box = 30000;   ///< sequences of decisions enumerated at most; smaller boxes are gone through whole
+    std::uint64_t samples = 300; ///< legal random instances
+    std::uint64_t attempts = 20; ///< draws for each sample: most random draws are not legal
+    /// Multiplications of an instance, before or after the rewrite; larger instances are passed over.
+    std::uint64_t work = std::uint64_t{1} << 22;
+    std::uint64_t seed = 1;
+    /// Number of a `where` condition to leave out, to see whether the rule needs it.
+    std::optional<std::size_t> without{};
+};
+
+/// A verdict with its evidence.
+struct verification {
+    verdict outcome = verdict::unverified;
+    std::uint64_t box_instances = 0; ///< legal instances of the box
+    std::uint64_t sampled_instances = 0;
+    bool box_exhausted = false;          ///< whether the whole box was gone through
+    std::string counterexample;          ///< what differs, then, on lines of its own, the instance as text
+    std::string replacement;             ///< the instance after the rewrite as text, where values differ
+    std::uint64_t untyped_instances = 0; ///< legal instances whose replacement is ill-typed; counted above too
+    std::string condition;               ///< of `proved_where_typed`: what makes the replacement well-typed
+};
+
+/// Checks that replacing a pattern keeps every root's value, on instances that meet the rule's `where` conditions
+/// (`prefer` is ignored, weights are free). Both sides are computed over the prime field 2^61 - 1 at random points:
+/// polynomial identities of degree d are accepted wrongly with probability d / 2^61 an instance, operators that a field
+/// cannot compute are uninterpreted functions. The replacement must be well-typed with equal types wherever the pattern
+/// is. *Source* specs of the literature: Schwartz 1980; Zippel 1979.
+GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, dialect const& d,
+                                            std::span<eval_row const> meaning, std::span<sample_row const> sampling,
+                                            verify_options const& options = {});
+
+template <class OpSet = standard_ops>
+[[nodiscard]] verification verify(rule_program const& rule, verify_options const& options = {}) {
+    return verify(rule, dialect::of<OpSet>(), table_of<eval_row, OpSet>(), table_of<sample_row, OpSet>(), options);
+}
+
+/// Where a rule's instances come from, and what is asked of its replacement.
+struct instance_source {
+    /// Makes an instance with the decisions of a chooser, or null where they lead nowhere.
+    function_ref<std::unique_ptr<pattern_instance>(chooser&)> draw;
+    /// For rules whose replacement need not be well-typed everywhere: the sentences that are not true of an instance,
+    /// which make its replacement ill-typed. Null: such an instance refutes the rule.
+    function_ref<std::vector<std::string>(match const&)> const* broken = nullptr;
+};
+/// The same over instances of the caller's choice.
+GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, instance_source const& from,
+                                            std::span<eval_row const> meaning, verify_options const& options = {});
+
+/// How two graphs compare in the prime field.
+struct field_comparison {
+    bool equal = false;
+    std::string difference; ///< the first output that differs, where they do
+};
+
+/// Evaluates two graphs of one signature at a random point of the field and compares all outputs. Constants are mapped
+/// exactly. *Errors* as `evaluate_graph`; `usage` where the signatures differ.
+[[nodiscard]] result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b,
+                                                        std::span<eval_row const> meaning, std::uint64_t seed = 1,
+                                                        executor* threads = nullptr);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/rewrite/verify/impl/verifier.ipp>
+#endif

@@ -1,0 +1,127 @@
+// Kernels at run time: generated C++ is compiled by the system's compiler, loaded, and kept on disk for the next run.
+#pragma once
+
+#include <gsub/core/executor.hpp>
+#include <gsub/core/observer.hpp>
+#include <gsub/core/result.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gsub::runtime {
+
+// ---- the compiler
+// ----------------------------------------------------------------------------------------------------
+
+/// A C++ compiler that takes the options of g++ and clang++.
+struct compiler {
+    std::string path{};     ///< absolute
+    std::string identity{}; ///< first line of `--version`, then the target of `-dumpmachine`
+};
+
+/// The first of these that is set decides: `wanted`, `$GSUB_CXX`, `$CXX` (each a path or a name on `$PATH`, without
+/// arguments); where none is, the first of `g++`, `c++`, `clang++` on `$PATH` that tells its version.
+/// *Errors* `environment` naming what was tried.
+GSUB_LAZY [[nodiscard]] result<compiler> find_compiler(std::string_view wanted = {});
+
+/// How kernels are compiled, here and in the sources of a standalone model, before their `isa_flags`. They raise no
+/// floating-point exceptions that anybody reads.
+inline constexpr char const* kernel_flags[] = {"-O3", "-fno-exceptions", "-fno-rtti",          "-ffp-contract=fast",
+                                               "-w",  "-fno-math-errno", "-fno-trapping-math", "-fno-stack-protector"};
+
+// ---- compiling and loading
+// -------------------------------------------------------------------------------------------
+
+/// How kernels are compiled and kept.
+struct jit_options {
+    std::string cache_folder{}; ///< empty: `default_cache_folder()`
+    bool use_cache = true;
+    std::uint64_t cache_limit_bytes = std::uint64_t{1} << 30; ///< what was used longest ago goes first
+    unsigned timeout_s = 120;                                 ///< for one run of the compiler
+    /// Given to the compiler after gsub's own and before `isa_flags`. They come from the program, never from a model.
+    std::vector<std::string> flags{};
+    executor* threads = nullptr; ///< compiles several kernels at a time; null: one after the other
+    observer* watch = nullptr;   ///< hears of progress, and of a cache that cannot be used
+};
+
+/// Text that defines `extern "C"` a function named `symbol`. It includes nothing and has no objects to construct.
+struct kernel_source {
+    std::string text{};
+    std::string symbol{};    ///< of [a-z0-9_], not beginning with a digit
+    std::string isa_flags{}; ///< `-m` options between blanks, e.g. `-mavx2 -mfma`; never `native`
+};
+
+/// A function in a loaded object. Copies share the object, which stays loaded as long as one of them lives.
+class loaded_kernel {
+public:
+    loaded_kernel() = default;
+    loaded_kernel(std::shared_ptr<void> object, void* function) : object_(std::move(object)), function_(function) {}
+
+    /// Its address; null for a kernel made without arguments.
+    [[nodiscard]] void* function() const noexcept { return function_; }
+
+private:
+    std::shared_ptr<void> object_;
+    void* function_ = nullptr;
+};
+
+/// Compiles and loads kernels, in the order given. Content-addressed: sources of equal text, symbol and flags are
+/// compiled once for one compiler, and not at all where the cache has them. One run of the compiler, one shared object
+/// and one entry of the cache a kernel; objects are loaded from memory, so entries may vanish and folders forbid
+/// execution.
+///
+/// The compiler is started without a shell, in a process group and a temporary folder (`$TMPDIR`, else /tmp) of its
+/// own, with PATH, HOME and LD_LIBRARY_PATH as its only inherited environment, and with default signal handling. No
+/// signal handler is installed; a host that ignores SIGCHLD or reaps all children is served too.
+///
+/// A cache that cannot be used (owned by another, writable for others, a symbolic link, full, read-only) costs one note
+/// to the observer, nothing else. An entry whose digest does not fit is built anew. Safe to use from several threads
+/// and processes at once: at worst a kernel is compiled twice. *Errors* `usage` for a symbol or flag that is not
+/// allowed, `environment` naming the compiler, with its exit status and the first lines that it wrote, or what the
+/// dynamic loader says.
+GSUB_LAZY [[nodiscard]] result<std::vector<loaded_kernel>>
+load_kernels(std::span<kernel_source const> sources, compiler const& with, jit_options const& options = {});
+
+// ---- the cache
+// -------------------------------------------------------------------------------------------------------
+
+/// `$GSUB_CACHE`, else `$XDG_CACHE_HOME/gsub`, else `$HOME/.cache/gsub`, else empty: no cache. Relative paths count as
+/// not set.
+GSUB_LAZY [[nodiscard]] std::string default_cache_folder();
+
+/// One kernel on disk.
+struct cache_entry {
+    std::string name{};     ///< of the file in the cache folder
+    std::uint64_t size = 0; ///< in bytes
+    std::int64_t used = 0;  ///< when it was used last, in nanoseconds since 1970
+};
+
+/// What was found and done in a cache.
+struct cache_report {
+    std::size_t kept = 0, removed = 0; ///< entries
+    std::uint64_t kept_bytes = 0, removed_bytes = 0;
+};
+
+/// The entries of a cache, the one used longest ago first. A folder that does not exist is empty.
+/// *Errors* `environment` for a folder that must not be trusted.
+GSUB_LAZY [[nodiscard]] result<std::vector<cache_entry>> cache_entries(std::string const& folder);
+
+/// Removes what was used longest ago until at most `limit_bytes` remain, and what interrupted runs left an hour ago.
+/// Safe while others use the cache. *Errors* as `cache_entries`.
+GSUB_LAZY [[nodiscard]] result<cache_report> cache_collect(std::string const& folder, std::uint64_t limit_bytes);
+
+/// Removes the entries whose digest does not fit. *Errors* as `cache_entries`.
+GSUB_LAZY [[nodiscard]] result<cache_report> cache_verify(std::string const& folder);
+
+} // namespace gsub::runtime
+
+#ifndef GSUB_COMPILED
+#include <gsub/runtime/compiler/impl/jit.ipp>
+#include <gsub/runtime/compiler/impl/jit_cache.ipp>
+#include <gsub/runtime/compiler/impl/jit_process.ipp>
+#endif
