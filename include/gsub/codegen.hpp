@@ -1,4 +1,4 @@
-// Umbrella of layer codegen: from loop nests to kernels.
+// Layer codegen: kernel IR, its lowering from loop nests, emitters.
 #pragma once
 
 #include <gsub/codegen/cpp/emit_cpp.hpp>

@@ -1,4 +1,4 @@
-// Umbrella of layer core: errors, ids, hashing, random numbers, hardware, observers, executors.
+// Layer core: results and errors, strong ids and units, hashing, random numbers, observers, executors.
 #pragma once
 
 #include <gsub/core/algorithm.hpp>

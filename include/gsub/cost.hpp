@@ -1,4 +1,5 @@
-// Umbrella of layer cost: what a graph costs. `cost/measured.hpp` keeps its figures in JSON and is included by itself.
+// Layer cost: cost models: analytic, predicted by kernel, measured, from tables.
+// `cost/measured.hpp` and `cost/table.hpp` include the JSON library and are included by themselves.
 #pragma once
 
 #include <gsub/cost/analytic.hpp>

@@ -1,4 +1,5 @@
-// Umbrella of layer driver: the few calls that most users need. With passes: gsub/driver/passes.hpp.
+// Layer driver: `build` and the other calls that most users need.
+// With passes: `driver/passes.hpp`.
 #pragma once
 
 #include <gsub/driver/build.hpp>

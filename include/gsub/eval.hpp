@@ -1,4 +1,4 @@
-// Umbrella of layer eval: the meaning of operators over any scalar, the reference runtime, folding.
+// Layer eval: the reference evaluator: every operator over any scalar, and constant folding.
 #pragma once
 
 #include <gsub/eval/elementwise.hpp>

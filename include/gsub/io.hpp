@@ -1,4 +1,5 @@
-// Umbrella of layer io: ONNX models, .npy files, files as such. JSON is a header of its own, gsub/io/json.hpp.
+// Layer io: ONNX models, .npy files, files as such.
+// JSON is a header of its own, `io/json.hpp`.
 #pragma once
 
 #include <gsub/io/file.hpp>

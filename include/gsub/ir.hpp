@@ -1,4 +1,4 @@
-// Umbrella of layer ir: types, tensors, operators, graphs, patches, inference, text.
+// Layer ir: types, tensors, operators, graphs, patches, type inference, text form.
 #pragma once
 
 #include <gsub/ir/builder.hpp>

@@ -1,4 +1,4 @@
-// Umbrella of layer kernels: templates of kernels, from a shape to a nest of loops.
+// Layer kernels: kernel templates: descriptor, configuration space, loop nest, weight packing.
 #pragma once
 
 #include <gsub/kernels/attention.hpp>

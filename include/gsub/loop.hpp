@@ -1,4 +1,4 @@
-// Umbrella of layer loop: computations, schedules, the nests of loops that they make, configuration spaces.
+// Layer loop: tensor expressions, schedules, loop nests, configuration spaces.
 #pragma once
 
 #include <gsub/loop/affine.hpp>

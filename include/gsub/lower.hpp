@@ -1,4 +1,4 @@
-// Umbrella of layer lower: from groups of operators to kernels.
+// Layer lower: the kernel graph and its passes: fuse, select, layout, schedule, emit.
 #pragma once
 
 #include <gsub/lower/emit.hpp>

@@ -1,4 +1,4 @@
-// Umbrella of layer models: builders of the literature's networks, with seeded weights.
+// Layer models: builders of networks of the literature, with seeded weights.
 #pragma once
 
 #include <gsub/models/bert.hpp>

@@ -1,4 +1,4 @@
-// Umbrella of layer optimize: relaxed graph substitution.
+// Layer optimize: relaxed graph substitution: the search over rewrites of a graph.
 #pragma once
 
 #include <gsub/optimize/optimize.hpp>

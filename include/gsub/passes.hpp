@@ -1,4 +1,4 @@
-// Umbrella of layer passes: what a pass is, and transforms of modules and graphs.
+// Layer passes: the concept of a pass, pipelines, the pass manager, the passes.
 #pragma once
 
 #include <gsub/passes/annotate/annotate_spans.hpp>

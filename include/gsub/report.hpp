@@ -1,4 +1,4 @@
-// Umbrella of layer report: tables, summaries, JSON, DOT, progress.
+// Layer report: tables, summaries, JSON, DOT, SVG, HTML, traces, progress.
 #pragma once
 
 #include <gsub/report/dot.hpp>

@@ -1,5 +1,5 @@
-// Umbrella of layer rewrite: patterns, rules, the matcher, the verifier, the normal form. The families of gsub's own
-// rules, `rewrite/rules/conv.hpp` and so on, are included by those who want one by its name.
+// Layer rewrite: patterns, rules, the matcher, the verifier, canonicalization.
+// The families of rules, `rewrite/rules/conv.hpp` and so on, are included by those who want a rule by its name.
 #pragma once
 
 #include <gsub/rewrite/engine/match.hpp>

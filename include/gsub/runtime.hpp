@@ -1,4 +1,4 @@
-// Umbrella of layer runtime: kernels compiled and loaded, threads kept ready, memory planned.
+// Layer runtime: programs, executables, memory plans, the kernel compiler and its cache, the thread pool.
 #pragma once
 
 #include <gsub/runtime/compiler/jit.hpp>

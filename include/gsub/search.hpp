@@ -1,4 +1,4 @@
-// Umbrella of layer search: generic algorithms that know nothing of graphs.
+// Layer search: generic search algorithms, which know no graph.
 #pragma once
 
 #include <gsub/search/backtracking.hpp>

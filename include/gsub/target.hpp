@@ -1,4 +1,4 @@
-// Umbrella of layer target: hardware as data.
+// Layer target: hardware as data: instruction sets, features, caches, micro-architectures, host detection.
 #pragma once
 
 #include <gsub/target/feature.hpp>

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Proves the laws of the tree: what may include what, headers that stand alone, tests that mirror headers, layout.
 
-Usage: layering.py includes | lists [--write] | mirror | decisions | blanks | format CLANG_FORMAT | alone COMPILER [FLAG...]
-`lists` compares the includes of umbrellas and of src/ with the files that are there; with --write it writes them.
+Usage: layering.py includes | lists [--write] | table [--write] | mirror | decisions | blanks | format CLANG_FORMAT |
+       alone COMPILER [FLAG...]
+`lists` compares the includes of umbrellas and of src/ with the files that are there, `table` the table of layers in
+CONTRIBUTING.md with umbrellas and edges; with --write they write them.
 Prints every breach and exits with 1 where there is one, with 77 where the check cannot be made.
 """
 
@@ -294,6 +296,41 @@ def check_lists(write):
     return report(breaches)
 
 
+# ---- table of layers -------------------------------------------------------------------------------------------------
+
+
+def table_of_layers():
+    """The layers that are there: what the first line of each umbrella says, and what the layer may include."""
+    rows = ["| layer | what | may include, besides itself and core |", "|---|---|---|"]
+    there = {layer_of(h) for h in headers(".hpp")} - {None}
+    for layer, edges in EDGES.items():
+        if layer not in there:
+            continue
+        first = text(f"gsub/{layer}.hpp").splitlines()[0]
+        begin, what = f"// Layer {layer}: ", first.removeprefix(f"// Layer {layer}: ").removesuffix(".")
+        if not first.startswith(begin):
+            raise SystemExit(f"gsub/{layer}.hpp: its first line is no `{begin}...`")
+        others = sorted(there - {"core", layer} - set(edges.split()))
+        allowed = [e for e in edges.split() if e in there]
+        rows.append(f"| {layer} | {what} | {'all but ' + ' and '.join(others) if len(others) < 3 else ', '.join(allowed) or '–'} |")
+    return "\n".join(rows) + "\n"
+
+
+def check_table(write):
+    path = os.path.join(ROOT, "CONTRIBUTING.md")
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    wanted = re.sub(r"\| layer \| what \|.*?\n(?!\|)", lambda _: table_of_layers(), page, count=1, flags=re.DOTALL)
+    if wanted == page:
+        return report([])
+    if write:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(wanted)
+        print("CONTRIBUTING.md: written")
+        return 0
+    return report(["CONTRIBUTING.md: its table of layers is not what `layering.py table --write` writes"])
+
+
 # ---- tests mirror headers --------------------------------------------------------------------------------------------
 
 
@@ -452,6 +489,8 @@ def main(arguments):
         return check_includes()
     if arguments in (["lists"], ["lists", "--write"]):
         return check_lists(arguments[1:] == ["--write"])
+    if arguments in (["table"], ["table", "--write"]):
+        return check_table(arguments[1:] == ["--write"])
     if arguments == ["mirror"]:
         return check_mirror()
     if arguments == ["decisions"]:
