@@ -16,7 +16,7 @@
 #include "measurement.hpp"
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/network_classes.hpp>
-#include <gsub/driver/passes.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/models/catalogue.hpp>

@@ -1,7 +1,7 @@
 // A pass, a pipeline and a class of networks of one's own.
 #include "require.hpp"
 #include <gsub/driver/network_classes.hpp>
-#include <gsub/driver/passes.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/gsub.hpp>
 
 #include <iostream>

@@ -7,5 +7,6 @@
 #include <gsub/driver/impl/gsub_receiver.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>
 #include <gsub/driver/impl/network_classes.ipp>
-#include <gsub/driver/impl/passes.ipp>
+#include <gsub/driver/impl/pass_dump.ipp>
 #include <gsub/driver/impl/receiver.ipp>
+#include <gsub/driver/impl/run_passes.ipp>

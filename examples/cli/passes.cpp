@@ -4,7 +4,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/driver/bisect.hpp>
 #include <gsub/driver/network_classes.hpp>
-#include <gsub/driver/passes.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/passes/layout/layout.hpp>

@@ -1,7 +1,7 @@
 // gsub run and gsub compare: models on numbers.
 #include "commands.hpp"
 #include <gsub/driver.hpp>
-#include <gsub/driver/passes.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
 #include <gsub/report.hpp>

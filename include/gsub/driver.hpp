@@ -1,5 +1,5 @@
 // Layer driver: `build` and the other calls that most users need.
-// With passes: `driver/passes.hpp`.
+// With passes: `driver/run_passes.hpp`.
 #pragma once
 
 #include <gsub/driver/build.hpp>

@@ -1,5 +1,5 @@
 // From a model to a cheaper graph and to a program that runs it, with all that rules, operators, costs and kernels of
-// one's own need. Not here: passes put together by hand (gsub/passes.hpp, gsub/driver/passes.hpp,
+// one's own need. Not here: passes put together by hand (gsub/passes.hpp, gsub/driver/run_passes.hpp,
 // gsub/driver/bisect.hpp) and JSON (gsub/io/json.hpp, gsub/report/json.hpp).
 #pragma once
 

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include <gsub/driver/network_classes.hpp>
-#include <gsub/driver/passes.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/models/bert.hpp>

@@ -4,7 +4,7 @@
 #include <gsub/core/random.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
-#include <gsub/driver/passes.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/passes/manager/order.hpp>

@@ -1,7 +1,7 @@
 // Calls the engines marked GSUB_LAZY. Elsewhere tests link gsub::compiled, where they are ordinary functions.
 #include <gsub/aot/export.hpp>
 #include <gsub/driver/measured_kernels.hpp>
-#include <gsub/driver/passes.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/gsub.hpp>
 #include <gsub/passes.hpp>
 

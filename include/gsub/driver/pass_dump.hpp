@@ -1,17 +1,15 @@
-// Running a list of passes on a model, with every step on disk where that is asked for.
+// Dumps of passes and of lowering: each step as files in a folder.
 #pragma once
 
-#include <gsub/core/executor.hpp>
 #include <gsub/core/result.hpp>
-#include <gsub/driver/network_classes.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/passes/manager/manager.hpp>
+#include <gsub/passes/manager/supervisor.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace gsub {
 struct kernel_graph;
@@ -22,11 +20,6 @@ struct onnx_row;
 }
 
 namespace gsub {
-
-/// All passes of the library, `fuse-ops` with the groups that kernels compute on the machine of its context. Its list
-/// `default` is what `build` does of a graph, and `none` leaves every operator a kernel of its own, see
-/// `grouping::by_passes`.
-GSUB_LAZY [[nodiscard]] pass_manager compiler_passes();
 
 /// What is written of each step.
 struct pass_dump_options {
@@ -54,23 +47,8 @@ GSUB_LAZY [[nodiscard]] std::unique_ptr<pass_dump> make_pass_dump(pass_dump_opti
 GSUB_LAZY [[nodiscard]] result<void> dump_kernel_graph(kernel_graph const& g, std::string const& folder,
                                                        std::size_t max_constant_elements = 64);
 
-/// How a list is run.
-struct run_passes_options {
-    pass_run_options run{}; ///< `run.supervise.observe` is used where nothing is dumped
-    bool verify = false;    ///< compare numbers after each pass that changed something
-    std::optional<pass_dump_options> dump{};
-    /// What the list `auto` is, e.g. `&select_passes<my_class, networks::resnet, networks::other>`.
-    pass_selection (*select)(module const&) = &standard_classes::select;
-};
-
-/// Runs a list by name, see `pass_manager::run`; `auto` is what `options.select` chooses for the module's class, which
-/// the notes of the run then say. *Errors* those of it, and `environment` of the dump where the passes themselves
-/// succeeded; the module is then as it was.
-GSUB_LAZY [[nodiscard]] result<pass_run> run_passes(module& m, pass_manager const& known, std::string_view list,
-                                                    pass_context& cx, run_passes_options const& options = {});
-
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
-#include <gsub/driver/impl/passes.ipp>
+#include <gsub/driver/impl/pass_dump.ipp>
 #endif

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <gsub/core/message.hpp>
+#include <gsub/driver/run_passes.hpp>
+#include <gsub/lower/fusion.hpp>
+#include <gsub/lower/kernel_layouts.hpp>
+#include <gsub/optimize/relaxed_substitution.hpp>
+#include <gsub/passes/fuse/fuse_ops.hpp>
+
+#include <memory>
+
+namespace gsub {
+
+GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known, std::string_view list,
+                                           pass_context& cx, run_passes_options const& options) {
+    auto how = options.run;
+    numeric_verifier numbers{cx};
+    if (options.verify) how.supervise.verify = numbers;
+    std::unique_ptr<pass_dump> dump;
+    if (options.dump) {
+        dump = make_pass_dump(*options.dump);
+        how.supervise.observe = dump.get();
+    }
+    auto const kept = m;
+    auto const chosen = list == "auto" ? options.select(m) : pass_selection{};
+    auto done = list == "auto" ? known.run(chosen.passes, m, cx, how) : known.run(list, m, cx, how);
+    if (!done) return done;
+    if (list == "auto")
+        done->notes.push_back(
+            message({"class ", chosen.of.name.empty() ? "none" : chosen.of.name, ", passes: ", chosen.text()}));
+    if (!dump) return done;
+    if (auto const written = dump->finish(); !written) {
+        m = kept;
+        return written.error();
+    }
+    return done;
+}
+
+GSUB_LAZY_BODY pass_manager compiler_passes() {
+    auto all = passes::standard_passes();
+    all.add(passes::fuse_ops{.groups = &kernel_groups_for}).add(passes::alter_op_layout{kernel_layouts{}});
+    all.add(relaxed_substitution<>{});
+    return all;
+}
+
+} // namespace gsub
