@@ -79,7 +79,7 @@ inline void measure_overhead(reporter& report, int rounds = 41) {
         double alone_on_one = 0;
         for (std::uint32_t count = 1; count <= std::min<std::size_t>(2, runtime::available_cpus()); ++count) {
             runtime::thread_pool threads{{.threads = count}};
-            auto const positions = k.parallel_extent, pieces = count == 1 ? 1 : pieces_of_loop(positions, count);
+            auto const positions = k.parallel_extent, pieces = count == 1 ? 1 : work_items_of_loop(positions, count);
             auto context = e.make_context();
             auto const run = [&] { e.run(context, in, out, threads).value(); };
             auto const direct = [&] {

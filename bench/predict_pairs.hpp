@@ -44,7 +44,7 @@ namespace detail {
 using namespace gsub;
 
 // Keeps what a search comes across.
-struct pair_collector : search::silent_observer {
+struct pair_collector : search::null_observer {
     using state = substitution_problem::state;
     std::vector<state> met{};
     void on_expand(std::uint64_t, double, state const&) {}

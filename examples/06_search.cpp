@@ -56,7 +56,7 @@ struct sliding_puzzle {
 static_assert(gsub::search::problem<sliding_puzzle>);
 
 // Hears of every improvement.
-struct improvements : gsub::search::silent_observer {
+struct improvements : gsub::search::null_observer {
     int count = 0;
     void on_improvement(std::uint64_t steps, double cost) {
         ++count;

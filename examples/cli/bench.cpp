@@ -54,8 +54,8 @@ double peak_memory() {
 }
 
 answer bench(bench_request const& r, session const& s) {
-    s.watch->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.map = true, .watch = s.watch}).value();
+    s.observe->on_progress({"load", 0, 0, r.model});
+    auto g = gsub::io::load_onnx(r.model, {.map = true, .observe = s.observe}).value();
     auto const inputs = gsub::random_inputs(g, r.seed);
 
     auto const begin = clock::now();
@@ -81,7 +81,7 @@ answer bench(bench_request const& r, session const& s) {
     std::vector<gsub::tensor> outputs;
     for (auto const& t : built->outputs()) outputs.push_back(gsub::tensor::zeros(t));
 
-    s.watch->on_progress({"run", 0, r.runs, {}});
+    s.observe->on_progress({"run", 0, r.runs, {}});
     for (std::size_t i = 0; i < r.warmup; ++i) built->run(context, inputs, outputs, *s.threads).value();
     std::vector<double> times;
     auto const start = clock::now();

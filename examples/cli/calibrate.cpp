@@ -16,11 +16,11 @@ using gsub::report::human;
 answer calibrate(calibrate_request const& r, session const& s) {
     // Opened first: a file that is none is an error before seconds are spent.
     auto profile = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
-    s.watch->on_progress({"calibrate", 0, 0, {}});
+    s.observe->on_progress({"calibrate", 0, 0, {}});
     auto const begin = std::chrono::steady_clock::now();
     auto const found =
         gsub::calibrate(gsub::dialect::of<gsub::standard_ops>(), gsub::table_of<gsub::eval_row, gsub::standard_ops>(),
-                        {.least_runs = 9, .least_seconds = 0.2, .threads = s.threads, .watch = s.watch})
+                        {.least_runs = 9, .least_seconds = 0.2, .threads = s.threads, .observe = s.observe})
             .value();
     auto const taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     auto const& rates = found.rates;

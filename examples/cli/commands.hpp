@@ -24,7 +24,7 @@ namespace cli {
 
 /// What every command has at hand.
 struct session {
-    gsub::observer* watch;   ///< hears progress and notes
+    gsub::observer* observe;   ///< hears progress and notes
     gsub::executor* threads; ///< for computing
 };
 

@@ -14,20 +14,20 @@ namespace cli {
 using gsub::message;
 
 answer compile(compile_request const& r, session const& s) {
-    s.watch->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    s.observe->on_progress({"load", 0, 0, r.model});
+    auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     gsub::aot::standalone_options options;
     options.name = r.name.empty() ? gsub::aot::standalone_name(std::filesystem::path{r.model}.stem().string()) : r.name;
     options.threads = r.own_threads;
     auto const machine = gsub::parse_target(r.target).value();
     auto const& set = gsub::isa_of(machine);
     if (r.optimize)
-        g = gsub::optimize(g, gsub::cost::lowered::of(g, machine), {.threads = s.threads, .watch = s.watch}).value();
+        g = gsub::optimize(g, gsub::cost::lowered::of(g, machine), {.threads = s.threads, .observe = s.observe}).value();
 
-    s.watch->on_progress({"plan", 0, 0, std::string{set.name}});
+    s.observe->on_progress({"plan", 0, 0, std::string{set.name}});
     gsub::build_options planning;
     planning.threads = s.threads;
-    planning.watch = s.watch;
+    planning.observe = s.observe;
     auto const given = read_schedules(r.schedules, machine);
     if (given) planning.schedules = *given, planning.algorithms = *given;
     auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
@@ -35,7 +35,7 @@ answer compile(compile_request const& r, session const& s) {
                                           : gsub::plan(passes_applied(std::move(g), r.passes, machine, s), meaning,
                                                        machine, planning, gsub::grouping::by_passes)
                                                 .value();
-    s.watch->on_progress({"write", 0, 0, r.output});
+    s.observe->on_progress({"write", 0, 0, r.output});
     auto const written = gsub::aot::write_standalone(program, r.output, options).value();
 
     answer a;

@@ -8,11 +8,11 @@ namespace cli {
 using gsub::message;
 
 answer convert(convert_request const& r, session const& s) {
-    s.watch->on_progress({"load", 0, 0, r.model});
-    auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
-    s.watch->on_progress({"save", 0, 0, r.output});
+    s.observe->on_progress({"load", 0, 0, r.model});
+    auto const g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    s.observe->on_progress({"save", 0, 0, r.output});
     gsub::io::save_onnx(g, r.output, {.opset = r.opset}).value();
-    s.watch->on_progress({"read again", 0, 0, r.output});
+    s.observe->on_progress({"read again", 0, 0, r.output});
     auto const again = gsub::io::load_onnx(r.output).value();
     // An operator set may lack a form, such as the flattening Softmax from 13 on: then several nodes stand for it.
     auto const same = again.hash() == g.hash() && again == g;

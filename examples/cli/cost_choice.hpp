@@ -40,7 +40,7 @@ inline bool takes_rates(cost_choice const& r) {
 inline gsub::cost::profile open_profile(cost_choice const& r, session const& s) {
     auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
     if (known.skipped() > 0)
-        s.watch->on_note(
+        s.observe->on_note(
             gsub::message({r.profile, ": ", known.skipped(), " lines are no records and were passed over"}));
     return known;
 }
@@ -114,7 +114,7 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
             options.rates = found->second;
             origin = message({", calibrated, from ", r.profile});
         } else {
-            s.watch->on_note(message({r.profile, " has no rates of ", key, ": it is not used"}));
+            s.observe->on_note(message({r.profile, " has no rates of ", key, ": it is not used"}));
         }
     }
     auto model = gsub::cost::lowered::of(start, machine, options);
@@ -150,25 +150,25 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
             gsub::cost::table::over<gsub::standard_ops>(cost.substr(table_prefix.size()), splits).value();
         auto done = use(model, cost);
         if (model.otherwise_priced() > 0)
-            s.watch->on_note(gsub::message({model.otherwise_priced(), " kinds of nodes have no price of their own"}));
+            s.observe->on_note(gsub::message({model.otherwise_priced(), " kinds of nodes have no price of their own"}));
         return done;
     }
     if (cost == "measured") {
         auto known = open_profile(r, s);
-        gsub::cost::measure_options const measuring{.threads = s.threads, .watch = s.watch};
+        gsub::cost::measure_options const measuring{.threads = s.threads, .observe = s.observe};
         auto const text = message({"measured times of the ", r.backend, " backend"});
         if (r.backend == "simd") {
             auto const model = gsub::measured_kernels::over<gsub::standard_ops>(std::move(known), measuring).value();
             auto done = use(model, text);
             if (model.unmeasured() > 0)
-                s.watch->on_note(gsub::message(
+                s.observe->on_note(gsub::message(
                     {model.unmeasured(), " kinds of kernels cannot be built; the roofline has priced them"}));
             return done;
         }
         auto const model = gsub::cost::measured::over<gsub::standard_ops>(std::move(known), measuring);
         auto done = use(model, text);
         if (model.unmeasured() > 0)
-            s.watch->on_note(
+            s.observe->on_note(
                 gsub::message({model.unmeasured(), " kinds of nodes cannot be run; the roofline has priced them"}));
         return done;
     }

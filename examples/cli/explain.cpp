@@ -48,8 +48,8 @@ std::vector<std::pair<std::string, std::size_t>> summary(gsub::rule_explanation 
 answer explain(explain_request const& r, session const& s) {
     if (r.kernels) return explain_kernels(r, s);
     auto const& rule = *gsub::find_rule(gsub::standard_rules(), r.rule).value();
-    auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
-    s.watch->on_progress({"explain", 0, 0, r.rule});
+    auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    s.observe->on_progress({"explain", 0, 0, r.rule});
     std::string priced_by;
     cost_choice prices = r;
     prices.target = r.kernels_of.target;

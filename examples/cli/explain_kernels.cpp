@@ -32,8 +32,8 @@ std::string covers_of(gsub::kernel_op const& op) {
 } // namespace
 
 answer explain_kernels(explain_request const& r, session const& s) {
-    s.watch->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    s.observe->on_progress({"load", 0, 0, r.model});
+    auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     auto const inputs = gsub::random_inputs(g, 1);
     std::vector<kernel_line> lines;
     auto const keep = [&](gsub::kernel_graph const& k) {

@@ -33,7 +33,7 @@ answer models(models_request const& r, session const& s) {
     auto const* entry = gsub::models::find_model(r.name);
     if (!entry) throw error{error_code::usage, message({"no model is called ", r.name, "; `gsub models` lists them"})};
     if (r.output.empty()) throw error{error_code::usage, "where to? give -o FILE.onnx"};
-    s.watch->on_progress({"build", 0, 0, r.name});
+    s.observe->on_progress({"build", 0, 0, r.name});
     auto const g = entry->build(r.seed);
     gsub::io::save_onnx(g, r.output).value();
     auto const summary = gsub::report::summarize(g);
@@ -44,7 +44,7 @@ answer models(models_request const& r, session const& s) {
 }
 
 answer inspect(inspect_request const& r, session const& s) {
-    auto const g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    auto const g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     auto const summary = gsub::report::summarize(g);
     answer a{to_text(summary), to_json(summary)};
     auto const kind = gsub::classify(g);

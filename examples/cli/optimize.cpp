@@ -84,8 +84,8 @@ answer optimize(optimize_request const& r, session const& s) {
     if (chosen.empty() && files.given())
         throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule, nor do the files"})};
     if (chosen.empty()) throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule"})};
-    s.watch->on_progress({"load", 0, 0, r.model});
-    auto const graph = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    s.observe->on_progress({"load", 0, 0, r.model});
+    auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     // Read before the new trace, which may have the same name, is written.
     auto const& earlier = r.replay.empty() ? r.resume : r.replay;
     std::optional<gsub::search_log> log;
@@ -105,7 +105,7 @@ answer optimize(optimize_request const& r, session const& s) {
                                          .verify = r.verify,
                                          .seed = r.seed,
                                          .threads = s.threads,
-                                         .watch = s.watch,
+                                         .observe = s.observe,
                                          .trace = trace ? &*trace : nullptr,
                                          .resume = r.resume.empty() ? nullptr : &*log,
                                          .replay = r.replay.empty() ? nullptr : &*log};
@@ -121,9 +121,9 @@ answer optimize(optimize_request const& r, session const& s) {
     std::string measured;
     gsub::io::json clock;
     if (r.measure) {
-        s.watch->on_progress({"measure", 0, 0, {}});
+        s.observe->on_progress({"measure", 0, 0, {}});
         gsub::build_options building;
-        building.threads = s.threads, building.watch = s.watch;
+        building.threads = s.threads, building.observe = s.observe;
         auto const machine = gsub::host();
         auto const inputs = gsub::random_inputs(graph, 1);
         auto const before = gsub::build(graph, machine, building).value();
@@ -162,7 +162,7 @@ answer optimize(optimize_request const& r, session const& s) {
         return a;
     }
     if (!r.output.empty()) {
-        s.watch->on_progress({"save", 0, 0, r.output});
+        s.observe->on_progress({"save", 0, 0, r.output});
         gsub::io::save_onnx(better, r.output).value();
         a.text += message({"written  ", r.output, "\n"});
         a.data["output"] = r.output;

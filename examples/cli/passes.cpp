@@ -42,9 +42,9 @@ std::string rounded(double value) {
 }
 
 gsub::module loaded(std::string const& path, session const& s) {
-    s.watch->on_progress({"load", 0, 0, path});
+    s.observe->on_progress({"load", 0, 0, path});
     return gsub::io::load_onnx_module(path, gsub::dialect::of<gsub::standard_ops>(),
-                                      gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), {.watch = s.watch})
+                                      gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), {.observe = s.observe})
         .value();
 }
 
@@ -83,7 +83,7 @@ void save(gsub::module m, std::string const& path, session const& s) {
         m.find(f.name)->body = without_layouts(f.body);
         stored = true;
     }
-    if (stored) s.watch->on_note("layouts are how values are stored: a file has none, a build chooses them");
+    if (stored) s.observe->on_note("layouts are how values are stored: a file has none, a build chooses them");
     gsub::io::save_onnx(m, gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), path).value();
 }
 
@@ -91,7 +91,7 @@ gsub::pass_context context_of(std::uint64_t seed, session const& s) {
     gsub::pass_context cx;
     cx.seed = seed;
     cx.threads = s.threads;
-    cx.watch = s.watch;
+    cx.observe = s.observe;
     cx.machine = gsub::host();
     return cx;
 }
@@ -122,7 +122,7 @@ gsub::module passes_applied(gsub::any_graph g, std::string const& list, gsub::ta
     auto cx = context_of(1, s);
     cx.machine = machine;
     auto const done = gsub::run_passes(m, gsub::compiler_passes(), list, cx).value();
-    for (auto const& note : done.notes) s.watch->on_note(note);
+    for (auto const& note : done.notes) s.observe->on_note(note);
     return m;
 }
 
@@ -203,7 +203,7 @@ answer run_passes(optimize_request const& r, session const& s) {
     for (auto const& note : done.notes) a.text += message({"note     ", note, "\n"});
     a.data["notes"] = done.notes;
     if (!r.output.empty()) {
-        s.watch->on_progress({"save", 0, 0, r.output});
+        s.observe->on_progress({"save", 0, 0, r.output});
         save(m, r.output, s);
         a.text += message({"written  ", r.output, "\n"});
         a.data["output"] = r.output;

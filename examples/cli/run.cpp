@@ -87,10 +87,10 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     if (!gsub::host().has(*machine.set))
         throw error{error_code::environment,
                     message({"this processor has no ", machine.set->name, "; what it has is told by `gsub doctor`"})};
-    s.watch->on_progress({"build", 0, 0, {}});
+    s.observe->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;
-    options.watch = s.watch;
+    options.observe = s.observe;
     auto const show = [&](gsub::kernel_graph const& k) {
         if (!how.dump_passes.empty()) gsub::dump_kernel_graph(k, how.dump_passes).value();
         on_stage(k);
@@ -117,7 +117,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     if (!reference.empty()) {
         std::string names;
         for (auto const& [name, count] : reference) names += message({names.empty() ? "" : ", ", count, " ", name});
-        s.watch->on_note(message({"on the reference runtime: ", names}));
+        s.observe->on_note(message({"on the reference runtime: ", names}));
     }
     return built;
 }
@@ -126,11 +126,11 @@ answer run(run_request const& r, session const& s) {
     using clock = std::chrono::steady_clock;
     if (r.precision != "native" && r.backend != "reference")
         throw error{error_code::usage, message({"--precision ", r.precision, " needs --backend reference"})};
-    s.watch->on_progress({"load", 0, 0, r.model});
+    s.observe->on_progress({"load", 0, 0, r.model});
     auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto model = gsub::io::load_onnx_module(r.model, gsub::dialect::of<gsub::standard_ops>(),
                                             gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(),
-                                            {.map = true, .watch = s.watch})
+                                            {.map = true, .observe = s.observe})
                      .value();
     require_computable(model, r.model);
     auto const branches = model.functions().size() > 1; // the graph alone is not enough
@@ -151,7 +151,7 @@ answer run(run_request const& r, session const& s) {
     std::optional<gsub::runtime::executable> built;
     if (r.backend == "simd") built = build_simd(std::move(g), r.kernels, s);
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
-        s.watch->on_progress({"run", i, r.repeat, {}});
+        s.observe->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();
         outputs = built      ? built->run(inputs, s.threads).value()
                   : branches ? gsub::evaluate_module(model, meaning, inputs, reference).value()
@@ -188,10 +188,10 @@ answer run(run_request const& r, session const& s) {
 }
 
 answer compare(compare_request const& r, session const& s) {
-    s.watch->on_progress({"load", 0, 2, r.a});
-    auto const a = gsub::io::load_onnx(r.a, {.watch = s.watch}).value();
-    s.watch->on_progress({"load", 1, 2, r.b});
-    auto const b = gsub::io::load_onnx(r.b, {.watch = s.watch}).value();
+    s.observe->on_progress({"load", 0, 2, r.a});
+    auto const a = gsub::io::load_onnx(r.a, {.observe = s.observe}).value();
+    s.observe->on_progress({"load", 1, 2, r.b});
+    auto const b = gsub::io::load_onnx(r.b, {.observe = s.observe}).value();
     require_computable(a, r.a);
     require_computable(b, r.b);
     // Inputs are matched by name: they may stand in another order.
@@ -212,9 +212,9 @@ answer compare(compare_request const& r, session const& s) {
     if (a.info().output_names.size() != b.info().output_names.size())
         throw error{error_code::negative, message({"the models have ", a.info().output_names.size(), " and ",
                                                    b.info().output_names.size(), " outputs"})};
-    s.watch->on_progress({"run", 0, 2, r.a});
+    s.observe->on_progress({"run", 0, 2, r.a});
     auto const of_a = gsub::evaluate_graph(a, inputs, {.threads = s.threads}).value();
-    s.watch->on_progress({"run", 1, 2, r.b});
+    s.observe->on_progress({"run", 1, 2, r.b});
     auto const of_b = gsub::evaluate_graph(b, for_b, {.threads = s.threads}).value();
 
     answer out;

@@ -41,8 +41,8 @@ std::optional<schedules_of_file> read_schedules(std::string const& path, gsub::t
 }
 
 answer tasks(tasks_request const& r, session const& s) {
-    s.watch->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.watch = s.watch}).value();
+    s.observe->on_progress({"load", 0, 0, r.model});
+    auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     auto const machine = gsub::parse_target(r.target).value();
     auto const prices = gsub::cost::lowered::of(g, machine);
     answer a;
@@ -60,7 +60,7 @@ answer tasks(tasks_request const& r, session const& s) {
                 }
     };
     gsub::build_options options;
-    options.threads = s.threads, options.watch = s.watch;
+    options.threads = s.threads, options.observe = s.observe;
     options.on_stage = gsub::function_ref<void(gsub::kernel_graph const&)>{keep};
     static_cast<void>(
         gsub::plan(std::move(g), gsub::table_of<gsub::eval_row, gsub::standard_ops>(), machine, options).value());

@@ -102,7 +102,7 @@ public:
 
     template <class Prove>
     void add(std::string_view name, Prove&& prove) {
-        session_->watch->on_progress({"verify", proved_ + refuted_, rules_, name});
+        session_->observe->on_progress({"verify", proved_ + refuted_, rules_, name});
         auto const begin = std::chrono::steady_clock::now();
         gsub::verification const v = prove();
         auto const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -182,7 +182,7 @@ usable_rules prove_rules(rule_files const& files, std::uint64_t seed, session co
     usable_rules out;
     std::size_t refuted = 0, loose = 0, done = 0;
     for (auto const& rule : loaded) {
-        s.watch->on_progress({"verify", done++, loaded.size(), rule.program().name});
+        s.observe->on_progress({"verify", done++, loaded.size(), rule.program().name});
         if (!is_proved(gsub::verify(rule, options)))
             ++refuted;
         else if (!rule.connected())

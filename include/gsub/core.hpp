@@ -14,4 +14,4 @@
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/core/small_vector.hpp>
 #include <gsub/core/strong.hpp>
-#include <gsub/core/thread_scratch.hpp>
+#include <gsub/core/thread_workspace.hpp>

@@ -310,12 +310,12 @@ TEST_CASE("an observer hears of each node that is measured") {
     struct : observer {
         std::vector<std::string> seen;
         void on_progress(progress const& p) override { seen.emplace_back(p.detail); }
-    } watch;
-    auto const m = cost::measured::over<standard_ops>({}, {.least_runs = 1, .least_seconds = 0, .watch = &watch});
+    } observe;
+    auto const m = cost::measured::over<standard_ops>({}, {.least_runs = 1, .least_seconds = 0, .observe = &observe});
     m(small());
     m(small());
-    std::sort(watch.seen.begin(), watch.seen.end());
-    CHECK(watch.seen == std::vector<std::string>{"Add", "Relu", "Tanh"});
+    std::sort(observe.seen.begin(), observe.seen.end());
+    CHECK(observe.seen == std::vector<std::string>{"Add", "Relu", "Tanh"});
 }
 
 } // namespace measured_test

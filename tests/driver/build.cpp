@@ -451,7 +451,7 @@ TEST_CASE("without a compiler the reference runtime computes the same, with one 
     listener l;
     build_options options;
     options.compiler = "/nonexistent/compiler";
-    options.watch = &l;
+    options.observe = &l;
     auto const e = build(g, meaning, host(), options).value();
     CHECK(error_of(g, e, random_inputs(g, 1)) < 1e-6);
     CHECK(l.notes.size() == 1);
@@ -496,17 +496,17 @@ TEST_CASE("many threads use one executable, bit by bit as one does") {
 
 TEST_CASE("weights packed in pieces by several threads are those packed by one, and the graph's are freed") {
     using namespace build_test;
-    auto const weights = [](ints const& dims, std::vector<std::weak_ptr<tensor>>& watch) {
+    auto const weights = [](ints const& dims, std::vector<std::weak_ptr<tensor>>& observe) {
         auto const owner = std::make_shared<tensor>(tensor::zeros(dtype::f32, dims));
-        fill_random(*owner, random_stream{watch.size() + 1});
-        watch.push_back(owner);
+        fill_random(*owner, random_stream{observe.size() + 1});
+        observe.push_back(owner);
         return tensor::borrowed(dtype::f32, dims, owner->raw().data(), owner);
     };
-    auto const made = [&](std::vector<std::weak_ptr<tensor>>& watch) {
+    auto const made = [&](std::vector<std::weak_ptr<tensor>>& observe) {
         graph g;
         graph_builder b{g};
         auto const image = b.input(dtype::f32, {1, 70, 9, 9}, "image"), rows = b.input(dtype::f32, {3, 200}, "rows");
-        auto const weight = [&](ints const& dims) { return b.constant(weights(dims, watch)); };
+        auto const weight = [&](ints const& dims) { return b.constant(weights(dims, observe)); };
         attributes_of<ops::conv> same, point;
         same.strides = same.dilations = {1, 1}, same.pads = {1, 1, 1, 1};
         point = same, point.pads = {0, 0, 0, 0};
@@ -519,10 +519,10 @@ TEST_CASE("weights packed in pieces by several threads are those packed by one, 
     };
     runtime::thread_pool pool{{.threads = 3}};
     for (auto const* set : sets()) {
-        std::vector<std::weak_ptr<tensor>> watch, ignored;
+        std::vector<std::weak_ptr<tensor>> observe, ignored;
         build_options options;
-        auto const alone = plan(made(watch), meaning, *set, options).value();
-        for (auto const& w : watch) CHECK(w.expired());
+        auto const alone = plan(made(observe), meaning, *set, options).value();
+        for (auto const& w : observe) CHECK(w.expired());
         options.threads = &pool;
         auto const together = plan(made(ignored), meaning, *set, options).value();
         REQUIRE(alone.values.size() == together.values.size());

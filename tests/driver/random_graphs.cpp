@@ -217,13 +217,13 @@ made_graph shrunk(made_graph m, way const& how, std::string_view kind) {
             i += !found;
         }
         // Operands given, halves of the nodes first.
-        evaluate_options watch;
-        watch.context = &known;
-        watch.on_node = [](void* context, any_graph const&, node_id n, std::span<tensor const> results) {
+        evaluate_options observe;
+        observe.context = &known;
+        observe.on_node = [](void* context, any_graph const&, node_id n, std::span<tensor const> results) {
             for (std::uint32_t port = 0; port < results.size(); ++port)
                 (*static_cast<std::map<value_id, tensor>*>(context))[{n, port}] = results[port];
         };
-        if (!evaluate_graph(m.g, meaning, m.inputs, watch)) return m;
+        if (!evaluate_graph(m.g, meaning, m.inputs, observe)) return m;
         std::vector<node_id> nodes;
         for (auto n : m.g.order())
             if (!m.g.is<ops::input>(n) && !m.g.is<ops::constant>(n) && known.contains({n, 0})) nodes.push_back(n);

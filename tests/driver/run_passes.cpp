@@ -116,7 +116,7 @@ TEST_CASE("a layout that no kernel reads is told by name, and its values stay ro
         auto const m = after(g, list);
         listener heard;
         build_options options;
-        options.watch = &heard;
+        options.observe = &heard;
         auto const e = build(m, meaning, host(), options, grouping::by_passes).value();
         auto const about =
             std::ranges::count_if(heard.notes, [](std::string const& n) { return n.find("\"NCHW2c\"") != n.npos; });

@@ -255,7 +255,7 @@ TEST_CASE("an imported graph keeps the names of inputs, outputs, values and node
 
 TEST_CASE("unknown operators stay opaque, are noted by name and keep their attributes byte for byte") {
     model_checks::note_taker notes;
-    auto const g = loaded(mixed(), {.watch = &notes});
+    auto const g = loaded(mixed(), {.observe = &notes});
     CHECK(model_checks::count<ops::opaque>(g) == 2);
     CHECK(notes.heard("com.example.Special"));
     CHECK(notes.heard("If"));
@@ -428,7 +428,7 @@ TEST_CASE("nodes that lead to no output are left out and noted") {
     auto m = mixed();
     m.add("Relu", {"x"}, {"unused"}).add("Unheard", {"unused"}, {"of"});
     model_checks::note_taker notes;
-    CHECK(loaded(m, {.watch = &notes}).hash() == loaded(mixed()).hash());
+    CHECK(loaded(m, {.observe = &notes}).hash() == loaded(mixed()).hash());
     CHECK(notes.heard("2 nodes lead to no output"));
 }
 
@@ -578,7 +578,7 @@ TEST_CASE("a declared type that contradicts inference is noted, and inference st
     auto m = one_output({w::node("Relu", {"x"}, {"y"})});
     m.outputs = {w::value("y", w::i64, {7})};
     model_checks::note_taker notes;
-    auto const g = loaded(m, {.watch = &notes});
+    auto const g = loaded(m, {.observe = &notes});
     CHECK(to_string(g.type(g.output(0))) == "f32[2,3]");
     CHECK(notes.heard("is declared as i64[7]"));
 }

@@ -712,7 +712,7 @@ TEST_CASE("what gsub does not compute stays as it is, with the reason") {
     for (auto const& n : kept) {
         INFO(n.op << "-" << n.opset);
         model_checks::note_taker notes;
-        auto const g = loaded(model_of(n, {2, 3}), {.watch = &notes});
+        auto const g = loaded(model_of(n, {2, 3}), {.observe = &notes});
         CHECK(model_checks::count<ops::opaque>(g) == 1);
         CHECK(notes.heard(n.op));
         auto const again = loaded(model_checks::written(g));

@@ -46,9 +46,9 @@ using traits_test::everything;
 using own_ops = standard_ops::with<everything, traits_test::kept_inside>;
 using own_graph = basic_graph<own_ops>;
 
-result<own_graph> read_own(std::string const& text, observer* watch = nullptr) {
+result<own_graph> read_own(std::string const& text, observer* observe = nullptr) {
     io::load_options options;
-    options.watch = watch;
+    options.observe = observe;
     return io::load_onnx<own_ops>(bytes_of(text), options);
 }
 

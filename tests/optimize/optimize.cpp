@@ -386,9 +386,9 @@ struct recorder : observer {
 
 TEST_CASE("a search can be cancelled before and while it runs, what it found so far counts") {
     auto const g = models::recurrent_cell(1);
-    recorder watch;
-    watch.stop.request_stop();
-    auto const none = optimize(g, cost::roofline{}, {.alpha = 2, .stop = watch.stop.get_token()}).value();
+    recorder observe;
+    observe.stop.request_stop();
+    auto const none = optimize(g, cost::roofline{}, {.alpha = 2, .stop = observe.stop.get_token()}).value();
     CHECK(none.report.search.why == search::stop_reason::cancelled);
     CHECK(none.report.search.expanded == 0);
     CHECK(none.report.applied.empty());
@@ -396,7 +396,7 @@ TEST_CASE("a search can be cancelled before and while it runs, what it found so 
     recorder later;
     later.stop_at = 16;
     auto const some =
-        optimize(g, cost::roofline{}, {.alpha = 2, .watch = &later, .stop = later.stop.get_token()}).value();
+        optimize(g, cost::roofline{}, {.alpha = 2, .observe = &later, .stop = later.stop.get_token()}).value();
     CHECK(some.report.search.why == search::stop_reason::cancelled);
     CHECK(some.report.search.expanded >= 16);
     CHECK(some.report.search.expanded < 40);
@@ -405,9 +405,9 @@ TEST_CASE("a search can be cancelled before and while it runs, what it found so 
 }
 
 TEST_CASE("an observer hears of search, verification and folding, in this order") {
-    recorder watch;
-    REQUIRE(optimize(models::fire_module(1), cost::roofline{}, {.verify = true, .watch = &watch}));
-    CHECK(watch.phases == std::vector<std::string>{"search", "verify", "fold"});
+    recorder observe;
+    REQUIRE(optimize(models::fire_module(1), cost::roofline{}, {.verify = true, .observe = &observe}));
+    CHECK(observe.phases == std::vector<std::string>{"search", "verify", "fold"});
 }
 
 // ---- verification

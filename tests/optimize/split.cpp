@@ -371,12 +371,12 @@ TEST_CASE("parts searched side by side fail as they do one after the other, and 
     using namespace split_graphs;
     auto const g = models::inception_v3({.image = 75});
     fork_join_executor three{3};
-    listening watch;
+    listening observe;
     auto const chosen = chosen_rules("all");
-    optimize_options options{.budget = {300}, .split = 20, .rules = chosen, .threads = &three, .watch = &watch};
+    optimize_options options{.budget = {300}, .split = 20, .rules = chosen, .threads = &three, .observe = &observe};
     CHECK(optimize(g, cost::roofline{}, options));
-    CHECK(watch.heard > 0);
-    CHECK(watch.here);
+    CHECK(observe.heard > 0);
+    CHECK(observe.here);
     CHECK_THROWS_WITH(optimize(g, failing{}, options), Catch::Contains("no price for it"));
 }
 

@@ -319,7 +319,7 @@ TEST_CASE("the memory that states share is counted as long as one of them is the
 }
 
 // How much memory a search held, before each expansion.
-struct memory_watch : search::silent_observer {
+struct memory_watch : search::null_observer {
     substitution_problem const& problem;
     std::uint64_t most = 0;
     explicit memory_watch(substitution_problem const& p) : problem(p) {}

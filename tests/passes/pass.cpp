@@ -166,7 +166,7 @@ TEST_CASE("the observer hears of the beginning and the end of a pass by its name
     } heard;
     auto m = three_functions();
     pass_context cx;
-    cx.watch = &heard;
+    cx.observe = &heard;
     REQUIRE(run_pass(soften{}, m, cx));
     CHECK(heard.heard == std::vector<std::string>{"pass soften 0/1", "pass soften 1/1"});
 }

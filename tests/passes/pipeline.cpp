@@ -111,7 +111,7 @@ TEST_CASE("a fixpoint that reaches its bound, or goes round, says so to the obse
         void on_note(std::string_view text) override { notes.emplace_back(text); }
     } heard;
     pass_context cx;
-    cx.watch = &heard;
+    cx.observe = &heard;
     auto m = chain(20);
     auto const outcome = run_pass(fixpoint{shorten{}, {.max_iterations = 7}}, m, cx).value();
     CHECK(outcome.matches == 7);

@@ -104,8 +104,8 @@ struct listening : observer {
 };
 
 inline result<std::vector<loaded_kernel>> load(std::vector<kernel_source> const& sources, compiler const& with,
-                                               std::string const& cache, observer* watch = nullptr) {
-    return load_kernels(sources, with, {.cache_folder = cache, .use_cache = !cache.empty(), .watch = watch});
+                                               std::string const& cache, observer* observe = nullptr) {
+    return load_kernels(sources, with, {.cache_folder = cache, .use_cache = !cache.empty(), .observe = observe});
 }
 
 // Runs `body` in a forked child; true where it exits with 0 within a minute.

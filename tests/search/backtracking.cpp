@@ -56,7 +56,7 @@ struct landscape {
 };
 
 // Writes down every event.
-struct scribe : search::silent_observer {
+struct scribe : search::null_observer {
     std::vector<std::string> events;
     std::uint64_t expanded = 0, admitted = 0, refused = 0, improved = 0, stopped = 0;
     void on_expand(std::uint64_t number, double cost) {
@@ -116,24 +116,24 @@ TEST_CASE("what a search tells of itself fits together, whatever the settings") 
         CAPTURE(seed);
         landscape p{seed, 60};
         auto const o = some_options(seed);
-        scribe watch;
-        auto const found = backtracking(p, 0, o, watch);
+        scribe observe;
+        auto const found = backtracking(p, 0, o, observe);
         auto const& s = found.stats;
         CHECK(s.start_cost == p.cost(0));
         CHECK(s.best_cost == p.cost(found.best));
         CHECK(s.best_cost <= s.start_cost);
-        CHECK(s.generated == s.duplicates + s.refused + watch.admitted);
-        CHECK(s.distinct == 1 + watch.admitted + (o.admit == admission::best ? s.refused : 0));
-        CHECK(s.expanded == watch.expanded);
-        CHECK(s.refused == watch.refused);
-        CHECK(watch.stopped == 1);
-        CHECK(watch.events.back() == to_string(s.why));
+        CHECK(s.generated == s.duplicates + s.refused + observe.admitted);
+        CHECK(s.distinct == 1 + observe.admitted + (o.admit == admission::best ? s.refused : 0));
+        CHECK(s.expanded == observe.expanded);
+        CHECK(s.refused == observe.refused);
+        CHECK(observe.stopped == 1);
+        CHECK(observe.events.back() == to_string(s.why));
 
         // The history begins at the start, goes down, and ends at the best.
         REQUIRE_FALSE(s.history.empty());
         CHECK(s.history.front() == search::improvement{0, s.start_cost});
         CHECK(s.history.back().cost == s.best_cost);
-        CHECK(s.history.size() == 1 + watch.improved);
+        CHECK(s.history.size() == 1 + observe.improved);
         for (std::size_t i = 1; i < s.history.size(); ++i) {
             CHECK(s.history[i].cost < s.history[i - 1].cost);
             CHECK(s.history[i].steps > s.history[i - 1].steps);
@@ -147,10 +147,10 @@ TEST_CASE("what a search tells of itself fits together, whatever the settings") 
             auto const& next = p.moves[static_cast<std::size_t>(at)];
             auto const taken = std::find_if(next.begin(), next.end(), [&](int n) { return p.label(n) == step.label; });
             REQUIRE(taken != next.end());
-            auto const yardstick = o.admit == admission::best ? least : p.cost(at);
+            auto const bound = o.admit == admission::best ? least : p.cost(at);
             at = *taken;
             CHECK(step.cost == p.cost(at));
-            CHECK((o.plateau ? step.cost <= o.alpha * yardstick : step.cost < o.alpha * yardstick));
+            CHECK((o.plateau ? step.cost <= o.alpha * bound : step.cost < o.alpha * bound));
             least = std::min(least, step.cost);
         }
         CHECK(at == found.best);
@@ -311,15 +311,15 @@ TEST_CASE("numbers: the climb from 7 over 52 down to 1 needs alpha 8") {
 }
 
 TEST_CASE("of equal costs the state that was found first goes first") {
-    scribe watch;
+    scribe observe;
     landscape p{0, 6};
     p.costs = {5, 5, 5, 5, 5, 5};
     p.moves = {{3, 1}, {5}, {}, {2, 4}, {}, {}};
-    auto const found = backtracking(p, 0, {.alpha = 1, .plateau = true}, watch);
+    auto const found = backtracking(p, 0, {.alpha = 1, .plateau = true}, observe);
     CHECK(found.best == 0); // nothing is better than the start
     CHECK(found.stats.path.empty());
     std::vector<std::string> admitted;
-    for (auto const& e : watch.events)
+    for (auto const& e : observe.events)
         if (e.starts_with("admit")) admitted.push_back(e.substr(6, 4));
     CHECK(admitted == std::vector<std::string>{"to 3", "to 1", "to 2", "to 4", "to 5"});
 }
@@ -528,7 +528,7 @@ struct onlooker : scribe {
 TEST_CASE("an observer that looks at states hears what others hear, and of each successor of each state") {
     static_assert(search::state_observer<onlooker, int>);
     static_assert(!search::state_observer<scribe, int>);
-    static_assert(!search::state_observer<search::silent_observer, std::string>); // whose label might be a state
+    static_assert(!search::state_observer<search::null_observer, std::string>); // whose label might be a state
     std::uint64_t later = 0;
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         CAPTURE(seed);
@@ -536,28 +536,28 @@ TEST_CASE("an observer that looks at states hears what others hear, and of each 
         auto o = some_options(seed);
         if (seed % 2) o.schedule = {o.alpha + 0.1, o.alpha + 1};
         scribe plain;
-        onlooker watch;
-        watch.p = &p;
-        auto const expected = backtracking(p, 0, o, plain), found = backtracking(p, 0, o, watch);
+        onlooker observe;
+        observe.p = &p;
+        auto const expected = backtracking(p, 0, o, plain), found = backtracking(p, 0, o, observe);
         CHECK(found.stats.path == expected.stats.path);
-        CHECK(watch.events == plain.events);
-        CHECK(watch.known == found.stats.duplicates);
-        CHECK(watch.closed == found.stats.expanded);
-        CHECK(watch.known + watch.refused + watch.admitted - watch.later == found.stats.generated);
-        later += watch.later;
+        CHECK(observe.events == plain.events);
+        CHECK(observe.known == found.stats.duplicates);
+        CHECK(observe.closed == found.stats.expanded);
+        CHECK(observe.known + observe.refused + observe.admitted - observe.later == found.stats.generated);
+        later += observe.later;
     }
     CHECK(later > 0);
 }
 
 TEST_CASE("an observer may cancel the search from within") {
-    struct canceller : search::silent_observer {
+    struct canceller : search::null_observer {
         std::stop_source source;
         void on_expand(std::uint64_t number, double) {
             if (number == 4) source.request_stop();
         }
-    } watch;
+    } observe;
     well p;
-    auto const found = backtracking(p, 0, {.stop = watch.source.get_token()}, watch);
+    auto const found = backtracking(p, 0, {.stop = observe.source.get_token()}, observe);
     CHECK(found.stats.why == stop_reason::cancelled);
     CHECK(found.stats.expanded == 4);
 }

@@ -55,7 +55,7 @@ static_assert(!search::problem<without_expansion>);
 static_assert(!search::problem<int>);
 
 // Observing costs nothing unless something is observed.
-static_assert(std::is_empty_v<search::silent_observer>);
+static_assert(std::is_empty_v<search::null_observer>);
 
 TEST_CASE("every reason to stop has a name of its own") {
     using search::stop_reason;

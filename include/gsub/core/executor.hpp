@@ -55,10 +55,10 @@ public:
 };
 
 /// Several for each thread, so that one that is held up leaves its share to the others.
-inline constexpr std::int64_t pieces_per_thread = 8;
+inline constexpr std::int64_t work_items_per_thread = 8;
 /// Pieces that the positions of a loop are cut into for so many threads.
-[[nodiscard]] constexpr std::int64_t pieces_of_loop(std::int64_t positions, std::int64_t threads) noexcept {
-    return std::min(positions, pieces_per_thread * threads);
+[[nodiscard]] constexpr std::int64_t work_items_of_loop(std::int64_t positions, std::int64_t threads) noexcept {
+    return std::min(positions, work_items_per_thread * threads);
 }
 
 /// Runs everything on the calling thread, in order.

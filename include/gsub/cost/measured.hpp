@@ -56,7 +56,7 @@ struct measure_options {
     std::size_t least_runs = 3;
     double least_seconds = 0.01; ///< of all runs of one node together
     executor* threads = nullptr; ///< null: one thread
-    observer* watch = nullptr;
+    observer* observe = nullptr;
 };
 
 /// Time of a graph = sum of the median times of its nodes, each distinct one (operator, types, attributes) run once on

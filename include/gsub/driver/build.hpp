@@ -51,7 +51,7 @@ struct build_options {
     /// Is shown the kernel graph behind each pass of lowering.
     std::optional<function_ref<void(kernel_graph const&)>> on_stage{};
     executor* threads = nullptr; ///< for folding and compiling; null: one thread
-    observer* watch = nullptr;
+    observer* observe = nullptr;
 };
 
 /// What lowering is told of how a graph is built.

@@ -23,7 +23,7 @@ struct load_options {
     /// external data: faster, and only what is read comes into memory. For files that nobody changes while the graph,
     /// or what was built of it, lives.
     bool map = false;
-    observer* watch = nullptr; ///< hears notes, e.g. of operators that stay opaque
+    observer* observe = nullptr; ///< hears notes, e.g. of operators that stay opaque
 };
 
 /// Reads an ONNX model: operator sets 7 to 21, weights inside of the file or in files beside it. Types are inferred,

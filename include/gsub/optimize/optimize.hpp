@@ -39,7 +39,7 @@ struct optimize_options {
     bool verify = false;         ///< compare the result with the original; see `verification_report`
     std::uint64_t seed = 1;      ///< of the inputs that verification uses
     executor* threads = nullptr; ///< for search, folding and verification; null: one thread. The result is the same
-    observer* watch = nullptr;
+    observer* observe = nullptr;
     search_listener* trace = nullptr; ///< told of each event; null costs nothing
     std::stop_token stop{};
     /// An earlier search of the same graph with the same rules, costs and admission: what it has found out is not found

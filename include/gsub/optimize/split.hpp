@@ -18,7 +18,7 @@ namespace gsub {
 
 /// Who hears of a search, who lends it threads, and what is known before. Each may be null.
 struct search_audience {
-    observer* watch = nullptr;
+    observer* observe = nullptr;
     search_listener* trace = nullptr;
     sharing_executor* threads = nullptr; ///< the search is a task of it; threads without one help
     search_log const* known = nullptr;   ///< expansions found there are not made again; the search is the same

@@ -65,7 +65,7 @@ struct pass_guard;
 /// What a pass may ask for.
 struct pass_context {
     gsub::target machine{};            ///< for which machine; nothing is known of it by default
-    observer* watch = nullptr;         ///< null: nobody
+    observer* observe = nullptr;         ///< null: nobody
     std::stop_token stop{};            ///< long passes end early with an error when it is asked for
     std::uint64_t seed = 1;            ///< of anything random
     executor* threads = nullptr;       ///< null: the calling thread alone

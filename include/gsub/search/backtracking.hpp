@@ -51,8 +51,8 @@ concept hashable = requires(Key const& k) {
 /// *Requires* alpha >= 1, a schedule that rises from there, none with `first`, a queue of at least 2. *Complexity*
 /// O(log w) a successor for w waiting states, beside the problem's own work. *Source* Jia et al., "Optimizing DNN
 /// computation with relaxed graph substitutions", SysML 2019, algorithm 1.
-template <problem P, class Observer = silent_observer>
-[[nodiscard]] auto backtracking(P& p, typename P::state start, options const& o, Observer&& watch = {})
+template <problem P, class Observer = null_observer>
+[[nodiscard]] auto backtracking(P& p, typename P::state start, options const& o, Observer&& observe = {})
     -> outcome<typename P::state> {
     GSUB_ASSERT(o.alpha >= 1 && o.queue >= 2, "backtracking needs alpha >= 1 and a queue of at least 2");
     GSUB_ASSERT(detail::rises(o.alpha, o.schedule), "a schedule of alpha rises");
@@ -70,10 +70,10 @@ template <problem P, class Observer = silent_observer>
         std::string label;
         double cost;
     };
-    struct later_entry {
+    struct deferred_entry {
         entry what;    // `move`: how its parent was reached, where it has not been admitted yet
         bool admitted; // before, under a yardstick that was larger
-        double yardstick;
+        double bound;
     };
     constexpr std::uint32_t root = 0xffffffffu;
     constexpr bool looks = state_observer<std::remove_cvref_t<Observer>, state>;
@@ -102,7 +102,7 @@ template <problem P, class Observer = silent_observer>
     // Only whether a key is there is asked, never their order.
     std::conditional_t<detail::hashable<key_type>, std::unordered_set<key_type>, std::set<key_type>> seen;
     std::vector<entry> waiting;        // a heap, the cheapest on top
-    std::vector<later_entry> later_on; // what a larger alpha of the schedule may admit
+    std::vector<deferred_entry> deferred; // what a larger alpha of the schedule may admit
     std::size_t level = 0;             // of the schedule: what comes next
     auto const takes_first = o.admit == admission::first;
     auto alpha = takes_first ? 1.0 : o.alpha;
@@ -122,25 +122,25 @@ template <problem P, class Observer = silent_observer>
     auto const admit = [&](double cost, std::uint32_t parent, state&& next) {
         moves.push_back({parent, p.label(next), cost});
         if constexpr (looks)
-            watch.on_admit(cost, moves.back().label, next);
+            observe.on_admit(cost, moves.back().label, next);
         else
-            watch.on_admit(cost, moves.back().label);
+            observe.on_admit(cost, moves.back().label);
         wait({cost, static_cast<std::uint32_t>(moves.size() - 1), std::move(next)});
     };
     // Takes up the next values of alpha until one admits something.
     auto const climb = [&] {
         while (waiting.empty() && level < o.schedule.size()) {
             alpha = o.schedule[level++];
-            auto open = std::exchange(later_on, {});
+            auto open = std::exchange(deferred, {});
             for (auto& l : open) {
-                auto const yardstick = o.admit == admission::best ? stats.best_cost : l.yardstick;
-                if (l.admitted ? l.what.cost <= alpha * yardstick : below(l.what.cost, alpha * yardstick)) {
+                auto const bound = o.admit == admission::best ? stats.best_cost : l.bound;
+                if (l.admitted ? l.what.cost <= alpha * bound : below(l.what.cost, alpha * bound)) {
                     if (l.admitted)
                         wait(std::move(l.what));
                     else
                         admit(l.what.cost, l.what.move, std::move(l.what.what));
-                } else if (l.what.cost <= highest * yardstick && level < o.schedule.size()) {
-                    later_on.push_back(std::move(l));
+                } else if (l.what.cost <= highest * bound && level < o.schedule.size()) {
+                    deferred.push_back(std::move(l));
                 } else {
                     waiting_bytes -= std::min(waiting_bytes, size_of(l.what.what));
                     stats.refused += !l.admitted;
@@ -170,17 +170,17 @@ template <problem P, class Observer = silent_observer>
             waiting.pop_back();
             if (o.admit == admission::best && current.cost > alpha * stats.best_cost) {
                 if (level < o.schedule.size() && current.cost <= highest * stats.best_cost)
-                    later_on.push_back({std::move(current), true, 0});
+                    deferred.push_back({std::move(current), true, 0});
                 else
                     waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
                 continue;
             }
             waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
             if constexpr (looks)
-                watch.on_expand(stats.expanded, current.cost, current.what);
+                observe.on_expand(stats.expanded, current.cost, current.what);
             else
-                watch.on_expand(stats.expanded, current.cost);
-            auto const yardstick = o.admit == admission::best ? stats.best_cost : current.cost;
+                observe.on_expand(stats.expanded, current.cost);
+            auto const bound = o.admit == admission::best ? stats.best_cost : current.cost;
             // Successors count once all are there: an expansion that is cut short leaves no trace, so that the same
             // search stopped by the number of steps told is the same.
             std::vector<state> successors;
@@ -210,22 +210,22 @@ template <problem P, class Observer = silent_observer>
                 auto key = p.key(next);
                 if (seen.contains(key)) {
                     ++stats.duplicates;
-                    if constexpr (looks) watch.on_known(cost, next);
+                    if constexpr (looks) observe.on_known(cost, next);
                     continue;
                 }
                 // A state refused now may be admitted later, from a parent that costs more; so only states that wait
                 // are remembered where the bound depends on the parent.
-                auto const admitted = below(cost, alpha * yardstick);
-                auto const postponed = !admitted && level < o.schedule.size() && below(cost, highest * yardstick);
+                auto const admitted = below(cost, alpha * bound);
+                auto const postponed = !admitted && level < o.schedule.size() && below(cost, highest * bound);
                 if (admitted || postponed || o.admit == admission::best) seen.insert(std::move(key));
                 if (!admitted) {
                     if constexpr (looks)
-                        watch.on_refuse(cost, next);
-                    else if constexpr (!std::is_same_v<std::remove_cvref_t<Observer>, silent_observer>)
-                        watch.on_refuse(cost, p.label(next));
+                        observe.on_refuse(cost, next);
+                    else if constexpr (!std::is_same_v<std::remove_cvref_t<Observer>, null_observer>)
+                        observe.on_refuse(cost, p.label(next));
                     if (postponed) {
                         waiting_bytes += size_of(next);
-                        later_on.push_back({{cost, current.move, std::move(next)}, false, yardstick});
+                        deferred.push_back({{cost, current.move, std::move(next)}, false, bound});
                     } else {
                         ++stats.refused;
                     }
@@ -240,11 +240,11 @@ template <problem P, class Observer = silent_observer>
                 waiting_bytes += size_of(next);
                 admit(cost, current.move, std::move(next));
             }
-            if constexpr (looks) watch.on_expanded(stats.expanded - 1, current.what);
+            if constexpr (looks) observe.on_expanded(stats.expanded - 1, current.what);
             if (waiting.size() > o.queue) shrink();
             if (improved) {
                 stats.history.push_back({stats.expanded, stats.best_cost});
-                watch.on_improvement(stats.expanded, stats.best_cost);
+                observe.on_improvement(stats.expanded, stats.best_cost);
             }
         }
         return stats.best_cost <= o.target ? stop_reason::target : stop_reason::exhausted;
@@ -253,7 +253,7 @@ template <problem P, class Observer = silent_observer>
     stats.seconds = std::chrono::duration<double>(clock::now() - begin).count();
     for (auto m = best_move; m != root; m = moves[m].parent) stats.path.push_back({moves[m].label, moves[m].cost});
     std::reverse(stats.path.begin(), stats.path.end());
-    watch.on_stop(stats.why);
+    observe.on_stop(stats.why);
     return out;
 }
 

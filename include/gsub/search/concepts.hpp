@@ -132,7 +132,7 @@ concept sharing_problem = sized_problem<P> && requires(P& p) {
 };
 
 /// Hears of a search's events; derive and override by name. All do nothing here, and cost nothing.
-struct silent_observer {
+struct null_observer {
     void on_expand(std::uint64_t, double) {}      ///< number of the expansion, cost of the state
     void on_admit(double, std::string_view) {}    ///< cost and label of a successor that will wait
     void on_refuse(double, std::string_view) {}   ///< of one beyond the bound

@@ -117,7 +117,7 @@ TEST_CASE("a copy shares its elements until one of the two is written to") {
 
 TEST_CASE("borrowed elements are read in place, kept alive, and copied before the first write") {
     auto const owner = std::make_shared<std::vector<float> const>(std::vector<float>{1, 2, 3, 4});
-    std::weak_ptr<std::vector<float> const> const watch = owner;
+    std::weak_ptr<std::vector<float> const> const observe = owner;
     auto t = tensor::borrowed(dtype::f32, ints{2, 2}, reinterpret_cast<std::byte const*>(owner->data()), owner);
     CHECK(t.raw().data() == reinterpret_cast<std::byte const*>(owner->data()));
     CHECK(t.data<float>()[3] == 4);
@@ -130,9 +130,9 @@ TEST_CASE("borrowed elements are read in place, kept alive, and copied before th
         return std::accumulate(d.begin(), d.end(), 0.0f);
     };
     CHECK(sum(kept) == 10);
-    CHECK(watch.use_count() == 2); // owner and kept; t has a copy of its own
+    CHECK(observe.use_count() == 2); // owner and kept; t has a copy of its own
     kept = tensor{};
-    CHECK(watch.use_count() == 1);
+    CHECK(observe.use_count() == 1);
 }
 
 TEST_CASE("the hash depends on element type, dimensions and every element, and on nothing else") {

@@ -142,7 +142,7 @@ struct slot {
         number("output_count", p_.outputs.size());
         number("arena_bytes", arena_.size);
         number("scratch_bytes", scratch);
-        number("pieces_per_thread", static_cast<std::uint64_t>(pieces_per_thread));
+        number("work_items_per_thread", static_cast<std::uint64_t>(work_items_per_thread));
         number("weights_size", weights_.size());
         number("weights_magic", weights_magic);
         number("weights_version", weights_version);

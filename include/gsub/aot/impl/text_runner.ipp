@@ -246,7 +246,7 @@ void run_step(@name@_context& c, step const& s) {
         run_range(c, s, 0, s.positions);
         return;
     }
-    auto const pieces = static_cast<std::int64_t>(pieces_per_thread) * workers;
+    auto const pieces = static_cast<std::int64_t>(work_items_per_thread) * workers;
     work_of_step w{&c, &s, s.positions < pieces ? s.positions : pieces};
     c.threads.parallel_for(c.threads.user, static_cast<std::size_t>(w.pieces), run_piece, &w);
 }

@@ -53,7 +53,7 @@ private:
         auto left = places;
         supervisor guard{{.prune = false}};
         auto inner = cx_;
-        inner.watch = nullptr;
+        inner.observe = nullptr;
         inner.guard = &guard;
         inner.rewrites_left = &left;
         if (auto const done = p(s.after, inner); !done) s.failure = done.error();

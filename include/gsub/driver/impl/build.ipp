@@ -82,18 +82,18 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
                                                  build_options const& options) {
     auto jit = options.jit;
     if (!jit.threads) jit.threads = options.threads;
-    if (!jit.watch) jit.watch = options.watch;
+    if (!jit.observe) jit.observe = options.observe;
     auto chosen = options;
     auto const with = options.generate ? runtime::find_compiler(options.compiler) : runtime::compiler{};
     if (!with) {
-        if (options.watch)
-            options.watch->on_note(
+        if (options.observe)
+            options.observe->on_note(
                 message({"no kernels are generated, the reference runtime computes: ", with.error().message()}));
         chosen.generate = false;
     }
-    if (options.watch)
+    if (options.observe)
         for (auto const& note : detail::layouts_not_stored(g, options.set ? *options.set : isa_of(machine)))
-            options.watch->on_note(note);
+            options.observe->on_note(note);
     auto made = plan(std::move(g), meaning, machine, chosen);
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;

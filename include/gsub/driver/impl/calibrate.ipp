@@ -144,7 +144,7 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, std::span<ev
             detail::median_seconds(runs, 100, [&] { built.run(context, inputs, outputs, threads).value(); });
         done.rates.launch = 1 / note("step of a run", step, static_cast<double>(steps), "steps");
         if (threads.concurrency() > 1) {
-            auto const pieces = static_cast<std::size_t>(pieces_per_thread) * threads.concurrency();
+            auto const pieces = static_cast<std::size_t>(work_items_per_thread) * threads.concurrency();
             auto const join =
                 detail::median_seconds(runs, 1000, [&] { threads.parallel_for(pieces, [](std::size_t) {}); });
             done.rates.launch += 1 / note("threads woken and joined", join, 1, "times");

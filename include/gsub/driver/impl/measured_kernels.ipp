@@ -131,7 +131,7 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(std::span<eval_row c
     building.compiler = compiler->path;
     building.generate = true;
     if (!building.threads) building.threads = measuring.threads;
-    if (!building.watch) building.watch = measuring.watch;
+    if (!building.observe) building.observe = measuring.observe;
     measured_kernels made{meaning, measuring, std::move(building), machine};
     auto const& set = made.building_.set ? *made.building_.set : isa_of(machine);
     auto const workers = measuring.threads ? measuring.threads->concurrency() : 1;
@@ -169,7 +169,7 @@ GSUB_INLINE double measured_kernels::price(any_graph const& g, std::span<node_id
     auto const key = message({machine_, "|", alone->ops, "|", alone->signature});
     if (auto const* known = state_->known.find(key)) return *known;
     if (auto const found = state_->fallback.find(key); found != state_->fallback.end()) return found->second;
-    if (measuring_.watch) measuring_.watch->on_progress({"measuring", state_->runs + 1, 0, alone->ops});
+    if (measuring_.observe) measuring_.observe->on_progress({"measuring", state_->runs + 1, 0, alone->ops});
     auto const unmeasured = [&] {
         ++state_->unmeasured;
         return state_->fallback[key] = roof;

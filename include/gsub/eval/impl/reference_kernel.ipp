@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/thread_scratch.hpp>
+#include <gsub/core/thread_workspace.hpp>
 #include <gsub/eval/elementwise.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
@@ -190,7 +190,7 @@ void reference_kernel<ops::conv>::run(kernel<T>& k) {
         auto columns_row = area_in;
         if (!plain) {
             auto* const columns =
-                static_cast<T*>(thread_scratch(static_cast<std::size_t>(depth * (end - begin)) * sizeof(T)));
+                static_cast<T*>(thread_workspace(static_cast<std::size_t>(depth * (end - begin)) * sizeof(T)));
             for (std::int64_t c = 0; c < inputs; ++c)
                 detail::gather_columns(a, x.subspan(2), w.subspan(2), y.subspan(2), input + c * area_in, begin, end,
                                        columns + c * area_k * (end - begin));

@@ -214,7 +214,7 @@ private:
         throw error{std::move(problems_)};
     }
     void note(std::string text) {
-        if (options_.watch) options_.watch->on_note(text);
+        if (options_.observe) options_.observe->on_note(text);
     }
 
     // Version of an operator's domain, or 0.

@@ -468,7 +468,7 @@ GSUB_LAZY_BODY double winograd_cycles(conv2d_shape const& s, winograd_config con
                each = z.whole_rows ? z.row_blocks : z.column_blocks;
     auto const whole = position(z.block), tail = position(last);
     // Threads take pieces, a few for each, as the executor cuts them.
-    auto const positions = ends * each, pieces = pieces_of_loop(positions, std::int64_t{options.threads});
+    auto const positions = ends * each, pieces = work_items_of_loop(positions, std::int64_t{options.threads});
     std::vector<double> busy(options.threads, 0.0);
     for (std::int64_t k = 0; k < pieces; ++k) {
         auto const begin = positions * k / pieces, end = positions * (k + 1) / pieces;

@@ -220,7 +220,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                                  .queue = options.queue,
                                  .stop = options.stop},
                                 options.split,
-                                {options.watch, options.trace, threads, options.resume, replay ? &*replay : nullptr});
+                                {options.observe, options.trace, threads, options.resume, replay ? &*replay : nullptr});
         };
         auto found = [&] {
             // Where prices come one at a time, the threads may be needed to find them.
@@ -250,7 +250,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
         // Verified, folded and priced; `clean`: may be brought into normal form after folding.
         auto const finish = [&](bool clean) {
             if (options.verify) {
-                if (options.watch) options.watch->on_progress({"verify", 0, 0, {}});
+                if (options.observe) options.observe->on_progress({"verify", 0, 0, {}});
                 report.verification = verify_equal(original, best, meaning, options.seed, options.threads);
                 auto& v = report.verification;
                 // Each rewrite by itself: the part that it replaced against the part that it put there.
@@ -262,7 +262,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                 v.equal = v.equal && (whole || v.rewrites_skipped == 0);
             }
             if (options.fold) {
-                if (options.watch) options.watch->on_progress({"fold", 0, 0, {}});
+                if (options.observe) options.observe->on_progress({"fold", 0, 0, {}});
                 fold_constants(best, meaning,
                                {.max_weight_bytes = options.max_weight_bytes, .threads = options.threads})
                     .value();

@@ -42,7 +42,7 @@ GSUB_LAZY_BODY pass_outcome substitute(any_graph& g, pass_context const& cx, cos
     options.fold = false;
     options.seed = cx.seed;
     options.threads = cx.threads;
-    options.watch = cx.watch;
+    options.observe = cx.observe;
     options.stop = cx.stop;
     auto [better, report] = optimize(g, model, meaning_of(cx, g), options).value();
     outcome.matches = report.applied.size();

@@ -33,7 +33,7 @@ GSUB_LAZY std::pair<std::string_view, std::string_view> rule_and_site(std::strin
 
 /// Tells the caller's observer and listener how the search goes.
 template <class = void>
-struct search_progress : search::silent_observer {
+struct search_progress : search::null_observer {
     using state = substitution_problem::state;
     search_audience told;
     substitution_problem const& problem;
@@ -50,9 +50,9 @@ struct search_progress : search::silent_observer {
     void on_expand(std::uint64_t done, double cost, state const& s) {
         expanded = done, failed = problem.inapplicable();
         if (told.trace) tell({.what = search_event::kind::expand, .key = s.key, .way = s.way}, cost);
-        if (!told.watch || done % 16 != 0) return;
+        if (!told.observe || done % 16 != 0) return;
         detail_text = message({"best ", problem.in_units(best), " ", unit});
-        told.watch->on_progress(
+        told.observe->on_progress(
             {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
     }
     void on_admit(double cost, std::string_view label, state const& s) {
@@ -457,7 +457,7 @@ private:
             options.budget = meter.share(part(f.kernels, kernels));
             options.budget.time = meter.share(part(f.kernels * at_once, kernels_left.fetch_sub(f.kernels))).time;
             auto told = told_;
-            if (std::this_thread::get_id() != caller) told.watch = nullptr;
+            if (std::this_thread::get_id() != caller) told.observe = nullptr;
             try {
                 f.found = search_part(f.start, model_, rules_, options, told);
             } catch (...) { failures[order[k]] = std::current_exception(); }

@@ -67,12 +67,12 @@ result<pass_outcome> guarded(Subject& on, pass_context& cx, std::string_view nam
 
 GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass_context& cx,
                                           function_ref<result<pass_outcome>(module&, pass_context&)> body) {
-    if (cx.watch) cx.watch->on_progress({.phase = "pass", .done = 0, .total = 1, .detail = info.name});
+    if (cx.observe) cx.observe->on_progress({.phase = "pass", .done = 0, .total = 1, .detail = info.name});
     auto const named = [&](module& on, pass_context& c) {
         return guarded<module>(on, c, message({"pass ", info.name}), body);
     };
     auto done = cx.guard ? cx.guard->run(*cx.guard, info, m, cx, named) : named(m, cx);
-    if (cx.watch && done) cx.watch->on_progress({.phase = "pass", .done = 1, .total = 1, .detail = info.name});
+    if (cx.observe && done) cx.observe->on_progress({.phase = "pass", .done = 1, .total = 1, .detail = info.name});
     return done;
 }
 

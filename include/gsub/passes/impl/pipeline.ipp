@@ -14,7 +14,7 @@ GSUB_LAZY_BODY result<pass_outcome> run_fixpoint(std::size_t max_iterations, mod
     std::vector<hash128> seen{fingerprint(m)};
     auto const ends_with = [&](std::string const& reason) {
         sum.skip(reason);
-        if (cx.watch) cx.watch->on_note(message({"fixpoint: ", reason}));
+        if (cx.observe) cx.observe->on_note(message({"fixpoint: ", reason}));
         return sum;
     };
     for (std::size_t round = 0; round < std::max<std::size_t>(max_iterations, 1); ++round) {

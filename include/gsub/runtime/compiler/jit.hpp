@@ -46,7 +46,7 @@ struct jit_options {
     /// Given to the compiler after gsub's own and before `isa_flags`. They come from the program, never from a model.
     std::vector<std::string> flags{};
     executor* threads = nullptr; ///< compiles several kernels at a time; null: one after the other
-    observer* watch = nullptr;   ///< hears of progress, and of a cache that cannot be used
+    observer* observe = nullptr;   ///< hears of progress, and of a cache that cannot be used
 };
 
 /// Text that defines `extern "C"` a function named `symbol`. It includes nothing and has no objects to construct.

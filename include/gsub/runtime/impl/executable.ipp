@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/core/meta.hpp>
-#include <gsub/core/thread_scratch.hpp>
+#include <gsub/core/thread_workspace.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/memory_planner.hpp>
 
@@ -36,7 +36,7 @@ GSUB_LAZY void run_copy(copy_call const& c, std::span<void* const> values, execu
     auto const workers = static_cast<std::int64_t>(threads.concurrency());
     if (workers == 1 || !shared) return move(0, c.times, 0, 1);
     auto const in_parts = c.times < workers;
-    auto const pieces = in_parts ? pieces_per_thread * workers : pieces_of_loop(c.times, workers);
+    auto const pieces = in_parts ? work_items_per_thread * workers : work_items_of_loop(c.times, workers);
     threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
         auto const piece = static_cast<std::int64_t>(k);
         if (in_parts) return move(0, c.times, k, static_cast<std::size_t>(pieces));
@@ -111,7 +111,7 @@ struct executable::state {
             reinterpret_cast<detail::kernel_function>(kernels[static_cast<std::size_t>(c.kernel)].function());
         auto const positions = c.launch.positions, workers = static_cast<std::int64_t>(threads.concurrency());
         if (workers == 1 || positions == 1 || !shared) return call(c, f, values, 0, positions);
-        auto const pieces = pieces_of_loop(positions, workers);
+        auto const pieces = work_items_of_loop(positions, workers);
         threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
             auto const piece = static_cast<std::int64_t>(k);
             call(c, f, values, positions * piece / pieces, positions * (piece + 1) / pieces);
@@ -123,7 +123,7 @@ struct executable::state {
         std::array<void*, 64> own;
         GSUB_ASSERT(values.size() < own.size(), "a kernel with scratch memory has less than 64 buffers");
         std::copy(values.begin(), values.end(), own.begin());
-        own[values.size()] = thread_scratch(c.workspace);
+        own[values.size()] = thread_workspace(c.workspace);
         f(own.data(), begin, end);
     }
 };

@@ -246,7 +246,7 @@ GSUB_LAZY_BODY result<pass_run> pass_manager::run(std::span<any_pass const> list
         pass_run r;
         r.notes = detail::check_list(with_required(list).value(), options.order);
         for (auto const& note : r.notes)
-            if (cx.watch) cx.watch->on_note(note);
+            if (cx.observe) cx.observe->on_note(note);
         supervisor guard{options.supervise};
         auto inner = cx;
         inner.guard = &guard;

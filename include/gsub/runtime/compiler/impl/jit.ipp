@@ -224,10 +224,10 @@ GSUB_LAZY_BODY result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_
             else
                 missing.push_back(i);
         }
-        auto& watch = options.watch ? *options.watch : silent();
+        auto& observe = options.observe ? *options.observe : silent();
         std::vector<int> not_stored(missing.size());
         if (!missing.empty()) {
-            watch.on_progress({"compiling kernels", 0, missing.size(), {}});
+            observe.on_progress({"compiling kernels", 0, missing.size(), {}});
             detail::private_folder<> const folder;
             std::vector<std::optional<error>> faults(missing.size());
             std::atomic<bool> failed{false};
@@ -245,12 +245,12 @@ GSUB_LAZY_BODY result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_
             for (auto const& f : faults)
                 if (f) throw *f;
             if (cache.folder) static_cast<void>(detail::collect(cache.folder.get(), options.cache_limit_bytes));
-            watch.on_progress({"compiling kernels", missing.size(), missing.size(), {}});
+            observe.on_progress({"compiling kernels", missing.size(), missing.size(), {}});
         }
         for (auto fault : not_stored)
             if (fault && cache.note.empty())
                 cache.note = message({"kernels are not cached: ", detail::system_text(fault)});
-        if (!cache.note.empty()) watch.on_note(cache.note);
+        if (!cache.note.empty()) observe.on_note(cache.note);
         for (std::size_t i = 0; i < sources.size(); ++i) kernels[i] = kernels[same[i]];
         return kernels;
     });

@@ -196,9 +196,9 @@ GSUB_LAZY [[nodiscard]] child_end run_child(std::vector<std::string> const& argu
     }
     to.reset();
 #if defined(SYS_pidfd_open)
-    descriptor const watch{static_cast<int>(::syscall(SYS_pidfd_open, child, 0))};
+    descriptor const observe{static_cast<int>(::syscall(SYS_pidfd_open, child, 0))};
 #else
-    descriptor const watch;
+    descriptor const observe;
 #endif
     using clock = std::chrono::steady_clock;
     auto const deadline = clock::now() + std::chrono::seconds{timeout_s};
@@ -211,8 +211,8 @@ GSUB_LAZY [[nodiscard]] child_end run_child(std::vector<std::string> const& argu
             break;
         }
         // Without a descriptor of the child, its end is seen by looking every 5 ms.
-        auto const longest = watch ? decltype(left){60'000} : decltype(left){5};
-        pollfd events[2] = {{open ? from.get() : -1, POLLIN, 0}, {watch.get(), POLLIN, 0}};
+        auto const longest = observe ? decltype(left){60'000} : decltype(left){5};
+        pollfd events[2] = {{open ? from.get() : -1, POLLIN, 0}, {observe.get(), POLLIN, 0}};
         if (::poll(events, 2, static_cast<int>(std::min(left, longest))) > 0 && events[0].revents)
             open = drain(from.get(), end.output);
     }

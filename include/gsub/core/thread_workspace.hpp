@@ -10,7 +10,7 @@ namespace gsub {
 /// Memory of the calling thread: at least so many bytes, aligned to 64, valid until the thread asks again. Nothing is
 /// allocated where the thread had as much before. It is freed when the thread ends; work that runs later still, in
 /// destructors of global objects, gets memory that is not freed. *Errors* throws `std::bad_alloc`.
-[[nodiscard]] inline void* thread_scratch(std::size_t size) {
+[[nodiscard]] inline void* thread_workspace(std::size_t size) {
     thread_local void* at = nullptr; // trivial: these two outlive what frees the memory
     thread_local std::size_t own = 0;
     struct release {
