@@ -20,9 +20,9 @@
 #include <gsub/passes/impl/meaning.ipp>
 #include <gsub/passes/impl/pass.ipp>
 #include <gsub/passes/impl/pipeline.ipp>
+#include <gsub/passes/layout/impl/alter_op_layout.ipp>
 #include <gsub/passes/layout/impl/convert_layout.ipp>
 #include <gsub/passes/layout/impl/dimension_order.ipp>
-#include <gsub/passes/layout/impl/layout.ipp>
 #include <gsub/passes/layout/impl/layout_choice.ipp>
 #include <gsub/passes/manager/impl/histogram.ipp>
 #include <gsub/passes/manager/impl/manager.ipp>

@@ -22,7 +22,7 @@ public:
             shared_.clear();
             for (auto n : g.order()) {
                 auto const read_once = g.result_count(n) == 1 && g.use_count({n, 0}) == 1;
-                if (read_once || n == g.results_node() || is_leaf(g, n)) continue;
+                if (read_once || n == g.return_node() || is_leaf(g, n)) continue;
                 auto const text = applied(g, n);
                 auto const name = message({"t", shared_.size() + 1});
                 shared_[n] = name;

@@ -7,7 +7,7 @@
 #include <gsub/driver/run_passes.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir/graph_cloner.hpp>
-#include <gsub/passes/layout/layout.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/report/dot.hpp>
 #include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>
@@ -54,12 +54,12 @@ gsub::any_graph without_layouts(gsub::any_graph const& g) {
     gsub::graph_cloner to{g, out};
     auto const row_major = [&](gsub::value_id v) {
         auto type = g.type(v);
-        type.arrangement = {};
+        type.layout = {};
         return gsub::type_id{type};
     };
     for (auto n : g.inputs()) to.stand({n, 0}, out.add_input(row_major({n, 0}), g.name({n, 0})));
     for (auto n : g.order()) {
-        if (g.is<gsub::ops::input>(n) || n == g.results_node()) continue;
+        if (g.is<gsub::ops::input>(n) || n == g.return_node()) continue;
         if (g.is<gsub::ops::layout_transform>(n)) {
             to.stand({n, 0}, to(g.operand(n, 0)));
             continue;

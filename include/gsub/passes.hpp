@@ -20,8 +20,8 @@
 #include <gsub/passes/fuse/merge_composite.hpp>
 #include <gsub/passes/gradient/first_order_gradient.hpp>
 #include <gsub/passes/gradient/gradient.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/passes/layout/convert_layout.hpp>
-#include <gsub/passes/layout/layout.hpp>
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/manager/manager.hpp>
 #include <gsub/passes/manager/order.hpp>

@@ -191,13 +191,13 @@ double peak_by_definition(any_graph const& g) {
     std::map<value_id, life> lives;
     for (std::size_t at = 0; at < order.size(); ++at) {
         auto const n = order[at];
-        auto const view = (g.op(n).free_view || g.is<ops::split>(n)) && g.operand_count(n) > 0;
+        auto const view = (g.op(n).aliasing_view || g.is<ops::split>(n)) && g.operand_count(n) > 0;
         for (auto v : g.operands(n)) {
             if (!v.valid() || g.constant(v)) continue;
             while (shown.contains(v.node)) v = g.operand(v.node, 0);
             if (lives.contains(v)) lives[v].last = at;
         }
-        if (g.constant(n) || n == g.results_node()) continue;
+        if (g.constant(n) || n == g.return_node()) continue;
         if (view) {
             shown[n] = g.operand(n, 0).node;
             continue;

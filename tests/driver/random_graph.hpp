@@ -17,11 +17,11 @@ public:
         while (count < operators) {
             step();
             count = 0;
-            for (auto n : g.order()) count += !g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.results_node();
+            for (auto n : g.order()) count += !g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.return_node();
         }
         std::vector<v> outputs;
         for (auto n : g.order())
-            if (!g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.results_node())
+            if (!g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.return_node())
                 for (std::uint32_t port = 0; port < g.result_count(n); ++port)
                     if (v const x{n, port}; bounds.contains(x) && (!g.used(x) || chance(8))) outputs.push_back(x);
         if (chance(3)) outputs.push_back(outputs[r.below(outputs.size())]);

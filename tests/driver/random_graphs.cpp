@@ -121,7 +121,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
         if (auto const* const call = std::get_if<runtime::reference_call>(&s.what))
             for (auto n : call->graph.order())
                 if (!call->graph.is<ops::input>(n) && !call->graph.is<ops::constant>(n) &&
-                    n != call->graph.results_node() && !is_documented(call->graph, n))
+                    n != call->graph.return_node() && !is_documented(call->graph, n))
                     note({kind_of(s), kind_of(s) + "\n" + to_text(call->graph, {.max_constant_elements = 4})});
     if (first && kind != "numbers") return first; // without a run of the compiler
     if (kind.starts_with("reference")) return first;
@@ -154,13 +154,13 @@ made_graph cut(made_graph const& m, std::vector<value_id> const& outputs, std::s
             if (v.valid()) ends.push_back(v.node);
     }
     for (auto n : m.g.order()) {
-        if (!needed.contains(n) || n == m.g.results_node()) continue;
+        if (!needed.contains(n) || n == m.g.return_node()) continue;
         auto const ports = static_cast<std::uint32_t>(m.g.result_count(n));
         if (m.g.is<ops::input>(n) || away.contains(n)) {
             for (std::uint32_t port = 0; port < ports; ++port) {
                 value_id const v{n, port};
                 auto type = m.g.type(v);
-                type.arrangement = {};
+                type.layout = {};
                 now[v] = out.g.add_input(type, message({"x", out.inputs.size()}));
                 out.inputs.push_back(m.g.is<ops::input>(n) ? m.inputs[m.g.input_position(n)] : known.at(v));
             }
@@ -299,7 +299,7 @@ TEST_CASE("random graphs have every operator that kernels take, in every element
         std::size_t operators = 0;
         for (auto n : m.g.order()) {
             names.insert(m.g.op(n).name);
-            operators += !m.g.is<ops::input>(n) && !m.g.is<ops::constant>(n) && n != m.g.results_node();
+            operators += !m.g.is<ops::input>(n) && !m.g.is<ops::constant>(n) && n != m.g.return_node();
             for (std::uint32_t port = 0; port < m.g.result_count(n); ++port) types.insert(m.g.type({n, port}).element);
         }
         CHECK(operators >= 50);
@@ -309,7 +309,7 @@ TEST_CASE("random graphs have every operator that kernels take, in every element
                                            "opaque",
                                            "If",
                                            "Let",
-                                           "RegionMark",
+                                           "CompilerAnnotation",
                                            "QuantizeLinear",
                                            "DequantizeLinear",
                                            "ConvInteger",

@@ -25,7 +25,7 @@ TEST_CASE("a builder appends to the graph that it was given, with names, types a
     CHECK(g.info().output_names == std::vector<std::string>{"product", "same"});
     REQUIRE(g.inputs().size() == 1);
     CHECK(g.input_position(x.node) == 0);
-    CHECK(g.order().back() == g.results_node());
+    CHECK(g.order().back() == g.return_node());
     CHECK(g.constant(w));
     CHECK_FALSE(g.constant(y));
 }

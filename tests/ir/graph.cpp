@@ -139,7 +139,7 @@ TEST_CASE("the order is restored after appending in front of existing nodes, and
     auto const order = d.g.order();
     auto const place = [&](value_id v) { return std::find(order.begin(), order.end(), v.node) - order.begin(); };
     CHECK(place(bent) < place(d.sum));
-    CHECK(order.back() == d.g.results_node());
+    CHECK(order.back() == d.g.return_node());
 
     diamond c;
     auto const next = static_cast<std::uint32_t>(c.g.capacity());

@@ -54,7 +54,7 @@ void name_oddly(any_graph& g, random_stream& r) {
     for (auto n : g.order()) {
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
             if (r.below(3) == 0) g.set_name({n, port}, odd());
-        if (n != g.results_node() && r.below(3) == 0)
+        if (n != g.return_node() && r.below(3) == 0)
             g.set_sources(n, std::vector{odd(), odd(), message({"node ", n.index})});
     }
 }
@@ -113,7 +113,7 @@ TEST_CASE("every form of a type survives, with names of dimensions that are any 
     for (auto const& name : poison)
         outputs.push_back(g.add_input(tensor_type{dtype::f32, shape{dim{symbol{name}}}}, name));
     tensor_type blocked{dtype::f32, shape{dim{1}, dim{4}}};
-    blocked.arrangement = layout{"NCHW16c"};
+    blocked.layout = layout{"NCHW16c"};
     outputs.push_back(g.add_input(blocked, "blocked"));
     g.set_outputs(outputs);
     auto const back = parsed(to_text(g));

@@ -44,7 +44,7 @@ any_graph put_back(any_graph const& g, region const& part, std::vector<node_id> 
     };
     bool done = false;
     for (auto n : g.order()) {
-        if (n == g.results_node()) continue;
+        if (n == g.return_node()) continue;
         if (!inside[n.index]) {
             if (g.is<ops::input>(n)) {
                 moved[{n, 0}] = whole.add_input(g.type_of({n, 0}), {});
@@ -61,7 +61,7 @@ any_graph put_back(any_graph const& g, region const& part, std::vector<node_id> 
         for (std::size_t i = 0; i < part.boundary.size(); ++i)
             own[{part.graph.inputs()[i], 0}] = moved.at(part.boundary[i]);
         for (auto m : part.graph.order()) {
-            if (m == part.graph.results_node() || part.graph.is<ops::input>(m)) continue;
+            if (m == part.graph.return_node() || part.graph.is<ops::input>(m)) continue;
             auto const to = copy(part.graph, m, [&](value_id v) { return v.valid() ? own.at(v) : v; });
             for (std::uint32_t port = 0; port < part.graph.result_count(m); ++port) own[{m, port}] = {to, port};
         }
@@ -131,7 +131,7 @@ TEST_CASE("the order of the nodes that are asked for does not matter") {
     auto const g = random_graph::make(5, 20);
     std::vector<node_id> nodes;
     for (auto n : g.order())
-        if (n != g.results_node() && !g.is<ops::input>(n) && n.index % 2) nodes.push_back(n);
+        if (n != g.return_node() && !g.is<ops::input>(n) && n.index % 2) nodes.push_back(n);
     auto const a = extract(g, nodes);
     std::reverse(nodes.begin(), nodes.end());
     auto const b = extract(g, nodes);

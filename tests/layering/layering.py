@@ -123,11 +123,11 @@ ASKED_BY = {
         "gsub/cost/impl/fused.ipp", "gsub/cost/impl/lowered.ipp",
     ],
     "lay_out_graph": [
-        "gsub/passes/layout/layout.hpp", "gsub/passes/layout/impl/layout.ipp",  # where it is
+        "gsub/passes/layout/alter_op_layout.hpp", "gsub/passes/layout/impl/alter_op_layout.ipp",  # where it is
         "gsub/lower/impl/lower_graph.ipp",  # the default, where no pass has done it
     ],
     "alter_layouts": [
-        "gsub/passes/layout/layout.hpp", "gsub/passes/layout/impl/layout.ipp",
+        "gsub/passes/layout/alter_op_layout.hpp", "gsub/passes/layout/impl/alter_op_layout.ipp",
         "gsub/passes/layout/impl/convert_layout.ipp",  # the same with layouts that a caller names
     ],
     "kernel_storage_of": [

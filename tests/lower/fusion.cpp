@@ -54,7 +54,7 @@ void check_groups(any_graph const& g, std::vector<kernel_group> const& groups) {
             for (auto v : g.operands(n))
                 if (auto const from = group_of.find(v.node); from != group_of.end()) CHECK(from->second <= i);
     }
-    auto const results = g.results_node();
+    auto const results = g.return_node();
     auto const needed = upstream(g, {&results, 1});
     for (auto n : g.order()) {
         auto const is_operator = !g.constant(n) && (g.op(n).category != op_category::structural || g.is<ops::call>(n));
@@ -226,7 +226,7 @@ TEST_CASE("what a change leaves alone has the groups of the graph before, and th
         for (int step = 0; step < 25; ++step) {
             std::vector<node_id> operators;
             for (auto n : g.order())
-                if (!g.constant(n) && g.operand_count(n) > 0 && n != g.results_node()) operators.push_back(n);
+                if (!g.constant(n) && g.operand_count(n) > 0 && n != g.return_node()) operators.push_back(n);
             auto const n = operators[r.below(operators.size())];
             if (g.use_count(g.operand(n, 0)) < 2) continue; // or its operators would be needed no more
             value_id other;

@@ -77,7 +77,7 @@ TEST_CASE("blocks have as many channels as vectors have lanes") {
     tensor_type t{dtype::f32, ints{1, 32, 6, 6}};
     CHECK_FALSE(in_channel_blocks(t, isa::avx512));
     for (auto const* name : {"NCHW16c", "NCHW8c", "NCHW16n", "NCW16c"}) {
-        t.arrangement = layout{name};
+        t.layout = layout{name};
         CHECK(in_channel_blocks(t, isa::avx512) == (std::string_view{name} == "NCHW16c"));
     }
 }
@@ -127,8 +127,7 @@ TEST_CASE("types of the networks say what lowering will find, and little is chan
             auto const storage = kernel_storage_of(made, n, isa::avx512);
             auto const& t = made.type({n, 0});
             if (storage == kernel_storage::blocks) CHECK(in_channel_blocks(t, isa::avx512));
-            if (storage == kernel_storage::row_major && !made.is<ops::layout_transform>(n))
-                CHECK(t.arrangement.empty());
+            if (storage == kernel_storage::row_major && !made.is<ops::layout_transform>(n)) CHECK(t.layout.empty());
         }
         CHECK(changes <= most);
     }

@@ -69,7 +69,7 @@ inline void is_well_made(any_graph const& g, std::string const& image, std::stri
     CHECK(to_string(g.type(g.output(0))) == logits);
     std::set<std::string> values, layers;
     for (auto n : g.order()) {
-        if (n == g.results_node()) continue;
+        if (n == g.return_node()) continue;
         INFO(g.display_name(n));
         CHECK(values.insert(std::string{g.name({n, 0})}).second);
         if (g.is<ops::input>(n) || g.is<ops::constant>(n)) continue;

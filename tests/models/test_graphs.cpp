@@ -54,7 +54,7 @@ TEST_CASE("every node of a test graph has a name of its own, inputs and outputs 
         auto const g = entry.build(1);
         std::set<std::string> names;
         for (auto n : g.order())
-            if (n != g.results_node()) CHECK(names.insert(g.display_name(n)).second);
+            if (n != g.return_node()) CHECK(names.insert(g.display_name(n)).second);
         CHECK(g.info().output_names.size() == g.output_count());
         CHECK_FALSE(g.info().name.empty());
     }

@@ -20,7 +20,7 @@ WITH_ARGUMENTS = ["convert-layout(NCHW8c)", "annotate-target(dsp: Conv MatMul)",
                   "annotate-target(dsp: Conv MatMul), merge-compiler-regions, partition-graph",
                   "to-a-normal-form, to-graph-normal-form", "fuse-ops, defuse-ops"]
 # Operators that have no form in files, by what makes them.
-INTERNAL = {"to-a-normal-form": "Let", "annotate-target(dsp: Conv MatMul)": "RegionMark"}
+INTERNAL = {"to-a-normal-form": "Let", "annotate-target(dsp: Conv MatMul)": "CompilerAnnotation"}
 RANDOM = {"PO-1", "PO-2", "PO-3"}  # lists with passes that change precision
 
 

@@ -109,8 +109,7 @@ TEST_CASE("explanations agree with the matcher: every anchor has a match or a re
             std::size_t found = 0;
             auto const e = explained(g, rule.name);
             for (auto n : g.order())
-                if (n != g.results_node() && !g.constant(n))
-                    find_matches_at(g, rule, n, [&](match const&) { ++found; });
+                if (n != g.return_node() && !g.constant(n)) find_matches_at(g, rule, n, [&](match const&) { ++found; });
             CHECK(e.count(rule_outcome::applies) + e.count(rule_outcome::refused) == found);
             for (auto const& p : e.places)
                 if (p.outcome == rule_outcome::no_match) CHECK_FALSE(p.reason.empty());

@@ -41,7 +41,7 @@ graph rebuilt(any_graph const& g, std::uint64_t seed) {
     std::map<value_id, value_id> moved;
     std::vector<node_id> waiting;
     for (auto n : g.order())
-        if (n != g.results_node()) waiting.push_back(n);
+        if (n != g.return_node()) waiting.push_back(n);
     std::size_t inputs = 0;
     while (!waiting.empty()) {
         shuffle(waiting, r);

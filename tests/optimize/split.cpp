@@ -76,7 +76,7 @@ void are_parts(any_graph const& g, graph_parts const& s, std::size_t bound) {
         CHECK_FALSE(s.parts[i].empty());
         for (auto n : s.parts[i]) {
             CHECK(part[n.index] == 0);
-            CHECK_FALSE((g.constant(n) || g.is<ops::input>(n) || g.is<ops::opaque>(n) || n == g.results_node()));
+            CHECK_FALSE((g.constant(n) || g.is<ops::input>(n) || g.is<ops::opaque>(n) || n == g.return_node()));
             part[n.index] = i + 1;
             kernels += cost::is_kernel(g, n);
             ++placed;
@@ -84,7 +84,7 @@ void are_parts(any_graph const& g, graph_parts const& s, std::size_t bound) {
         CHECK(kernels <= bound);
     }
     for (auto n : g.order())
-        placed += g.constant(n) || g.is<ops::input>(n) || g.is<ops::opaque>(n) || n == g.results_node();
+        placed += g.constant(n) || g.is<ops::input>(n) || g.is<ops::opaque>(n) || n == g.return_node();
     CHECK(placed == g.size());
     std::vector<std::size_t> latest(g.capacity(), 0); // part that a value comes from at the latest, however far back
     for (auto n : g.order()) {
@@ -283,7 +283,7 @@ TEST_CASE("a part as a graph computes what its nodes do in the whole") {
     auto const g = prepared(models::fire_module(1));
     std::vector<node_id> all;
     for (auto n : g.order())
-        if (!g.constant(n) && !g.is<ops::input>(n) && n != g.results_node()) all.push_back(n);
+        if (!g.constant(n) && !g.is<ops::input>(n) && n != g.return_node()) all.push_back(n);
     CHECK(part_as_graph(g, all).hash() == g.hash());
     // One after the other, the parts of a chain compute what the chain does.
     auto const chain = prepared(models::residual_chain(1, 8, 7, 4));

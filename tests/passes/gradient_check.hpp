@@ -112,7 +112,7 @@ inline double dual_slope(any_graph const& g, std::vector<tensor> const& inputs, 
     auto const table = table_of<eval_row, standard_ops>();
     double sum = 0;
     for (auto n : g.order()) {
-        if (n == g.results_node()) break;
+        if (n == g.return_node()) break;
         auto& y = values[n.index];
         auto& dy = slopes[n.index];
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {

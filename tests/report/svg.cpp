@@ -17,7 +17,7 @@ TEST_CASE("a picture is well-formed and has a box for each node and output, cons
         auto const g = random_graph::make(seed, 25);
         std::size_t boxes = g.output_count(), lines = g.output_count();
         for (auto n : g.order()) {
-            if (n == g.results_node() || g.constant(n)) continue;
+            if (n == g.return_node() || g.constant(n)) continue;
             ++boxes;
             for (auto v : g.operands(n)) lines += v.valid() && !g.constant(v);
         }

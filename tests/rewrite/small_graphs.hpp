@@ -36,7 +36,7 @@ inline bool same_meaning(any_graph const& a, any_graph const& b, std::uint64_t s
 inline std::string operators_of(any_graph const& g) {
     std::string out;
     for (auto n : g.order())
-        if (!g.constant(n) && !g.is<ops::input>(n) && n != g.results_node())
+        if (!g.constant(n) && !g.is<ops::input>(n) && n != g.return_node())
             out += message({out.empty() ? "" : " ", g.op(n).name});
     return out;
 }
@@ -345,7 +345,7 @@ std::optional<graph> applied(graph const& g, Rule const& rule) {
     std::optional<graph> out;
     auto const program = rule.program();
     for (auto n : g.order()) {
-        if (n == g.results_node() || out) continue;
+        if (n == g.return_node() || out) continue;
         find_matches_at(g, program, n, [&](match const& m) {
             if (out) return;
             auto copy = g;

@@ -198,7 +198,7 @@ TEST_CASE("nodes with a kernel are opaque, all else of the graph is as before") 
     REQUIRE(b.steps.size() == 1);
     CHECK(b.graph.is<ops::opaque>(b.steps[0].first));
     CHECK(b.step_of(b.steps[0].first) == b.steps[0].second);
-    CHECK(b.step_of(b.graph.results_node()) == nullptr);
+    CHECK(b.step_of(b.graph.return_node()) == nullptr);
     CHECK(b.graph.size() == g.size());
     CHECK(b.graph.info().output_names == g.info().output_names);
     for (std::size_t i = 0; i < g.output_count(); ++i) CHECK(b.graph.type(b.graph.output(i)) == g.type(g.output(i)));

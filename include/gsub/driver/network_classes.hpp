@@ -17,8 +17,8 @@
 #include <gsub/passes/fold/fold_constant.hpp>
 #include <gsub/passes/fold/fold_explicit_padding.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/passes/layout/convert_layout.hpp>
-#include <gsub/passes/layout/layout.hpp>
 #include <gsub/passes/normal_form/to_graph_normal_form.hpp>
 #include <gsub/passes/select/network_class.hpp>
 #include <gsub/passes/simplify/dynamic_to_static.hpp>

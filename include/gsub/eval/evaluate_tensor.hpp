@@ -22,7 +22,7 @@ struct evaluate<ops::identity> : detail::same_elements {};
 template <>
 struct evaluate<ops::let> : detail::same_elements {};
 template <>
-struct evaluate<ops::region_mark> : detail::same_elements {};
+struct evaluate<ops::compiler_annotation> : detail::same_elements {};
 template <>
 struct evaluate<ops::layout_transform> : detail::same_elements {
 }; // values here are row-major, whatever their type says

@@ -152,9 +152,9 @@ public:
     }
     [[nodiscard]] std::size_t use_count(value_id v) const noexcept;
     [[nodiscard]] std::span<node_id const> inputs() const noexcept { return as_span(inputs_); }
-    [[nodiscard]] node_id results_node() const noexcept { return {0}; }
-    [[nodiscard]] std::size_t output_count() const noexcept { return operand_count(results_node()); }
-    [[nodiscard]] value_id output(std::size_t i) const noexcept { return operand(results_node(), i); }
+    [[nodiscard]] node_id return_node() const noexcept { return {0}; }
+    [[nodiscard]] std::size_t output_count() const noexcept { return operand_count(return_node()); }
+    [[nodiscard]] value_id output(std::size_t i) const noexcept { return operand(return_node(), i); }
 
     // ---- names and provenance ----------------------------------------------------------------------------------
     [[nodiscard]] graph_info const& info() const noexcept { return *info_; }

@@ -52,9 +52,9 @@ public:
     /// The only reader of a value, if it may join the kernel and has one result.
     [[nodiscard]] std::optional<node_id> only_reader(value_id v) const {
         if (g_.use_count(v) != 1) return std::nullopt;
-        auto reader = g_.results_node();
+        auto reader = g_.return_node();
         g_.for_each_use(v, [&](use u) { reader = u.user; });
-        if (reader == g_.results_node() || !is_free(reader) || g_.result_count(reader) != 1) return std::nullopt;
+        if (reader == g_.return_node() || !is_free(reader) || g_.result_count(reader) != 1) return std::nullopt;
         return reader;
     }
 

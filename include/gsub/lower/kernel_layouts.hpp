@@ -7,7 +7,7 @@
 #pragma once
 
 #include <gsub/ir/graph.hpp>
-#include <gsub/passes/layout/layout.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/target/isa.hpp>
 
 #include <cstdint>

@@ -31,7 +31,7 @@ struct gsub::op_traits<op_test::ops::scale> {
     static constexpr std::string_view name = "Scale", domain = "app";
     static constexpr int min_inputs = 1, max_inputs = gsub::variadic, results = gsub::variadic;
     static constexpr auto category = gsub::op_category::injective;
-    static constexpr bool commutative = true, composite = true, free_view = true;
+    static constexpr bool commutative = true, composite = true, aliasing_view = true;
     static constexpr auto needs = gsub::scalar_needs::field;
     struct attributes {
         double factor = 1;
@@ -128,14 +128,14 @@ TEST_CASE("facts that a trait leaves out have their documented defaults") {
     STATIC_REQUIRE(swish.needs == scalar_needs::transcendental);
     STATIC_REQUIRE_FALSE(swish.commutative);
     STATIC_REQUIRE_FALSE(swish.composite);
-    STATIC_REQUIRE_FALSE(swish.free_view);
+    STATIC_REQUIRE_FALSE(swish.aliasing_view);
     CHECK(swish.attributes().empty());
     constexpr auto scale = op_info::of<ops::scale>();
     STATIC_REQUIRE(scale.results == variadic);
     STATIC_REQUIRE(scale.needs == scalar_needs::field);
     STATIC_REQUIRE(scale.commutative);
     STATIC_REQUIRE(scale.composite);
-    STATIC_REQUIRE(scale.free_view);
+    STATIC_REQUIRE(scale.aliasing_view);
     CHECK(scale.attributes().size() == 1);
     STATIC_REQUIRE(op_info::of<gsub::ops::concat>().needs == scalar_needs::nothing); // moving elements needs nothing
 }

@@ -60,7 +60,7 @@ TEST_CASE("the empty graph is legal and equal to itself") {
     CHECK(a.size() == 1); // the results node
     CHECK(a.output_count() == 0);
     CHECK(a.inputs().empty());
-    CHECK(a.order().front() == a.results_node());
+    CHECK(a.order().front() == a.return_node());
     graph const c{any_graph{dialect::of<standard_ops>()}};
     CHECK(a == c);
 }

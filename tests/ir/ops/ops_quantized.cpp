@@ -8,7 +8,7 @@ using namespace gsub;
 using infer_once::infers;
 using infer_once::says;
 
-static_assert(op_info::of<ops::quantize>().layouts == layout_rule::row_major,
+static_assert(op_info::of<ops::quantize>().layouts == layout_policy::row_major,
               "a vector over an axis does not broadcast");
 
 TEST_CASE("a zero point has the type of what is quantized, and a scale that of what is not") {

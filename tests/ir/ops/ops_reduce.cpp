@@ -8,7 +8,8 @@ namespace ops_reduce_test {
 using namespace gsub;
 using infer_once::infers;
 
-static_assert(op_info::of<ops::reduce_sum>().plain_reduction && op_info::of<ops::reduce_max>().plain_reduction);
+static_assert(op_info::of<ops::reduce_sum>().commutative_reduction &&
+              op_info::of<ops::reduce_max>().commutative_reduction);
 static_assert(op_info::of<ops::reduce_sum>().needs == scalar_needs::ring);
 static_assert(op_info::of<ops::reduce_mean>().needs == scalar_needs::field);
 static_assert(op_info::of<ops::reduce_max>().needs == scalar_needs::ordered);

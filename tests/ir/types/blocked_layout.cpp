@@ -59,7 +59,7 @@ struct typing {
     graph_builder b{g};
     value_id input(ints const& sizes, std::string_view stored = {}) {
         tensor_type t{dtype::f32, sizes};
-        t.arrangement = layout{stored};
+        t.layout = layout{stored};
         return g.add_input(t, {});
     }
     template <class F>

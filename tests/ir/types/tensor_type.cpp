@@ -56,7 +56,7 @@ TEST_CASE("interning is equality: one id for equal types, different ids for diff
     for (int i = 0; i < 150; ++i) types.push_back(draw(r));
     types.push_back({dtype::f32, shape{dim{2}, dim{3}}});
     types.push_back({dtype::f32, shape{dim{2}, dim{3}}});
-    types.back().arrangement = layout{"NCHW16c"};
+    types.back().layout = layout{"NCHW16c"};
     for (auto const& a : types) {
         CHECK(*type_id{a} == a);
         for (auto const& b : types) {
@@ -152,7 +152,7 @@ TEST_CASE("types are printed as they are written") {
     CHECK(to_string(tensor_type{dtype::boolean, shape{}}) == "bool[]");
     CHECK(to_string(tensor_type{}) == "?[*]");
     tensor_type blocked{dtype::f32, shape{dim{1}, dim{64}}};
-    blocked.arrangement = layout{"NCHW16c"};
+    blocked.layout = layout{"NCHW16c"};
     CHECK(to_string(blocked) == "f32[1,64]:NCHW16c");
     CHECK_FALSE(compatible(blocked, tensor_type{dtype::f32, shape{dim{1}, dim{64}}}));
 }

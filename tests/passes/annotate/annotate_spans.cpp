@@ -29,7 +29,7 @@ void check_spans(gsub::module const& m) {
     auto const text = to_text(m);
     for (auto const& f : m.functions())
         for (auto n : f.body.order()) {
-            if (n == f.body.results_node()) continue;
+            if (n == f.body.return_node()) continue;
             auto const sources = f.body.sources(n);
             REQUIRE_FALSE(sources.empty());
             auto const& span = sources.back();
@@ -86,7 +86,7 @@ TEST_CASE("AnnotateSpans P4: functions that fusion made keep their nodes' places
     static_cast<void>(run_pass(passes::defuse_ops{}, m).value());
     CHECK(m.find("main")->body == g);
     for (auto n : m.find("main")->body.order())
-        if (n != g.results_node()) CHECK_FALSE(m.find("main")->body.sources(n).empty());
+        if (n != g.return_node()) CHECK_FALSE(m.find("main")->body.sources(n).empty());
 }
 
 TEST_CASE("AnnotateSpans: a call that fusion makes has the places of all its operators") {

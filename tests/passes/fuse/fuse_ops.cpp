@@ -24,7 +24,7 @@ struct gsub::op_traits<fuse_test::mean> {
     static constexpr std::string_view name = "Mean", domain = "test";
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = gsub::op_category::reduction;
-    static constexpr bool plain_reduction = true;
+    static constexpr bool commutative_reduction = true;
 };
 template <>
 struct gsub::infer_shape<fuse_test::mean> : gsub::same_as_input<0> {};
@@ -315,7 +315,7 @@ void check_groups(any_graph const& g, std::vector<std::vector<node_id>> const& g
     std::map<std::uint32_t, std::size_t> group_of;
     for (std::size_t i = 0; i < groups.size(); ++i)
         for (auto n : groups[i]) CHECK(group_of.emplace(n.index, i).second);
-    auto const results = g.results_node();
+    auto const results = g.return_node();
     auto const needed = upstream(g, {&results, 1});
     for (auto n : g.order())
         CHECK(group_of.contains(n.index) ==

@@ -232,7 +232,7 @@ TEST_CASE("MergeComposite finds the blocks of a transformer, and the numbers sta
     CHECK(found(m)["matmul_add"] >= 12);
     auto const whole = m.inlined().value();
     auto const& original = before.find("main")->body;
-    CHECK(whole.hash(whole.results_node()) == original.hash(original.results_node()));
+    CHECK(whole.hash(whole.return_node()) == original.hash(original.return_node()));
 }
 
 } // namespace merge_composite_test

@@ -33,7 +33,7 @@ std::string converted(bench& n, std::vector<value_id> const& outputs, convert_la
         if (g.op(i).category == op_category::structural) continue;
         text += text.empty() ? "" : " ";
         text += g.is<ops::layout_transform>(i) ? std::string_view{">"} : g.op(i).name;
-        if (!g.type({i, 0}).arrangement.empty()) text += "'";
+        if (!g.type({i, 0}).layout.empty()) text += "'";
     }
     return text;
 }

@@ -18,8 +18,8 @@ using passes::compiler_support;
 std::string marks(any_graph const& g) {
     std::string text;
     for (auto n : g.order())
-        if (g.is<ops::region_mark>(n))
-            text += message({text.empty() ? "" : " ", g.attributes<ops::region_mark>(n).compiler, ":",
+        if (g.is<ops::compiler_annotation>(n))
+            text += message({text.empty() ? "" : " ", g.attributes<ops::compiler_annotation>(n).compiler, ":",
                              g.op(g.operand(n, 0).node).name});
     return text;
 }
@@ -61,8 +61,8 @@ TEST_CASE("AnnotateTarget: a call of a composite counts by the pattern's name, a
     auto m = pass_trial::module_of(n.g);
     pass_trial::run(passes::merge_composite{}, m);
     CHECK(pass_trial::run(annotate_target{{{"c", {"conv_relu", "Conv"}}}}, m).matches == 1);
-    CHECK(count<ops::region_mark>(m.find("main")->body) == 1);
-    CHECK(count<ops::region_mark>(m.find("conv_relu_0")->body) == 0);
+    CHECK(count<ops::compiler_annotation>(m.find("main")->body) == 1);
+    CHECK(count<ops::compiler_annotation>(m.find("conv_relu_0")->body) == 0);
 }
 
 TEST_CASE("AnnotateTarget: without compilers it does nothing and says so, bad arguments are errors") {

@@ -25,8 +25,8 @@ struct part_key {
 std::vector<std::string> parts(any_graph const& g) {
     std::map<part_key, std::set<node_id>> members;
     for (auto n : g.order()) {
-        if (!g.is<ops::region_mark>(n)) continue;
-        auto const& says = g.attributes<ops::region_mark>(n);
+        if (!g.is<ops::compiler_annotation>(n)) continue;
+        auto const& says = g.attributes<ops::compiler_annotation>(n);
         if (says.region >= 0) members[{says.compiler, says.region}].insert(g.operand(n, 0).node);
     }
     std::vector<std::string> texts;
@@ -105,13 +105,13 @@ bool contracts(any_graph const& g) {
     std::vector<std::uint32_t> unit(g.capacity());
     for (std::uint32_t i = 0; i < unit.size(); ++i) unit[i] = i;
     for (auto n : g.order())
-        if (g.is<ops::region_mark>(n))
-            if (auto const& says = g.attributes<ops::region_mark>(n); says.region >= 0) {
+        if (g.is<ops::compiler_annotation>(n))
+            if (auto const& says = g.attributes<ops::compiler_annotation>(n); says.region >= 0) {
                 auto const of = g.operand(n, 0).node.index;
                 unit[of] = unit[firsts.try_emplace({says.compiler, says.region}, of).first->second];
             }
     for (auto n : g.order())
-        if (g.is<ops::region_mark>(n)) unit[n.index] = unit[g.operand(n, 0).node.index];
+        if (g.is<ops::compiler_annotation>(n)) unit[n.index] = unit[g.operand(n, 0).node.index];
     std::set<std::pair<std::uint32_t, std::uint32_t>> edges;
     std::map<std::uint32_t, std::size_t> waiting;
     for (auto n : g.order()) {

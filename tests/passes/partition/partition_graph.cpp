@@ -23,7 +23,7 @@ using passes::partition_graph;
 // Inlining gives the graph as it was; constants that several functions read may have copies.
 void check_back(gsub::module const& m, any_graph const& g) {
     auto const whole = m.inlined().value();
-    CHECK(whole.hash(whole.results_node()) == g.hash(g.results_node()));
+    CHECK(whole.hash(whole.return_node()) == g.hash(g.return_node()));
 }
 struct partitioned {
     gsub::module m;
@@ -58,7 +58,7 @@ TEST_CASE("PartitionGraph P1, P2: parts of one operator and of two compilers") {
     CHECK(r.made()[1]->name == "b_c_main_0");
     CHECK(r.made()[1]->attributes.compiler == "b.c");
     CHECK(count<ops::call>(r.main()) == 2);
-    CHECK(count<ops::region_mark>(r.main()) == 0);
+    CHECK(count<ops::compiler_annotation>(r.main()) == 0);
     CHECK(r.outcome.matches == 2);
     CHECK(to_text(parse_module(to_text(r.m), n.g.operators()).value()) == to_text(r.m));
 }
@@ -101,7 +101,7 @@ TEST_CASE("PartitionGraph P6: marks for default go, and make no function") {
     auto const r =
         partition(n, "default: Relu Tanh; c: Abs", {n.op<ops::abs>(n.op<ops::tanh>(n.op<ops::relu>(n.input({2}))))});
     CHECK(r.made().size() == 1);
-    CHECK(count<ops::region_mark>(r.main()) == 0);
+    CHECK(count<ops::compiler_annotation>(r.main()) == 0);
     CHECK(count<ops::tanh>(r.main()) == 1);
 }
 
@@ -132,12 +132,14 @@ TEST_CASE("PartitionGraph N1: without marks nothing happens, and the pass says s
 
 TEST_CASE("PartitionGraph N2: parts that need their own results stay, marks and all") {
     net n;
-    auto const mark = [&](value_id v) { return n.b.add<ops::region_mark>({.compiler = "c", .region = 3}, {v}); };
+    auto const mark = [&](value_id v) {
+        return n.b.add<ops::compiler_annotation>({.compiler = "c", .region = 3}, {v});
+    };
     auto const r = mark(n.op<ops::relu>(n.input({2})));
     auto const g = n.after(partition_graph{}, {mark(n.op<ops::add>(r, n.op<ops::tanh>(r)))});
     CHECK_FALSE(n.outcome.changed);
     CHECK(n.outcome.skips("a part would need its own results") == 1);
-    CHECK(count<ops::region_mark>(g) == 2);
+    CHECK(count<ops::compiler_annotation>(g) == 2);
 }
 
 // N3, definitions of types: a module has none. What else it has stays.
@@ -190,7 +192,7 @@ TEST_CASE("marks, parts and functions of any graph compute the same, and inlinin
         pass_trial::run(merge_compiler_regions{}, m, true, seed);
         auto const outcome = pass_trial::run(partition_graph{}, m, true, seed);
         CHECK(outcome.skips("a part would need its own results") == 0);
-        CHECK(count<ops::region_mark>(m.find("main")->body) == 0);
+        CHECK(count<ops::compiler_annotation>(m.find("main")->body) == 0);
         check_back(m, g);
     }
 }

@@ -65,7 +65,7 @@ std::size_t floating(any_graph const& g) { // operators that compute with floati
     std::size_t found = 0;
     for (auto m : g.order())
         if (!g.is<ops::input>(m) && !g.is<ops::constant>(m) && !g.is<ops::quantize>(m) && !g.is<ops::dequantize>(m) &&
-            m != g.results_node())
+            m != g.return_node())
             found += g.type({m, 0}).element == dtype::f32;
     return found;
 }

@@ -135,7 +135,7 @@ TEST_CASE("DynamicToStatic: every other operator with settings gets attributes t
                             n.raw<ops::pad>({.mode = "reflect"}, {x, n.list({0, 1, 0, 0, 0, 1})})});
     CHECK(n.outcome.matches == 8);
     for (auto node : g.order())
-        if (!g.is<ops::input>(node) && node != g.results_node()) {
+        if (!g.is<ops::input>(node) && node != g.return_node()) {
             CHECK(g.operand_count(node) == 1);
             CHECK(g.type({node, 0}).is_static());
         }

@@ -57,9 +57,9 @@ private:
     }
     bool may_be(std::size_t i, node_id n) const {
         auto const& p = rule_.match_nodes[i];
-        if (n == g_.results_node() || g_.constant(n) || g_.operand_count(n) > p.links) return false;
+        if (n == g_.return_node() || g_.constant(n) || g_.operand_count(n) > p.links) return false;
         if (p.kind == node_kind::operation) return g_.op(n).id == p.op;
-        return g_.op(n).category == p.category && !g_.op(n).free_view && g_.op(n).results == 1 &&
+        return g_.op(n).category == p.category && !g_.op(n).aliasing_view && g_.op(n).results == 1 &&
                g_.operand_count(n) == p.links;
     }
     void choose(std::size_t i) {
@@ -162,7 +162,7 @@ private:
 std::vector<std::string> found_at_all(any_graph const& g, rule_program const& rule) {
     std::vector<std::string> out;
     for (auto n : g.order())
-        if (n != g.results_node()) find_pattern_at(g, rule, n, [&](match const& m) { out.push_back(told(m)); });
+        if (n != g.return_node()) find_pattern_at(g, rule, n, [&](match const& m) { out.push_back(told(m)); });
     std::sort(out.begin(), out.end());
     return out;
 }
@@ -303,7 +303,7 @@ std::string replaced_in(Sum&& sum) {
     g.set_outputs(sum(b, p, q, in));
     std::string out = "no match";
     for (auto n : g.order()) {
-        if (n == g.results_node()) continue;
+        if (n == g.return_node()) continue;
         find_matches_at(g, relu_and_tanh.program(), n, [&](match const& m) {
             CHECK(out == "no match"); // once
             auto copy = g;
@@ -376,7 +376,7 @@ TEST_CASE("each two terms of a long sum are found once, at the sum in which they
         b.outputs({parts[0]});
         std::vector<std::pair<node_id, node_id>> pairs;
         for (auto n : g.order())
-            if (n != g.results_node())
+            if (n != g.return_node())
                 find_matches_at(g, two.program(), n, [&](match const& m) { pairs.emplace_back(m.node(c), m.node(d)); });
         std::sort(pairs.begin(), pairs.end());
         CHECK(std::unique(pairs.begin(), pairs.end()) == pairs.end());
@@ -525,7 +525,7 @@ TEST_CASE("where no node that decided has changed, the same matches") {
             node_bits differences;
             for (auto n : different_nodes(g, changed)) differences.add(n);
             for (auto n : g.order()) {
-                if (n == g.results_node() || !changed.live(n)) continue;
+                if (n == g.return_node() || !changed.live(n)) continue;
                 node_bits looked_at;
                 auto const before = all_at(g, n, &looked_at);
                 if (looked_at.meets(differences)) {

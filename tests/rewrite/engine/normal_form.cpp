@@ -142,7 +142,7 @@ TEST_CASE("nodes that compute the same become one") {
         random_stream r{seed};
         std::vector<node_id> const nodes(g.order().begin(), g.order().end());
         for (auto n : nodes) {
-            if (n == g.results_node() || g.is<ops::input>(n)) continue;
+            if (n == g.return_node() || g.is<ops::input>(n)) continue;
             auto const twin = g.is<ops::constant>(n)
                                   ? g.add_constant(g.constant_data(n))
                                   : g.emit(g.row(n), g.attributes(n), g.operands(n), g.result_count(n));
@@ -158,7 +158,7 @@ TEST_CASE("nodes that compute the same become one") {
         CHECK(same_meaning(g, again, seed));
         std::set<std::string> seen;
         for (auto n : again.order()) {
-            if (again.is<ops::input>(n) || n == again.results_node()) continue;
+            if (again.is<ops::input>(n) || n == again.return_node()) continue;
             auto operands = again.operands(n);
             if (again.op(n).commutative) std::sort(operands.begin(), operands.end());
             auto told = message({again.op(n).name, " ", again.attributes(n).hash().low, " ", again.result_count(n)});
@@ -187,7 +187,7 @@ TEST_CASE("after a rewrite, cleaning the neighbourhood comes to what cleaning th
         auto const g = normal(dense_graph(seed, 25));
         for (auto n : g.order())
             for (auto const* rule : index.anchored_at(g.op(n))) {
-                if (n == g.results_node() || g.constant(n)) continue;
+                if (n == g.return_node() || g.constant(n)) continue;
                 find_pattern_at(g, *rule, n, [&](match const& m) {
                     for (auto const& condition : rule->where)
                         if (!condition.holds(m)) return;
@@ -357,7 +357,7 @@ TEST_CASE("every clean-up has an example that it alone can clean, and its senten
         std::size_t applied = 0;
         std::vector<node_id> const nodes(g.order().begin(), g.order().end());
         for (auto n : nodes)
-            if (n != h.results_node()) applied += cleanups()[i].apply(h, n);
+            if (n != h.return_node()) applied += cleanups()[i].apply(h, n);
         CHECK(applied > 0);
         REQUIRE(h.sort());
         CHECK(same_meaning(g, h));

@@ -21,7 +21,7 @@ constexpr auto c = label<"c">;
 std::optional<match> first_match(any_graph const& g, rule_program const& program) {
     std::optional<match> out;
     for (auto n : g.order())
-        if (n != g.results_node())
+        if (n != g.return_node())
             find_pattern_at(g, program, n, [&](match const& m) {
                 if (!out) out = m;
             });
@@ -227,7 +227,7 @@ TEST_CASE("every rewrite of random graphs is refused with a reason, or keeps the
         auto const g = small_graphs::dense_graph(seed, 25);
         for (auto n : g.order())
             for (auto const* rule : index.anchored_at(g.op(n))) {
-                if (n == g.results_node()) continue;
+                if (n == g.return_node()) continue;
                 find_pattern_at(g, *rule, n, [&](match const& m) {
                     for (auto const& condition : rule->where)
                         if (!condition.holds(m)) return;

@@ -78,7 +78,7 @@ TEST_CASE("every rule fires, all its preferences met, on some of its instances w
                                        std::set<std::string_view>{"a", "b", "x"}}) {
                 auto const g = with_weights(instance.graph, inputs);
                 for (auto n : g.order()) {
-                    if (n == g.results_node() || fired > 20) continue;
+                    if (n == g.return_node() || fired > 20) continue;
                     find_matches_at(g, rule, n, [&](match const& m) {
                         auto copy = g;
                         if (!prepare(m).apply_to(copy, shared_interior::refuse)) return;

@@ -196,7 +196,7 @@ TEST_CASE("a graph is equal to itself in the field, and to no graph with another
         graph_builder to{changed};
         auto const last = g.output_count() - 1;
         auto const off = to.add<ops::add>(g.output(last), to.constant(tensor::scalar(1e-30f)));
-        changed.set_operand(changed.results_node(), last, off);
+        changed.set_operand(changed.return_node(), last, off);
         REQUIRE(changed.sort());
         auto const found = compare_in_field(g, changed, small_graphs::meaning(), seed).value();
         CHECK_FALSE(found.equal);

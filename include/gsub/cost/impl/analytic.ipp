@@ -20,7 +20,7 @@ GSUB_INLINE double size_bytes(any_graph const& g, value_id v) {
 
 // A split is a view too, depending on the machine.
 GSUB_INLINE bool is_view(any_graph const& g, node_id n, split_cost splits) {
-    return g.op(n).free_view || (g.is<ops::split>(n) && splits == split_cost::free);
+    return g.op(n).aliasing_view || (g.is<ops::split>(n) && splits == split_cost::free);
 }
 
 } // namespace detail

@@ -81,7 +81,7 @@ public:
         graph_cloner copies{g_, out.graph, cloned_text::nothing};
         auto const stored = [&](value_id v, bool in_blocks) {
             auto t = g_.type(v);
-            t.arrangement = in_blocks ? channel_blocks(t.rank(), set) : layout{};
+            t.layout = in_blocks ? channel_blocks(t.rank(), set) : layout{};
             return t;
         };
         std::vector<value_id> outputs;
@@ -158,9 +158,10 @@ private:
             auto const rule = g_.op(m.node).layouts;
             for (std::size_t i = 0; i < operands.size(); ++i) {
                 if (operands[i] != v) continue;
-                if (rule == layout_rule::row_major || (rule == layout_rule::keeps_first && i > 0)) return false;
-                if (!scope_.in_blocks(rule == layout_rule::keeps_first ? v : value_id{m.node, 0})) return false;
-                if (rule == layout_rule::keeps && !(g_.type(v).dims == g_.type({m.node, 0}).dims)) return false;
+                if (rule == layout_policy::row_major || (rule == layout_policy::propagates_first && i > 0))
+                    return false;
+                if (!scope_.in_blocks(rule == layout_policy::propagates_first ? v : value_id{m.node, 0})) return false;
+                if (rule == layout_policy::propagates && !(g_.type(v).dims == g_.type({m.node, 0}).dims)) return false;
             }
         }
         return true;
@@ -359,7 +360,7 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
         auto const seen = std::any_of(group.begin(), group.end(), [&](node_id n) {
             auto output = false;
             for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-                g.for_each_use({n, port}, [&](use u) { output = output || u.user == g.results_node(); });
+                g.for_each_use({n, port}, [&](use u) { output = output || u.user == g.return_node(); });
             return output;
         });
         if (!seen) return 0;
@@ -446,7 +447,7 @@ GSUB_LAZY_BODY double lowered::price_of_copies(any_graph const& g, node_id weigh
         for (std::uint32_t port = 0; port < g.result_count(made[i]); ++port) {
             auto by_kernel = false;
             g.for_each_use({made[i], port}, [&](use u) {
-                if (u.user == g.results_node()) return;
+                if (u.user == g.return_node()) return;
                 if (!g.constant(u.user))
                     by_kernel = true;
                 else if (std::find(made.begin(), made.end(), u.user) == made.end())

@@ -114,7 +114,7 @@ private:
     static nodes operators(any_graph const& g) {
         nodes out;
         for (auto n : g.order())
-            if (n != g.results_node() && !g.is<ops::input>(n) && !g.is<ops::constant>(n)) out.push_back(n);
+            if (n != g.return_node() && !g.is<ops::input>(n) && !g.is<ops::constant>(n)) out.push_back(n);
         return out;
     }
 

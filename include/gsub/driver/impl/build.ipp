@@ -27,8 +27,8 @@ GSUB_LAZY [[nodiscard]] std::vector<std::string> layouts_not_stored(any_graph co
     for (auto n : g.order())
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
             if (auto const& t = g.type({n, port});
-                !t.arrangement.empty() && !in_channel_blocks(t, set) && told.insert(t.arrangement.text()).second)
-                notes.push_back(message({"layout ", in_quotes(t.arrangement.text()), " of ", g.display_name(n),
+                !t.layout.empty() && !in_channel_blocks(t, set) && told.insert(t.layout.text()).second)
+                notes.push_back(message({"layout ", in_quotes(t.layout.text()), " of ", g.display_name(n),
                                          ": no kernel for ", set.name, " reads it; such values stay row-major"}));
     return notes;
 }

@@ -95,7 +95,7 @@ private:
             here = made_.graph.add_constant(std::move(t));
         } else {
             auto row_major = type;
-            row_major.arrangement = {};
+            row_major.layout = {};
             here = made_.graph.add_input(row_major, {});
         }
         name(v, here);

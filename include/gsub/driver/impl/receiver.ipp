@@ -114,7 +114,7 @@ private:
         graph_cloner to{g, made};
         for (auto n : g.inputs()) to.add_input({n, 0});
         for (auto n : g.order()) {
-            if (g.is<ops::input>(n) || n == g.results_node()) continue;
+            if (g.is<ops::input>(n) || n == g.return_node()) continue;
             auto const* const callee = g.is<ops::call>(n) ? m_.find(g.attributes<ops::call>(n).callee) : nullptr;
             if (!callee || !is_region(*callee)) {
                 to.clone(n);

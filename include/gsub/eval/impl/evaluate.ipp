@@ -69,7 +69,7 @@ GSUB_LAZY void run_uninterpreted(kernel_args& args) {
             std::memcpy(t.mutable_raw().data() + i * byte_size(t.element()), &word, byte_size(t.element()));
     };
     // A vector over channels (the statistics of a normalisation) is no elementwise operand; hence the test of results.
-    if (args.op->category == op_category::elementwise && args.op->layouts == layout_rule::keeps &&
+    if (args.op->category == op_category::elementwise && args.op->layouts == layout_policy::propagates &&
         args.results.size() == 1 && args.operands.size() <= 2 && broadcasts_to_result(args)) {
         auto& out = args.results[0];
         if (out.elements() == 0) return;
@@ -131,7 +131,7 @@ public:
         threads_ = options_.threads ? options_.threads : &alone;
         std::vector<tensor> outputs;
         for (auto n : g_.order()) {
-            if (n == g_.results_node()) {
+            if (n == g_.return_node()) {
                 for (auto v : g_.operands(n)) outputs.push_back(take_output(v));
                 break;
             }
@@ -155,7 +155,7 @@ private:
         auto const& t = inputs[g_.input_position(n)];
         auto const& declared = g_.type({n, 0});
         auto type = t.type();
-        type.arrangement = declared.arrangement; // tensors are row-major here, however values are stored elsewhere
+        type.layout = declared.layout; // tensors are row-major here, however values are stored elsewhere
         if (type.element == storage_type(declared.element, options_.compute)) type.element = declared.element;
         auto const refuse = [&](std::string reason) {
             throw error{problem{error_code::usage, g_.display_name(n), "input", std::move(reason), {}}};
@@ -292,7 +292,7 @@ private:
         if (cx.failed()) throw fault(n, error_code::invalid_input, cx.reason());
         for (std::size_t port = 0; port < types.size(); ++port) {
             auto declared_type = std::exchange(types[port], cx.result_type(port));
-            declared_type.arrangement = types[port].arrangement = {}; // tensors are row-major here
+            declared_type.layout = types[port].layout = {}; // tensors are row-major here
             if (auto* const dims = table_[g_.row(n)].result_dims; dims && !types[port].is_static())
                 if (auto const found = dims(tensors))
                     types[port] = {types[port].element, std::span<std::int64_t const>{*found}};
@@ -422,7 +422,7 @@ namespace detail {
 GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph const& g, std::span<eval_row const> table,
                                      bool has_branches, std::span<node_id const> computed_elsewhere = {}) {
     for (auto n : g.order()) {
-        if (g.is<ops::constant>(n) || n == g.results_node()) continue;
+        if (g.is<ops::constant>(n) || n == g.return_node()) continue;
         if (std::find(computed_elsewhere.begin(), computed_elsewhere.end(), n) != computed_elsewhere.end()) continue;
         auto const row = g.row(n);
         if (g.is<ops::input>(n)) {

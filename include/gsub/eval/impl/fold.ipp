@@ -16,7 +16,7 @@ GSUB_INLINE result<std::vector<tensor>> compute_constants(any_graph const& g, st
     needed.erase_dead();
     std::vector<node_id> nodes;
     for (auto n : needed.order())
-        if (!g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.results_node()) nodes.push_back(n);
+        if (!g.is<ops::input>(n) && !g.is<ops::constant>(n) && n != g.return_node()) nodes.push_back(n);
     auto part = extract(needed, as_span(nodes));
     // The part gives them in its own order.
     std::map<value_id, value_id> inside;
@@ -30,7 +30,7 @@ GSUB_INLINE result<std::vector<tensor>> compute_constants(any_graph const& g, st
 GSUB_INLINE void replace_by_constants(any_graph& g, std::span<value_id const> values, std::vector<tensor> elements) {
     auto const first_new = static_cast<std::uint32_t>(g.capacity());
     for (std::size_t i = 0; i < values.size(); ++i) {
-        auto const stored = g.type(values[i]).arrangement; // constants are row-major
+        auto const stored = g.type(values[i]).layout; // constants are row-major
         auto folded = g.add_constant(std::move(elements[i]));
         if (!stored.empty()) folded = g.add<ops::layout_transform>({.to = std::string{stored.text()}}, {folded});
         g.inherit_sources(folded.node, {&values[i].node, 1});

@@ -73,7 +73,7 @@ public:
 
     void write_nodes() {
         for (auto n : g_.order()) {
-            if (n == g_.results_node()) continue;
+            if (n == g_.return_node()) continue;
             if (g_.is<ops::constant>(n))
                 add_initializer(name_of({n, 0}), g_.blob(n));
             else if (g_.is<ops::opaque>(n))

@@ -651,7 +651,7 @@ private:
         graph_cloner copies{body, graph_};
         for (std::size_t k = 0; k < passed.size(); ++k) copies.stand({body.inputs()[k], 0}, passed[k]);
         for (auto n : body.order()) {
-            if (n == body.results_node() || body.is<ops::input>(n)) continue;
+            if (n == body.return_node() || body.is<ops::input>(n)) continue;
             if (body.is<ops::opaque>(n) || body.is<ops::if_else>(n)) {
                 copies.clone(n);
                 continue;

@@ -153,7 +153,7 @@ GSUB_INLINE node_id any_graph::add_opaque(attributes_of<ops::opaque> const& attr
 }
 
 GSUB_INLINE void any_graph::set_outputs(std::span<value_id const> values, std::span<std::string const> names) {
-    auto& n = record(results_node());
+    auto& n = record(return_node());
     for (std::uint32_t i = 0; i < n.operands; ++i) unlink(n.first_slot + i);
     n.first_slot = static_cast<std::uint32_t>(slots_.size());
     n.operands = static_cast<std::uint32_t>(values.size());
@@ -165,7 +165,7 @@ GSUB_INLINE void any_graph::set_outputs(std::span<value_id const> values, std::s
     info.output_names.clear();
     gsub::append(info.output_names, names);
     set_info(std::move(info));
-    mark_rewired(results_node());
+    mark_rewired(return_node());
 }
 
 GSUB_INLINE void any_graph::set_name(value_id value, std::string_view name) {
@@ -325,7 +325,7 @@ GSUB_INLINE void any_graph::erase_unused(node_id first) {
         auto const id = open.back();
         open.pop_back();
         auto& n = record(id);
-        if ((n.flags & erased) || id == results_node() || n.row == 0 || used(id)) continue;
+        if ((n.flags & erased) || id == return_node() || n.row == 0 || used(id)) continue;
         for (std::uint32_t i = 0; i < n.operands; ++i) {
             auto const source = slots_[n.first_slot + i].value.node;
             unlink(n.first_slot + i);
@@ -346,7 +346,7 @@ GSUB_INLINE void any_graph::erase_dead() {
     for (auto i = order_.size(); i-- > 0;) { // backwards: users go before what they use
         auto const id = order_[i];
         auto& n = record(id);
-        if (id == results_node() || n.row == 0 || used(id)) continue;
+        if (id == return_node() || n.row == 0 || used(id)) continue;
         for (std::uint32_t k = 0; k < n.operands; ++k) {
             if (auto const source = slots_[n.first_slot + k].value.node; journalling_ && source.valid())
                 journal_.released.push_back(source);
@@ -401,11 +401,11 @@ GSUB_INLINE void any_graph::order_canonically() {
             }
         }
     };
-    for (auto v : operands(results_node()))
+    for (auto v : operands(return_node()))
         if (!seen[v.node.index]) visit(v.node);
     for (auto n : order_) // what no output needs comes last, as it stood
-        if (!seen[n.index] && n != results_node()) visit(n);
-    canonical.push_back(results_node());
+        if (!seen[n.index] && n != return_node()) visit(n);
+    canonical.push_back(return_node());
     set_order(std::move(canonical));
 }
 
@@ -473,7 +473,7 @@ GSUB_INLINE bool any_graph::sort() {
         std::pop_heap(ready.begin(), ready.end(), std::greater<>{});
         auto const n = order_[ready.back()];
         ready.pop_back();
-        if (n != results_node()) sorted.push_back(n);
+        if (n != return_node()) sorted.push_back(n);
         for (std::uint32_t port = 0; port < record(n).results; ++port)
             for_each_use({n, port}, [&](use u) {
                 if (--waiting[u.user.index] != 0) return;
@@ -481,7 +481,7 @@ GSUB_INLINE bool any_graph::sort() {
                 std::push_heap(ready.begin(), ready.end(), std::greater<>{});
             });
     }
-    sorted.push_back(results_node());
+    sorted.push_back(return_node());
     if (sorted.size() != order_.size()) return false;
     set_order(std::move(sorted));
     return true;
@@ -500,7 +500,7 @@ GSUB_INLINE void any_graph::compact() {
         auto const& n = record(id);
         small_vector<value_id, 6> operands;
         for (std::uint32_t i = 0; i < n.operands; ++i) operands.push_back(map(slots_[n.first_slot + i].value));
-        if (id == results_node()) {
+        if (id == return_node()) {
             fresh.set_outputs(operands, info_->output_names);
             continue;
         }

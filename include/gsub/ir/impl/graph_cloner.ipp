@@ -40,7 +40,7 @@ GSUB_INLINE value_id graph_cloner::add_input(value_id v) {
 GSUB_INLINE std::vector<value_id> graph_cloner::clone_body(std::span<value_id const> arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i) stand({from_.inputs()[i], 0}, arguments[i]);
     for (auto n : from_.order())
-        if (n != from_.results_node() && !from_.is<ops::input>(n)) clone(n);
+        if (n != from_.return_node() && !from_.is<ops::input>(n)) clone(n);
     std::vector<value_id> outputs;
     for (std::size_t i = 0; i < from_.output_count(); ++i) outputs.push_back((*this)(from_.output(i)));
     return outputs;

@@ -39,7 +39,7 @@ GSUB_INLINE std::span<legality_rule const> legality_table() noexcept {
                       [](any_graph const& g, node_id n) { return !g.is<ops::sum>(n) || g.operand_count(n) > 2; }},
         legality_rule{
             from_canonical, "every node but inputs is used",
-            [](any_graph const& g, node_id n) { return n == g.results_node() || g.is<ops::input>(n) || g.used(n); }},
+            [](any_graph const& g, node_id n) { return n == g.return_node() || g.is<ops::input>(n) || g.used(n); }},
     };
     return rules;
 }
@@ -66,7 +66,7 @@ GSUB_INLINE std::vector<problem> check(any_graph const& g, stage at) {
                 report(n, message({"operand ", i, " comes after the node"}));
         }
         seen[n.index] = true;
-        if (n != g.results_node() && g.op(n).category != op_category::structural &&
+        if (n != g.return_node() && g.op(n).category != op_category::structural &&
             g.op(n).category != op_category::opaque) {
             small_vector<type_id, 8> types;
             auto const operands = g.operands(n);

@@ -137,7 +137,7 @@ GSUB_LAZY std::vector<value_id> splice(any_graph& to, any_graph const& body, std
     graph_cloner copies{body, to, named ? cloned_text::names : cloned_text::sources};
     for (std::size_t i = 0; i < arguments.size(); ++i) copies.stand({body.inputs()[i], 0}, arguments[i]);
     for (auto n : body.order()) {
-        if (n == body.results_node() || body.is<ops::input>(n)) continue;
+        if (n == body.return_node() || body.is<ops::input>(n)) continue;
         if (auto const* const name = inlined ? inlined_callee(body, n) : nullptr) {
             auto const operands = copies.operands(n);
             auto const& callee = inlined->at(*name);
@@ -265,7 +265,7 @@ GSUB_LAZY tensor_type either(tensor_type a, tensor_type const& b) {
     }
     for (std::size_t i = 0; i < a.dims.size(); ++i)
         if (!provably_equal(a.dims[i], b.dims[i])) a.dims[i] = dim{};
-    if (!(a.arrangement == b.arrangement) || !a.ranked) a.arrangement = {};
+    if (!(a.layout == b.layout) || !a.ranked) a.layout = {};
     return a;
 }
 

@@ -20,7 +20,7 @@ GSUB_LAZY std::string type_text(tensor_type const& t) {
     for (std::size_t i = 0; i < t.dims.size(); ++i)
         text += t.dims[i].named() ? message({i ? ",'" : "'", in_quotes(t.dims[i].name().text())})
                                   : message({i ? "," : "", to_string(t.dims[i])});
-    return text + (t.arrangement.empty() ? "]" : message({"]:", t.arrangement.text()}));
+    return text + (t.layout.empty() ? "]" : message({"]:", t.layout.text()}));
 }
 
 GSUB_LAZY void print_graph(std::string& out, any_graph const& g, text_options const& options) {
@@ -30,7 +30,7 @@ GSUB_LAZY void print_graph(std::string& out, any_graph const& g, text_options co
     std::map<value_id, std::size_t> numbers;
     auto const reference = [&](value_id v) { return v.valid() ? message({"%", numbers.at(v)}) : std::string{"_"}; };
     for (auto n : g.order()) {
-        if (n == g.results_node()) continue;
+        if (n == g.return_node()) continue;
         out += "  ";
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
             auto const number = numbers.size();
@@ -245,7 +245,7 @@ GSUB_LAZY tensor_type parse_type(text_reader<>& in) {
             }
         }
     }
-    if (in.accept(":")) t.arrangement = layout{in.word()};
+    if (in.accept(":")) t.layout = layout{in.word()};
     return t;
 }
 

@@ -45,21 +45,21 @@ enum class scalar_needs : std::uint8_t {
 
 /// Which operands an operator reads where they are not stored in row-major order, and how its results are stored then.
 /// A layout names the storage of a value and never what it means, so every operator computes the same in all of them.
-enum class layout_rule : std::uint8_t {
-    row_major,   ///< it reads and gives row-major values alone
-    keeps,       ///< operands agree, and the result is stored as they are; those that broadcast may be row-major
-    keeps_first, ///< the result is stored as operand 0; all others are row-major
-    joins,       ///< operands agree, all of them, and the result is stored as they are
-    any,         ///< it reads every layout and says itself how the result is stored
+enum class layout_policy : std::uint8_t {
+    row_major,        ///< it reads and gives row-major values alone
+    propagates,       ///< operands agree, and the result is stored as they are; those that broadcast may be row-major
+    propagates_first, ///< the result is stored as operand 0; all others are row-major
+    concatenates,     ///< operands agree, all of them, and the result is stored as they are
+    any,              ///< it reads every layout and says itself how the result is stored
 };
 
 /// The facts of an operator. A specialisation has
 /// `name`; `min_inputs`, `max_inputs` (`variadic` for no bound); `category`; and may have `domain` (default: ONNX's
 /// own, the empty string), `results` (1; `variadic` where attributes decide), `needs`, `commutative` (false: whether
-/// the order of the operands has no meaning), `composite` (false: given by `decompose<Op>`), `free_view` (false: result
-/// is the operand's memory), `plain_reduction` (false: each operand element goes into exactly one result element, as in
-/// a mean along an axis and not in a window or a softmax), `layouts` (a `layout_rule`; `keeps` for elementwise
-/// operators, else `row_major`), and an `attributes` struct with a `fields` tuple.
+/// the order of the operands has no meaning), `composite` (false: given by `decompose<Op>`), `aliasing_view` (false:
+/// result is the operand's memory), `commutative_reduction` (false: each operand element goes into exactly one result
+/// element, as in a mean along an axis and not in a window or a softmax), `layouts` (a `layout_policy`; `propagates`
+/// for elementwise operators, else `row_major`), and an `attributes` struct with a `fields` tuple.
 template <class Op>
 struct op_traits;
 
@@ -128,9 +128,9 @@ struct op_info {
     scalar_needs needs = scalar_needs::transcendental;
     bool commutative = false;
     bool composite = false;
-    bool free_view = false;
-    bool plain_reduction = false;
-    layout_rule layouts = layout_rule::row_major;
+    bool aliasing_view = false;
+    bool commutative_reduction = false;
+    layout_policy layouts = layout_policy::row_major;
     attribute_layout layout;
 
     [[nodiscard]] std::span<attribute_info const> attributes() const noexcept { return layout.fields; }
@@ -143,7 +143,7 @@ struct op_info {
     /// Whether an application to so many operands is of the kind `c`, has one result, and does the same with each of
     /// them: those that may be left out are settings, as a clip's bounds are.
     [[nodiscard]] bool is_plain(op_category c, std::size_t operands) const noexcept {
-        return category == c && !free_view && results == 1 && accepts(operands) &&
+        return category == c && !aliasing_view && results == 1 && accepts(operands) &&
                (operands <= 1 || static_cast<int>(operands) <= min_inputs || max_inputs == variadic);
     }
 
@@ -165,12 +165,12 @@ struct op_info {
         if constexpr (requires { t::needs; }) row.needs = t::needs;
         if constexpr (requires { t::commutative; }) row.commutative = t::commutative;
         if constexpr (requires { t::composite; }) row.composite = t::composite;
-        if constexpr (requires { t::free_view; }) row.free_view = t::free_view;
+        if constexpr (requires { t::aliasing_view; }) row.aliasing_view = t::aliasing_view;
         if constexpr (requires { t::layouts; })
             row.layouts = t::layouts;
         else if (t::category == op_category::elementwise)
-            row.layouts = layout_rule::keeps;
-        if constexpr (requires { t::plain_reduction; }) row.plain_reduction = t::plain_reduction;
+            row.layouts = layout_policy::propagates;
+        if constexpr (requires { t::commutative_reduction; }) row.commutative_reduction = t::commutative_reduction;
         row.layout = layout_of<attributes_of<Op>>;
         return row;
     }

@@ -9,7 +9,8 @@
 namespace gsub::ops {
 struct if_else {}; ///< what one of two functions gives for the operands behind the condition
 struct let {};     ///< its operand, under a name of its own: the let form of a graph, see `passes::to_a_normal_form`
-struct region_mark {}; ///< its operand, whose operator belongs to a part of the graph that somebody else compiles
+struct compiler_annotation {
+}; ///< its operand, whose operator belongs to a part of the graph that somebody else compiles
 } // namespace gsub::ops
 
 namespace gsub {
@@ -33,14 +34,14 @@ struct op_traits<ops::let> {
     static constexpr std::string_view name = "Let", domain = "gsub";
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::injective;
-    static constexpr auto layouts = layout_rule::keeps_first;
-    static constexpr bool free_view = true;
+    static constexpr auto layouts = layout_policy::propagates_first;
+    static constexpr bool aliasing_view = true;
 };
 /// Stands behind each result of the operator that it speaks of. Operators with the same compiler and number are one
 /// part.
 template <>
-struct op_traits<ops::region_mark> : op_traits<ops::let> {
-    static constexpr std::string_view name = "RegionMark";
+struct op_traits<ops::compiler_annotation> : op_traits<ops::let> {
+    static constexpr std::string_view name = "CompilerAnnotation";
     struct attributes {
         std::string compiler{};   ///< who compiles it
         std::int64_t region = -1; ///< which part; -1: the operator alone
@@ -59,10 +60,10 @@ struct infer_shape<ops::let> {
     static void infer(infer_context& cx);
 };
 template <>
-struct infer_shape<ops::region_mark> : infer_shape<ops::let> {};
+struct infer_shape<ops::compiler_annotation> : infer_shape<ops::let> {};
 
 /// The operators of this header.
-using control_ops = op_set<ops::if_else, ops::let, ops::region_mark>;
+using control_ops = op_set<ops::if_else, ops::let, ops::compiler_annotation>;
 
 } // namespace gsub
 

@@ -30,7 +30,7 @@ struct window_attributes {
 template <>
 struct op_traits<ops::conv> {
     static constexpr std::string_view name = "Conv";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int min_inputs = 2, max_inputs = 3;
     static constexpr auto category = op_category::contraction;
     static constexpr auto needs = scalar_needs::ring;
@@ -48,7 +48,7 @@ struct op_traits<ops::conv> {
 template <>
 struct op_traits<ops::batch_norm> {
     static constexpr std::string_view name = "BatchNormalization";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int min_inputs = 5, max_inputs = 5; ///< x, scale, shift, mean, variance
     static constexpr auto category = op_category::elementwise;
     static constexpr auto needs = scalar_needs::field; // the square root is uninterpreted in a field
@@ -73,7 +73,7 @@ struct op_traits<ops::batch_norm_training> {
 template <>
 struct op_traits<ops::max_pool> {
     static constexpr std::string_view name = "MaxPool";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int min_inputs = 1, max_inputs = 1, results = variadic;
     static constexpr auto category = op_category::reduction;
     static constexpr auto needs = scalar_needs::ordered;
@@ -92,7 +92,7 @@ struct op_traits<ops::max_pool> {
 template <>
 struct op_traits<ops::average_pool> {
     static constexpr std::string_view name = "AveragePool";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::reduction;
     static constexpr auto needs = scalar_needs::field;
@@ -111,7 +111,7 @@ struct op_traits<ops::average_pool> {
 template <>
 struct op_traits<ops::global_average_pool> {
     static constexpr std::string_view name = "GlobalAveragePool";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::reduction;
     static constexpr auto needs = scalar_needs::field;
@@ -119,7 +119,7 @@ struct op_traits<ops::global_average_pool> {
 template <>
 struct op_traits<ops::lrn> {
     static constexpr std::string_view name = "LRN";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::reduction;
     struct attributes {
@@ -160,7 +160,7 @@ struct op_traits<ops::dropout> {
     static constexpr int min_inputs = 1, max_inputs = 3, results = variadic; ///< x, ratio, training mode
     static constexpr auto category = op_category::elementwise;
     static constexpr auto needs = scalar_needs::nothing;
-    static constexpr bool free_view = true;
+    static constexpr bool aliasing_view = true;
 };
 
 namespace detail {

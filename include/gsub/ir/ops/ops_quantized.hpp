@@ -38,7 +38,7 @@ struct op_traits<ops::quantize> {
     static constexpr std::string_view name = "QuantizeLinear";
     static constexpr int min_inputs = 2, max_inputs = 3;     ///< x, scale, zero point
     static constexpr auto category = op_category::reduction; ///< a scale of a dimension is no operand that broadcasts
-    static constexpr auto layouts = layout_rule::row_major;
+    static constexpr auto layouts = layout_policy::row_major;
     static constexpr auto needs = scalar_needs::ordered;
     using attributes = scale_attributes;
 };

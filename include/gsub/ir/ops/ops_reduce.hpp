@@ -29,7 +29,7 @@ namespace detail {
 struct reduction_traits {
     static constexpr int min_inputs = 1, max_inputs = 2; ///< x, axes
     static constexpr auto category = op_category::reduction;
-    static constexpr bool plain_reduction = true;
+    static constexpr bool commutative_reduction = true;
     using attributes = reduce_attributes;
 };
 /// Inference shared by reductions.

@@ -40,19 +40,19 @@ struct injective_traits {
 };
 /// Facts shared by operators whose result is their operand's memory.
 struct view_traits : injective_traits {
-    static constexpr bool free_view = true;
+    static constexpr bool aliasing_view = true;
 };
 } // namespace detail
 
 template <>
 struct op_traits<ops::identity> : detail::view_traits {
     static constexpr std::string_view name = "Identity";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
 };
 template <>
 struct op_traits<ops::concat> : detail::injective_traits {
     static constexpr std::string_view name = "Concat";
-    static constexpr auto layouts = layout_rule::joins;
+    static constexpr auto layouts = layout_policy::concatenates;
     static constexpr int max_inputs = variadic;
     struct attributes {
         std::int64_t axis = 0;
@@ -62,7 +62,7 @@ struct op_traits<ops::concat> : detail::injective_traits {
 template <>
 struct op_traits<ops::split> : detail::injective_traits {
     static constexpr std::string_view name = "Split";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int max_inputs = 2, results = variadic;
     struct attributes {
         std::int64_t axis = 0;
@@ -73,7 +73,7 @@ struct op_traits<ops::split> : detail::injective_traits {
 template <>
 struct op_traits<ops::slice> : detail::injective_traits {
     static constexpr std::string_view name = "Slice";
-    static constexpr auto layouts = layout_rule::keeps_first;
+    static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr int max_inputs = 5; ///< x, starts, ends, axes, steps
     struct attributes {
         ints starts{}, ends{}, axes{}, steps{}; ///< four lists of one length, used where only x is given
@@ -157,10 +157,10 @@ struct op_traits<ops::unsqueeze> : detail::view_traits {
 template <>
 struct op_traits<ops::shape> {
     static constexpr std::string_view name = "Shape";
-    static constexpr auto layouts = layout_rule::any;
+    static constexpr auto layouts = layout_policy::any;
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::injective;
-    static constexpr bool free_view = true; // no element is read
+    static constexpr bool aliasing_view = true; // no element is read
     struct attributes {
         std::int64_t start = 0, end = std::numeric_limits<std::int64_t>::max();
         static constexpr field<attributes> fields[] = {{"start", &attributes::start}, {"end", &attributes::end}};
@@ -220,7 +220,7 @@ struct op_traits<ops::dirac> {
 template <>
 struct op_traits<ops::layout_transform> : detail::injective_traits {
     static constexpr std::string_view name = "LayoutTransform", domain = "gsub";
-    static constexpr auto layouts = layout_rule::any;
+    static constexpr auto layouts = layout_policy::any;
     struct attributes {
         std::string to{}; ///< a layout such as `NCHW16c`; empty: row-major
         static constexpr field<attributes> fields[] = {{"to", &attributes::to}};

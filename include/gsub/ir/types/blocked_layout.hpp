@@ -40,7 +40,7 @@ struct blocked_layout {
 
 /// Why a value cannot be stored so, or nothing where it can. Everything can be
 /// stored in row-major order, the empty name.
-[[nodiscard]] std::string_view misfit(layout stored, tensor_type const& type) noexcept;
+[[nodiscard]] std::string_view incompatibility(layout stored, tensor_type const& type) noexcept;
 
 } // namespace gsub
 

@@ -75,7 +75,7 @@ using layout = symbol;
 struct tensor_type {
     dtype element = dtype::undefined;
     bool ranked = false; ///< whether the number of dimensions is known
-    layout arrangement;
+    gsub::layout layout;
     shape dims;
 
     tensor_type() = default; ///< nothing is known

@@ -118,7 +118,7 @@ GSUB_LAZY void fuse_node(kernel_builder& b, node_id n) {
     if (!cx.generate) return b.add_reference(n);
     if (fuse_nothing(b, n) || fuse_known(b, n)) return;
     if (auto const row = cx.rows.empty() ? nullptr : cx.rows[g.row(n)].lower; row && row(b, n)) return;
-    if (g.op(n).free_view && is_stored_view(g, n) && fuse_view(b, n)) return;
+    if (g.op(n).aliasing_view && is_stored_view(g, n) && fuse_view(b, n)) return;
     if (!fuse_in_blocks(b, n) && !fuse_rows(b, n)) b.add_reference(n);
 }
 

@@ -60,10 +60,10 @@ GSUB_LAZY void grow(fusion_scope const& s, expression_writer<>& w, value_id star
         for (auto v : values)
             g.for_each_use(v, [&](use u) {
                 auto const n = u.user;
-                if (n != g.results_node() && w.knows({n, 0})) return;
-                if (n == g.results_node() || !can_join(s, w, n) ||
+                if (n != g.return_node() && w.knows({n, 0})) return;
+                if (n == g.return_node() || !can_join(s, w, n) ||
                     std::find(refused.begin(), refused.end(), n) != refused.end()) {
-                    stays_read = stays_read || n == g.results_node() || !s.is_free(n) || !may_be_expressed(s, n) ||
+                    stays_read = stays_read || n == g.return_node() || !s.is_free(n) || !may_be_expressed(s, n) ||
                                  std::find(refused.begin(), refused.end(), n) != refused.end();
                     return;
                 }

@@ -51,7 +51,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_view(kernel_builder& b, node_id n) {
     auto const x = g.operand(n, 0);
     value_id const y{n, 0};
     auto const &in = g.type(x), &out = g.type(y);
-    if (g.op(n).free_view && (in.element != out.element || in.elements() != out.elements())) return false;
+    if (g.op(n).aliasing_view && (in.element != out.element || in.elements() != out.elements())) return false;
     auto v = same_view(in.rank());
     if (g.is<ops::transpose>(n)) {
         auto const& perm = g.attributes<ops::transpose>(n).perm;

@@ -148,7 +148,7 @@ public:
     // All groups, and what decided each where that is to be kept.
     void make_all(group_function f, kernel_grouping* kept) {
         any_graph const& g = graph();
-        auto const results = g.results_node();
+        auto const results = g.return_node();
         auto const needed = upstream(g, {&results, 1});
         for (auto n : g.order())
             if (needed[n.index]) take(n);
@@ -376,7 +376,7 @@ GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups(any_graph const& g, fusio
 
 GSUB_LAZY_BODY bool is_stored_view(any_graph const& g, node_id n) {
     return g.is<ops::transpose>(n) || g.is<ops::slice>(n) || g.is<ops::expand>(n) || g.is<ops::split>(n) ||
-           (g.op(n).free_view && g.result_count(n) == 1 && !g.is<ops::shape>(n));
+           (g.op(n).aliasing_view && g.result_count(n) == 1 && !g.is<ops::shape>(n));
 }
 
 GSUB_LAZY_BODY void each_kernel_group(any_graph const& g, fusion_rules const& rules, group_function f) {

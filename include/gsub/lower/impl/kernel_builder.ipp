@@ -18,7 +18,7 @@ GSUB_LAZY_BODY kernel_builder::kernel_builder(any_graph const& g, fuse_context c
     for (auto n : g.inputs()) {
         value_id const v{n, 0};
         auto t = g.type(v);
-        t.arrangement = {}; // callers' memory is row-major
+        t.layout = {}; // callers' memory is row-major
         number_[v] = static_cast<kernel_value_id>(made_.values.size());
         made_.values.push_back({.name = std::string{g.name(v)},
                                 .type = t,
@@ -47,8 +47,8 @@ GSUB_LAZY_BODY kernel_value_id kernel_builder::operand(value_id v) {
 }
 GSUB_LAZY_BODY kernel_value_id kernel_builder::result(value_id v) {
     auto t = g_.type(v);
-    if (!in_channel_blocks(t, set())) t.arrangement = {}; // no kernel reads another one
-    auto const named = detail::unchanged(g_, v);          // a change of layout is called what it changes
+    if (!in_channel_blocks(t, set())) t.layout = {}; // no kernel reads another one
+    auto const named = detail::unchanged(g_, v);     // a change of layout is called what it changes
     auto const given = g_.name(named);
     made_.values.push_back(
         {.name = given.empty() ? g_.display_name(named.node) : std::string{given}, .type = std::move(t)});
@@ -99,9 +99,9 @@ GSUB_LAZY_BODY std::string kernel_builder::border_of(std::span<node_id const> co
     auto const count = g_.use_count(last);
     if (count == 0) return "nothing reads it";
     if (count > 1) return fmt::format("{} operands read it", count);
-    auto reader = g_.results_node();
+    auto reader = g_.return_node();
     g_.for_each_use(last, [&](use u) { reader = u.user; });
-    if (reader == g_.results_node()) return "an output of the graph";
+    if (reader == g_.return_node()) return "an output of the graph";
     auto const why = [&]() -> std::string {
         if (!cx_.group) return "no two operators share a kernel";
         if (done(reader)) return "another kernel computes it";
@@ -124,7 +124,7 @@ GSUB_LAZY_BODY kernel_graph kernel_builder::take() {
         auto const v = g_.output(i);
         made_.outputs.push_back(operand(v));
         auto t = g_.type(v);
-        t.arrangement = {};
+        t.layout = {};
         made_.results.push_back(std::move(t));
         made_.output_names.push_back(i < g_.info().output_names.size() ? g_.info().output_names[i]
                                                                        : std::string{g_.name(v)});

@@ -182,7 +182,7 @@ private:
         auto const elements = t.elements();
         if (!elements || *elements > most_bytes / static_cast<std::int64_t>(byte_size(t.element)))
             in.fail(at, "the type has too many elements");
-        if (in.accept(':')) t.arrangement = layout{in.token()};
+        if (in.accept(':')) t.layout = layout{in.token()};
         return t;
     }
 

@@ -138,8 +138,8 @@ GSUB_LAZY_BODY layout channel_blocks(std::size_t rank, isa const& set) {
     return layout{fmt::format("{}{}c", letters[rank - 3], set.lanes())};
 }
 GSUB_LAZY_BODY bool in_channel_blocks(tensor_type const& type, isa const& set) {
-    if (type.arrangement.empty() || !type.is_static() || !may_be_blocked(type)) return false;
-    auto const as = parse_layout(type.arrangement.text());
+    if (type.layout.empty() || !type.is_static() || !may_be_blocked(type)) return false;
+    auto const as = parse_layout(type.layout.text());
     return as && as->rank == type.rank() && as->axis == 1 && as->block == set.lanes();
 }
 
@@ -149,7 +149,7 @@ GSUB_LAZY_BODY bool reads_in_place(any_graph const& g, node_id n, isa const& set
         return false;
     auto const x = detail::unchanged(g, g.operand(n, 0));
     auto const& type = g.type(x);
-    if (!type.is_static() || !may_be_blocked(type) || !type.arrangement.empty()) return false;
+    if (!type.is_static() || !may_be_blocked(type) || !type.layout.empty()) return false;
     auto const channels = type.dims[1].size();
     if (channels % set.lanes() == 0) return detail::was_channels_last(g, x);
     return convolution && g.attributes<ops::conv>(n).group == 1 && channels < set.lanes() / 2;

@@ -42,7 +42,7 @@ public:
         for (std::size_t v = 0; v < in.values.size(); ++v) {
             auto& t = in.values[v].type;
             home_in_blocks_[v] = in_channel_blocks(t, set);
-            t.arrangement = {}; // from here on, storage says it
+            t.layout = {}; // from here on, storage says it
         }
         for (std::size_t i = 0; i < in.ops.size(); ++i)
             for (std::size_t k = 0; k < in.ops[i].operands.size(); ++k)

@@ -164,7 +164,7 @@ public:
 
 private:
     bool is_anchor(node_id n) const {
-        return n != g_.results_node() && !g_.constant(n) && !index_.anchored_at(g_.op(n)).empty() &&
+        return n != g_.return_node() && !g_.constant(n) && !index_.anchored_at(g_.op(n)).empty() &&
                fits(anchor_number(), n);
     }
     std::uint16_t anchor_number() const {
@@ -202,10 +202,10 @@ private:
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
                 g_.for_each_use({n, port}, [&](use u) {
                     if (++readers > 64) return;
-                    if (u.user != g_.results_node() && fits(parent, u.user))
+                    if (u.user != g_.return_node() && fits(parent, u.user))
                         return climb(parent, u.user, reached, miss, depth + 1);
                     if (depth <= miss.depth) return;
-                    auto const output = u.user == g_.results_node();
+                    auto const output = u.user == g_.return_node();
                     auto const w = words_.wanted(parent);
                     miss.depth = depth;
                     miss.reason =
@@ -222,7 +222,7 @@ private:
         auto const is_term = [&] {
             auto term = false;
             g_.for_each_use({n, 0}, [&](use u) {
-                if (u.user != g_.results_node() && g_.row(u.user) == g_.row(n)) n = u.user, term = true;
+                if (u.user != g_.return_node() && g_.row(u.user) == g_.row(n)) n = u.user, term = true;
             });
             return term;
         };
@@ -301,7 +301,7 @@ private:
                 g_.for_each_use({n, port}, [&](use u) {
                     if (!out.empty() || contains(m.covered(), u.user)) return;
                     out = message({words_.named(n), " inside of the match is read by ",
-                                   u.user == g_.results_node() ? "the graph's output" : words_.named(u.user), " too"});
+                                   u.user == g_.return_node() ? "the graph's output" : words_.named(u.user), " too"});
                 });
             }
         return out;
@@ -319,7 +319,7 @@ private:
 GSUB_LAZY std::vector<node_id> nodes_named(any_graph const& g, std::string_view name, std::vector<std::string>* known) {
     std::vector<node_id> out;
     for (auto n : g.order()) {
-        if (n == g.results_node() || g.is<ops::constant>(n)) continue;
+        if (n == g.return_node() || g.is<ops::constant>(n)) continue;
         auto names = g.sources(n);
         names.push_back(g.display_name(n));
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) names.emplace_back(g.name({n, port}));

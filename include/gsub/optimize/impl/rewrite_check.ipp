@@ -34,7 +34,7 @@ GSUB_LAZY std::optional<any_graph> retyped(any_graph const& g, std::span<tensor_
     try {
         for (auto n : g.order()) {
             auto const operands = copies.operands(n);
-            if (n == g.results_node())
+            if (n == g.return_node())
                 out.set_outputs(operands, g.info().output_names);
             else if (g.is<ops::input>(n))
                 copies.stand({n, 0}, out.add_input(inputs[g.input_position(n)], g.name({n, 0})));
@@ -93,7 +93,7 @@ GSUB_LAZY std::optional<exchanged> region_of(any_graph const& g, match const& m)
         graph_cloner copies{from, out, cloned_text::nothing};
         for (auto v : boundary) copies.stand(v, out.add_input(from.type_of(v), {}));
         for (auto n : from.order())
-            if (n != from.results_node() && inside(n)) copies.clone(n);
+            if (n != from.return_node() && inside(n)) copies.clone(n);
         std::vector<value_id> outputs;
         for (auto v : roots) outputs.push_back(copies(v));
         out.set_outputs(outputs);

@@ -255,7 +255,7 @@ GSUB_LAZY bool put_back(any_graph& g, cut_part const& part, std::span<node_id co
     graph_cloner copies{better, g};
     for (std::size_t i = 0; i < part.boundary.size(); ++i) copies.stand({better.inputs()[i], 0}, part.boundary[i]);
     for (auto n : better.order()) {
-        if (n == better.results_node() || better.is<ops::input>(n)) continue;
+        if (n == better.return_node() || better.is<ops::input>(n)) continue;
         auto const operands = copies.operands(n);
         auto same = n.index < part.origin.size() ? part.origin[n.index] : node_id{};
         for (std::size_t i = 0; same.valid() && i < operands.size(); ++i)
@@ -291,7 +291,7 @@ GSUB_LAZY std::optional<searched> repeat(searched const& model_search, any_graph
         std::shared_ptr<match const> found;
         for (auto n : here->order()) // a match does not tell which of its nodes is the anchor
             for (auto const* rule : rules.anchored_at(here->op(n))) {
-                if (found || rule != &r.what->rule() || here->constant(n) || n == here->results_node()) continue;
+                if (found || rule != &r.what->rule() || here->constant(n) || n == here->return_node()) continue;
                 find_matches_at(*here, *rule, n, [&](match const& m) {
                     if (!found && m == *r.what) found = std::make_shared<match const>(m);
                 });
@@ -612,7 +612,7 @@ GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rul
     std::vector<std::uint32_t> level(g.capacity(), 0), place(g.capacity(), nowhere);
     std::vector<std::vector<node_id>> levels;
     for (auto n : g.order()) {
-        if (g.constant(n) || n == g.results_node()) continue;
+        if (g.constant(n) || n == g.return_node()) continue;
         for (auto v : g.operands(n)) {
             if (!v.valid() || g.constant(v)) continue;
             auto const behind = detail::fixed_node(g, v.node) && !g.is<ops::input>(v.node) ? 1u : 0u;
@@ -644,7 +644,7 @@ GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rul
     for (std::size_t i = 0; i < levels.size(); ++i)
         for (auto n : levels[i]) problems[i].sizes.push_back(cost::is_kernel(g, n) ? 1 : 0);
     for (auto n : g.order()) {
-        if (g.constant(n) || n == g.results_node()) continue;
+        if (g.constant(n) || n == g.return_node()) continue;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
             joined.clear();
             std::uint64_t weight = of_value;
@@ -669,7 +669,7 @@ GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rul
         }
     }
     for (auto n : g.order()) {
-        if (n == g.results_node() || g.constant(n)) continue;
+        if (n == g.return_node() || g.constant(n)) continue;
         for (auto const* rule : rules.anchored_at(g.op(n)))
             find_pattern_at(g, *rule, n, [&](match const& m) {
                 if (!detail::fires(m)) return;

@@ -418,7 +418,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
         std::optional<match> move;
         node_id anchor;
         for (auto n : g.order()) {
-            if (n == g.results_node() || g.constant(n)) continue;
+            if (n == g.return_node() || g.constant(n)) continue;
             for (auto const* rule : rules_->anchored_at(g.op(n)))
                 if (!move && rule->name == known_->rule(*wanted.noted))
                     find_move(g, *rule, anchor = n, wanted.move_id, move);
@@ -467,7 +467,7 @@ GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expan
     auto const& g = here.graph->graph;
     here.anchors.reserve(g.size());
     for (auto n : g.order())
-        if (n != g.results_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) here.anchors.push_back(n);
+        if (n != g.return_node() && !g.constant(n) && !rules_->anchored_at(g.op(n)).empty()) here.anchors.push_back(n);
     return here;
 }
 

@@ -16,7 +16,7 @@ enum class fuse_kind : std::uint8_t {
     elementwise, ///< of edges alone: an elementwise operator reads an operand of its result's shape
     broadcast,   ///< elementwise, with broadcasting
     injective,   ///< moves elements
-    reduction,   ///< takes producers in, and ends the group: `op_info::plain_reduction`
+    reduction,   ///< takes producers in, and ends the group: `op_info::commutative_reduction`
     out_fusable, ///< leads a group of elementwise operators behind it: contractions, windows, softmax
     opaque,      ///< a group of its own: unknown to gsub, a call, or of a shape that data decide
 };

@@ -1,7 +1,7 @@
 // Storing activations in the layouts that the caller names, one an operator.
 #pragma once
 
-#include <gsub/passes/layout/layout.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 
 #include <string>
 #include <string_view>

@@ -19,10 +19,10 @@ struct compiler_support {
     bool (*takes)(any_graph const& g, node_id n) = nullptr;
 };
 
-/// Puts `ops::region_mark` behind each result of the operators that a compiler can do, the first of the list that can.
-/// A call of a function made by `merge_composite` counts as an operator with the pattern's name. Operators that are
-/// marked already stay so; weights and weight arithmetic are never marked.
-/// Outcome: `matches` counts the operators marked. *Complexity* O(n log n + n k) for k compilers.
+/// Puts `ops::compiler_annotation` behind each result of the operators that a compiler can do, the first of the list
+/// that can. A call of a function made by `merge_composite` counts as an operator with the pattern's name. Operators
+/// that are marked already stay so; weights and weight arithmetic are never marked. Outcome: `matches` counts the
+/// operators marked. *Complexity* O(n log n + n k) for k compilers.
 struct annotate_target {
     std::vector<compiler_support> compilers{};
 

@@ -19,7 +19,7 @@ struct merge_compiler_regions {
     static constexpr std::string_view effect = "joins marked operators that feed each other into one part";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr std::array<std::string_view, 1> classes{"AD"};
-    static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::region_mark>(); }
+    static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::compiler_annotation>(); }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };
 

@@ -24,7 +24,7 @@ struct partition_graph {
     static constexpr std::string_view effect = "makes functions of marked parts, for other compilers";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr std::array<std::string_view, 1> classes{"AD"};
-    static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::region_mark>(); }
+    static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::compiler_annotation>(); }
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 

@@ -33,7 +33,7 @@ GSUB_LAZY_BODY std::string to_dot(any_graph const& g) {
                       "[fontname=\"Helvetica\", fontsize=8];\n";
     for (auto n : g.order()) {
         if (g.is<ops::constant>(n)) continue;
-        auto const results = n == g.results_node();
+        auto const results = n == g.return_node();
         auto const name = g.is<ops::opaque>(n) ? detail::dot_text(g.attributes<ops::opaque>(n).op_type)
                           : results            ? std::string{"outputs"}
                                                : std::string{g.op(n).name};

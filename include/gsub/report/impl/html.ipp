@@ -275,7 +275,7 @@ GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
 GSUB_LAZY std::string pane(std::string_view title, any_graph const& g, picture_options const& o) {
     auto const drawn = to_svg(g, o);
     std::uint64_t marked = 0;
-    for (auto n : g.order()) marked += n != g.results_node() && !g.constant(n) && o.marked[n.index];
+    for (auto n : g.order()) marked += n != g.return_node() && !g.constant(n) && o.marked[n.index];
     return message(
         {"<figure><figcaption><strong>", title, "</strong> ", marked, marked == 1 ? " node " : " nodes ", o.mark,
          "</figcaption><div class=\"pane\" tabindex=\"0\">",

@@ -13,7 +13,7 @@ namespace gsub::report {
 GSUB_INLINE graph_summary summarize(any_graph const& g) {
     graph_summary s;
     for (auto n : g.order()) {
-        if (n == g.results_node()) continue;
+        if (n == g.return_node()) continue;
         if (g.is<ops::input>(n)) {
             s.inputs.emplace_back(g.name({n, 0}), to_string(g.type({n, 0})));
         } else if (g.is<ops::constant>(n)) {

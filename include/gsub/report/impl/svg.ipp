@@ -108,7 +108,7 @@ GSUB_LAZY sketch sketch_of(any_graph const& g) {
             if (v.valid() && !g.constant(v)) out.lines.push_back({number[v.node.index], to, v.port});
     };
     for (auto n : g.order()) {
-        if (n == g.results_node() || g.constant(n)) continue;
+        if (n == g.return_node() || g.constant(n)) continue;
         add_lines(g.operands(n));
         number[n.index] = static_cast<std::uint32_t>(out.boxes.size());
         auto const shape =

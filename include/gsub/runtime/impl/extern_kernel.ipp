@@ -278,7 +278,7 @@ public:
             if (g_.is<ops::input>(n)) continue;
             small_vector<value_id, 6> operands;
             for (auto v : g_.operands(n)) operands.push_back(v.valid() ? moved_.at(v) : v);
-            if (n == g_.results_node()) {
+            if (n == g_.return_node()) {
                 made_.graph.set_outputs(operands);
                 continue;
             }
@@ -475,7 +475,7 @@ private:
                 t.dims.push_back(r.dims[d] < 0 ? dim{} : dim{r.dims[d]});
             }
             auto declared = *types[i];
-            declared.arrangement = {};
+            declared.layout = {};
             if (!compatible(declared, t))
                 invalid("the type ", to_string(t), "; in the graph it is ", to_string(declared));
             t = unify(declared, t);

@@ -33,7 +33,7 @@ GSUB_LAZY_BODY copy_call join_of(std::int64_t times, std::span<std::size_t const
 GSUB_LAZY_BODY std::string operators_of(reference_call const& c) {
     std::string out;
     for (auto n : c.graph.order()) {
-        if (c.graph.is<ops::input>(n) || c.graph.is<ops::constant>(n) || n == c.graph.results_node()) continue;
+        if (c.graph.is<ops::input>(n) || c.graph.is<ops::constant>(n) || n == c.graph.return_node()) continue;
         if (!out.empty()) out += '+';
         out += c.graph.op(n).name;
     }

@@ -85,11 +85,11 @@ GSUB_INLINE element_knowledge element_of(dtype element, std::int64_t value) {
 // Whether an operator reads its operands as they are stored; else it has failed.
 GSUB_INLINE bool reads_layouts(infer_context& cx) {
     auto const rule = cx.op().layouts;
-    if (rule == layout_rule::any || rule == layout_rule::keeps) return true;
+    if (rule == layout_policy::any || rule == layout_policy::propagates) return true;
     for (std::size_t i = 0; i < cx.operands(); ++i) {
-        auto const free = rule == layout_rule::joins || (rule == layout_rule::keeps_first && i == 0);
-        auto const expected = free && cx.has(0) ? cx.type(0).arrangement : layout{};
-        if (!cx.has(i) || cx.type(i).arrangement == expected) continue;
+        auto const free = rule == layout_policy::concatenates || (rule == layout_policy::propagates_first && i == 0);
+        auto const expected = free && cx.has(0) ? cx.type(0).layout : layout{};
+        if (!cx.has(i) || cx.type(i).layout == expected) continue;
         cx.fail(message({"operand ", i, " is ", to_string(cx.type(i)), "; it has to be ",
                          expected.empty() ? std::string_view{"row-major"} : expected.text()}));
         return false;
@@ -100,23 +100,23 @@ GSUB_INLINE bool reads_layouts(infer_context& cx) {
 // How the results are stored, once their dimensions are known.
 GSUB_INLINE void infer_layouts(infer_context& cx) {
     auto const rule = cx.op().layouts;
-    if (rule == layout_rule::any || rule == layout_rule::row_major || cx.results() == 0) return;
+    if (rule == layout_policy::any || rule == layout_policy::row_major || cx.results() == 0) return;
     layout stored;
-    for (std::size_t i = 0; i < cx.operands() && (rule == layout_rule::keeps || i == 0); ++i)
-        if (cx.has(i) && stored.empty()) stored = cx.type(i).arrangement;
+    for (std::size_t i = 0; i < cx.operands() && (rule == layout_policy::propagates || i == 0); ++i)
+        if (cx.has(i) && stored.empty()) stored = cx.type(i).layout;
     if (stored.empty()) return;
-    for (std::size_t i = 0; i < cx.operands() && rule == layout_rule::keeps; ++i) {
+    for (std::size_t i = 0; i < cx.operands() && rule == layout_policy::propagates; ++i) {
         if (!cx.has(i)) continue;
         auto const& t = cx.type(i);
         auto const broadcasts = t.ranked && !(t.dims == cx.result_type(0).dims);
-        if (t.arrangement == stored || (t.arrangement.empty() && broadcasts)) continue;
+        if (t.layout == stored || (t.layout.empty() && broadcasts)) continue;
         return cx.fail(message({"operand ", i, " is ", to_string(t), ", another one is stored as ", stored.text(),
                                 "; they have to agree"}));
     }
     for (std::size_t port = 0; port < cx.results(); ++port) {
         auto type = cx.result_type(port);
-        type.arrangement = stored;
-        if (auto const reason = misfit(stored, type); !reason.empty())
+        type.layout = stored;
+        if (auto const reason = incompatibility(stored, type); !reason.empty())
             return cx.fail(message({"result ", port, " cannot be ", to_string(type), ": ", reason}));
         cx.result(port, std::move(type));
     }

@@ -60,8 +60,8 @@ GSUB_INLINE void infer_shape<ops::identity>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::layout_transform>::infer(infer_context& cx) {
     auto type = cx.type(0);
     layout const to{cx.attributes<ops::layout_transform>().to};
-    if (auto const reason = misfit(to, type); !reason.empty()) return cx.fail(std::string{reason});
-    type.arrangement = to;
+    if (auto const reason = incompatibility(to, type); !reason.empty()) return cx.fail(std::string{reason});
+    type.layout = to;
     cx.result(0, std::move(type));
     if (auto const* k = cx.known(0)) cx.result_knowledge(*k);
 }
@@ -98,7 +98,7 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
                     ? dim{total.size() + d.size()}
                     : dim{};
     }
-    if (auto const blocked = out.ranked && axis ? parse_layout(out.arrangement.text()) : std::nullopt;
+    if (auto const blocked = out.ranked && axis ? parse_layout(out.layout.text()) : std::nullopt;
         blocked && blocked->axis == *axis)
         for (std::size_t i = 0; i < cx.operands(); ++i)
             if (auto const d = cx.type(i).dims[*axis]; !d.fixed() || d.size() % blocked->block != 0)

@@ -38,7 +38,7 @@ GSUB_INLINE std::int64_t blocked_layout::offset(std::span<std::int64_t const> si
     return place * block + index[axis] % block;
 }
 
-GSUB_INLINE std::string_view misfit(layout stored, tensor_type const& type) noexcept {
+GSUB_INLINE std::string_view incompatibility(layout stored, tensor_type const& type) noexcept {
     if (stored.empty()) return {};
     auto const parsed = parse_layout(stored.text());
     if (!parsed) return "the name of a layout is like NCHW16c";

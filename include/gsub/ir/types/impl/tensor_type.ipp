@@ -23,7 +23,7 @@ GSUB_INLINE symbol_interner& symbols() {
 
 GSUB_INLINE hash128 hash_of(tensor_type const& t) {
     hasher h{0x74797065u};
-    h.add(static_cast<std::uint64_t>(t.element)).add(t.ranked).add(t.arrangement.text()).add(t.dims.size());
+    h.add(static_cast<std::uint64_t>(t.element)).add(t.ranked).add(t.layout.text()).add(t.dims.size());
     for (auto d : t.dims) {
         if (d.fixed())
             h.add(static_cast<std::uint64_t>(d.size()));
@@ -112,7 +112,7 @@ GSUB_INLINE std::string to_string(tensor_type const& t) {
     if (!t.ranked) text += '*';
     for (std::size_t i = 0; i < t.dims.size(); ++i) text += message({i ? "," : "", to_string(t.dims[i])});
     text += ']';
-    if (!t.arrangement.empty()) text += message({":", t.arrangement.text()});
+    if (!t.layout.empty()) text += message({":", t.layout.text()});
     return text;
 }
 
@@ -124,7 +124,7 @@ GSUB_INLINE bool may_be_one_number(tensor_type const& t) noexcept {
 
 GSUB_INLINE bool compatible(tensor_type const& a, tensor_type const& b) noexcept {
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined) return false;
-    if (!(a.arrangement == b.arrangement)) return false;
+    if (!(a.layout == b.layout)) return false;
     if (!a.ranked || !b.ranked) return true;
     if (a.rank() != b.rank()) return false;
     for (std::size_t i = 0; i < a.rank(); ++i)

@@ -36,7 +36,7 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_spans::operator()(module& m, pass_c
         cx.check_stop();
         auto& body = m.find(f.name)->body;
         for (auto n : body.order()) {
-            if (n == body.results_node()) continue;
+            if (n == body.return_node()) continue;
             next_node();
             auto span = message({"text:", static_cast<unsigned long long>(line), ":3"});
             auto const before = body.sources(n);

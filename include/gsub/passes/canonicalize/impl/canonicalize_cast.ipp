@@ -12,7 +12,7 @@ namespace gsub::passes {
 
 GSUB_LAZY_BODY result<pass_outcome> canonicalize_cast::operator()(any_graph& g, pass_context&) const {
     pass_outcome outcome;
-    node_id const roots[] = {g.results_node()};
+    node_id const roots[] = {g.return_node()};
     auto const needed = upstream(g, roots);
     auto const order = std::vector<node_id>(g.order().begin(), g.order().end());
     for (auto n : order) {
@@ -23,7 +23,7 @@ GSUB_LAZY_BODY result<pass_outcome> canonicalize_cast::operator()(any_graph& g, 
         bool others = false;
         g.for_each_use({n, 0}, [&](use u) {
             if (!needed[u.user.index]) return;
-            auto const elementwise = g.op(u.user).category == op_category::elementwise && !g.op(u.user).free_view;
+            auto const elementwise = g.op(u.user).category == op_category::elementwise && !g.op(u.user).aliasing_view;
             elementwise ? readers.push_back(u) : void(others = true);
         });
         if (readers.size() < 2) continue;

@@ -62,7 +62,7 @@ GSUB_LAZY_BODY result<pass_outcome> canonicalize_ops::operator()(any_graph& g, p
             outcome.skip("unknown dimensions");
     };
     for (auto n : order) {
-        if (n == g.results_node() || !g.used(value_id{n, 0})) continue;
+        if (n == g.return_node() || !g.used(value_id{n, 0})) continue;
         if (g.is<ops::conv>(n) && g.operand(n, 2).valid()) {
             cx.check_stop();
             replace(n, detail::bias_stays(g, n), [&](node_sink& s) { return detail::conv_and_bias(g, n, s); });

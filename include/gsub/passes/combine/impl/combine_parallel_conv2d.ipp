@@ -110,7 +110,7 @@ private:
         if (g_.constant(n) || !g_.used(n) || x == w) return std::nullopt;
         if (convolves && g_.attributes<ops::conv>(n).group != 1) return std::nullopt;
         auto const &weight = g_.type(w), &y = g_.type({n, 0});
-        if (!weight.is_static() || !y.ranked || !y.arrangement.empty()) return std::nullopt;
+        if (!weight.is_static() || !y.ranked || !y.layout.empty()) return std::nullopt;
         auto const rank = weight.rank();
         if (convolves ? rank < 3 : kind_ == sibling_kind::batches ? rank < 3 : rank != 2) return std::nullopt;
         if (!convolves && (!g_.type(x).ranked || g_.type(x).rank() < 2)) return std::nullopt;
@@ -242,9 +242,9 @@ private:
                 return ++readers < 2;
             });
             auto const n = only.user;
-            if (readers != 1 || n == g_.results_node()) return std::nullopt;
+            if (readers != 1 || n == g_.return_node()) return std::nullopt;
             auto const count = g_.operand_count(n);
-            if (g_.op(n).category != op_category::elementwise || g_.op(n).layouts != layout_rule::keeps ||
+            if (g_.op(n).category != op_category::elementwise || g_.op(n).layouts != layout_policy::propagates ||
                 g_.result_count(n) != 1 || count < 1 || count > 2)
                 return std::nullopt;
             if (!(g_.type({n, 0}).dims == g_.type(ends[i]).dims) || !g_.type({n, 0}).ranked) return std::nullopt;

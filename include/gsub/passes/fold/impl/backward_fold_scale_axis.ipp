@@ -264,7 +264,7 @@ private:
     // Why a scale cannot go into a reader or past it, or nothing; then its result may be one to look at.
     std::string_view reader(scale const& s, value_id v, use u, bool& ends, std::vector<value_id>& open) const {
         auto const n = u.user;
-        if (n == g_.results_node()) return "an output of the graph";
+        if (n == g_.return_node()) return "an output of the graph";
         if (ends_in_weights(n)) {
             if (u.operand != 0) return "a reader that a scale cannot pass";
             ends = true;

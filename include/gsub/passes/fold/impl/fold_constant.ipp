@@ -150,7 +150,7 @@ private:
     }
     [[nodiscard]] tensor_type type_of(value_id v) const {
         auto type = g_.type(v);
-        type.arrangement = {};
+        type.layout = {};
         return type;
     }
 

@@ -43,7 +43,7 @@ private:
         auto x = g_.operand(n, 0);
         std::vector<node_id> folded{n};
         while (g_.is<ops::pad>(x.node)) {
-            auto const reason = misfit(attributes, n, x.node);
+            auto const reason = incompatibility(attributes, n, x.node);
             if (!reason.empty()) {
                 outcome_.skip(reason);
                 break;
@@ -72,7 +72,7 @@ private:
 
     // Why a border stays in front of a window, or nothing.
     template <class Attributes>
-    std::string_view misfit(Attributes const& window, node_id n, node_id pad) const {
+    std::string_view incompatibility(Attributes const& window, node_id n, node_id pad) const {
         auto const& border = g_.attributes<ops::pad>(pad);
         auto const spatial = window.strides.size(), rank = spatial + 2;
         if (g_.operand_count(pad) != 1) return "a border that is computed";

@@ -87,7 +87,7 @@ private:
             if (g.is<ops::input>(n)) continue;
             std::vector<value_id> operands;
             for (auto v : g.operands(n)) operands.push_back(v.valid() ? moved.at(v) : v);
-            if (n == g.results_node()) {
+            if (n == g.return_node()) {
                 out.set_info(g.info());
                 auto const names = g.info().output_names;
                 out.set_outputs(operands, names);

@@ -72,7 +72,7 @@ private:
 
     void find_operators() {
         index_.assign(g_.capacity(), no_group);
-        auto const results = g_.results_node();
+        auto const results = g_.return_node();
         auto const needed = upstream(g_, {&results, 1});
         for (auto n : g_.order()) {
             auto const graph_own = g_.op(n).category == op_category::structural && !g_.is<ops::call>(n);
@@ -267,7 +267,7 @@ GSUB_LAZY_BODY fuse_kind fuse_kind_of(any_graph const& g, node_id n) {
     case op_category::source: // the shapes of these may be computed by the graph
         return known_shapes() ? fuse_kind::injective : fuse_kind::opaque;
     case op_category::reduction:
-        return op.plain_reduction ? fuse_kind::reduction : fuse_kind::out_fusable;
+        return op.commutative_reduction ? fuse_kind::reduction : fuse_kind::out_fusable;
     case op_category::contraction:
         return fuse_kind::out_fusable;
     case op_category::structural:
@@ -312,7 +312,8 @@ GSUB_LAZY_BODY result<pass_outcome> fuse_ops::operator()(module& m, pass_context
 
 GSUB_LAZY_BODY bool is_view(any_graph const& body) {
     for (auto n : body.order())
-        if (body.op(n).category != op_category::structural && !body.constant(n) && !body.op(n).free_view) return false;
+        if (body.op(n).category != op_category::structural && !body.constant(n) && !body.op(n).aliasing_view)
+            return false;
     return true;
 }
 

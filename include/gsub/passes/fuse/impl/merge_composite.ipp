@@ -99,7 +99,7 @@ class composite_finder {
 public:
     composite_finder(any_graph const& g, pass_outcome& outcome)
         : g_(g), outcome_(outcome), taken_(g.capacity(), none), inside_(g.capacity(), 0), seen_(g.capacity(), 0) {
-        auto const results = g.results_node();
+        auto const results = g.return_node();
         auto const needed = upstream(g, {&results, 1});
         auto canonical = g; // so that the order of insertion decides nothing
         canonical.order_canonically();

@@ -118,7 +118,7 @@ private:
         leads_.assign(g_.capacity(), 0);
         for (auto v : sources_) depends_[v.node.index] = 1;
         for (auto n : g_.order()) {
-            if (n == g_.results_node()) continue;
+            if (n == g_.return_node()) continue;
             for (auto v : g_.operands(n))
                 if (v.valid() && depends(v)) depends_[n.index] = 1;
         }
@@ -126,14 +126,14 @@ private:
         auto const order = g_.order();
         for (auto i = order.size(); i-- > 0;) {
             auto const n = order[i];
-            if (n == g_.results_node() || !leads_[n.index] || !depends_[n.index]) continue;
+            if (n == g_.return_node() || !leads_[n.index] || !depends_[n.index]) continue;
             for (auto v : g_.operands(n))
                 if (v.valid() && carries(v)) leads_[v.node.index] = 1;
         }
     }
     bool depends(value_id v) const { return depends_[v.node.index] && carries(v); }
     bool on_the_way(node_id n) const {
-        if (!depends_[n.index] || !leads_[n.index] || n == g_.results_node()) return false;
+        if (!depends_[n.index] || !leads_[n.index] || n == g_.return_node()) return false;
         if (g_.is<ops::input>(n) || g_.is<ops::constant>(n)) return false;
         for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
             if (carries({n, port})) return true;
@@ -178,7 +178,7 @@ private:
         std::unordered_set<std::uint16_t> told;
         for (auto n : g_.order()) {
             if (!on_the_way(n)) continue;
-            auto const blocked = !g_.type({n, 0}).arrangement.empty();
+            auto const blocked = !g_.type({n, 0}).layout.empty();
             if ((rules_[g_.row(n)] && !blocked) || !told.insert(g_.row(n)).second) continue;
             auto const& unknown = g_.is<ops::opaque>(n) ? g_.attributes<ops::opaque>(n).op_type : std::string{};
             found.push_back({error_code::unsupported, g_.display_name(n),

@@ -141,7 +141,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
         }
         auto const as_asked = [&](layout_question const& q) -> std::optional<layout_answer> {
             auto const found = wanted.find(static_cast<std::uint64_t>(q.op.id));
-            if (found == wanted.end() || !misfit(found->second, *q.result).empty()) return std::nullopt;
+            if (found == wanted.end() || !incompatibility(found->second, *q.result).empty()) return std::nullopt;
             return left_alone(q.graph, q.node) ? layout{} : found->second;
         };
         auto const blocks = detail::alter_layouts(g, cx, as_asked, traffic_of_conversions{});

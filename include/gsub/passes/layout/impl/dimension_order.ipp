@@ -3,7 +3,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/ops/ops.hpp>
-#include <gsub/passes/layout/layout.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/passes/pass.hpp>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ public:
     transpose_sinker(any_graph const& g, Last&& last) : g_(g), out_(g.operators()) {
         for (auto n : g.inputs()) stand({n, 0}, out_.add_input(g.type_of({n, 0}), g.name({n, 0})), {});
         for (auto n : g.order()) {
-            if (g.is<ops::input>(n) || n == g.results_node()) continue;
+            if (g.is<ops::input>(n) || n == g.return_node()) continue;
             rewrite(n);
             if (last(n)) put_channels_last({n, 0});
         }
@@ -135,7 +135,7 @@ private:
     // Computes a node in another order than its own; false where that is its own, or where it has no other.
     bool moves(node_id n) {
         if (g_.is<ops::transpose>(n)) return turn(n);
-        if (g_.op(n).category == op_category::elementwise && g_.op(n).layouts == layout_rule::keeps)
+        if (g_.op(n).category == op_category::elementwise && g_.op(n).layouts == layout_policy::propagates)
             return compute_elements(n);
         if (g_.operand_count(n) == 0 || !ranked(g_.operand(n, 0))) return false;
         auto const x = g_.operand(n, 0);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/ir/graph.hpp>
-#include <gsub/passes/layout/layout.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/search/max_flow.hpp>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ public:
     void solve(May const& may_have) {
         for (auto n : g_.order()) collect(n);
         for (std::size_t i = 0; i < g_.output_count(); ++i)
-            demands_.push_back({value(g_.output(i)), nobody, g_.type(g_.output(i)).arrangement});
+            demands_.push_back({value(g_.output(i)), nobody, g_.type(g_.output(i)).layout});
         auto const rounds = labels_.size() > 1 ? 4 : 1;
         auto now = total();
         for (int i = 0; i < rounds; ++i) {
@@ -92,7 +92,7 @@ private:
     [[nodiscard]] layout stored(std::size_t value) const {
         auto const v = values_[value];
         auto const& c = of_[v.node.index];
-        return c.is == role::outside ? g_.type(v).arrangement : c.as;
+        return c.is == role::outside ? g_.type(v).layout : c.as;
     }
     [[nodiscard]] std::vector<layout> chosen() const {
         std::vector<layout> all;
@@ -103,17 +103,17 @@ private:
     void collect(node_id n) {
         auto const& c = of_[n.index];
         auto const rule = g_.op(n).layouts;
-        if (n == g_.results_node() || g_.is<ops::layout_transform>(n) || g_.constant(n)) return;
-        if (c.is == role::outside && rule == layout_rule::any) return;
+        if (n == g_.return_node() || g_.is<ops::layout_transform>(n) || g_.constant(n)) return;
+        if (c.is == role::outside && rule == layout_policy::any) return;
         auto const operands = g_.operands(n);
         for (std::size_t i = 0; i < operands.size(); ++i) {
             auto const v = operands[i];
             if (!v.valid()) continue;
             if (c.is == role::outside)
-                demands_.push_back({value(v), nobody, g_.type(v).arrangement});
-            else if (rule == layout_rule::keeps_first && i > 0)
+                demands_.push_back({value(v), nobody, g_.type(v).layout});
+            else if (rule == layout_policy::propagates_first && i > 0)
                 demands_.push_back({value(v), nobody, layout{}});
-            else if (rule != layout_rule::keeps || g_.type(v).dims == g_.type({n, 0}).dims)
+            else if (rule != layout_policy::propagates || g_.type(v).dims == g_.type({n, 0}).dims)
                 demands_.push_back({value(v), n.index, layout{}});
         }
     }

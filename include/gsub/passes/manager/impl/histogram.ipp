@@ -19,8 +19,8 @@ GSUB_LAZY void count_nodes(op_histogram& into, any_graph const& g, std::vector<s
     for (auto n : g.order()) {
         ++rows[g.row(n)];
         ++into.nodes;
-        if (g.constant(n) && !g.is<ops::constant>(n) && n != g.results_node()) ++into.weights;
-        if (n == g.results_node() || g.used(n)) continue;
+        if (g.constant(n) && !g.is<ops::constant>(n) && n != g.return_node()) ++into.weights;
+        if (n == g.return_node() || g.used(n)) continue;
         ++(g.is<ops::input>(n) ? into.unread_inputs : into.unread);
     }
 }

@@ -17,8 +17,8 @@
 #include <gsub/passes/fuse/fuse_ops.hpp>
 #include <gsub/passes/fuse/merge_composite.hpp>
 #include <gsub/passes/gradient/first_order_gradient.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/passes/layout/convert_layout.hpp>
-#include <gsub/passes/layout/layout.hpp>
 #include <gsub/passes/manager/manager.hpp>
 #include <gsub/passes/normal_form/to_a_normal_form.hpp>
 #include <gsub/passes/normal_form/to_graph_normal_form.hpp>

@@ -12,7 +12,7 @@ GSUB_LAZY_BODY result<pass_outcome> to_graph_normal_form::operator()(any_graph& 
     auto const order = g.order();
     for (auto at = order.size(); at-- > 0;) {
         auto const n = order[at];
-        if (n == g.results_node() || g.is<ops::input>(n)) continue;
+        if (n == g.return_node() || g.is<ops::input>(n)) continue;
         bool read = false, by_dead = false;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
             g.for_each_use({n, port}, [&](use u) { (dead[u.user.index] ? by_dead : read) = true; });

@@ -33,7 +33,7 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_target::operator()(module& m, pass_
         for (auto const& f : m.functions())
             if (!f.attributes.composite_name.empty()) composites[f.name] = f.attributes.composite_name;
         auto const compiler_of = [&](any_graph const& g, node_id n) -> compiler_support const* {
-            if (g.constant(n) || g.is<ops::region_mark>(n) || g.is<ops::let>(n) || g.is<ops::if_else>(n))
+            if (g.constant(n) || g.is<ops::compiler_annotation>(n) || g.is<ops::let>(n) || g.is<ops::if_else>(n))
                 return nullptr;
             auto known_as = g.op(n).name;
             if (g.is<ops::call>(n)) {
@@ -57,7 +57,7 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_target::operator()(module& m, pass_
                 continue;
             }
             auto& g = m.find(f.name)->body;
-            auto const row = find_row(g.operators().ops, id_of<ops::region_mark>);
+            auto const row = find_row(g.operators().ops, id_of<ops::compiler_annotation>);
             if (!row) {
                 outcome.skip("the set of operators has no marks");
                 continue;
@@ -68,11 +68,11 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_target::operator()(module& m, pass_
                 map.set(g, n, copy);
                 bool already = false;
                 for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-                    g.for_each_use({n, port}, [&](use u) { already |= g.is<ops::region_mark>(u.user); });
+                    g.for_each_use({n, port}, [&](use u) { already |= g.is<ops::compiler_annotation>(u.user); });
                 auto const* compiler = already || !g.used(n) ? nullptr : compiler_of(g, n);
                 if (!compiler) return;
                 ++marked;
-                auto const attributes = intern<ops::region_mark>({.compiler = compiler->compiler});
+                auto const attributes = intern<ops::compiler_annotation>({.compiler = compiler->compiler});
                 for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
                     if (!g.used(value_id{n, port})) continue;
                     value_id const v{copy, port};

@@ -13,12 +13,12 @@ namespace detail {
 
 // The value that a value stands for.
 GSUB_LAZY value_id behind_marks(any_graph const& g, value_id v) {
-    while (v.valid() && g.is<ops::region_mark>(v.node)) v = g.operand(v.node, 0);
+    while (v.valid() && g.is<ops::compiler_annotation>(v.node)) v = g.operand(v.node, 0);
     return v;
 }
 
-GSUB_LAZY attributes_of<ops::region_mark> const& what_mark_says(any_graph const& g, node_id mark) {
-    return g.attributes<ops::region_mark>(mark);
+GSUB_LAZY attributes_of<ops::compiler_annotation> const& what_mark_says(any_graph const& g, node_id mark) {
+    return g.attributes<ops::compiler_annotation>(mark);
 }
 
 // A directed graph of operators joined into units.
@@ -27,7 +27,7 @@ public:
     explicit unit_graph(any_graph const& g) : g_(g), unit_(g.capacity()) {
         std::iota(unit_.begin(), unit_.end(), 0u);
         for (auto n : g.order())
-            if (!g.is<ops::region_mark>(n)) nodes_.push_back(n);
+            if (!g.is<ops::compiler_annotation>(n)) nodes_.push_back(n);
     }
 
     [[nodiscard]] std::uint32_t unit(node_id n) { return find(n.index); }
@@ -44,7 +44,7 @@ public:
     void for_each_edge_into(node_id n, F&& f) const {
         for (std::size_t i = 0; i < g_.operand_count(n); ++i) {
             auto v = g_.operand(n, i);
-            while (v.valid() && g_.is<ops::region_mark>(v.node)) v = g_.operand(v.node, 0);
+            while (v.valid() && g_.is<ops::compiler_annotation>(v.node)) v = g_.operand(v.node, 0);
             if (v.valid()) f(v.node);
         }
     }
@@ -93,7 +93,7 @@ GSUB_LAZY_BODY result<pass_outcome> merge_compiler_regions::operator()(any_graph
     std::map<std::string, std::uint32_t> colours;       // in the order of names
     std::vector<std::pair<node_id, std::string const*>> said;
     for (auto n : g.order()) {
-        if (!g.is<ops::region_mark>(n)) continue;
+        if (!g.is<ops::compiler_annotation>(n)) continue;
         auto const of = detail::behind_marks(g, {n, 0}).node;
         if (g.constant(of) || g.is<ops::input>(of)) {
             outcome.skip("a mark of no operator");
@@ -146,7 +146,7 @@ GSUB_LAZY_BODY result<pass_outcome> merge_compiler_regions::operator()(any_graph
         if (colour[n.index] != 0 && members[units.unit(n)].size() > 1)
             numbers.try_emplace(units.unit(n), static_cast<std::int64_t>(numbers.size()));
     auto merged = detail::rebuilt(g, [&](any_graph& out, node_id n, auto const& operands, auto& map) {
-        if (g.is<ops::region_mark>(n)) {
+        if (g.is<ops::compiler_annotation>(n)) {
             auto const of = detail::behind_marks(g, {n, 0}).node;
             auto says = detail::what_mark_says(g, n);
             if (colour[of.index] != 0) {
@@ -158,7 +158,7 @@ GSUB_LAZY_BODY result<pass_outcome> merge_compiler_regions::operator()(any_graph
                     ++outcome.matches;
                     type_id const type = g.type_of({n, 0});
                     auto const mark =
-                        out.append_node(g.row(n), intern<ops::region_mark>(says), 0, operands, {&type, 1});
+                        out.append_node(g.row(n), intern<ops::compiler_annotation>(says), 0, operands, {&type, 1});
                     out.set_sources(mark, g.sources(n));
                     if (auto const given = g.name({n, 0}); !given.empty()) out.set_name({mark, 0}, given);
                     map.set(g, n, mark);

@@ -47,7 +47,7 @@ any_graph rebuilt(any_graph const& g, Place&& place) {
         map.set(g, n, copy);
     }
     for (auto n : g.order()) {
-        if (n == g.results_node() || g.is<ops::input>(n)) continue;
+        if (n == g.return_node() || g.is<ops::input>(n)) continue;
         operands.clear();
         for (auto v : g.operands(n)) operands.push_back(map(v));
         place(out, n, operands, map);
@@ -89,7 +89,7 @@ public:
             placed(n);
         }
         for (auto n : g_.order()) {
-            if (n == g_.results_node() || g_.is<ops::input>(n) || left_out_[n.index]) continue;
+            if (n == g_.return_node() || g_.is<ops::input>(n) || left_out_[n.index]) continue;
             if (auto const part = owner_[n.index]; part == no_part || n == last_[part]) emit(n, names, made);
         }
         small_vector<value_id, 6> outputs;

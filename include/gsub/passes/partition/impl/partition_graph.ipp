@@ -31,11 +31,11 @@ private:
     static constexpr std::uint32_t none = 0xffffffffu;
 
     void find_parts(std::string_view function, pass_outcome& outcome) {
-        auto const results = g_.results_node();
+        auto const results = g_.return_node();
         auto const needed = upstream(g_, {&results, 1});
         std::map<std::tuple<std::string_view, std::int64_t, std::uint32_t>, std::uint32_t> known;
         for (auto n : g_.order()) {
-            if (!g_.is<ops::region_mark>(n)) continue;
+            if (!g_.is<ops::compiler_annotation>(n)) continue;
             auto const of = behind_marks(g_, {n, 0}).node;
             auto const& says = what_mark_says(g_, n);
             if (says.compiler == "default" || g_.constant(of) || g_.is<ops::input>(of)) {

@@ -71,7 +71,7 @@ class integer_rewriter {
 public:
     explicit integer_rewriter(any_graph& g) : g_(g), facts_(g.capacity()) {
         for (auto n : g.order())
-            if (n != g.results_node() && (g.result_count(n) == 1 || g.is<ops::split>(n))) facts_[n.index] = judge(n);
+            if (n != g.return_node() && (g.result_count(n) == 1 || g.is<ops::split>(n))) facts_[n.index] = judge(n);
     }
 
     /// Rewrites the region of a `quantize` and gives true, or says why not; no reason where there is nothing to do.

@@ -26,7 +26,7 @@ GSUB_LAZY std::optional<precision_class> builtin_class(op_info const& op) {
                                 ops::global_average_pool, ops::reduce_sum, ops::reduce_mean, ops::layer_norm, ops::lrn,
                                 ops::batch_norm_training, ops::fast_exp, ops::fast_erf, ops::fast_softmax, ops::cast,
                                 ops::quantize, ops::dequantize, ops::conv_integer, ops::mat_mul_integer,
-                                ops::qlinear_conv, ops::qlinear_mat_mul, ops::region_mark, ops::shape>{}))
+                                ops::qlinear_conv, ops::qlinear_mat_mul, ops::compiler_annotation, ops::shape>{}))
         return precision_class::never;
     if (one_of(op.id,
                type_list<ops::batch_norm, ops::max_pool, ops::average_pool, ops::dropout, ops::relu, ops::clip,
@@ -207,7 +207,7 @@ private:
         out_.emplace(g_.operators());
         for (auto n : g_.inputs()) of({n, 0}).original = out_->add_input(g_.type_of({n, 0}), g_.name({n, 0}));
         for (auto n : g_.order()) {
-            if (g_.is<ops::input>(n) || n == g_.results_node()) continue;
+            if (g_.is<ops::input>(n) || n == g_.return_node()) continue;
             if (g_.is<ops::cast>(n) && g_.attributes<ops::cast>(n).to == p_.target && is_f32(g_.operand(n, 0))) {
                 of({n, 0}).original = narrow(g_.operand(n, 0)); // it is made once
                 continue;

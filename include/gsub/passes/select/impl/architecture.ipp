@@ -37,7 +37,7 @@ public:
 
     architecture_features run() {
         for (auto n : g_.order()) {
-            if (!varies_[n.index] || g_.is<ops::input>(n) || n == g_.results_node()) continue;
+            if (!varies_[n.index] || g_.is<ops::input>(n) || n == g_.return_node()) continue;
             ++f_.nodes;
             switch (roles_[n.index]) {
             case network_role::convolution:
@@ -159,7 +159,7 @@ private:
                 for (auto v : variable_operands(seen[i])) visit(v.node);
             for (std::uint32_t port = 0; forward && port < g_.result_count(seen[i]); ++port)
                 g_.for_each_use({seen[i], port}, [&](use u) {
-                    if (u.user != g_.results_node()) visit(u.user);
+                    if (u.user != g_.return_node()) visit(u.user);
                 });
         }
         return here;

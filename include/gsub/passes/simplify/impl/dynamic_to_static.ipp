@@ -310,7 +310,7 @@ private:
         auto const at = [&](value_id v) { return v.valid() ? value_id{moved[v.node.index], v.port} : v; };
         for (auto n : g_.inputs()) moved[n.index] = out.add_input(g_.type_of({n, 0}), g_.name({n, 0})).node;
         for (auto n : g_.order()) {
-            if (g_.is<ops::input>(n) || n == g_.results_node()) continue;
+            if (g_.is<ops::input>(n) || n == g_.return_node()) continue;
             auto const found = changed_.find(n.index);
             small_vector<value_id, 6> operands;
             auto const count = found == changed_.end() ? g_.operand_count(n) : found->second.operands;

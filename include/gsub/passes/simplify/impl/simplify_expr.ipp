@@ -72,7 +72,7 @@ public:
 private:
     // A node, and what takes its place. Operands have been seen to already.
     void simplify_all(node_id n) {
-        while (n != g_.results_node() && !g_.is<ops::input>(n) && !g_.is<ops::constant>(n) &&
+        while (n != g_.return_node() && !g_.is<ops::input>(n) && !g_.is<ops::constant>(n) &&
                g_.op(n).category != op_category::opaque && g_.used(n)) {
             auto const first_new = static_cast<std::uint32_t>(g_.capacity());
             if (!simplify(n)) return;
@@ -175,7 +175,7 @@ private:
             value_id narrow;
             if (g_.is<ops::expand>(wide.node)) {
                 narrow = g_.operand(wide.node, 0);
-                if (!g_.type(narrow).ranked || !(g_.type(narrow).arrangement == g_.type(wide).arrangement)) continue;
+                if (!g_.type(narrow).ranked || !(g_.type(narrow).layout == g_.type(wide).layout)) continue;
                 if (!broadcast_to_result(n, g_.type(narrow).dims, g_.type(other).dims)) continue;
             } else if (g_.is<ops::fill>(wide.node) && g_.operand_count(wide.node) == 0 &&
                        g_.type(wide).elements().value_or(1) != 1) {

@@ -26,7 +26,7 @@ GSUB_LAZY bool computed_in_full(dtype t) {
 }
 
 // Why a batch normalisation stays, or nothing.
-GSUB_LAZY std::string_view misfit(any_graph const& g, node_id n) {
+GSUB_LAZY std::string_view incompatibility(any_graph const& g, node_id n) {
     auto const& x = g.type(g.operand(n, 0));
     if (!computed_in_full(x.element)) return "rounded to 16 bits";
     if (!x.ranked) return "unknown rank";
@@ -73,10 +73,10 @@ GSUB_LAZY_BODY result<pass_outcome> simplify_inference::operator()(any_graph& g,
     };
     for (auto n : order) {
         if (g.is<ops::batch_norm_training>(n)) outcome.skip("training mode");
-        if (n == g.results_node() || !g.used(value_id{n, 0})) continue;
+        if (n == g.return_node() || !g.used(value_id{n, 0})) continue;
         if (g.is<ops::batch_norm>(n)) {
             cx.check_stop();
-            if (std::string_view const reason = detail::misfit(g, n); !reason.empty())
+            if (std::string_view const reason = detail::incompatibility(g, n); !reason.empty())
                 outcome.skip(reason);
             else
                 replace(n, [&](node_sink& sink) { return detail::scale_and_shift(g, n, sink); });

@@ -251,7 +251,7 @@ private:
             if (g_.use_count(part_) != 1) return miss(mismatch::kind::reader, kid(n, 1), part_);
             node_id reader;
             g_.for_each_use(part_, [&](use u) { reader = u.user; });
-            if (reader == g_.results_node() || g_.result_count(reader) != 1)
+            if (reader == g_.return_node() || g_.result_count(reader) != 1)
                 return miss(mismatch::kind::reader, kid(n, 1), part_);
             look_at({}, 0);
             m_.add_root({reader, 0});
@@ -520,7 +520,7 @@ GSUB_LAZY_BODY void find_matches_at(any_graph const& g, rule_program const& rule
 
 GSUB_LAZY_BODY void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found) {
     for (auto n : g.order()) {
-        if (n == g.results_node() || g.constant(n)) continue;
+        if (n == g.return_node() || g.constant(n)) continue;
         for (auto const* rule : rules.anchored_at(g.op(n))) find_matches_at(g, *rule, n, found);
     }
 }

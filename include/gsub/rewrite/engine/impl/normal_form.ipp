@@ -210,7 +210,7 @@ GSUB_LAZY std::span<cleanup const> cleanup_table() noexcept {
 // Whether equal nodes of this kind are one.
 GSUB_LAZY bool shareable(any_graph const& g, node_id n) {
     return g.op(n).category != op_category::opaque && !g.is<ops::input>(n) && !g.is<ops::call>(n) &&
-           !g.is<ops::if_else>(n) && n != g.results_node();
+           !g.is<ops::if_else>(n) && n != g.return_node();
 }
 
 // The operands as they count for equality.
@@ -290,7 +290,7 @@ private:
         while (!open_.empty()) {
             auto const n = open_.back();
             open_.pop_back();
-            if (!g_.live(n) || n == g_.results_node() || g_.op(n).category == op_category::opaque ||
+            if (!g_.live(n) || n == g_.return_node() || g_.op(n).category == op_category::opaque ||
                 g_.is<ops::input>(n))
                 continue;
             if (!g_.used(n)) {

@@ -180,7 +180,7 @@ GSUB_INLINE bool plain_types(match const& m) {
     auto const& g = m.graph();
     auto const plain = [&](value_id v) {
         auto const& t = g.type(v);
-        return t.is_static() && is_floating(t.element) && t.arrangement == layout{} &&
+        return t.is_static() && is_floating(t.element) && t.layout == layout{} &&
                all_of(t.dims, [](dim d) { return d.size() > 0; });
     };
     for (std::size_t i = 0; i < data.variables.size(); ++i) {

@@ -138,6 +138,6 @@ alter_op_layout(Hook, Cost) -> alter_op_layout<Hook, Cost>;
 } // namespace gsub::passes
 
 #ifndef GSUB_COMPILED
-#include <gsub/passes/layout/impl/layout.ipp>
+#include <gsub/passes/layout/impl/alter_op_layout.ipp>
 #include <gsub/passes/layout/impl/layout_choice.ipp>
 #endif

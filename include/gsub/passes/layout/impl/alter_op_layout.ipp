@@ -2,8 +2,8 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/ir/ops/ops_tensor.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/passes/layout/impl/layout_choice.ipp>
-#include <gsub/passes/layout/layout.hpp>
 
 #include <algorithm>
 #include <map>
@@ -23,7 +23,8 @@ public:
         for (auto n : g_.order())
             if (asks(n)) ask(n, outcome);
         choice_.solve([&](node_id n, layout as) {
-            return misfit(as, g_.type({n, 0})).empty() && (g_.op(n).layouts != layout_rule::joins || joinable(n, as));
+            return incompatibility(as, g_.type({n, 0})).empty() &&
+                   (g_.op(n).layouts != layout_policy::concatenates || joinable(n, as));
         });
         for (auto n : g_.inputs()) {
             moved_[{n, 0}] = out_.add_input(g_.type_of({n, 0}), g_.name({n, 0}));
@@ -31,7 +32,7 @@ public:
         }
         std::size_t before = 0;
         for (auto n : g_.order()) {
-            if (g_.is<ops::input>(n) || n == g_.results_node()) continue;
+            if (g_.is<ops::input>(n) || n == g_.return_node()) continue;
             if (g_.is<ops::layout_transform>(n)) { // made again where it is still needed
                 ++before;
                 moved_[{n, 0}] = moved_.at(g_.operand(n, 0));
@@ -57,17 +58,17 @@ public:
     }
 
 private:
-    [[nodiscard]] layout layout_of(value_id v) const { return out_.type(moved_.at(v)).arrangement; }
+    [[nodiscard]] layout layout_of(value_id v) const { return out_.type(moved_.at(v)).layout; }
 
     // The value that stands for an old one, in a layout. Made at most once.
     value_id stored(value_id v, layout as) {
         auto const now = moved_.at(v);
-        if (out_.type(now).arrangement == as) return now;
+        if (out_.type(now).layout == as) return now;
         auto& known = changed_[{now, std::string{as.text()}}];
         if (!known.valid()) known = out_.add<ops::layout_transform>({.to = std::string{as.text()}}, {now});
         return known;
     }
-    value_id as_before(value_id v) { return v.valid() ? stored(v, g_.type(v).arrangement) : v; }
+    value_id as_before(value_id v) { return v.valid() ? stored(v, g_.type(v).layout) : v; }
 
     // Whether an operand may stay row-major beside blocked ones.
     [[nodiscard]] bool broadcasts(node_id n, value_id v) const {
@@ -79,12 +80,13 @@ private:
         auto const rule = g_.op(n).layouts;
         return !g_.constant(n) && g_.op(n).category != op_category::structural &&
                g_.op(n).category != op_category::opaque && g_.result_count(n) > 0 &&
-               (rule == layout_rule::keeps || rule == layout_rule::keeps_first || rule == layout_rule::joins);
+               (rule == layout_policy::propagates || rule == layout_policy::propagates_first ||
+                rule == layout_policy::concatenates);
     }
     // Asks what is wanted of an operator's layout.
     void ask(node_id n, pass_outcome& outcome) {
         small_vector<type_id, 6> types;
-        auto fixed = g_.type({n, 0}).is_static(), alike = g_.op(n).layouts != layout_rule::keeps;
+        auto fixed = g_.type({n, 0}).is_static(), alike = g_.op(n).layouts != layout_policy::propagates;
         for (auto v : g_.operands(n)) {
             types.push_back(v.valid() ? g_.type_of(v) : type_id{});
             fixed = fixed && (!v.valid() || g_.type(v).is_static());
@@ -102,14 +104,14 @@ private:
                 choice_.settle(n, {}, false); // nothing that it reads could be stored otherwise
             return;
         }
-        if (auto const reason = misfit(wanted->stored, g_.type({n, 0})); !reason.empty())
+        if (auto const reason = incompatibility(wanted->stored, g_.type({n, 0})); !reason.empty())
             throw error{problem{error_code::usage,
                                 g_.display_name(n),
                                 std::string{g_.op(n).name},
                                 message({"layout ", in_quotes(wanted->stored.text()), " for a value of type ",
                                          to_string(g_.type({n, 0})), ": ", reason}),
                                 {}}};
-        if (g_.op(n).layouts == layout_rule::joins && !joinable(n, wanted->stored)) {
+        if (g_.op(n).layouts == layout_policy::concatenates && !joinable(n, wanted->stored)) {
             wanted->stored = {};
         } else {
             ++outcome.matches;
@@ -126,7 +128,7 @@ private:
         if (!blocked) return as.empty();
         for (auto v : g_.operands(n)) {
             auto const& t = g_.type(v);
-            if (!misfit(as, t).empty()) return false;
+            if (!incompatibility(as, t).empty()) return false;
             auto const d = t.dims[blocked->axis];
             if (!d.fixed() || d.size() % blocked->block != 0) return false;
         }
@@ -138,22 +140,23 @@ private:
         auto const given = g_.operands(n);
         small_vector<value_id, 6> operands;
         if (!asks(n)) {
-            auto const reads_all = rule == layout_rule::any && !g_.constant(n);
+            auto const reads_all = rule == layout_policy::any && !g_.constant(n);
             for (auto v : given) operands.push_back(reads_all && v.valid() ? moved_.at(v) : as_before(v));
             keep(n, clone_node(out_, g_, n, operands));
             return;
         }
         auto const as = choice_.of(n);
-        if (rule == layout_rule::joins && as.empty() && std::any_of(given.begin(), given.end(), [&](value_id v) {
-                return !layout_of(v).empty() && !joinable(n, layout_of(v));
-            }))
+        if (rule == layout_policy::concatenates && as.empty() &&
+            std::any_of(given.begin(), given.end(),
+                        [&](value_id v) { return !layout_of(v).empty() && !joinable(n, layout_of(v)); }))
             outcome.skip("blocks that are not full");
         for (std::size_t i = 0; i < given.size(); ++i) {
             auto const v = given[i];
             if (!v.valid())
                 operands.push_back(v);
-            else if (rule == layout_rule::keeps_first ? i > 0 : rule == layout_rule::keeps && broadcasts(n, v))
-                operands.push_back(stored(v, rule == layout_rule::keeps && layout_of(v) == as ? as : layout{}));
+            else if (rule == layout_policy::propagates_first ? i > 0
+                                                             : rule == layout_policy::propagates && broadcasts(n, v))
+                operands.push_back(stored(v, rule == layout_policy::propagates && layout_of(v) == as ? as : layout{}));
             else
                 operands.push_back(stored(v, as));
         }
@@ -164,8 +167,8 @@ private:
         small_vector<type_id, 4> types;
         for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
             auto type = g_.type({n, port});
-            retyped_ |= !(type.arrangement == as);
-            type.arrangement = as;
+            retyped_ |= !(type.layout == as);
+            type.layout = as;
             types.push_back(type);
         }
         keep(n, clone_node(out_, g_, n, operands, cloned_text::names, {types, {}}));
@@ -186,7 +189,7 @@ private:
             refuse(message({"has ", results.size(), " results, not ", g_.result_count(n)}));
         for (std::uint32_t port = 0; port < results.size(); ++port) {
             auto type = out_.type(results[port]);
-            type.arrangement = g_.type({n, port}).arrangement;
+            type.layout = g_.type({n, port}).layout;
             if (type != g_.type({n, port}))
                 refuse(message({"is of type ", to_string(type), ", not ", to_string(g_.type({n, port}))}));
             moved_[{n, port}] = results[port];
@@ -234,7 +237,7 @@ namespace gsub::passes {
 GSUB_LAZY_BODY bool names_layouts(any_graph const& g) {
     for (auto n : g.order())
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-            if (!g.type({n, port}).arrangement.empty()) return true;
+            if (!g.type({n, port}).layout.empty()) return true;
     return false;
 }
 

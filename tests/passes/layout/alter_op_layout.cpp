@@ -5,7 +5,7 @@
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/models/catalogue.hpp>
-#include <gsub/passes/layout/layout.hpp>
+#include <gsub/passes/layout/alter_op_layout.hpp>
 
 #include <algorithm>
 #include <string>
@@ -76,7 +76,7 @@ std::string altered(net& n, std::vector<value_id> const& outputs, Hook hook = {}
             text += message({">", g.attributes<ops::layout_transform>(i).to});
         } else {
             text += g.op(i).name;
-            if (!g.type({i, 0}).arrangement.empty()) text += "'";
+            if (!g.type({i, 0}).layout.empty()) text += "'";
         }
     }
     return text;
@@ -334,8 +334,7 @@ std::uint64_t traffic(any_graph const& g) {
     std::uint64_t sum = 0;
     for (auto n : g.order())
         if (g.is<ops::layout_transform>(n) && !g.constant(n))
-            sum += passes::conversion_traffic(g.type({n, 0}), g.type(g.operand(n, 0)).arrangement,
-                                              g.type({n, 0}).arrangement);
+            sum += passes::conversion_traffic(g.type({n, 0}), g.type(g.operand(n, 0)).layout, g.type({n, 0}).layout);
     return sum;
 }
 
@@ -383,7 +382,7 @@ TEST_CASE("a sum of one value in blocks and two in rows is computed in rows, and
     auto const free_way_in = [](tensor_type const&, layout, layout to) { return to.empty() ? 100u : 0u; };
     auto const made = passes::lay_out_graph(n.g, target{}, blocked_convolutions{}, free_way_in);
     for (auto i : made.graph.order())
-        if (made.graph.is<ops::add>(i)) CHECK(made.graph.type({i, 0}).arrangement == layout{"NCHW4c"});
+        if (made.graph.is<ops::add>(i)) CHECK(made.graph.type({i, 0}).layout == layout{"NCHW4c"});
     REQUIRE(made.came_from.size() == made.graph.capacity());
     for (auto i : made.graph.order())
         if (auto const from = made.came_from[i.index]; from.valid()) CHECK(n.g.op(from).id == made.graph.op(i).id);
