@@ -60,7 +60,7 @@ struct timed_passes {
 timed_passes measure(graph const& g, int runs, isa const& set) {
     using clock = std::chrono::steady_clock;
     timed_passes found;
-    auto const meaning = table_of<eval_row, standard_ops>();
+    auto const evaluators = table_of<eval_row, standard_ops>();
     for (int run = 0; run <= runs; ++run) { // the first one touches memory, and does not count
         any_graph copy{g};
         auto stage = pass_names.size();
@@ -75,7 +75,7 @@ timed_passes measure(graph const& g, int runs, isa const& set) {
         lowering_options options;
         options.winograd = kernels::winograd_options_of(host());
         options.on_stage = function_ref<void(kernel_graph const&)>{stop};
-        auto const made = lower_graph(std::move(copy), meaning, set, options).value();
+        auto const made = lower_graph(std::move(copy), evaluators, set, options).value();
         auto const text = bench::seconds_of([&] { print_kernels(made, set); });
         if (run == 0) continue;
         double sum = 0;

@@ -226,11 +226,12 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
         if (v.list == whole) continue;
         build_options o;
         o.threads = &pool;
-        auto const meaning = table_of<eval_row, standard_ops>();
-        if (auto const made = plan(v.made, meaning, isa_of(host()), o, grouping::by_passes)) v.program = hash_of(*made);
+        auto const evaluators = table_of<eval_row, standard_ops>();
+        if (auto const made = plan(v.made, evaluators, isa_of(host()), o, grouping::by_passes))
+            v.program = hash_of(*made);
         o.jit.use_cache = !s.cold;
         std::optional<result<runtime::executable>> made;
-        auto const time = bench::seconds_of([&] { made = build(v.made, meaning, host(), o, grouping::by_passes); });
+        auto const time = bench::seconds_of([&] { made = build(v.made, evaluators, host(), o, grouping::by_passes); });
         auto& built = *made;
         if (!built) {
             v.failure = built.error().message();

@@ -104,7 +104,7 @@ struct sign_count {
     using namespace gsub;
     auto machine = host();
     machine.threads = 1;
-    auto const meaning = table_of<eval_row, standard_ops>();
+    auto const evaluators = table_of<eval_row, standard_ops>();
     auto const rules = choose_rules(standard_rules(), "all").value();
     rule_index const index{rules};
     std::map<std::string, detail::sign_count> by_network, by_rule;
@@ -112,9 +112,9 @@ struct sign_count {
     std::size_t graphs = 0;
     auto const build_of = [&](any_graph const& g) {
         build_options building;
-        auto const hash = runtime::hash_of(plan(g, meaning, machine, building).value());
+        auto const hash = runtime::hash_of(plan(g, evaluators, machine, building).value());
         return std::make_shared<detail::built_graph>(
-            detail::built_graph{build(g, meaning, machine, building).value(), hash});
+            detail::built_graph{build(g, evaluators, machine, building).value(), hash});
     };
     auto const look_at = [&](std::string const& name, std::string const& network, any_graph const& start) {
         auto const prices = cost::lowered::of(start, machine, {.threads = 1});

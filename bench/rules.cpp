@@ -64,7 +64,7 @@ class rule_bench {
 public:
     explicit rule_bench(settings s) : settings_(std::move(s)) {
         building_.threads = settings_.speed.threads = &pool_;
-        rates_ = calibrate(dialect::of<standard_ops>(), meaning_, {}, building_).value().rates;
+        rates_ = calibrate(dialect::of<standard_ops>(), evaluators_, {}, building_).value().rates;
     }
 
     void run(std::string const& name) {
@@ -72,7 +72,7 @@ public:
         inputs_ = random_inputs(g, 1);
         auto const as_it_came = gsub::build(g, host(), building_).value();
         any_graph start = g;
-        fold_constants(start, meaning_, {.threads = &pool_}).value();
+        fold_constants(start, evaluators_, {.threads = &pool_}).value();
         normalize(start);
         auto const lowered = cost::lowered::of(g);
         cost::roofline const literature;
@@ -84,14 +84,14 @@ public:
             auto const found = optimized_with(g, model, "all");
             auto const fired = counts(found.second);
             auto const same = found.first.hash() == start.hash();
-            auto const built = gsub::build(found.first, meaning_, host(), building_).value();
+            auto const built = gsub::build(found.first, evaluators_, host(), building_).value();
             tell({{"bench", "rules"}, {"network", name}, {"prices", prices}, {"rules", fired}, {"same_graph", same}},
                  as_it_came, built);
             if (model.parameters != models[0].second.parameters) continue;
             for (auto const& [rule, times] : fired) {
                 auto const without = optimized_with(g, model, message({"-", rule})).first;
                 auto const equal = without.hash() == found.first.hash();
-                auto const other = gsub::build(without, meaning_, host(), building_).value();
+                auto const other = gsub::build(without, evaluators_, host(), building_).value();
                 tell(
                     {{"bench", "rules"}, {"network", name}, {"without", rule}, {"times", times}, {"same_graph", equal}},
                     built, other);
@@ -105,7 +105,7 @@ private:
     std::pair<any_graph, optimize_report> optimized_with(graph const& g, cost::any_cost const& model,
                                                          std::string_view list) {
         auto const rules = choose_rules(standard_rules(), list).value();
-        return optimize(g, model, meaning_, {.rules = rules, .threads = &pool_}).value();
+        return optimize(g, model, evaluators_, {.rules = rules, .threads = &pool_}).value();
     }
     static fired_rules counts(optimize_report const& r) {
         fired_rules out;
@@ -125,7 +125,7 @@ private:
     settings settings_;
     runtime::thread_pool pool_;
     build_options building_;
-    std::span<eval_row const> meaning_ = table_of<eval_row, standard_ops>();
+    eval_table evaluators_ = table_of<eval_row, standard_ops>();
     cost::roofline rates_;
     std::vector<tensor> inputs_;
 };

@@ -61,6 +61,6 @@ int main() {
 
     require(check(after, gsub::stage::imported).empty(), "the graph is legal");
     require(after.display_name(after.operand(after.output(0).node, 0).node) == "head", "the new node has the old name");
-    auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
-    require(verify_equal(before, after, meaning).equal, "both graphs compute the same");
+    auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+    require(verify_equal(before, after, evaluators).equal, "both graphs compute the same");
 }

@@ -54,7 +54,7 @@ struct gsub::infer_shape<app::ops::distance> {
 template <>
 struct gsub::evaluate<app::ops::distance> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const m = k.dims(0)[0], inner = k.dims(0)[1], n = k.dims(1)[1];
         auto const *const a = k.in(0).data(), *const b = k.in(1).data();
         auto* const y = k.out().data();

@@ -47,11 +47,12 @@ gsub::receiver const dsp{.compiler = "dsp", .receive = [](gsub::marked_region co
 void check(gsub::module const& m, std::span<gsub::receiver const> receivers) {
     gsub::build_options options;
     options.receivers = receivers;
-    auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
-    auto const program = gsub::build(m, meaning, gsub::host(), options).value();
+    auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+    auto const program = gsub::build(m, evaluators, gsub::host(), options).value();
     for (auto const& step : program.steps()) std::cout << kind_of(step) << '\n';
     auto const inputs = gsub::random_inputs(network(), 1);
-    auto const got = program.run(inputs).value(), expected = gsub::evaluate_graph(network(), meaning, inputs).value();
+    auto const got = program.run(inputs).value(),
+               expected = gsub::evaluate_graph(network(), evaluators, inputs).value();
     for (std::size_t i = 0; i < got.size(); ++i)
         require(gsub::compare(got[i], expected[i]).value().max_relative < 1e-5, "regions compute what they are");
 }

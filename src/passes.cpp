@@ -17,7 +17,7 @@
 #include <gsub/passes/fuse/impl/merge_composite.ipp>
 #include <gsub/passes/gradient/impl/first_order_gradient.ipp>
 #include <gsub/passes/gradient/impl/gradient.ipp>
-#include <gsub/passes/impl/meaning.ipp>
+#include <gsub/passes/impl/evaluators_of.ipp>
 #include <gsub/passes/impl/pass.ipp>
 #include <gsub/passes/impl/pipeline.ipp>
 #include <gsub/passes/layout/impl/alter_op_layout.ipp>

@@ -22,7 +22,8 @@ answer compile(compile_request const& r, session const& s) {
     auto const machine = gsub::parse_target(r.target).value();
     auto const& set = gsub::isa_of(machine);
     if (r.optimize)
-        g = gsub::optimize(g, gsub::cost::lowered::of(g, machine), {.threads = s.threads, .observe = s.observe}).value();
+        g = gsub::optimize(g, gsub::cost::lowered::of(g, machine), {.threads = s.threads, .observe = s.observe})
+                .value();
 
     s.observe->on_progress({"plan", 0, 0, std::string{set.name}});
     gsub::build_options planning;
@@ -30,9 +31,9 @@ answer compile(compile_request const& r, session const& s) {
     planning.observe = s.observe;
     auto const given = read_schedules(r.schedules, machine);
     if (given) planning.schedules = *given, planning.algorithms = *given;
-    auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
-    auto const program = r.passes.empty() ? gsub::plan(g, meaning, machine, planning).value()
-                                          : gsub::plan(passes_applied(std::move(g), r.passes, machine, s), meaning,
+    auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+    auto const program = r.passes.empty() ? gsub::plan(g, evaluators, machine, planning).value()
+                                          : gsub::plan(passes_applied(std::move(g), r.passes, machine, s), evaluators,
                                                        machine, planning, gsub::grouping::by_passes)
                                                 .value();
     s.observe->on_progress({"write", 0, 0, r.output});

@@ -127,7 +127,7 @@ answer run(run_request const& r, session const& s) {
     if (r.precision != "native" && r.backend != "reference")
         throw error{error_code::usage, message({"--precision ", r.precision, " needs --backend reference"})};
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto const meaning = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+    auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto model = gsub::io::load_onnx_module(r.model, gsub::dialect::of<gsub::standard_ops>(),
                                             gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(),
                                             {.map = true, .observe = s.observe})
@@ -154,7 +154,7 @@ answer run(run_request const& r, session const& s) {
         s.observe->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();
         outputs = built      ? built->run(inputs, s.threads).value()
-                  : branches ? gsub::evaluate_module(model, meaning, inputs, reference).value()
+                  : branches ? gsub::evaluate_module(model, evaluators, inputs, reference).value()
                              : gsub::evaluate_graph(g, inputs, reference).value();
         seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count());
     }

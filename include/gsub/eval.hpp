@@ -11,6 +11,6 @@
 #include <gsub/eval/evaluate_tensor.hpp>
 #include <gsub/eval/field.hpp>
 #include <gsub/eval/fold.hpp>
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/eval/reference_kernel.hpp>
 #include <gsub/eval/scalar.hpp>

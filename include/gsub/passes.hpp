@@ -11,6 +11,7 @@
 #include <gsub/passes/eliminate/dead_code_elimination.hpp>
 #include <gsub/passes/eliminate/eliminate_common_subexpr.hpp>
 #include <gsub/passes/eliminate/remove_unused_functions.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/fold/backward_fold_scale_axis.hpp>
 #include <gsub/passes/fold/fold_constant.hpp>
 #include <gsub/passes/fold/fold_explicit_padding.hpp>
@@ -26,7 +27,6 @@
 #include <gsub/passes/manager/manager.hpp>
 #include <gsub/passes/manager/order.hpp>
 #include <gsub/passes/manager/supervisor.hpp>
-#include <gsub/passes/meaning.hpp>
 #include <gsub/passes/normal_form/to_a_normal_form.hpp>
 #include <gsub/passes/normal_form/to_graph_normal_form.hpp>
 #include <gsub/passes/partition/annotate_target.hpp>

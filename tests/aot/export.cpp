@@ -27,7 +27,7 @@ graph net_with_every_step() {
 }
 
 runtime::program planned(any_graph const& g, isa const& set = isa::baseline) {
-    return plan(g, meaning, set).value();
+    return plan(g, evaluators, set).value();
 }
 
 int created(c_api const& api, c_options const& options) {
@@ -50,7 +50,7 @@ TEST_CASE("a standalone model computes what the executable does, bit for bit, wi
         build_options options;
         options.jit.use_cache = false;
         options.set = set;
-        auto const want = build(g, meaning, host(), options).value().run(inputs).value();
+        auto const want = build(g, evaluators, host(), options).value().run(inputs).value();
         auto const p = planned(g, *set);
         temporary_folder const folder;
         auto const report = written(p, folder.path.string(), {"net", true});
@@ -235,7 +235,7 @@ TEST_CASE("a step without a text of its own is named with all others, and nothin
     using namespace export_test;
     build_options reference;
     reference.generate = false;
-    auto const p = plan(net_with_every_step(), meaning, isa::baseline, reference).value();
+    auto const p = plan(net_with_every_step(), evaluators, isa::baseline, reference).value();
     temporary_folder const folder;
     auto const to = folder.at("new");
     auto const done = write_standalone(p, to);

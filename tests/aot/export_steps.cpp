@@ -144,7 +144,7 @@ struct operators_alone {
 // What a standalone model computes, on one thread and on several.
 void same_as_reference(any_graph const& g, runtime::program const& p, std::vector<tensor> const& inputs,
                        double tolerance) {
-    auto const want = evaluate_graph(g, meaning, inputs).value();
+    auto const want = evaluate_graph(g, evaluators, inputs).value();
     temporary_folder const folder;
     written(p, folder.path.string(), {"net", true});
     auto const api = loaded(folder.path.string(), "net");
@@ -180,11 +180,11 @@ TEST_CASE("operators that move elements do so without gsub as in the reference, 
     }
     all.g.set_outputs(all.results);
     for (auto const* set : {&isa::baseline, &isa_of(host())})
-        same_as_reference(all.g, plan(all.g, meaning, *set).value(), all.inputs, 0);
+        same_as_reference(all.g, plan(all.g, evaluators, *set).value(), all.inputs, 0);
     build_options options;
     options.generate = false;
-    auto const executable = build(all.g, meaning, host(), options).value();
-    CHECK(same_bits(executable.run(all.inputs).value(), evaluate_graph(all.g, meaning, all.inputs).value()));
+    auto const executable = build(all.g, evaluators, host(), options).value();
+    CHECK(same_bits(executable.run(all.inputs).value(), evaluate_graph(all.g, evaluators, all.inputs).value()));
 }
 
 TEST_CASE("casts between any two element types are those of the reference, bit for bit") {
@@ -194,7 +194,7 @@ TEST_CASE("casts between any two element types are those of the reference, bit f
     for (auto from : types)
         for (auto to : types) all.cast(from, to);
     all.g.set_outputs(all.results);
-    same_as_reference(all.g, plan(all.g, meaning, isa::baseline).value(), all.inputs, 0);
+    same_as_reference(all.g, plan(all.g, evaluators, isa::baseline).value(), all.inputs, 0);
 }
 
 TEST_CASE("a text encoder does without gsub, and refuses words that it does not know") {
@@ -207,7 +207,7 @@ TEST_CASE("a text encoder does without gsub, and refuses words that it does not 
     auto inputs = random_inputs(g, 3);
     random_stream r{9};
     for (auto& word : inputs[0].mutable_data<std::int64_t>()) word = static_cast<std::int64_t>(r.below(50));
-    auto const p = plan(g, meaning, isa_of(host())).value();
+    auto const p = plan(g, evaluators, isa_of(host())).value();
     same_as_reference(g, p, inputs, 1e-5);
 
     temporary_folder const folder;
@@ -221,7 +221,7 @@ TEST_CASE("a text encoder does without gsub, and refuses words that it does not 
     auto const before = outputs_of(api, context, p, inputs);
     build_options options;
     options.jit.use_cache = false;
-    CHECK(same_bits(before, build(g, meaning, host(), options).value().run(inputs).value()));
+    CHECK(same_bits(before, build(g, evaluators, host(), options).value().run(inputs).value()));
     for (std::int64_t const unknown : {std::int64_t{50}, std::int64_t{-51}, std::int64_t{1} << 40}) {
         auto bad = inputs;
         bad[0].mutable_data<std::int64_t>()[r.below(24)] = unknown;

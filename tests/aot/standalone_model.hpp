@@ -20,7 +20,7 @@ namespace standalone_model {
 using namespace gsub;
 using namespace gsub::aot;
 
-inline auto const meaning = table_of<eval_row, standard_ops>();
+inline auto const evaluators = table_of<eval_row, standard_ops>();
 inline std::string const hostile = "a\"); abort(); /* */ \\ ?\?/ \n\t \x7f\xff @name@ $<1:x> ${y} %s";
 
 struct temporary_folder {

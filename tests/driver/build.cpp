@@ -24,7 +24,7 @@ using namespace gsub;
 using models::network_builder;
 using models::weight_source;
 
-auto const meaning = table_of<eval_row, standard_ops>();
+auto const evaluators = table_of<eval_row, standard_ops>();
 
 struct listener : observer {
     std::vector<std::string> notes;
@@ -42,12 +42,12 @@ runtime::executable built(any_graph const& g, isa const* set = nullptr) {
     build_options options;
     options.jit.use_cache = false;
     options.set = set;
-    return build(g, meaning, host(), options).value();
+    return build(g, evaluators, host(), options).value();
 }
 
 // Largest error over the outputs, against the reference runtime.
 double error_of(any_graph const& g, runtime::executable const& e, std::vector<tensor> const& inputs) {
-    auto const want = evaluate_graph(g, meaning, inputs).value();
+    auto const want = evaluate_graph(g, evaluators, inputs).value();
     auto const got = e.run(inputs).value();
     REQUIRE(got.size() == want.size());
     double worst = 0;
@@ -97,7 +97,7 @@ TEST_CASE("what is built computes what the graph does, on every instruction set"
 TEST_CASE("activation, bias and residual are part of a convolution's kernel") {
     using namespace build_test;
     std::size_t convolutions = 0, elementwise = 0;
-    auto const planned = plan(small_net(), meaning, isa::baseline).value();
+    auto const planned = plan(small_net(), evaluators, isa::baseline).value();
     for (auto const& s : planned.steps) {
         auto const* const call = std::get_if<runtime::kernel_call>(&s.what);
         if (!call) continue;
@@ -126,7 +126,7 @@ TEST_CASE("where operators are not to be grouped, each is a step of its own, to 
     }
     auto const steps = [](graph const& g, build_options const& options) {
         std::map<std::string, int> found;
-        auto const made = plan(g, meaning, isa::baseline, options).value();
+        auto const made = plan(g, evaluators, isa::baseline, options).value();
         for (auto const& s : made.steps) ++found[kind_of(s)];
         return found;
     };
@@ -136,7 +136,7 @@ TEST_CASE("where operators are not to be grouped, each is a step of its own, to 
     CHECK(steps(small_net(), alone)["separable conv2d"] == 0);
     CHECK(steps(small_net(), alone)["elementwise"] == 5); // four activations and a sum
     for (auto const& g : {small_net(), attending})
-        CHECK(error_of(g, build(g, meaning, host(), alone).value(), random_inputs(g, 1)) < 1e-5);
+        CHECK(error_of(g, build(g, evaluators, host(), alone).value(), random_inputs(g, 1)) < 1e-5);
 }
 
 TEST_CASE("operators without a generator run on the reference runtime, and say so") {
@@ -234,12 +234,12 @@ TEST_CASE("equal kernels are compiled once") {
     for (auto const* name : {"a", "b", "c"})
         x = net.relu(name, net.conv(name, x, {32, {3, 3}, {1, 1}, {1, 1}, 1, true}));
     net.output(x, "y");
-    CHECK(plan(g, meaning, isa::baseline).value().kernels.size() == 3); // with changes of blocks, there and back
+    CHECK(plan(g, evaluators, isa::baseline).value().kernels.size() == 3); // with changes of blocks, there and back
 }
 
 TEST_CASE("a call of a kernel says what it computes, and the kernel's IR makes its text") {
     using namespace build_test;
-    auto const p = plan(small_net(), meaning, isa::baseline).value();
+    auto const p = plan(small_net(), evaluators, isa::baseline).value();
     REQUIRE(p.kernels.size() > 1);
     for (auto const& k : p.kernels) {
         REQUIRE(k.ir);
@@ -265,7 +265,7 @@ TEST_CASE("calls of one kernel keep what each of them computes") {
     // The same elements, one after the other, in two shapes.
     auto const x = b.input(dtype::f32, {6, 4}, "x"), y = b.input(dtype::f32, {2, 12}, "y");
     b.outputs({b.add<ops::tanh>(x), b.add<ops::tanh>(y)});
-    auto const p = plan(g, meaning, isa::baseline).value();
+    auto const p = plan(g, evaluators, isa::baseline).value();
     REQUIRE(p.steps.size() == 2);
     CHECK(p.kernels.size() == 1);
     std::vector<std::vector<std::int64_t>> dims;
@@ -277,7 +277,7 @@ TEST_CASE("calls of one kernel keep what each of them computes") {
 
 TEST_CASE("a program reads its inputs and writes its outputs in the host's memory") {
     using namespace build_test;
-    auto const p = plan(small_net(), meaning, isa::baseline).value();
+    auto const p = plan(small_net(), evaluators, isa::baseline).value();
     std::map<runtime::memory_role, std::size_t> found;
     for (auto const& v : p.values) {
         CHECK(v.where.device == runtime::host_cpu);
@@ -329,7 +329,7 @@ TEST_CASE("Winograd kernels have NaN and infinities where the evaluator has them
             options.jit.use_cache = false;
             options.set = set;
             options.winograd.accuracy = accuracy;
-            auto const e = build(g, meaning, machine, options).value();
+            auto const e = build(g, evaluators, machine, options).value();
             CAPTURE(set->name, static_cast<int>(accuracy));
             CHECK(kinds(e).contains(accuracy == kernels::winograd_accuracy::f2 ? "winograd F2" : "winograd F4"));
             for (std::uint64_t seed = 1; seed < 9; ++seed) {
@@ -375,7 +375,7 @@ TEST_CASE("a machine's program has the algorithms that its predicted times are l
         };
         build_options options;
         options.on_stage = function_ref<void(kernel_graph const&)>{add};
-        static_cast<void>(plan(g, meaning, machine, options).value());
+        static_cast<void>(plan(g, evaluators, machine, options).value());
         CHECK(sum == Approx(prices.exactly(g).value().amount));
     }
     CHECK(kinds.size() == 2);
@@ -388,7 +388,7 @@ TEST_CASE("a machine's program has the algorithms that its predicted times are l
                 kinds.insert(kernels::kind_of(*d));
     };
     exact.on_stage = function_ref<void(kernel_graph const&)>{see};
-    static_cast<void>(plan(g, meaning, parse_target("x86-64-avx512,threads=1").value(), exact).value());
+    static_cast<void>(plan(g, evaluators, parse_target("x86-64-avx512,threads=1").value(), exact).value());
     CHECK_FALSE(kinds.empty());
     for (auto const& kind : kinds) CHECK(kind.find("winograd") == kind.npos);
 }
@@ -430,7 +430,7 @@ TEST_CASE("inputs that do not fit are refused before anything runs") {
     auto const g = small_net();
     build_options options;
     options.generate = false;
-    auto const e = build(g, meaning, host(), options).value();
+    auto const e = build(g, evaluators, host(), options).value();
     auto const good = random_inputs(g, 1);
     std::vector<tensor> const none, two{good[0], good[0]}, narrow{tensor::zeros(dtype::f32, ints{1, 3, 23, 18})},
         wide{good[0].converted_to(dtype::f64)};
@@ -452,7 +452,7 @@ TEST_CASE("without a compiler the reference runtime computes the same, with one 
     build_options options;
     options.compiler = "/nonexistent/compiler";
     options.observe = &l;
-    auto const e = build(g, meaning, host(), options).value();
+    auto const e = build(g, evaluators, host(), options).value();
     CHECK(error_of(g, e, random_inputs(g, 1)) < 1e-6);
     CHECK(l.notes.size() == 1);
     for (auto const& kind : kinds(e)) CHECK(kind.starts_with("reference"));
@@ -464,7 +464,7 @@ TEST_CASE("a graph without static shapes is refused by name") {
     network_builder net{g, weight_source{1}};
     auto const x = net.input(dtype::f32, {dim{symbol{"batch"}}, 3}, "x");
     net.output(net.relu("r", x), "y");
-    auto const r = plan(g, meaning, isa::baseline);
+    auto const r = plan(g, evaluators, isa::baseline);
     REQUIRE_FALSE(r);
     CHECK(r.error().code() == error_code::unsupported);
     CHECK(r.error().message().find("batch") != std::string::npos);
@@ -521,10 +521,10 @@ TEST_CASE("weights packed in pieces by several threads are those packed by one, 
     for (auto const* set : sets()) {
         std::vector<std::weak_ptr<tensor>> observe, ignored;
         build_options options;
-        auto const alone = plan(made(observe), meaning, *set, options).value();
+        auto const alone = plan(made(observe), evaluators, *set, options).value();
         for (auto const& w : observe) CHECK(w.expired());
         options.threads = &pool;
-        auto const together = plan(made(ignored), meaning, *set, options).value();
+        auto const together = plan(made(ignored), evaluators, *set, options).value();
         REQUIRE(alone.values.size() == together.values.size());
         for (std::size_t i = 0; i < alone.values.size(); ++i)
             CHECK(alone.values[i].data.hash() == together.values[i].data.hash());
@@ -565,7 +565,7 @@ TEST_CASE("the groups of a module's primitive functions are its kernels") {
         static_cast<void>(run_pass(pass, m, cx).value());
         build_options options;
         options.jit.use_cache = false;
-        auto const e = build(m, meaning, host(), options).value();
+        auto const e = build(m, evaluators, host(), options).value();
         auto const inputs = random_inputs(g, 1);
         CHECK(error_of(g, e, inputs) <= 1e-5);
         std::size_t kernels = 0;
@@ -592,7 +592,7 @@ TEST_CASE("any module is built as its graph computes, whatever groups its passes
             static_cast<void>(run_pass(pass, m).value());
             build_options options;
             options.jit.use_cache = false;
-            auto const e = build(m, meaning, host(), options).value();
+            auto const e = build(m, evaluators, host(), options).value();
             CHECK(error_of(g, e, random_inputs(g, seed)) <= 1e-4);
         }
     }

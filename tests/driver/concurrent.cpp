@@ -15,7 +15,7 @@ namespace concurrent_test {
 
 using namespace gsub;
 
-auto const meaning = table_of<eval_row, standard_ops>();
+auto const evaluators = table_of<eval_row, standard_ops>();
 
 // A convolution in several pieces, a product, an operator of the reference runtime, a kernel with scratch memory.
 graph mixed_net() {
@@ -46,7 +46,7 @@ runtime::executable built(graph const& g, std::string const& cache, executor* th
     options.jit.cache_folder = cache;
     options.jit.use_cache = !cache.empty();
     options.threads = threads;
-    return build(g, meaning, host(), options).value();
+    return build(g, evaluators, host(), options).value();
 }
 
 TEST_CASE("16 threads on one executable get the bits that one thread gets, by contexts or by calls, with any pool") {

@@ -195,8 +195,8 @@ TEST_CASE("what a kernel is not registered for is refused by plan, and a program
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message().find("operand 0 has elements of type i64") != std::string::npos);
     own[0].elements.clear();
-    auto const meaning = table_of<eval_row, own_ops>();
-    auto const made = plan(g, meaning, isa::baseline, with(own)).value();
+    auto const evaluators = table_of<eval_row, own_ops>();
+    auto const made = plan(g, evaluators, isa::baseline, with(own)).value();
     auto const folder = std::filesystem::temp_directory_path() / "gsub_extern_standalone_test";
     auto const written = aot::write_standalone(made, folder.string());
     REQUIRE_FALSE(written);

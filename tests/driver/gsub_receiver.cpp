@@ -29,7 +29,7 @@ TEST_CASE("what a region's executable refuses is an error with the region's name
     auto const other = built_by_gsub("other", host(), how);
     build_options options;
     options.receivers = {&other, 1};
-    auto const e = build(m, meaning(), host(), options).value();
+    auto const e = build(m, evaluators(), host(), options).value();
     auto const ran = e.run(random_inputs(m.inlined().value(), 1));
     REQUIRE_FALSE(ran);
     CHECK(ran.error().message().find("Tanh") != std::string::npos);

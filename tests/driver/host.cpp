@@ -16,7 +16,7 @@ namespace host_test {
 
 using namespace gsub;
 
-auto const meaning = table_of<eval_row, standard_ops>();
+auto const evaluators = table_of<eval_row, standard_ops>();
 
 // Odd sizes throughout: reads of whole vectors would leave the input.
 graph odd_net() {
@@ -33,7 +33,7 @@ runtime::executable built(graph const& g, bool generate) {
     build_options options;
     options.jit.use_cache = false;
     options.generate = generate;
-    return build(g, meaning, host(), options).value();
+    return build(g, evaluators, host(), options).value();
 }
 
 TEST_CASE("inputs are read where they lie, aligned as their elements alone, and nothing beside them") {

@@ -36,16 +36,16 @@ inline gsub::module marked(std::string_view compilers) {
     static_cast<void>(run_pass(passes::partition_graph{}, m, cx).value());
     return m;
 }
-inline std::span<eval_row const> meaning() {
+inline eval_table evaluators() {
     return table_of<eval_row, standard_ops>();
 }
 inline double error_of(gsub::module const& m, std::span<receiver const> receivers) {
     build_options options;
     options.receivers = receivers;
-    auto const e = build(m, meaning(), host(), options).value();
+    auto const e = build(m, evaluators(), host(), options).value();
     auto const g = m.inlined().value();
     auto const inputs = random_inputs(g, 1);
-    auto const got = e.run(inputs).value(), expected = evaluate_graph(g, meaning(), inputs).value();
+    auto const got = e.run(inputs).value(), expected = evaluate_graph(g, evaluators(), inputs).value();
     double most = 0;
     for (std::size_t i = 0; i < got.size(); ++i)
         most = std::max(most, compare(got[i], expected[i]).value().max_relative);

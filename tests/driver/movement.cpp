@@ -15,7 +15,7 @@ namespace movement_steps_test {
 using namespace gsub;
 using namespace built_graph;
 
-auto const meaning = table_of<eval_row, standard_ops>();
+auto const evaluators = table_of<eval_row, standard_ops>();
 
 // Any bits, for truth values 0 or 1.
 tensor any_elements(dtype t, ints const& dims, random_stream& r) {
@@ -128,11 +128,11 @@ TEST_CASE("operators that move elements of any type are kernels that do so bit f
     using namespace movement_steps_test;
     random_moves all{29};
     all.chains(160);
-    auto const want = evaluate_graph(all.g, meaning, all.inputs).value();
+    auto const want = evaluate_graph(all.g, evaluators, all.inputs).value();
     auto const machine = host();
     for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512}) {
         if (set != &isa::baseline && !machine.has(*set)) continue;
-        auto p = plan(all.g, meaning, *set).value();
+        auto p = plan(all.g, evaluators, *set).value();
         for (auto const& s : p.steps) {
             INFO(s.name << ": " << kind_of(s));
             CHECK_FALSE(std::holds_alternative<runtime::reference_call>(s.what));
@@ -168,7 +168,7 @@ TEST_CASE("a large movement is shared by threads") {
     runtime::thread_pool threads{{.threads = 4}};
     auto const inputs = random_inputs(g, 3);
     CHECK(std::ranges::equal(e.run(inputs, &threads).value()[0].raw(),
-                             evaluate_graph(g, meaning, inputs).value()[0].raw()));
+                             evaluate_graph(g, evaluators, inputs).value()[0].raw()));
 }
 
 TEST_CASE("an index of a gather that is out of range is an error of the run, which names it") {

@@ -70,7 +70,7 @@ void is_well_formed(pass_manager const& known) {
     for (auto const& p : selected.passes) {
         CAPTURE(p.text());
         names.push_back(p.name());
-        CHECK(p.info().keeps_meaning);
+        CHECK(p.info().preserves_semantics);
         CHECK(p.info().exact <= exactness::reassociating);
         auto const listed = known.parse(p.text());
         REQUIRE(listed);

@@ -27,7 +27,7 @@ using namespace gsub;
 using random_program::bound;
 using random_program::generator;
 
-auto const meaning = table_of<eval_row, standard_ops>();
+auto const evaluators = table_of<eval_row, standard_ops>();
 
 // The operators that docs/driver.md leaves to the reference runtime.
 bool is_documented(any_graph const& g, node_id n) {
@@ -92,7 +92,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
     auto const failed = [](char const* when, error const& e) {
         return fault{when, std::string{when} + ": " + e.what()};
     };
-    auto const want = evaluate_graph(m.g, meaning, m.inputs);
+    auto const want = evaluate_graph(m.g, evaluators, m.inputs);
     if (!want) return failed("evaluation", want.error());
     build_options options;
     options.jit.use_cache = false;
@@ -115,7 +115,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
             return failed("passes", done.error());
     }
     auto const groups = how.list.empty() ? grouping::by_kernels : grouping::by_passes;
-    auto const made = plan(listed, meaning, *how.set, options, groups);
+    auto const made = plan(listed, evaluators, *how.set, options, groups);
     if (!made) return failed("plan", made.error());
     for (auto const& s : made->steps)
         if (auto const* const call = std::get_if<runtime::reference_call>(&s.what))
@@ -125,7 +125,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
                     note({kind_of(s), kind_of(s) + "\n" + to_text(call->graph, {.max_constant_elements = 4})});
     if (first && kind != "numbers") return first; // without a run of the compiler
     if (kind.starts_with("reference")) return first;
-    auto const e = build(listed, meaning, host(), options, groups);
+    auto const e = build(listed, evaluators, host(), options, groups);
     if (!e) return failed("build", e.error());
     auto const got = e->run(m.inputs);
     if (!got) return failed("run", got.error());
@@ -223,7 +223,7 @@ made_graph shrunk(made_graph m, way const& how, std::string_view kind) {
             for (std::uint32_t port = 0; port < results.size(); ++port)
                 (*static_cast<std::map<value_id, tensor>*>(context))[{n, port}] = results[port];
         };
-        if (!evaluate_graph(m.g, meaning, m.inputs, observe)) return m;
+        if (!evaluate_graph(m.g, evaluators, m.inputs, observe)) return m;
         std::vector<node_id> nodes;
         for (auto n : m.g.order())
             if (!m.g.is<ops::input>(n) && !m.g.is<ops::constant>(n) && known.contains({n, 0})) nodes.push_back(n);
@@ -252,7 +252,7 @@ std::string random_list(std::uint64_t seed) {
     static auto const names = [] {
         std::vector<std::string_view> exact;
         for (auto const& p : known.passes())
-            if (p.info().exact <= exactness::reassociating && p.info().keeps_meaning) exact.push_back(p.name());
+            if (p.info().exact <= exactness::reassociating && p.info().preserves_semantics) exact.push_back(p.name());
         return exact;
     }();
     random_stream r{seed};

@@ -144,10 +144,10 @@ TEST_CASE("regions and receivers that do not fit are refused by name") {
         "dsp", {}, [](marked_region const&) -> result<region_kernel> {
             return region_kernel{[](gsub_call const*) -> int { return GSUB_ENVIRONMENT; }, nullptr, {}};
         }};
-    CHECK(build(m, meaning(), host()).error().message().find("\"dsp\"") != std::string::npos);
+    CHECK(build(m, evaluators(), host()).error().message().find("\"dsp\"") != std::string::npos);
     build_options options;
     options.receivers = {&fails, 1};
-    auto const e = build(m, meaning(), host(), options).value();
+    auto const e = build(m, evaluators(), host(), options).value();
     auto const ran = e.run(random_inputs(m.inlined().value(), 1));
     REQUIRE_FALSE(ran);
     CHECK(ran.error().code() == error_code::environment);

@@ -48,8 +48,8 @@ gsub::module after(any_graph const& g, std::string_view list) {
 }
 // Kernels by what they compute, of a graph, or of a module by its own groups alone.
 std::string kernels_of(any_graph g, lowering_options options) {
-    auto const meaning = table_of<eval_row, standard_ops>();
-    return summary(lower_graph(std::move(g), meaning, isa_of(host()), options).value());
+    auto const evaluators = table_of<eval_row, standard_ops>();
+    return summary(lower_graph(std::move(g), evaluators, isa_of(host()), options).value());
 }
 // The same of what a build does without a list.
 std::string kernels_built(any_graph g) {
@@ -110,19 +110,19 @@ TEST_CASE("a layout that no kernel reads is told by name, and its values stay ro
         void on_note(std::string_view text) override { notes.emplace_back(text); }
     };
     auto const g = models::find_model("t2")->build(1);
-    auto const meaning = table_of<eval_row, standard_ops>();
+    auto const evaluators = table_of<eval_row, standard_ops>();
     for (auto const& [list, told] : {std::pair{"convert-layout(NCHW2c)", 1}, std::pair{"alter-op-layout", 0}}) {
         CAPTURE(list);
         auto const m = after(g, list);
         listener heard;
         build_options options;
         options.observe = &heard;
-        auto const e = build(m, meaning, host(), options, grouping::by_passes).value();
+        auto const e = build(m, evaluators, host(), options, grouping::by_passes).value();
         auto const about =
             std::ranges::count_if(heard.notes, [](std::string const& n) { return n.find("\"NCHW2c\"") != n.npos; });
         CHECK(about == told);
         auto const inputs = random_inputs(g, 1);
-        CHECK(compare(e.run(inputs).value()[0], evaluate_graph(g, meaning, inputs).value()[0]).value().max_relative <
+        CHECK(compare(e.run(inputs).value()[0], evaluate_graph(g, evaluators, inputs).value()[0]).value().max_relative <
               1e-4);
     }
 }

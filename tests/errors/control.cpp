@@ -58,7 +58,7 @@ struct gsub::io::onnx_traits<app::ops::swish> {
 using my_ops = standard_ops::with<app::ops::swish, app::ops::unknown>;
 auto const facts = table_of<op_info, my_ops>();
 auto const inference = table_of<infer_row, my_ops>();
-auto const meaning = table_of<eval_row, my_ops>();
+auto const evaluators = table_of<eval_row, my_ops>();
 auto const files = table_of<io::onnx_row, my_ops>();
 
 struct energy {

@@ -9,11 +9,11 @@
 
 namespace evaluate_test {
 namespace ops {
-struct swish {};       // native meaning only
+struct swish {};       // native evaluation only
 struct cube {};        // composite only
 struct twice {};       // both; the native one adds a thousand, so that a test can tell
 struct scaled {};      // elementwise with attributes
-struct mystery {};     // typed, but without a meaning
+struct mystery {};     // typed, but without an evaluation
 struct log_sum_exp {}; // needs exp, so a field sees an unknown function
 } // namespace ops
 } // namespace evaluate_test
@@ -118,7 +118,7 @@ bool says(std::string_view text, std::string_view words) {
     return text.find(words) != std::string_view::npos;
 }
 
-TEST_CASE("every standard operator has a meaning: its own or that of its parts") {
+TEST_CASE("every standard operator is evaluated: by a row of its own or by its decomposition") {
     auto const table = table_of<eval_row, standard_ops>();
     auto const inference = table_of<infer_row, standard_ops>();
     for (std::size_t row = structural_rows; row < table.size(); ++row) {
@@ -199,12 +199,12 @@ TEST_CASE("two ways to compute a polynomial agree exactly in the field, and up t
     CHECK_FALSE(same(floats[0], floats[1]));
 }
 
-TEST_CASE("an operator of the user's own runs through its meaning, its parts, or is named as missing") {
+TEST_CASE("an operator of the user's own runs through `evaluate<Op>`, its decomposition, or is named as missing") {
     auto const x = compute::normal({2, 3}, 1);
     CHECK(near(one<ops::swish, my_ops>({x}), one<gsub::ops::mul>({x, one<gsub::ops::sigmoid>({x})})));
     CHECK(near(one<ops::cube, my_ops>({x}), one<gsub::ops::mul>({x, one<gsub::ops::mul>({x, x})})));
     CHECK(near(one<ops::scaled, my_ops>({.by = -3}, {x}), one<gsub::ops::mul>({x, tensor::scalar(-3.0f)})));
-    // A native meaning goes before the decomposition.
+    // A native evaluation goes before the decomposition.
     CHECK(one<ops::twice, my_ops>({tensor::scalar(1.0f)}).data<float>()[0] == 1002);
     CHECK(compute::failure<ops::mystery, my_ops>({}, {x}) ==
           "not supported: Mystery (node \"Mystery_2\"): no gsub::evaluate for this operator");

@@ -8,7 +8,7 @@
 
 namespace fold_test {
 
-struct unknown_weight {}; // makes constants, but has no meaning here
+struct unknown_weight {}; // makes constants, but has no evaluation here
 
 } // namespace fold_test
 
@@ -230,7 +230,7 @@ TEST_CASE("a small weight made from a huge intermediate tensor is refused, not c
     CHECK(g.hash() == before);
 }
 
-TEST_CASE("a constant part without a meaning is reported and the graph stays as it was") {
+TEST_CASE("a constant part without an evaluation is reported and the graph stays as it was") {
     using my_ops = standard_ops::with<unknown_weight>;
     auto g = with_weight<basic_graph<my_ops>>([](graph_builder& b) {
         return b.add<unknown_weight>(b.constant(f32({2}, {1, 2})));

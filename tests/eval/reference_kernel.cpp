@@ -12,7 +12,7 @@ using compute::near;
 using compute::normal;
 
 template <class Op>
-concept has_fast_kernel = requires(kernel<float>& k) {
+concept has_fast_kernel = requires(op_call<float>& k) {
     reference_kernel<Op>::run(k);
 };
 static_assert(has_fast_kernel<ops::conv> && has_fast_kernel<ops::mat_mul> && has_fast_kernel<ops::gemm>);
@@ -22,16 +22,16 @@ std::int64_t draw(random_stream& r, std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(r.below(static_cast<std::uint64_t>(high - low + 1)));
 }
 
-// The fast kernel against the meaning, in float and double, on one thread and on two.
+// The fast kernel against `evaluate<Op>`, in float and double, on one thread and on two.
 template <class Op>
 void check(attributes_of<Op> const& a, std::vector<tensor> operands) {
     fork_join_executor two{2};
     for (auto element : {dtype::f32, dtype::f64}) {
         for (auto& t : operands) t = t.converted_to(element);
-        auto const meaning = compute::one<Op>(a, operands, {.fast_kernels = false});
+        auto const evaluators = compute::one<Op>(a, operands, {.fast_kernels = false});
         auto const bound = element == dtype::f32 ? 2e-5 : 1e-13;
-        CHECK(near(compute::one<Op>(a, operands), meaning, bound));
-        CHECK(near(compute::one<Op>(a, operands, {.threads = &two}), meaning, bound));
+        CHECK(near(compute::one<Op>(a, operands), evaluators, bound));
+        CHECK(near(compute::one<Op>(a, operands, {.threads = &two}), evaluators, bound));
     }
 }
 
@@ -86,8 +86,8 @@ TEST_CASE("weights that are no finite numbers meet the image, not its padding") 
             auto weights = normal({4, 4 / group, 3, 3}, 2);
             weights.mutable_data<float>()[7] = special;
             auto const fast = compute::one<ops::conv>(a, {x, weights}),
-                       meaning = compute::one<ops::conv>(a, {x, weights}, {.fast_kernels = false});
-            auto const got = fast.data<float>(), want = meaning.data<float>();
+                       evaluators = compute::one<ops::conv>(a, {x, weights}, {.fast_kernels = false});
+            auto const got = fast.data<float>(), want = evaluators.data<float>();
             CAPTURE(special, group);
             for (std::size_t i = 0; i < want.size(); ++i) {
                 CHECK(std::isnan(got[i]) == std::isnan(want[i]));

@@ -308,9 +308,9 @@ TEST_CASE("a module is written with its branches as subgraphs, and read again it
         CHECK(again.functions().size() == 5);
         for (bool const flag : {false, true}) {
             auto const inputs = std::array{tensor::from<float>({2}, {-1, 4}), tensor::scalar(flag)};
-            auto const meaning = table_of<eval_row, standard_ops>();
-            auto const a = evaluate_module(m, meaning, inputs).value().at(0),
-                       b = evaluate_module(again, meaning, inputs).value().at(0);
+            auto const evaluators = table_of<eval_row, standard_ops>();
+            auto const a = evaluate_module(m, evaluators, inputs).value().at(0),
+                       b = evaluate_module(again, evaluators, inputs).value().at(0);
             CHECK(a.hash() == b.hash());
         }
         CHECK(io::to_onnx(again, table, {.opset = opset}).value().size() == text.size());

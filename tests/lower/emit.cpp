@@ -73,7 +73,7 @@ TEST_CASE("a kernel graph that is made by hand is scheduled, emitted and run") {
     auto const in = net.input(dtype::f32, {20, 12}, "x");
     net.output(net.add<ops::exp>(net.add<ops::mat_mul>({}, {in, net.constant(w, "w")})), "y");
     std::vector<tensor> const inputs{x};
-    CHECK(difference_of(program.run(inputs).value(), evaluate_graph(any_graph{g}, meaning, inputs).value()) < 1e-5);
+    CHECK(difference_of(program.run(inputs).value(), evaluate_graph(any_graph{g}, evaluators, inputs).value()) < 1e-5);
 }
 
 TEST_CASE("what would read or write beyond its values is not emitted") {
@@ -135,7 +135,7 @@ TEST_CASE("kernels of one text are one, and so are weights that several kernels 
     for (auto const& s : program.steps) CHECK(s.values[1] == program.steps[0].values[1]);
     auto const inputs = random_inputs(g, 1);
     CHECK(difference_of(loaded(std::move(program)).run(inputs).value(),
-                        evaluate_graph(any_graph{g}, meaning, inputs).value()) < 1e-5);
+                        evaluate_graph(any_graph{g}, evaluators, inputs).value()) < 1e-5);
 }
 
 TEST_CASE("weights that kernels read in other orders are packed for each order") {
@@ -169,5 +169,5 @@ TEST_CASE("weights that kernels read in other orders are packed for each order")
     CHECK(counts == std::multiset<std::size_t>{1, 1, 2, 3}); // of w turned, halved, as it is; filters
     auto const inputs = random_inputs(g, 1);
     CHECK(difference_of(loaded(std::move(program)).run(inputs).value(),
-                        evaluate_graph(any_graph{g}, meaning, inputs).value()) < 1e-4);
+                        evaluate_graph(any_graph{g}, evaluators, inputs).value()) < 1e-4);
 }

@@ -67,7 +67,7 @@ void compare_networks(std::span<models::catalogue_entry const> table) {
         };
         lowering_options options;
         options.on_stage = keep; // in the middle of it, so that no stage is kept
-        static_cast<void>(lower_graph(entry.build(1), meaning, isa::avx512, options).value());
+        static_cast<void>(lower_graph(entry.build(1), evaluators, isa::avx512, options).value());
     }
 }
 

@@ -10,7 +10,7 @@ using namespace kernel_graphs;
 
 fuse_context context() {
     fuse_context cx;
-    cx.meaning = meaning, cx.set = &isa::avx512;
+    cx.evaluators = evaluators, cx.set = &isa::avx512;
     return cx;
 }
 

@@ -12,7 +12,7 @@ namespace kernel_graph_text_test {
 
 using namespace kernel_graphs;
 
-// A graph of every kind of kernel that has a text, of no meaning.
+// A graph of every kind of kernel that has a text, which computes nothing useful.
 std::string_view constexpr everything = R"(kernel graph fused
 input f32[1,4,2,2] "x"
 %0 "x": f32[1,4,2,2] input 0

@@ -23,14 +23,14 @@ using namespace gsub;
 using models::network_builder;
 using models::weight_source;
 
-inline auto const meaning = table_of<eval_row, standard_ops>();
+inline auto const evaluators = table_of<eval_row, standard_ops>();
 
 /// The graphs behind fuse, select, layout and schedule.
 inline std::vector<kernel_graph> stages(any_graph g, isa const& set, lowering_options options = {}) {
     std::vector<kernel_graph> all;
     auto const keep = [&](kernel_graph const& k) { all.push_back(k); };
     options.on_stage = keep;
-    static_cast<void>(lower_graph(std::move(g), meaning, set, options).value());
+    static_cast<void>(lower_graph(std::move(g), evaluators, set, options).value());
     return all;
 }
 
@@ -110,7 +110,7 @@ inline std::vector<graph> graphs() {
 
 /// What fuse makes of a graph.
 inline kernel_graph fused(any_graph const& g, isa const& set = isa::avx512, fuse_context cx = {}) {
-    cx.meaning = meaning, cx.set = &set;
+    cx.evaluators = evaluators, cx.set = &set;
     if (cx.rows.empty()) cx.rows = table_of<lowering_row, standard_ops>();
     if (cx.scalars.empty()) cx.scalars = table_of<scalar_row, standard_ops>();
     cx.laid_out = true;

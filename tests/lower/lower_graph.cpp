@@ -13,7 +13,7 @@ TEST_CASE("lowering goes through all stages in order, each of them legal") {
             CHECK(all[i].stage == static_cast<lowering_stage>(i));
             CHECK(check(all[i]).empty());
         }
-        CHECK(to_text(lower_graph(g, meaning, isa::avx512).value()) == to_text(all[3]));
+        CHECK(to_text(lower_graph(g, evaluators, isa::avx512).value()) == to_text(all[3]));
     }
 }
 
@@ -27,11 +27,11 @@ TEST_CASE("what is lowered computes what the graph does, as far as kernels go or
             auto inputs = random_inputs(g, 5);
             for (auto& t : inputs)
                 if (t.element() == dtype::i64) t = tensor::from<std::int64_t>({3}, {-1, 0, 5});
-            auto k = lower_graph(g, meaning, set, options).value();
+            auto k = lower_graph(g, evaluators, set, options).value();
             if (!generate)
                 for (auto const& op : k.ops) CHECK_FALSE(std::holds_alternative<kernels::descriptor>(op.computes));
             CHECK(difference_of(loaded(emit(std::move(k), set).value()).run(inputs).value(),
-                                evaluate_graph(any_graph{g}, meaning, inputs).value()) < 1e-4);
+                                evaluate_graph(any_graph{g}, evaluators, inputs).value()) < 1e-4);
         }
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("schedules come from the source that is given") {
     };
     lowering_options options;
     options.schedules = schedule_function{first};
-    auto const k = lower_graph(small_net(), meaning, isa::baseline, options).value();
+    auto const k = lower_graph(small_net(), evaluators, isa::baseline, options).value();
     CHECK(asked > 0);
     for (auto const& op : k.ops)
         if (op.schedule) CHECK(op.schedule->index() == 0);
@@ -59,7 +59,7 @@ TEST_CASE("what cannot be lowered is refused by name") {
         %1 "r": f32[?,3] = Relu(%0)
         return %1
     )");
-    auto const made = lower_graph(dynamic, meaning, isa::avx512);
+    auto const made = lower_graph(dynamic, evaluators, isa::avx512);
     REQUIRE_FALSE(made);
     CHECK(made.error().code() == error_code::unsupported);
     CHECK_THAT(made.error().message(),
@@ -74,7 +74,7 @@ TEST_CASE("without the layout pass each kernel changes layouts for itself, and w
     for (auto const* name : {"a", "b", "c"}) x = net.relu(name, net.conv(name, x, {32, {3, 3}, {1, 1}, {1, 1}}));
     net.output(x, "y");
     auto const conversions = [](any_graph const& of, bool lay_out) {
-        auto const k = lower_graph(of, meaning, isa::avx512, {.lay_out = lay_out}).value();
+        auto const k = lower_graph(of, evaluators, isa::avx512, {.lay_out = lay_out}).value();
         return std::count_if(k.ops.begin(), k.ops.end(), [](kernel_op const& op) { return !op.moves.empty(); });
     };
     CHECK(conversions(any_graph{g}, true) == 2);

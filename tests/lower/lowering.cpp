@@ -26,7 +26,7 @@ struct gsub::infer_shape<lowering_test::ops::distances> {
 template <>
 struct gsub::evaluate<lowering_test::ops::distances> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const m = k.dims(0)[0], inner = k.dims(0)[1], n = k.dims(1)[1];
         auto const a = k.in(0).data(), b = k.in(1).data();
         auto const y = k.out().data();

@@ -40,7 +40,7 @@ TEST_CASE("any allowed points compute what the counted ones do") {
     auto const& set = isa_of(host());
     auto const g = conv_and_product();
     auto const inputs = random_inputs(g, 3);
-    auto const want = evaluate_graph(any_graph{g}, meaning, inputs).value();
+    auto const want = evaluate_graph(any_graph{g}, evaluators, inputs).value();
     auto const before = laid_out(g, set);
     auto const run = [&](kernel_graph k) { return loaded(emit(std::move(k), set).value()).run(inputs).value(); };
     CHECK(difference_of(run(schedule(before, set, counting_heuristic{}).value()), want) < 1e-5);

@@ -29,7 +29,7 @@ kernel_graph lowered(graph const& g, isa const& set, schedule_table const& table
     };
     options.schedules = schedule_function{schedules};
     options.algorithms = algorithm_function{algorithms};
-    return lower_graph(g, meaning, set, options).value();
+    return lower_graph(g, evaluators, set, options).value();
 }
 std::vector<problem> problems_of(std::string_view text) {
     auto const read = schedule_table::parse(text, isa::avx512);
@@ -44,7 +44,7 @@ TEST_CASE("what is written of tasks is read back, and lowers to the same kernels
     auto const g = network();
     for (auto const* set : {&isa::avx512, &isa::avx2}) {
         auto const counted = lowered(g, *set, schedule_table{});
-        CHECK(hash_of(counted) == hash_of(lower_graph(g, meaning, *set).value()));
+        CHECK(hash_of(counted) == hash_of(lower_graph(g, evaluators, *set).value()));
         auto const text = schedule_table::to_text(tasks_of(counted), *set);
         auto const table = schedule_table::parse(text, *set).value();
         CHECK(table.size() >= 2);
@@ -72,7 +72,7 @@ TEST_CASE("an edited table changes the kernels that stand in it, and what they c
     auto const changed = lowered(g, set, table);
     CHECK_FALSE(hash_of(changed) == hash_of(counted));
     auto const inputs = random_inputs(g, 3);
-    auto const want = evaluate_graph(any_graph{g}, meaning, inputs).value();
+    auto const want = evaluate_graph(any_graph{g}, evaluators, inputs).value();
     auto const made = build(g, host(), table, table).value();
     CHECK(difference_of(made.run(inputs).value(), want) < 1e-4);
     CHECK(made.steps().size() == changed.ops.size());

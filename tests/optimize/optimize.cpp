@@ -23,7 +23,7 @@ namespace optimize_test {
 using namespace gsub;
 using namespace std::chrono_literals;
 
-auto const meaning = table_of<eval_row, standard_ops>();
+auto const evaluators = table_of<eval_row, standard_ops>();
 
 std::vector<rule_program> rules(std::string_view list) {
     return choose_rules(standard_rules(), list).value();
@@ -187,7 +187,7 @@ TEST_CASE("threads change no byte of the result") {
 // max |a - b| / max |b| over all outputs of two graphs.
 double distance(any_graph const& a, any_graph const& b) {
     auto const inputs = random_inputs(a, 7);
-    auto const x = evaluate_graph(a, meaning, inputs).value(), y = evaluate_graph(b, meaning, inputs).value();
+    auto const x = evaluate_graph(a, evaluators, inputs).value(), y = evaluate_graph(b, evaluators, inputs).value();
     double most = x.size() == y.size() ? 0 : 1e9;
     for (std::size_t i = 0; i < x.size() && i < y.size(); ++i) {
         auto const d = compare(x[i], y[i]);
@@ -429,11 +429,11 @@ graph small_network(double weight = 1, activation act = activation::none, bool s
 
 TEST_CASE("verification accepts a graph and its rebuilt twin, and refutes every graph that computes something else") {
     auto const g = small_network();
-    CHECK(verify_equal(g, g, meaning).equal);
-    CHECK(verify_equal(g, rebuilt(g, 3), meaning).equal);
+    CHECK(verify_equal(g, g, evaluators).equal);
+    CHECK(verify_equal(g, rebuilt(g, 3), evaluators).equal);
     for (auto const& other :
          {small_network(1.01), small_network(1, activation::relu), small_network(1, activation::none, true)}) {
-        auto const v = verify_equal(g, other, meaning);
+        auto const v = verify_equal(g, other, evaluators);
         CHECK(v.attempted);
         CHECK_FALSE(v.equal);
         CHECK(v.different);
@@ -443,7 +443,7 @@ TEST_CASE("verification accepts a graph and its rebuilt twin, and refutes every 
         CHECK(v.notes.size() >= 2); // the field's and the numbers'
     }
     // Too small for numbers in single precision, not for the field.
-    auto const v = verify_equal(g, small_network(1 + 1e-6), meaning);
+    auto const v = verify_equal(g, small_network(1 + 1e-6), evaluators);
     CHECK_FALSE(v.equal);
     CHECK(v.different);
     CHECK(v.max_relative_error < 1e-5);
@@ -457,14 +457,14 @@ TEST_CASE("graphs of different signatures are not equal") {
     graph_builder b{wider};
     auto const x = b.input(dtype::f32, {1, 2, 5, 5}, "x"), y = b.input(dtype::f32, {1, 2, 5, 5}, "y");
     b.outputs({b.add<ops::add>(x, y), x});
-    CHECK_FALSE(verify_equal(g, wider, meaning).equal);
-    CHECK_FALSE(verify_equal(wider, g, meaning).equal);
+    CHECK_FALSE(verify_equal(g, wider, evaluators).equal);
+    CHECK_FALSE(verify_equal(wider, g, evaluators).equal);
     graph fewer;
     graph_builder f{fewer};
     f.outputs({f.add<ops::relu>(f.input(dtype::f32, {1, 2, 5, 5}, "x"))});
-    CHECK_FALSE(verify_equal(g, fewer, meaning).equal);
-    CHECK_FALSE(verify_equal(fewer, g, meaning).equal);
-    CHECK(verify_equal(g, fewer, meaning).different);
+    CHECK_FALSE(verify_equal(g, fewer, evaluators).equal);
+    CHECK_FALSE(verify_equal(fewer, g, evaluators).equal);
+    CHECK(verify_equal(g, fewer, evaluators).different);
 }
 
 // Wrong for negative numbers, and the cheaper side of its law.
@@ -516,7 +516,7 @@ TEST_CASE("a graph with an unknown operator is optimized around it, rewrites are
     std::size_t kept = 0;
     for (auto n : r.order()) kept += r.is<ops::opaque>(n);
     CHECK(kept == 1);
-    auto const nothing = verify_equal(g, r, meaning); // nothing could be compared
+    auto const nothing = verify_equal(g, r, evaluators); // nothing could be compared
     CHECK_FALSE(nothing.equal);
     CHECK_FALSE(nothing.different);
 }

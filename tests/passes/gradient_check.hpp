@@ -37,11 +37,11 @@ inline gradient_check::dual apply_activation(activation, double, double, gradien
 
 // Operands and results as dual numbers; `args` holds their values alone.
 template <>
-class kernel<gradient_check::dual> {
+class op_call<gradient_check::dual> {
     using dual = gradient_check::dual;
 
 public:
-    kernel(kernel_args& args, std::vector<std::vector<dual>> const& in, std::vector<dual>& out)
+    kernel(op_call_args& args, std::vector<std::vector<dual>> const& in, std::vector<dual>& out)
         : args_(&args), in_(&in), out_(&out) {}
     template <operation Op>
     attributes_of<Op> const& attributes() const {
@@ -58,10 +58,10 @@ public:
     std::span<std::int64_t const> result_dims(std::size_t i = 0) const { return result(i).dims(); }
     std::span<dual> out(std::size_t = 0) const { return *out_; }
     executor& threads() const { return *args_->threads; }
-    kernel_args& args() const { return *args_; }
+    op_call_args& args() const { return *args_; }
 
 private:
-    kernel_args* args_;
+    op_call_args* args_;
     std::vector<std::vector<dual>> const* in_;
     std::vector<dual>* out_;
 };
@@ -139,12 +139,12 @@ inline double dual_slope(any_graph const& g, std::vector<tensor> const& inputs, 
                 for (std::size_t i = 0; i < static_cast<std::size_t>(x.back()->elements()); ++i)
                     in.back().emplace_back(x.back()->data<double>()[i], dx.back()->data<double>()[i]);
         }
-        kernel_args args{&g.op(n), g.attributes(n), x, y, declared, dtype::f64, &alone};
+        op_call_args args{&g.op(n), g.attributes(n), x, y, declared, dtype::f64, &alone};
         std::vector<dual> out(static_cast<std::size_t>(y[0].elements()));
         bool computed = false;
         for_each_type(polynomial_ops{}, [&]<class Op>() {
             if (!g.is<Op>(n)) return;
-            kernel<dual> k{args, in, out};
+            op_call<dual> k{args, in, out};
             computed = true;
             if constexpr (requires { evaluate<Op>::template run<dual>(k); })
                 evaluate<Op>::template run<dual>(k);
@@ -164,7 +164,7 @@ inline double dual_slope(any_graph const& g, std::vector<tensor> const& inputs, 
         }
         evaluate_node(g.operators(), table, g.row(n), args, {.compute = precision::f64});
         if (x.empty() || !is_floating(y[0].element())) continue;
-        kernel_args linear{&g.op(n), g.attributes(n), dx, dy, declared, dtype::f64, &alone};
+        op_call_args linear{&g.op(n), g.attributes(n), dx, dy, declared, dtype::f64, &alone};
         REQUIRE(table[g.row(n)].move != nullptr); // moves slopes as it moves values
         evaluate_node(g.operators(), table, g.row(n), linear, {.compute = precision::f64});
     }

@@ -21,14 +21,14 @@ namespace small_graphs {
 
 using namespace gsub;
 
-inline std::span<eval_row const> meaning() {
+inline eval_table evaluators() {
     return table_of<eval_row, standard_ops>();
 }
 /// Equal at a random point of the prime field, and equal in the types of their results.
 inline bool same_meaning(any_graph const& a, any_graph const& b, std::uint64_t seed = 1) {
     for (std::size_t i = 0; i < a.output_count() && i < b.output_count(); ++i)
         if (!(a.type(a.output(i)) == b.type(b.output(i)))) return false;
-    auto const compared = compare_in_field(a, b, meaning(), seed);
+    auto const compared = compare_in_field(a, b, evaluators(), seed);
     return compared && compared->equal;
 }
 
@@ -339,7 +339,8 @@ std::size_t for_samples(rule_program const& rule, std::size_t count, F&& f, std:
     return found;
 }
 
-/// The rule applied where it first fires, in normal form; the graph's meaning is checked in the field and on numbers.
+/// The rule applied where it first fires, in normal form; what the graph computes is checked in the field and on
+/// numbers.
 template <class Rule>
 std::optional<graph> applied(graph const& g, Rule const& rule) {
     std::optional<graph> out;

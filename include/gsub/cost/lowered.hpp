@@ -104,7 +104,7 @@ private:
     microarchitecture core_;
     isa const* set_;
     lowered_options options_;
-    std::span<eval_row const> meaning_{};
+    eval_table evaluators_{};
     std::shared_ptr<known_prices> known_{};
 };
 

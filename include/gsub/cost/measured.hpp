@@ -68,7 +68,7 @@ public:
     using unit = gsub::seconds;
     static constexpr bool by_clock = true;
 
-    measured(dialect const& d, std::span<eval_row const> table, profile p = {}, measure_options options = {});
+    measured(dialect const& d, eval_table table, profile p = {}, measure_options options = {});
     /// Over a set of operators.
     template <class OpSet>
     static measured over(profile p = {}, measure_options options = {}) {
@@ -95,7 +95,7 @@ private:
         std::size_t runs = 0, unmeasured = 0;
     };
     dialect const* dialect_;
-    std::span<eval_row const> table_;
+    eval_table table_;
     measure_options options_;
     std::string machine_;
     std::shared_ptr<state> state_;

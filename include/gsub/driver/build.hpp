@@ -75,18 +75,18 @@ struct build_options {
 /// Operators share generated kernels as far as templates take them, the others are steps of the reference runtime; the
 /// type of each step says which. Weights that a kernel has packed are freed one by one where no copy of the graph
 /// shares them: a graph that is moved here does not keep them in memory twice. *Errors* those of both.
-GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& set,
                                                       build_options const& options = {});
 
 /// The same for a machine: which algorithms convolutions have, and the knobs of their kernels, follow from it.
-GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning,
-                                                      target const& machine, build_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, target const& machine,
+                                                      build_options const& options = {});
 
 /// Lowers, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
 /// gets a note, as it does for each layout of a type that no kernel reads. *Errors* as `plan`; `environment` where the
 /// compiler fails.
-GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning,
-                                                          target const& machine, build_options const& options = {});
+GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
+                                                          build_options const& options = {});
 
 /// Who groups the operators of a module.
 enum class grouping : std::uint8_t {
@@ -97,16 +97,16 @@ enum class grouping : std::uint8_t {
 
 /// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel
 /// crosses; regions go to their receivers (`bind_regions`). *Errors* those of these two as well.
-GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, std::span<eval_row const> meaning,
-                                                      isa const& set, build_options const& options = {},
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, eval_table evaluators, isa const& set,
+                                                      build_options const& options = {},
                                                       grouping groups = grouping::by_kernels,
                                                       std::string_view entry = "main");
-GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, std::span<eval_row const> meaning,
-                                                      target const& machine, build_options const& options = {},
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, eval_table evaluators, target const& machine,
+                                                      build_options const& options = {},
                                                       grouping groups = grouping::by_kernels,
                                                       std::string_view entry = "main");
-GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
-                                                          target const& machine, build_options const& options = {},
+GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, eval_table evaluators, target const& machine,
+                                                          build_options const& options = {},
                                                           grouping groups = grouping::by_kernels,
                                                           std::string_view entry = "main");
 

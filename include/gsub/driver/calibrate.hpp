@@ -44,7 +44,7 @@ struct calibration {
 /// Each is the median of several runs. Takes some seconds, with kernels that are to be compiled some more, and memory
 /// for three of the arrays. *Errors* `environment` where there is no compiler, or where the clock gives no rate.
 /// *Source* Williams et al., "Roofline: an insightful visual performance model", CACM 2009.
-[[nodiscard]] result<calibration> calibrate(dialect const& operators, std::span<eval_row const> meaning,
+[[nodiscard]] result<calibration> calibrate(dialect const& operators, eval_table evaluators,
                                             cost::measure_options measuring = {.least_runs = 9, .least_seconds = 0.2},
                                             build_options building = {}, target const& machine = host());
 

@@ -34,7 +34,7 @@ public:
     static constexpr bool by_clock = true;
 
     /// *Errors* `environment` where there is no compiler: the reference runtime would be timed in place of kernels.
-    static result<measured_kernels> make(std::span<eval_row const> meaning, cost::profile p = {},
+    static result<measured_kernels> make(eval_table evaluators, cost::profile p = {},
                                          cost::measure_options measuring = {}, build_options building = {},
                                          target const& machine = host());
     /// Over a set of operators.
@@ -57,12 +57,12 @@ private:
         std::map<std::string, double> fallback;
         std::size_t runs = 0, unmeasured = 0;
     };
-    measured_kernels(std::span<eval_row const> meaning, cost::measure_options measuring, build_options building,
+    measured_kernels(eval_table evaluators, cost::measure_options measuring, build_options building,
                      target const& machine)
-        : meaning_(meaning), measuring_(measuring), building_(std::move(building)), target_(machine) {}
+        : evaluators_(evaluators), measuring_(measuring), building_(std::move(building)), target_(machine) {}
     double price(any_graph const& g, std::span<node_id const> group) const;
 
-    std::span<eval_row const> meaning_;
+    eval_table evaluators_;
     cost::measure_options measuring_;
     build_options building_;
     target target_;

@@ -1,7 +1,7 @@
 // Loops over broadcast operands, shared by every elementwise operator.
 #pragma once
 
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 
 #include <array>
 #include <cstddef>
@@ -66,7 +66,7 @@ struct broadcast_plan {
 
 /// out[i] = f(in[i])
 template <class T, class F>
-void map_unary(kernel<T>& k, F&& f) {
+void map_unary(op_call<T>& k, F&& f) {
     auto const in = k.in(0);
     auto const out = k.out();
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = f(in[i]);
@@ -74,7 +74,7 @@ void map_unary(kernel<T>& k, F&& f) {
 
 /// out[i] = f(a[i], b[i]) with broadcasting
 template <class T, class F>
-void map_binary(kernel<T>& k, F&& f) {
+void map_binary(op_call<T>& k, F&& f) {
     auto const *a = k.in(0).data(), *b = k.in(1).data();
     auto* const out = k.out().data();
     broadcast_plan<2> const plan{k.result_dims(), {k.dims(0), k.dims(1)}};

@@ -10,7 +10,7 @@
 #include <gsub/eval/evaluate_quantized.hpp>
 #include <gsub/eval/evaluate_reduce.hpp>
 #include <gsub/eval/evaluate_tensor.hpp>
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/eval/reference_kernel.hpp>
 #include <gsub/ir/module.hpp>
 #include <gsub/ir/ops/ops.hpp>
@@ -42,9 +42,9 @@ struct evaluate_options {
 
 /// The evaluation row of an operator.
 struct eval_row {
-    void (*move)(kernel_args&) = nullptr;
-    void (*run)(kernel_args&) = nullptr;  ///< by `args.scalar`
-    void (*fast)(kernel_args&) = nullptr; ///< for f32 and f64
+    void (*move)(op_call_args&) = nullptr;
+    void (*run)(op_call_args&) = nullptr;  ///< by `args.scalar`
+    void (*fast)(op_call_args&) = nullptr; ///< for f32 and f64
     /// Dimensions of result 0, where inference leaves them open, from the operands; nothing where there are none.
     std::optional<ints> (*result_dims)(std::span<tensor const* const> operands) = nullptr;
     bool integers = false;
@@ -55,11 +55,14 @@ struct eval_row {
     static constexpr eval_row of() noexcept;
 };
 
+/// The evaluation rows of a set of operators, by their numbers in the set: `table_of<eval_row, standard_ops>()`.
+using eval_table = std::span<eval_row const>;
+
 /// Computes the outputs of a graph for inputs in signature order. Inputs may have any shape that their declared type
-/// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without a meaning here
+/// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without `evaluate<Op>`
 /// (opaque nodes, calls and `If`: see `evaluate_module`), `invalid_input` where sizes at run time contradict each
 /// other. With `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
-GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
+GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, eval_table table,
                                                                    std::span<tensor const> inputs,
                                                                    evaluate_options const& options = {});
 
@@ -71,22 +74,22 @@ template <class OpSet>
 
 /// Computes a function of a module, its calls and the branches of its `If` nodes that are taken. *Errors* as above and
 /// as `module::inlined`; `unsupported` where branches are nested more than `max_branch_depth` deep.
-GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
+GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_module(module const& m, eval_table table,
                                                                     std::span<tensor const> inputs,
                                                                     evaluate_options const& options = {},
                                                                     std::string_view entry = "main");
 inline constexpr std::size_t max_branch_depth = 64;
 
 /// The operators of a module that the reference runtime cannot compute in what `entry` may call, one problem a node.
-GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
+GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(module const& m, eval_table table,
                                                             std::string_view entry = "main");
 /// The operators of a graph that the reference runtime cannot compute, one problem a node. Constant parts included;
 /// the nodes that something else computes are not.
-GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table,
+GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, eval_table table,
                                                             std::span<node_id const> computed_elsewhere = {});
 
 /// Computes one application of an operator. *Errors* throws `error`.
-GSUB_LAZY void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row, kernel_args& args,
+GSUB_LAZY void evaluate_node(dialect const& d, eval_table table, std::uint16_t row, op_call_args& args,
                              evaluate_options const& options);
 
 /// A tensor in the element type that a precision computes with.
@@ -139,9 +142,9 @@ consteval bool instantiable() {
 }
 
 template <class Op, class T>
-void run_as(kernel_args& args) {
+void run_as(op_call_args& args) {
     if constexpr (instantiable<Op, T>()) {
-        kernel<T> k{args};
+        op_call<T> k{args};
         if constexpr (requires { evaluate<Op>::template run<T>(k); })
             evaluate<Op>::template run<T>(k);
         else if constexpr (elementwise_unary<Op, T>)
@@ -158,10 +161,10 @@ void run_as(kernel_args& args) {
 
 /// Computes on 64 bits what is asked of narrower integers and keeps the low bits of the results: sums and products wrap
 /// as in the narrow type.
-GSUB_LAZY void run_widened(kernel_args& args, void (*run)(kernel_args&));
+GSUB_LAZY void run_widened(op_call_args& args, void (*run)(op_call_args&));
 
 template <class Op>
-void run_by_scalar(kernel_args& args) {
+void run_by_scalar(op_call_args& args) {
     switch (args.scalar) {
     case dtype::f32:
         return run_as<Op, float>(args);
@@ -179,10 +182,10 @@ void run_by_scalar(kernel_args& args) {
 }
 
 template <class Op>
-concept has_evaluate = requires(kernel_args& args) {
+concept has_evaluate = requires(op_call_args& args) {
     evaluate<Op>::move(args);
 }
-|| requires(kernel<float>& k) {
+|| requires(op_call<float>& k) {
     evaluate<Op>::template run<float>(k);
 }
 || elementwise_unary<Op, float> || elementwise_binary<Op, float> || elementwise_with_attributes<Op, float>;
@@ -192,7 +195,7 @@ concept has_evaluate = requires(kernel_args& args) {
 template <operation Op>
 constexpr eval_row eval_row::of() noexcept {
     eval_row row;
-    if constexpr (requires(kernel_args & args) { evaluate<Op>::move(args); }) {
+    if constexpr (requires(op_call_args & args) { evaluate<Op>::move(args); }) {
         row.move = &evaluate<Op>::move;
         if constexpr (requires { evaluate<Op>::uninterpreted_in_field; })
             row.uninterpreted_in_field = evaluate<Op>::uninterpreted_in_field;
@@ -201,11 +204,11 @@ constexpr eval_row eval_row::of() noexcept {
         row.run = &detail::run_by_scalar<Op>;
     else
         static_assert(!specialised<evaluate<Op>>,
-                      "evaluate<Op> has no scalar(x), run(kernel<T>&) or move(kernel_args&) that can be called");
-    if constexpr (requires(kernel<float> & k) { reference_kernel<Op>::template run<float>(k); })
-        row.fast = [](kernel_args& args) {
-            kernel<float> single{args};
-            kernel<double> wide{args};
+                      "evaluate<Op> has no scalar(x), run(op_call<T>&) or move(op_call_args&) that can be called");
+    if constexpr (requires(op_call<float> & k) { reference_kernel<Op>::template run<float>(k); })
+        row.fast = [](op_call_args& args) {
+            op_call<float> single{args};
+            op_call<double> wide{args};
             args.scalar == dtype::f64 ? reference_kernel<Op>::template run<double>(wide)
                                       : reference_kernel<Op>::template run<float>(single);
         };

@@ -1,4 +1,4 @@
-// Meaning of the approximations of transcendental operators.
+// Evaluation of the approximations of transcendental operators.
 #pragma once
 
 #include <gsub/eval/evaluate_math.hpp>
@@ -105,7 +105,7 @@ struct evaluate<ops::fast_erf> {
 template <>
 struct evaluate<ops::fast_softmax> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         evaluate<ops::softmax>::run_with(k, k.template attributes<ops::fast_softmax>(),
                                          [](T x) { return math::fast_exp(x); });
     }

@@ -1,8 +1,8 @@
-// Meaning of elementwise operators and matrix products.
+// Evaluation of elementwise operators and matrix products.
 #pragma once
 
 #include <gsub/eval/elementwise.hpp>
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 #include <gsub/ir/ops/ops_matmul.hpp>
 
@@ -23,7 +23,7 @@ template <>
 struct evaluate<ops::clip> {
     static constexpr bool integers = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::clip>();
         constexpr auto infinity = std::numeric_limits<double>::infinity();
         auto const bound = [&](std::size_t operand, double attribute) -> T {
@@ -197,7 +197,7 @@ struct evaluate<ops::div> {
 /// scalar is float; a field sees conversions that round as uninterpreted.
 template <>
 struct evaluate<ops::cast> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 
 namespace detail {
@@ -205,18 +205,18 @@ namespace detail {
 struct relation {
     bool lower = false, same = false, higher = false;
 };
-void compare_elements(kernel_args& args, relation r);
+void compare_elements(op_call_args& args, relation r);
 /// `table` has the result for `2 * a + b` as a bit.
-void combine_truth(kernel_args& args, unsigned table);
+void combine_truth(op_call_args& args, unsigned table);
 /// A comparison; equality alone means something in a field.
 template <bool Lower, bool Same, bool Higher>
 struct comparison {
     static constexpr bool uninterpreted_in_field = Lower || Higher;
-    static void move(kernel_args& args) { compare_elements(args, {Lower, Same, Higher}); }
+    static void move(op_call_args& args) { compare_elements(args, {Lower, Same, Higher}); }
 };
 template <unsigned Table>
 struct truth_table {
-    static void move(kernel_args& args) { combine_truth(args, Table); }
+    static void move(op_call_args& args) { combine_truth(args, Table); }
 };
 } // namespace detail
 
@@ -238,28 +238,28 @@ template <>
 struct evaluate<ops::logical_xor> : detail::truth_table<0b0110> {};
 template <>
 struct evaluate<ops::logical_not> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::is_nan> {
     static constexpr bool uninterpreted_in_field = true;
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::is_inf> {
     static constexpr bool uninterpreted_in_field = true;
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::where> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 
 template <>
 struct evaluate<ops::mat_mul> {
     static constexpr bool integers = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         run_with(k, [](T const* a, T const* b, T* c, std::int64_t m, std::int64_t inner, std::int64_t n) {
             for (std::int64_t i = 0; i < m; ++i)
                 for (std::int64_t j = 0; j < n; ++j) {
@@ -273,7 +273,7 @@ struct evaluate<ops::mat_mul> {
 
     /// Calls `multiply(a, b, c, m, k, n)` for each pair of matrices of two stacks.
     template <class T, class Multiply>
-    static void run_with(kernel<T>& k, Multiply&& multiply) {
+    static void run_with(op_call<T>& k, Multiply&& multiply) {
         ints a(k.dims(0).begin(), k.dims(0).end()), b(k.dims(1).begin(), k.dims(1).end());
         if (a.size() == 1) a.insert(0, 1);
         if (b.size() == 1) b.push_back(1);
@@ -303,7 +303,7 @@ template <>
 struct evaluate<ops::gemm> {
     static constexpr bool integers = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const& attributes = k.template attributes<ops::gemm>();
         auto const m = k.result_dims()[0], n = k.result_dims()[1];
         auto const inner = k.dims(0)[attributes.transpose_a ? 0 : 1];
@@ -325,7 +325,7 @@ struct evaluate<ops::gemm> {
 
     /// The addend: out += beta * c, broadcast.
     template <class T>
-    static void add_scaled(kernel<T>& k, T beta) {
+    static void add_scaled(op_call<T>& k, T beta) {
         auto const out = k.out();
         auto const* const c = k.in(2).data();
         detail::broadcast_plan<1> const plan{k.result_dims(), {k.dims(2)}};
@@ -342,7 +342,7 @@ template <>
 struct evaluate<ops::einsum> {
     static constexpr bool integers = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         std::vector<std::size_t> ranks;
         for (std::size_t i = 0; i < k.operands(); ++i) ranks.push_back(k.dims(i).size());
         auto const terms = read_einsum(k.template attributes<ops::einsum>().equation, ranks);

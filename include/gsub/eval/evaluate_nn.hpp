@@ -1,8 +1,8 @@
-// Meaning of the operators of neural networks, for any number of spatial dimensions.
+// Evaluation of the operators of neural networks, for any number of spatial dimensions.
 #pragma once
 
 #include <gsub/eval/elementwise.hpp>
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 #include <gsub/ir/ops/ops_nn.hpp>
 
@@ -76,7 +76,7 @@ void for_each_tap(window_attributes const& w, std::span<std::int64_t const> kern
 template <>
 struct evaluate<ops::conv> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::conv>();
         auto const x_dims = k.dims(0), w_dims = k.dims(1), y_dims = k.result_dims();
         auto const spatial_in = x_dims.subspan(2), spatial_k = w_dims.subspan(2), spatial_out = y_dims.subspan(2);
@@ -112,7 +112,7 @@ template <>
 struct evaluate<ops::batch_norm> {
     static constexpr bool any_scalar = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const epsilon = math::constant<T>(k.template attributes<ops::batch_norm>().epsilon);
         auto const dims = k.result_dims();
         auto const channels = static_cast<std::size_t>(dims[1]);
@@ -134,7 +134,7 @@ struct evaluate<ops::batch_norm> {
 template <>
 struct evaluate<ops::batch_norm_training> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::batch_norm_training>();
         auto const dims = k.result_dims();
         auto const channels = static_cast<std::size_t>(dims[1]);
@@ -168,7 +168,7 @@ template <>
 struct evaluate<ops::max_pool> {
     static constexpr bool integers = true, any_scalar = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::max_pool>();
         auto const x_dims = k.dims(0), y_dims = k.result_dims();
         auto const spatial_in = x_dims.subspan(2), spatial_out = y_dims.subspan(2);
@@ -220,7 +220,7 @@ private:
 template <>
 struct evaluate<ops::average_pool> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::average_pool>();
         auto const x_dims = k.dims(0), y_dims = k.result_dims();
         auto const spatial_in = x_dims.subspan(2), spatial_out = y_dims.subspan(2);
@@ -261,7 +261,7 @@ struct evaluate<ops::average_pool> {
 template <>
 struct evaluate<ops::global_average_pool> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const area = static_cast<std::size_t>(product(k.dims(0).subspan(2)));
         auto const x = k.in(0);
         auto const y = k.out();
@@ -276,7 +276,7 @@ struct evaluate<ops::global_average_pool> {
 template <>
 struct evaluate<ops::lrn> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::lrn>();
         auto const dims = k.result_dims();
         auto const channels = dims[1], area = product(dims.subspan(2));
@@ -303,13 +303,13 @@ struct evaluate<ops::lrn> {
 template <>
 struct evaluate<ops::softmax> {
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         run_with(k, k.template attributes<ops::softmax>(), [](T x) { return math::exp(x); });
     }
 
     /// With some exponential function.
     template <class T, class Exp>
-    static void run_with(kernel<T>& k, attributes_of<ops::softmax> const& a, Exp&& exp) {
+    static void run_with(op_call<T>& k, attributes_of<ops::softmax> const& a, Exp&& exp) {
         auto const dims = k.result_dims();
         auto const rank = static_cast<std::int64_t>(dims.size());
         auto const axis = static_cast<std::size_t>(a.axis < 0 ? a.axis + rank : a.axis);
@@ -332,7 +332,7 @@ struct evaluate<ops::softmax> {
 
 template <>
 struct evaluate<ops::dropout> {
-    static void move(kernel_args& args) {
+    static void move(op_call_args& args) {
         auto const number = [&](std::size_t i, double otherwise) {
             auto const* t = i < args.operands.size() ? args.operands[i] : nullptr;
             return t && t->elements() == 1 ? t->converted_to(dtype::f64).data<double>()[0] : otherwise;

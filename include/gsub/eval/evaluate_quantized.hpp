@@ -1,7 +1,7 @@
-// Meaning of the operators on quantized tensors.
+// Evaluation of the operators on quantized tensors.
 #pragma once
 
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/ir/ops/ops_quantized.hpp>
 
 namespace gsub {
@@ -11,32 +11,32 @@ namespace gsub {
 template <>
 struct evaluate<ops::quantize> {
     static constexpr bool uninterpreted_in_field = true;
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::dequantize> {
     static constexpr bool uninterpreted_in_field = true;
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 /// Exact sums, modulo 2^32.
 template <>
 struct evaluate<ops::conv_integer> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::mat_mul_integer> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 /// The sum as f32, times x's scale * w's scale / y's scale in f32, rounded with ties to even, saturated.
 template <>
 struct evaluate<ops::qlinear_conv> {
     static constexpr bool uninterpreted_in_field = true;
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::qlinear_mat_mul> {
     static constexpr bool uninterpreted_in_field = true;
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 
 } // namespace gsub

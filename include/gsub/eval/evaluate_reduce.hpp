@@ -1,7 +1,7 @@
-// Meaning of reductions along dimensions.
+// Evaluation of reductions along dimensions.
 #pragma once
 
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/ir/ops/ops_reduce.hpp>
 
 #include <limits>
@@ -18,12 +18,12 @@ struct reduction_plan {
     std::vector<std::int64_t> runs;                   ///< offsets at which the runs of one result start
     std::int64_t length = 1, stride = 1;              ///< of each run; a length of 0: there is nothing to combine
 
-    explicit reduction_plan(kernel_args const& args);
+    explicit reduction_plan(op_call_args const& args);
 };
 
 /// out[i] = combine(elements of result i), where `combine` gets a function that calls another for each element.
 template <class T, class Combine>
-void reduce(kernel<T>& k, Combine&& combine) {
+void reduce(op_call<T>& k, Combine&& combine) {
     reduction_plan const plan{k.args()};
     auto const x = k.in(0);
     auto* to = k.out().data();
@@ -67,7 +67,7 @@ template <>
 struct evaluate<ops::reduce_sum> {
     static constexpr bool integers = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         std::int64_t count = 0;
         detail::reduce(k, [&](auto&& each) { return detail::sum_of<T>(each, count); });
     }
@@ -76,7 +76,7 @@ template <>
 struct evaluate<ops::reduce_mean> {
     static constexpr bool integers = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         detail::reduce(k, [](auto&& each) {
             // The mean of nothing is NaN, of no integers 0.
             std::int64_t count = 0;
@@ -92,7 +92,7 @@ template <>
 struct evaluate<ops::reduce_max> {
     static constexpr bool integers = true, any_scalar = true;
     template <class T>
-    static void run(kernel<T>& k) {
+    static void run(op_call<T>& k) {
         std::vector<T> elements;
         detail::reduce(k, [&](auto&& each) {
             elements.clear();

@@ -1,7 +1,7 @@
-// Meaning of the operators that move elements, whatever the elements are, and of those that make tensors.
+// Evaluation of the operators that move elements, whatever the elements are, and of those that make tensors.
 #pragma once
 
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/ir/ops/ops_control.hpp>
 #include <gsub/ir/ops/ops_tensor.hpp>
 
@@ -13,7 +13,7 @@ namespace gsub {
 namespace detail {
 /// The operand's elements under the result's dimensions.
 struct same_elements {
-    static void move(kernel_args& args) { args.results[0] = args.operands[0]->reshaped(args.results[0].dims()); }
+    static void move(op_call_args& args) { args.results[0] = args.operands[0]->reshaped(args.results[0].dims()); }
 };
 } // namespace detail
 
@@ -36,49 +36,49 @@ template <>
 struct evaluate<ops::unsqueeze> : detail::same_elements {};
 template <>
 struct evaluate<ops::concat> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::split> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::slice> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::pad> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::gather> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::transpose> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::shape> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::expand> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 /// Also where its length follows from floating operands, which inference does not read.
 template <>
 struct evaluate<ops::range> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
     static std::optional<ints> result_dims(std::span<tensor const* const> operands);
 };
 template <>
 struct evaluate<ops::fill> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 template <>
 struct evaluate<ops::dirac> {
-    static void move(kernel_args& args);
+    static void move(op_call_args& args);
 };
 
 } // namespace gsub

@@ -21,9 +21,9 @@ struct fold_options {
 /// Replaces every constant value that the rest of the graph reads by a constant of the pool. Computed in double,
 /// rounded once to its declared type. A lone `fill` stays as it is: it is shorter than its elements. So does a lone
 /// `dequantize`, unless asked for: beside being shorter, it tells engines where integers may be computed with. *Errors*
-/// `unsupported` where the constants would exceed the limit or contain an operator without a meaning; the graph is then
-/// unchanged. *Complexity* that of the arithmetic.
-result<void> fold_constants(any_graph& g, std::span<eval_row const> table, fold_options const& options = {});
+/// `unsupported` where the constants would exceed the limit or contain an operator without `evaluate<Op>`; the graph is
+/// then unchanged. *Complexity* that of the arithmetic.
+result<void> fold_constants(any_graph& g, eval_table table, fold_options const& options = {});
 
 template <class OpSet>
 result<void> fold_constants(basic_graph<OpSet>& g, fold_options const& options = {}) {
@@ -33,7 +33,7 @@ result<void> fold_constants(basic_graph<OpSet>& g, fold_options const& options =
 /// The elements of constant values, in their order. *Requires* that the results of no call are among what they are
 /// computed from. *Errors* those of `evaluate_graph`, e.g. an index that is out of range. *Complexity* that of the
 /// arithmetic, plus O(n).
-[[nodiscard]] result<std::vector<tensor>> compute_constants(any_graph const& g, std::span<eval_row const> table,
+[[nodiscard]] result<std::vector<tensor>> compute_constants(any_graph const& g, eval_table table,
                                                             std::span<value_id const> values,
                                                             evaluate_options const& options = {});
 /// Makes each of these values a constant of the pool with the elements given, and erases what is dead then; values in

@@ -1,16 +1,16 @@
-// Faster meanings for the host: convolution and products on Eigen's blocked matrix product. Tested against
+// Faster evaluation on the host: convolution and products on Eigen's blocked matrix product. Tested against
 // evaluate<Op>.
 #pragma once
 
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 #include <gsub/ir/ops/ops_matmul.hpp>
 #include <gsub/ir/ops/ops_nn.hpp>
 
 namespace gsub {
 
-/// A faster meaning of an operator for f32 and f64. A specialisation has `template <class T> static void
-/// run(kernel<T>&)`.
+/// A faster evaluation of an operator for f32 and f64. A specialisation has `template <class T> static void
+/// run(op_call<T>&)`.
 template <class Op>
 struct reference_kernel;
 
@@ -18,26 +18,26 @@ struct reference_kernel;
 template <>
 struct reference_kernel<ops::conv> {
     template <class T>
-    static void run(kernel<T>& k);
+    static void run(op_call<T>& k);
 };
 template <>
 struct reference_kernel<ops::mat_mul> {
     template <class T>
-    static void run(kernel<T>& k);
+    static void run(op_call<T>& k);
 };
 template <>
 struct reference_kernel<ops::gemm> {
     template <class T>
-    static void run(kernel<T>& k);
+    static void run(op_call<T>& k);
 };
 
 #ifdef GSUB_COMPILED
-extern template void reference_kernel<ops::conv>::run(kernel<float>&);
-extern template void reference_kernel<ops::conv>::run(kernel<double>&);
-extern template void reference_kernel<ops::mat_mul>::run(kernel<float>&);
-extern template void reference_kernel<ops::mat_mul>::run(kernel<double>&);
-extern template void reference_kernel<ops::gemm>::run(kernel<float>&);
-extern template void reference_kernel<ops::gemm>::run(kernel<double>&);
+extern template void reference_kernel<ops::conv>::run(op_call<float>&);
+extern template void reference_kernel<ops::conv>::run(op_call<double>&);
+extern template void reference_kernel<ops::mat_mul>::run(op_call<float>&);
+extern template void reference_kernel<ops::mat_mul>::run(op_call<double>&);
+extern template void reference_kernel<ops::gemm>::run(op_call<float>&);
+extern template void reference_kernel<ops::gemm>::run(op_call<double>&);
 #endif
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// What the meaning of an operator may be computed with: floating-point numbers, integers, a prime field, the user's
+// Scalars that operators are evaluated with: floating-point numbers, integers, a prime field, the user's
 // own.
 #pragma once
 

@@ -87,7 +87,7 @@ struct stored_term {
 
 /// A computation over buffers. For each position on the spatial axes, `reduced` is `initial` combined with `update` of
 /// all positions on the reduction axes that lie within `bounds`; the element stored is `result`. `also` stores more
-/// elements a position. A computation with a `check` has no meaning but in a `fused_nest` with a rescue.
+/// elements a position. A computation with a `check` is legal only in a `fused_nest` with a rescue.
 struct tensor_expression {
     std::string name;
     std::vector<axis> axes; ///< variable i is axis i

@@ -20,7 +20,7 @@ namespace gsub {
 
 /// What the fuse pass is told.
 struct fuse_context : fusion_rules {
-    std::span<eval_row const> meaning{};       ///< outlives the kernel graph
+    eval_table evaluators{};                   ///< outlives the kernel graph
     runtime::bound_graph const* own = nullptr; ///< nodes with a function of the application; null: none
 };
 

@@ -109,10 +109,8 @@ struct optimize_report {
 /// true of the graph; `unsupported` where folding exceeds its limit; `internal` where a cost is negative or NaN, naming
 /// node and model. Where the code of a rule throws, the best graph so far comes back, and the report says what was
 /// thrown.
-GSUB_LAZY [[nodiscard]] result<std::pair<any_graph, optimize_report>> optimize(any_graph const& g,
-                                                                               cost::any_cost const& model,
-                                                                               std::span<eval_row const> meaning,
-                                                                               optimize_options const& options);
+GSUB_LAZY [[nodiscard]] result<std::pair<any_graph, optimize_report>>
+optimize(any_graph const& g, cost::any_cost const& model, eval_table evaluators, optimize_options const& options);
 
 /// An optimized graph and how it came to be.
 template <class OpSet>
@@ -140,7 +138,7 @@ template <class OpSet>
 
 /// Compares two graphs of one signature on numbers and in the field, as `optimize` does with `verify`.
 GSUB_LAZY [[nodiscard]] verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
-                                                         std::span<eval_row const> meaning, std::uint64_t seed = 1,
+                                                         eval_table evaluators, std::uint64_t seed = 1,
                                                          executor* threads = nullptr);
 
 } // namespace gsub

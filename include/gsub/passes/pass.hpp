@@ -64,13 +64,14 @@ struct pass_guard;
 
 /// What a pass may ask for.
 struct pass_context {
-    gsub::target machine{};            ///< for which machine; nothing is known of it by default
-    observer* observe = nullptr;         ///< null: nobody
-    std::stop_token stop{};            ///< long passes end early with an error when it is asked for
-    std::uint64_t seed = 1;            ///< of anything random
-    executor* threads = nullptr;       ///< null: the calling thread alone
-    eval_row const* meaning = nullptr; ///< a row an operator of the graphs' set; null: those of the standard operators
-    pass_guard* guard = nullptr;       ///< stands around every pass; null: nobody, see `supervisor`
+    gsub::target machine{};      ///< for which machine; nothing is known of it by default
+    observer* observe = nullptr; ///< null: nobody
+    std::stop_token stop{};      ///< long passes end early with an error when it is asked for
+    std::uint64_t seed = 1;      ///< of anything random
+    executor* threads = nullptr; ///< null: the calling thread alone
+    eval_row const* evaluators =
+        nullptr;                 ///< a row an operator of the graphs' set; null: those of the standard operators
+    pass_guard* guard = nullptr; ///< stands around every pass; null: nobody, see `supervisor`
     std::uint64_t* rewrites_left = nullptr; ///< how many places passes may still change; null: all. See `take_rewrite`
 
     /// *Errors* throws `error` (`environment`) where the caller asked for the end.
@@ -92,7 +93,7 @@ struct pass_context {
 /// - `effect`: one sentence;
 /// - `tolerance` (1e-3): for an approximate pass, the bound of max |a - b| / max |b| of an output;
 /// - `enters_primitive` (false): a pass on functions sees kernels too;
-/// - `keeps_meaning` (true): false where the module computes something else afterwards, as gradients;
+/// - `preserves_semantics` (true): false where the module computes something else afterwards, as gradients;
 /// - `composite` (false): it only runs other passes;
 /// - `static bool may_apply(op_histogram const&)`: false where it cannot change a module with such operators.
 template <class P>
@@ -158,7 +159,7 @@ struct pass_info {
     std::string_view effect{};
     double tolerance = 1e-3;
     bool enters_primitive = false;
-    bool keeps_meaning = true;
+    bool preserves_semantics = true;
     bool composite = false;
     bool (*may_apply)(op_histogram const&) = nullptr; ///< null: nothing can be told
 
@@ -184,7 +185,7 @@ struct pass_info {
             if constexpr (requires { t::effect; }) info.effect = t::effect;
             if constexpr (requires { t::tolerance; }) info.tolerance = t::tolerance;
             if constexpr (requires { t::enters_primitive; }) info.enters_primitive = t::enters_primitive;
-            if constexpr (requires { t::keeps_meaning; }) info.keeps_meaning = t::keeps_meaning;
+            if constexpr (requires { t::preserves_semantics; }) info.preserves_semantics = t::preserves_semantics;
             if constexpr (requires { t::composite; }) info.composite = t::composite;
             if constexpr (requires { &t::may_apply; }) info.may_apply = &t::may_apply;
         }

@@ -48,9 +48,9 @@ struct composite_facts {
             if (s.exact == exactness::approximate && s.tolerance > widest) widest = s.tolerance;
         return widest;
     }();
-    static constexpr bool keeps_meaning = [] {
+    static constexpr bool preserves_semantics = [] {
         bool all = true;
-        for (auto const& s : stages) all = all && s.keeps_meaning;
+        for (auto const& s : stages) all = all && s.preserves_semantics;
         return all;
     }();
 

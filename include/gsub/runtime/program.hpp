@@ -139,7 +139,7 @@ struct external_call {
 /// A graph that the reference evaluator computes: its inputs are the first values of the step, its outputs the last.
 struct reference_call {
     any_graph graph;
-    std::span<eval_row const> meaning{}; ///< outlives the program
+    eval_table evaluators{}; ///< outlives the program
 };
 /// The operators of the graph in its order, e.g. `Softmax`, `Add+Relu`.
 GSUB_LAZY [[nodiscard]] std::string operators_of(reference_call const& c);

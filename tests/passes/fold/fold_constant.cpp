@@ -13,7 +13,7 @@ using namespace gsub;
 using namespace pass_trial;
 using passes::fold_constant;
 
-struct unknown {}; // without a meaning
+struct unknown {}; // without an evaluation
 
 } // namespace fold_constant_test
 
@@ -223,16 +223,16 @@ TEST_CASE("FoldConstant N4: dropout on a constant is the constant, but not where
     CHECK(n.outcome.matches == 2);
 }
 
-TEST_CASE("FoldConstant: an operator without a meaning stays, with what is computed from it") {
+TEST_CASE("FoldConstant: an operator without an evaluation stays, with what is computed from it") {
     net_of<standard_ops::with<unknown>> n;
     auto const odd = n.op<ops::exp>(n.op<unknown>(n.op<ops::exp>(n.weight({3}))));
     n.g.set_outputs(std::vector{odd, n.op<ops::exp>(n.weight({3}, 2))});
     auto m = module_of(n.g);
     pass_context cx;
-    cx.meaning = table_of<eval_row, standard_ops::with<unknown>>().data();
+    cx.evaluators = table_of<eval_row, standard_ops::with<unknown>>().data();
     auto const outcome = run_pass(fold_constant{}, m, cx).value();
     CHECK(outcome.matches == 2);
-    CHECK(outcome.skips("no meaning is known") == 2);
+    CHECK(outcome.skips("no evaluation is known") == 2);
     CHECK(count<ops::exp>(m.find("main")->body) == 1);
 }
 

@@ -232,8 +232,8 @@ TEST_CASE("a hook may put other operators in an operator's place, of the same ty
         auto const& g = m.find("main")->body;
         CHECK(check(g, stage::scheduled).empty());
         auto const inputs = random_inputs(n.g, 1);
-        auto const meaning = table_of<eval_row, standard_ops>();
-        CHECK(compare(evaluate_graph(g, meaning, inputs).value()[0], evaluate_graph(n.g, inputs).value()[0])
+        auto const evaluators = table_of<eval_row, standard_ops>();
+        CHECK(compare(evaluate_graph(g, evaluators, inputs).value()[0], evaluate_graph(n.g, inputs).value()[0])
                   .value()
                   .max_relative < 1e-5);
         return std::pair{std::string{}, any_graph{g}};

@@ -19,7 +19,7 @@ struct doer {
     static constexpr std::string_view name = "doer";
     static constexpr auto exact = Exact;
     static constexpr double tolerance = 1e-2;
-    static constexpr bool keeps_meaning = KeepsMeaning;
+    static constexpr bool preserves_semantics = KeepsMeaning;
 
     result<pass_outcome> operator()(module& m, pass_context&) const {
         auto& g = m.find("main")->body;
@@ -154,7 +154,7 @@ TEST_CASE("numbers may differ as far as the exactness of a pass allows") {
     CHECK(tolerance_of(pass_info::of<near_doer>()) == 1e-2);
 }
 
-TEST_CASE("a pass that changes the meaning is not compared, and so are modules that cannot be run") {
+TEST_CASE("a pass that changes the semantics is not compared, and so are modules that cannot be run") {
     stage s{true};
     CHECK(s.run(doer<exactness::bit_exact, false>{deed::scale}));
     CHECK_FALSE(s.last().verdict.compared);

@@ -70,13 +70,13 @@ result<pass_outcome> exchanged(any_graph& g) {
 struct climbing { // tanh costs 2, sigmoid 3, relu 1
     static constexpr std::string_view name = "climbing";
     static constexpr auto exact = exactness::approximate;
-    static constexpr bool keeps_meaning = false;
+    static constexpr bool preserves_semantics = false;
     result<pass_outcome> operator()(any_graph& g, pass_context&) const { return exchanged<ops::tanh, ops::sigmoid>(g); }
 };
 struct falling {
     static constexpr std::string_view name = "falling";
     static constexpr auto exact = exactness::approximate;
-    static constexpr bool keeps_meaning = false;
+    static constexpr bool preserves_semantics = false;
     result<pass_outcome> operator()(any_graph& g, pass_context&) const { return exchanged<ops::sigmoid, ops::relu>(g); }
 };
 struct idle {

@@ -104,7 +104,7 @@ TEST_CASE("right rules are proved, with or without a condition") {
     }
 }
 
-TEST_CASE("the matcher finds what a description says, and its rewrite keeps the meaning where it can be applied") {
+TEST_CASE("the matcher finds what a description says, and its rewrite computes the same where it can be applied") {
     for (auto const& rule : load(right)) {
         CAPTURE(rule.program().name);
         std::size_t instances = 0, applied = 0;

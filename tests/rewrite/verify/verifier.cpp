@@ -166,7 +166,7 @@ TEST_CASE("instances may come from the caller, and ill-typed replacements may be
         };
         auto const sentences = [](match const&) { return std::vector<std::string>{"somebody knows how"}; };
         function_ref<std::vector<std::string>(match const&)> const broken = sentences;
-        return verify(rule, instance_source{draw, conditions ? &broken : nullptr}, small_graphs::meaning());
+        return verify(rule, instance_source{draw, conditions ? &broken : nullptr}, small_graphs::evaluators());
     };
     auto const all = verify(distributes.program()), same = over(distributes.program(), false);
     CHECK(same.outcome == verdict::proved);
@@ -190,7 +190,7 @@ TEST_CASE("a graph is equal to itself in the field, and to no graph with another
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         CAPTURE(seed);
         auto const g = small_graphs::dense_graph(seed, 20);
-        CHECK(compare_in_field(g, g, small_graphs::meaning(), seed).value().equal);
+        CHECK(compare_in_field(g, g, small_graphs::evaluators(), seed).value().equal);
         // Another output.
         auto changed = g;
         graph_builder to{changed};
@@ -198,7 +198,7 @@ TEST_CASE("a graph is equal to itself in the field, and to no graph with another
         auto const off = to.add<ops::add>(g.output(last), to.constant(tensor::scalar(1e-30f)));
         changed.set_operand(changed.return_node(), last, off);
         REQUIRE(changed.sort());
-        auto const found = compare_in_field(g, changed, small_graphs::meaning(), seed).value();
+        auto const found = compare_in_field(g, changed, small_graphs::evaluators(), seed).value();
         CHECK_FALSE(found.equal);
         CHECK(found.difference == message({"output ", last, " differs at element 0"}));
     }
@@ -212,7 +212,7 @@ TEST_CASE("graphs of different signatures cannot be compared") {
         to.outputs({p});
         if (g == &two) to.input(dtype::f32, {2}, "q");
     }
-    auto const r = compare_in_field(one, two, small_graphs::meaning());
+    auto const r = compare_in_field(one, two, small_graphs::evaluators());
     REQUIRE_FALSE(r);
     CHECK(r.error().code() == error_code::usage);
     CHECK(r.error().message() == "usage: graphs of 1 inputs and 1 outputs, and of 2 and 1");
@@ -225,7 +225,7 @@ TEST_CASE("results of different shapes differ, whatever is in them") {
         to.outputs({to.add<ops::reshape>({.shape = std::move(to_shape)}, {to.input(dtype::f32, {2, 3}, "p")})});
         return g;
     };
-    auto const found = compare_in_field(reshaped({6}), reshaped({3, 2}), small_graphs::meaning()).value();
+    auto const found = compare_in_field(reshaped({6}), reshaped({3, 2}), small_graphs::evaluators()).value();
     CHECK_FALSE(found.equal);
     CHECK(found.difference == "output 0 has shape field61[6] before and field61[3,2] after");
 }

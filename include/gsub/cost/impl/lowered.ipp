@@ -230,7 +230,7 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
         core.memory_bytes_in_all = options.rates->bytes_per_second;
         core.memory_bytes_per_second = std::min(core.memory_bytes_per_second, options.rates->bytes_per_second);
     }
-    made.meaning_ = table_of<eval_row, standard_ops>();
+    made.evaluators_ = table_of<eval_row, standard_ops>();
     made.known_ = std::make_shared<known_prices>();
     return made;
 }
@@ -345,7 +345,7 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
     options.winograd = tiles();
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) { return choose(all, on); };
     options.algorithms = algorithm_function{algorithm};
-    auto const made = lower_graph(g, meaning_, *set_, options);
+    auto const made = lower_graph(g, evaluators_, *set_, options);
     if (!made) return made.error();
     unit total{};
     for (auto const& op : made->ops) total.amount += of_kernel(*made, op).seconds;
@@ -383,7 +383,7 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
         });
         fuse_context cx;
         static_cast<fusion_rules&>(cx) = fusion_rules_of(alone.graph, *set_);
-        cx.meaning = meaning_, cx.laid_out = true, cx.within = as_span(alone.within);
+        cx.evaluators = evaluators_, cx.laid_out = true, cx.within = as_span(alone.within);
         auto const chosen = select(fuse(alone.graph, cx).value(), *set_, *this, options_.winograd).value();
         auto const made = schedule(layout_values(chosen, *set_).value(), *set_, counting_heuristic{tiles()}).value();
         auto const value = [&](kernel_value_id v) -> kernel_value const& {

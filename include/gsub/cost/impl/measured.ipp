@@ -108,7 +108,7 @@ GSUB_INLINE std::string signature(any_graph const& g, node_id n) {
     return text;
 }
 
-GSUB_INLINE measured::measured(dialect const& d, std::span<eval_row const> table, profile p, measure_options options)
+GSUB_INLINE measured::measured(dialect const& d, eval_table table, profile p, measure_options options)
     : dialect_(&d),
       table_(table),
       options_(options),
@@ -170,13 +170,13 @@ GSUB_INLINE measured::timing measured::measure(any_graph const& g, node_id n) co
                 if (!g.type({n, port}).elements()) return {};
                 results.push_back(tensor::uninitialized(g.type({n, port}).element, g.type({n, port}).sizes()));
             }
-            kernel_args args{&g.op(n),
-                             g.attributes(n),
-                             given,
-                             results,
-                             declared,
-                             scalar,
-                             options_.threads ? options_.threads : &alone};
+            op_call_args args{&g.op(n),
+                              g.attributes(n),
+                              given,
+                              results,
+                              declared,
+                              scalar,
+                              options_.threads ? options_.threads : &alone};
             auto const begin = std::chrono::steady_clock::now();
             evaluate_node(*dialect_, table_, g.row(n), args, {.threads = args.threads});
             auto const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

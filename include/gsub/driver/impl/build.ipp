@@ -45,7 +45,7 @@ GSUB_LAZY [[nodiscard]] bool has_own_operators(any_graph const& g, std::span<run
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, isa const& set,
+GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& set,
                                              build_options const& options) {
     if (options.lay_out && options.generate && options.within.empty() && default_pipeline_pays(g) &&
         !detail::has_own_operators(g, options.kernels)) {
@@ -53,32 +53,32 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row con
         m.add("main", std::move(g));
         pass_context cx;
         cx.machine.set = &set;
-        cx.meaning = meaning.data();
+        cx.evaluators = evaluators.data();
         cx.threads = options.threads;
         if (auto done = run_pass(default_pipeline(), m, cx); !done) return done.error();
         g = std::move(m.find("main")->body);
     }
-    auto lowered = lower_graph(std::move(g), meaning, set, lowering_of(options));
+    auto lowered = lower_graph(std::move(g), evaluators, set, lowering_of(options));
     if (!lowered) return lowered.error();
     return emit(std::move(*lowered), set, options.threads);
 }
 
-GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, std::span<eval_row const> meaning, target const& machine,
+GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators, target const& machine,
                                              build_options const& options) {
     auto chosen = options;
     auto const& set = options.set ? *options.set : isa_of(machine);
     chosen.winograd = kernels::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
-    if (!options.generate || options.algorithms) return plan(std::move(g), meaning, set, chosen);
+    if (!options.generate || options.algorithms) return plan(std::move(g), evaluators, set, chosen);
     auto const prices = cost::lowered::of(g, machine, {.set = &set, .winograd = options.winograd.accuracy});
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
         return prices.choose(all, on);
     };
     chosen.algorithms = algorithm_function{algorithm};
-    return plan(std::move(g), meaning, set, chosen);
+    return plan(std::move(g), evaluators, set, chosen);
 }
 
-GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row const> meaning, target const& machine,
+GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                  build_options const& options) {
     auto jit = options.jit;
     if (!jit.threads) jit.threads = options.threads;
@@ -94,7 +94,7 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, std::span<eval_row
     if (options.observe)
         for (auto const& note : detail::layouts_not_stored(g, options.set ? *options.set : isa_of(machine)))
             options.observe->on_note(note);
-    auto made = plan(std::move(g), meaning, machine, chosen);
+    auto made = plan(std::move(g), evaluators, machine, chosen);
     if (!made) return made.error();
     std::vector<runtime::loaded_kernel> kernels;
     if (!made->kernels.empty()) {
@@ -132,26 +132,26 @@ GSUB_LAZY result<grouped_build> grouped_of(module const& m, build_options const&
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<runtime::program> plan(module const& m, std::span<eval_row const> meaning, isa const& set,
+GSUB_LAZY_BODY result<runtime::program> plan(module const& m, eval_table evaluators, isa const& set,
                                              build_options const& options, grouping groups, std::string_view entry) {
     auto made = detail::grouped_of(m, options, groups, entry);
     if (!made) return made.error();
-    return plan(std::move(made->what.graph), meaning, set, made->options);
+    return plan(std::move(made->what.graph), evaluators, set, made->options);
 }
 
-GSUB_LAZY_BODY result<runtime::program> plan(module const& m, std::span<eval_row const> meaning, target const& machine,
+GSUB_LAZY_BODY result<runtime::program> plan(module const& m, eval_table evaluators, target const& machine,
                                              build_options const& options, grouping groups, std::string_view entry) {
     auto made = detail::grouped_of(m, options, groups, entry);
     if (!made) return made.error();
-    return plan(std::move(made->what.graph), meaning, machine, made->options);
+    return plan(std::move(made->what.graph), evaluators, machine, made->options);
 }
 
-GSUB_LAZY_BODY result<runtime::executable> build(module const& m, std::span<eval_row const> meaning,
-                                                 target const& machine, build_options const& options, grouping groups,
+GSUB_LAZY_BODY result<runtime::executable> build(module const& m, eval_table evaluators, target const& machine,
+                                                 build_options const& options, grouping groups,
                                                  std::string_view entry) {
     auto made = detail::grouped_of(m, options, groups, entry);
     if (!made) return made.error();
-    return build(std::move(made->what.graph), meaning, machine, made->options);
+    return build(std::move(made->what.graph), evaluators, machine, made->options);
 }
 
 } // namespace gsub

@@ -83,7 +83,7 @@ GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threa
     return message({machine.key(), " threads=", threads, " backend=simd isa=", set.name, " gsub=", version});
 }
 
-GSUB_INLINE result<calibration> calibrate(dialect const& operators, std::span<eval_row const> meaning,
+GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table evaluators,
                                           cost::measure_options measuring, build_options building,
                                           target const& machine) {
     return capture([&] {
@@ -106,7 +106,7 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, std::span<ev
         auto const timed = [&](any_graph const& g, double longer = 1) {
             auto how = measuring;
             how.least_seconds *= longer;
-            auto const model = measured_kernels::make(meaning, {}, how, building, machine).value();
+            auto const model = measured_kernels::make(evaluators, {}, how, building, machine).value();
             auto const taken = model(g).amount;
             if (model.unmeasured() > 0)
                 throw error{error_code::environment, "calibrating: a kernel could not be built and timed"};
@@ -129,7 +129,7 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, std::span<ev
 
         auto many = probes.tiny_products(64);
         auto const inputs = random_inputs(many, 1);
-        auto const built = build(std::move(many), meaning, machine, building).value();
+        auto const built = build(std::move(many), evaluators, machine, building).value();
         auto context = built.make_context();
         std::array outputs{tensor::zeros(built.outputs()[0])};
         std::size_t steps = 0;

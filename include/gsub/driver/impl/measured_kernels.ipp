@@ -123,7 +123,7 @@ GSUB_INLINE bool only_arranges(runtime::program_step const& s) {
 
 } // namespace detail
 
-GSUB_INLINE result<measured_kernels> measured_kernels::make(std::span<eval_row const> meaning, cost::profile p,
+GSUB_INLINE result<measured_kernels> measured_kernels::make(eval_table evaluators, cost::profile p,
                                                             cost::measure_options measuring, build_options building,
                                                             target const& machine) {
     auto const compiler = runtime::find_compiler(building.compiler);
@@ -132,7 +132,7 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(std::span<eval_row c
     building.generate = true;
     if (!building.threads) building.threads = measuring.threads;
     if (!building.observe) building.observe = measuring.observe;
-    measured_kernels made{meaning, measuring, std::move(building), machine};
+    measured_kernels made{evaluators, measuring, std::move(building), machine};
     auto const& set = made.building_.set ? *made.building_.set : isa_of(machine);
     auto const workers = measuring.threads ? measuring.threads->concurrency() : 1;
     if (auto const found = p.rates().find(calibration_key(machine, workers, set)); found != p.rates().end())
@@ -174,7 +174,7 @@ GSUB_INLINE double measured_kernels::price(any_graph const& g, std::span<node_id
         ++state_->unmeasured;
         return state_->fallback[key] = roof;
     };
-    auto const built = build(alone->graph, meaning_, target_, building_);
+    auto const built = build(alone->graph, evaluators_, target_, building_);
     if (!built && built.error().code() == error_code::environment)
         throw built.error().within("timing generated kernels");
     if (!built) return unmeasured();

@@ -13,7 +13,7 @@ namespace gsub {
 
 namespace detail {
 
-GSUB_LAZY_BODY void run_widened(kernel_args& args, void (*run)(kernel_args&)) {
+GSUB_LAZY_BODY void run_widened(op_call_args& args, void (*run)(op_call_args&)) {
     auto const widened = [&](tensor const& x) { return x.element() == args.scalar ? x.converted_to(dtype::i64) : x; };
     std::vector<tensor> operands, results;
     operands.reserve(args.operands.size());
@@ -24,8 +24,8 @@ GSUB_LAZY_BODY void run_widened(kernel_args& args, void (*run)(kernel_args&)) {
     }
     for (auto const& y : args.results)
         results.push_back(tensor::uninitialized(y.element() == args.scalar ? dtype::i64 : y.element(), y.dims()));
-    auto wide = kernel_args{args.op,       args.attributes, as_span(pointers), {results.data(), results.size()},
-                            args.declared, dtype::i64,      args.threads};
+    auto wide = op_call_args{args.op,       args.attributes, as_span(pointers), {results.data(), results.size()},
+                             args.declared, dtype::i64,      args.threads};
     run(wide);
     for (std::size_t i = 0; i < results.size(); ++i)
         args.results[i] = results[i].converted_to(args.results[i].element());
@@ -38,7 +38,7 @@ GSUB_LAZY dtype storage_type(dtype declared, precision p) {
 }
 
 // Whether every operand can be read at each place of the one result.
-GSUB_LAZY bool broadcasts_to_result(kernel_args const& args) {
+GSUB_LAZY bool broadcasts_to_result(op_call_args const& args) {
     auto const result = args.results[0].dims();
     for (auto const* x : args.operands) {
         if (!x) continue;
@@ -51,7 +51,7 @@ GSUB_LAZY bool broadcasts_to_result(kernel_args const& args) {
 }
 
 // An operator as a function of which only equality is known. Elementwise ones act on each element alone.
-GSUB_LAZY void run_uninterpreted(kernel_args& args) {
+GSUB_LAZY void run_uninterpreted(op_call_args& args) {
     auto const key = hasher{static_cast<std::uint64_t>(args.op->id)}.add(args.attributes.hash()).finish();
     auto const word_at = [](tensor const& t, std::int64_t i) -> std::uint64_t {
         if (t.element() == dtype::field61) return t.data<field61>()[static_cast<std::size_t>(i)].value();
@@ -113,7 +113,7 @@ using branch_map = std::map<std::string, any_graph>;
 template <class = void>
 class evaluator {
 public:
-    evaluator(any_graph const& g, std::span<eval_row const> table, evaluate_options const& options,
+    evaluator(any_graph const& g, eval_table table, evaluate_options const& options,
               branch_map const* branches = nullptr, std::size_t depth = 0)
         : g_(g),
           table_(table),
@@ -241,10 +241,10 @@ private:
                                      " bytes"}));
             results.push_back(tensor::uninitialized(storage, t.sizes()));
         }
-        kernel_args args{&g_.op(n),         g_.attributes(n),
-                         as_span(tensors),  {results.data(), results.size()},
-                         as_span(declared), scalar_of(n, as_span(declared), as_span(types)),
-                         threads_};
+        op_call_args args{&g_.op(n),         g_.attributes(n),
+                          as_span(tensors),  {results.data(), results.size()},
+                          as_span(declared), scalar_of(n, as_span(declared), as_span(types)),
+                          threads_};
         try {
             evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
         } catch (error const& e) { throw e.within(message({"node \"", g_.display_name(n), "\""})); }
@@ -323,7 +323,7 @@ private:
     }
 
     any_graph const& g_;
-    std::span<eval_row const> table_;
+    eval_table table_;
     evaluate_options const& options_;
     branch_map const* branches_;
     std::size_t depth_;
@@ -337,8 +337,8 @@ private:
 
 // A composite operator: its parts, as a graph of their own. It is one operator, so 16-bit floats are rounded at its end
 // only, not after each part.
-GSUB_LAZY void run_by_decomposition(dialect const& d, std::span<eval_row const> table, std::uint16_t row,
-                                    kernel_args& args, evaluate_options const& options) {
+GSUB_LAZY void run_by_decomposition(dialect const& d, eval_table table, std::uint16_t row, op_call_args& args,
+                                    evaluate_options const& options) {
     any_graph parts{d};
     small_vector<value_id, 6> operands;
     std::vector<tensor> inputs;
@@ -377,8 +377,8 @@ GSUB_LAZY_BODY tensor to_precision(tensor const& t, precision p) {
     return out;
 }
 
-GSUB_LAZY_BODY void evaluate_node(dialect const& d, std::span<eval_row const> table, std::uint16_t row,
-                                  kernel_args& args, evaluate_options const& options) {
+GSUB_LAZY_BODY void evaluate_node(dialect const& d, eval_table table, std::uint16_t row, op_call_args& args,
+                                  evaluate_options const& options) {
     auto const& e = table[row];
     if (e.move && e.uninterpreted_in_field && args.scalar == dtype::field61) return detail::run_uninterpreted(args);
     if (e.move) return e.move(args);
@@ -419,7 +419,7 @@ GSUB_LAZY_BODY void evaluate_node(dialect const& d, std::span<eval_row const> ta
 }
 
 namespace detail {
-GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph const& g, std::span<eval_row const> table,
+GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph const& g, eval_table table,
                                      bool has_branches, std::span<node_id const> computed_elsewhere = {}) {
     for (auto n : g.order()) {
         if (g.is<ops::constant>(n) || n == g.return_node()) continue;
@@ -455,17 +455,15 @@ GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph cons
     }
 }
 
-GSUB_LAZY std::vector<problem> not_computable(any_graph const& g, branch_map const& branches,
-                                              std::span<eval_row const> table) {
+GSUB_LAZY std::vector<problem> not_computable(any_graph const& g, branch_map const& branches, eval_table table) {
     std::vector<problem> found;
     append_not_computable(found, g, table, true);
     for (auto const& [name, body] : branches) append_not_computable(found, body, table, true);
     return found;
 }
 
-GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const* branches,
-                                            std::span<eval_row const> table, std::span<tensor const> inputs,
-                                            evaluate_options const& options) {
+GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const* branches, eval_table table,
+                                            std::span<tensor const> inputs, evaluate_options const& options) {
     GSUB_ASSERT(table.size() == g.operators().ops.size(),
                 "evaluate_graph needs the table of the graph's own set of operators");
     if (auto missing = branches ? not_computable(g, *branches, table) : gsub::not_computable(g, table);
@@ -478,20 +476,19 @@ GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const
 }
 } // namespace detail
 
-GSUB_LAZY_BODY std::vector<problem> not_computable(any_graph const& g, std::span<eval_row const> table,
+GSUB_LAZY_BODY std::vector<problem> not_computable(any_graph const& g, eval_table table,
                                                    std::span<node_id const> computed_elsewhere) {
     std::vector<problem> found;
     detail::append_not_computable(found, g, table, false, computed_elsewhere);
     return found;
 }
 
-GSUB_LAZY_BODY std::vector<problem> not_computable(module const& m, std::span<eval_row const> table,
-                                                   std::string_view entry) {
+GSUB_LAZY_BODY std::vector<problem> not_computable(module const& m, eval_table table, std::string_view entry) {
     auto const g = m.inlined(entry).value();
     return detail::not_computable(g, m.branches(g).value(), table);
 }
 
-GSUB_LAZY_BODY result<std::vector<tensor>> evaluate_module(module const& m, std::span<eval_row const> table,
+GSUB_LAZY_BODY result<std::vector<tensor>> evaluate_module(module const& m, eval_table table,
                                                            std::span<tensor const> inputs,
                                                            evaluate_options const& options, std::string_view entry) {
     return capture([&] {
@@ -501,9 +498,8 @@ GSUB_LAZY_BODY result<std::vector<tensor>> evaluate_module(module const& m, std:
     });
 }
 
-GSUB_LAZY_BODY result<std::vector<tensor>> evaluate_graph(any_graph const& g, std::span<eval_row const> table,
-                                                          std::span<tensor const> inputs,
-                                                          evaluate_options const& options) {
+GSUB_LAZY_BODY result<std::vector<tensor>>
+evaluate_graph(any_graph const& g, eval_table table, std::span<tensor const> inputs, evaluate_options const& options) {
     return capture([&] { return detail::evaluate_with(g, nullptr, table, inputs, options); });
 }
 

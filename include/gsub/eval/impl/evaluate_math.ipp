@@ -6,7 +6,7 @@
 
 namespace gsub {
 
-GSUB_INLINE void evaluate<ops::cast>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::cast>::move(op_call_args& args) {
     auto const& x = *args.operands[0];
     auto& y = args.results[0];
     auto const from = args.declared[0], to = static_cast<attributes_of<ops::cast> const*>(args.attributes.typed())->to;
@@ -44,7 +44,7 @@ GSUB_INLINE void evaluate<ops::cast>::move(kernel_args& args) {
 
 namespace detail {
 
-GSUB_INLINE void compare_elements(kernel_args& args, relation r) {
+GSUB_INLINE void compare_elements(op_call_args& args, relation r) {
     auto const &a = *args.operands[0], &b = *args.operands[1];
     auto const to = args.results[0].mutable_data<bool>();
     if (to.empty()) return;
@@ -72,7 +72,7 @@ GSUB_INLINE void compare_elements(kernel_args& args, relation r) {
         compare_as.template operator()<std::int64_t>();
 }
 
-GSUB_INLINE void combine_truth(kernel_args& args, unsigned table) {
+GSUB_INLINE void combine_truth(op_call_args& args, unsigned table) {
     auto const &a = *args.operands[0], &b = *args.operands[1];
     auto const to = args.results[0].mutable_data<bool>();
     broadcast_plan<2> const plan{args.results[0].dims(), {a.dims(), b.dims()}};
@@ -87,7 +87,7 @@ GSUB_INLINE void combine_truth(kernel_args& args, unsigned table) {
 
 // out[i] = f(x[i]) for a floating operand.
 template <class Test>
-void test_each(kernel_args& args, Test&& holds) {
+void test_each(op_call_args& args, Test&& holds) {
     auto const x = args.operands[0]->converted_to(dtype::f64);
     auto const from = x.data<double>();
     auto const to = args.results[0].mutable_data<bool>();
@@ -96,15 +96,15 @@ void test_each(kernel_args& args, Test&& holds) {
 
 } // namespace detail
 
-GSUB_INLINE void evaluate<ops::logical_not>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::logical_not>::move(op_call_args& args) {
     auto const from = args.operands[0]->data<bool>();
     auto const to = args.results[0].mutable_data<bool>();
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = !from[i];
 }
-GSUB_INLINE void evaluate<ops::is_nan>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::is_nan>::move(op_call_args& args) {
     detail::test_each(args, [](double x) { return x != x; });
 }
-GSUB_INLINE void evaluate<ops::is_inf>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::is_inf>::move(op_call_args& args) {
     static attributes_of<ops::is_inf> const defaults{};
     auto const* typed = static_cast<attributes_of<ops::is_inf> const*>(args.attributes.typed());
     auto const& a = typed ? *typed : defaults;
@@ -112,7 +112,7 @@ GSUB_INLINE void evaluate<ops::is_inf>::move(kernel_args& args) {
     detail::test_each(args, [&](double x) { return (a.positive && x == infinity) || (a.negative && x == -infinity); });
 }
 
-GSUB_INLINE void evaluate<ops::where>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::where>::move(op_call_args& args) {
     auto& out = args.results[0];
     if (out.elements() == 0) return;
     auto const condition = args.operands[0]->data<bool>();

@@ -43,7 +43,7 @@ GSUB_INLINE double saturated(double v, integer_range r) {
     return !(v > r.low) ? r.low : v > r.high ? r.high : v;
 }
 
-GSUB_INLINE tensor const* given(kernel_args const& args, std::size_t i) {
+GSUB_INLINE tensor const* given(op_call_args const& args, std::size_t i) {
     return i < args.operands.size() ? args.operands[i] : nullptr;
 }
 GSUB_INLINE tensor as_double(tensor const* t) {
@@ -77,7 +77,7 @@ GSUB_INLINE ints along(tensor const* t, std::size_t axis, std::size_t rank) {
 }
 
 // Sums of products of bytes are exact in double up to 2^37 terms.
-GSUB_INLINE tensor exact_convolution(kernel_args const& args, integer_window const& a, tensor const& x,
+GSUB_INLINE tensor exact_convolution(op_call_args const& args, integer_window const& a, tensor const& x,
                                      tensor const& w) {
     using conv_attributes = attributes_of<ops::conv>;
     conv_attributes c;
@@ -91,18 +91,18 @@ GSUB_INLINE tensor exact_convolution(kernel_args const& args, integer_window con
     inner.attributes = intern<ops::conv>(c);
     inner.operands = operands;
     inner.results = results;
-    kernel<double> k{inner};
+    op_call<double> k{inner};
     reference_kernel<ops::conv>::run(k);
     return std::move(results[0]);
 }
-GSUB_INLINE tensor exact_product(kernel_args const& args, tensor const& a, tensor const& b) {
+GSUB_INLINE tensor exact_product(op_call_args const& args, tensor const& a, tensor const& b) {
     tensor const* const operands[] = {&a, &b};
     tensor results[] = {tensor::uninitialized(dtype::f64, args.results[0].dims())};
     auto inner = args;
     inner.attributes = {};
     inner.operands = operands;
     inner.results = results;
-    kernel<double> k{inner};
+    op_call<double> k{inner};
     reference_kernel<ops::mat_mul>::run(k);
     return std::move(results[0]);
 }
@@ -111,14 +111,14 @@ GSUB_INLINE std::int32_t wrapped(double sum) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(sum)));
 }
 
-GSUB_INLINE tensor convolved(kernel_args const& args, integer_window const& a, std::size_t w, std::size_t x_zero,
+GSUB_INLINE tensor convolved(op_call_args const& args, integer_window const& a, std::size_t w, std::size_t x_zero,
                              std::size_t w_zero) {
     auto const &x = *args.operands[0], &weight = *args.operands[w];
     auto const* const zero = given(args, w_zero);
     return exact_convolution(args, a, centred(x, given(args, x_zero), {}),
                              centred(weight, zero, along(zero, 0, weight.rank())));
 }
-GSUB_INLINE tensor multiplied(kernel_args const& args, std::size_t b, std::size_t a_zero, std::size_t b_zero) {
+GSUB_INLINE tensor multiplied(op_call_args const& args, std::size_t b, std::size_t a_zero, std::size_t b_zero) {
     auto const &x = *args.operands[0], &y = *args.operands[b];
     auto const *const zx = given(args, a_zero), *const zy = given(args, b_zero);
     auto const rank = [](tensor const& t) { return static_cast<std::size_t>(t.rank()); };
@@ -134,8 +134,9 @@ GSUB_INLINE float as_float(double v) {
 }
 
 // Sums to quantized results: multipliers are entries of `a` times entries of `b`, each broadcast, over y's scale.
-GSUB_INLINE void requantize(kernel_args& args, tensor const& sums, tensor const& a, ints const& a_dims, tensor const& b,
-                            ints const& b_dims, tensor const& y_scale, tensor const& y_zero, tensor const* bias) {
+GSUB_INLINE void requantize(op_call_args& args, tensor const& sums, tensor const& a, ints const& a_dims,
+                            tensor const& b, ints const& b_dims, tensor const& y_scale, tensor const& y_zero,
+                            tensor const* bias) {
     auto& out = args.results[0];
     if (out.elements() == 0) return;
     auto const range = range_of(out.element());
@@ -163,7 +164,7 @@ GSUB_INLINE void requantize(kernel_args& args, tensor const& sums, tensor const&
 }
 
 template <class Op>
-attributes_of<Op> const& attributes_in(kernel_args const& args) {
+attributes_of<Op> const& attributes_in(op_call_args const& args) {
     static attributes_of<Op> const defaults{};
     auto const* typed = static_cast<attributes_of<Op> const*>(args.attributes.typed());
     return typed ? *typed : defaults;
@@ -171,7 +172,7 @@ attributes_of<Op> const& attributes_in(kernel_args const& args) {
 
 } // namespace detail
 
-GSUB_INLINE void evaluate<ops::quantize>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::quantize>::move(op_call_args& args) {
     auto& out = args.results[0];
     auto const range = detail::range_of(out.element());
     auto const x = detail::as_double(args.operands[0]), scale = detail::as_double(args.operands[1]),
@@ -191,7 +192,7 @@ GSUB_INLINE void evaluate<ops::quantize>::move(kernel_args& args) {
     out = rounded.converted_to(out.element());
 }
 
-GSUB_INLINE void evaluate<ops::dequantize>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::dequantize>::move(op_call_args& args) {
     auto& out = args.results[0];
     auto const x = detail::as_double(args.operands[0]), scale = detail::as_double(args.operands[1]),
                zero = detail::as_double(detail::given(args, 2));
@@ -209,26 +210,26 @@ GSUB_INLINE void evaluate<ops::dequantize>::move(kernel_args& args) {
     out = wide.converted_to(out.element());
 }
 
-GSUB_INLINE void evaluate<ops::conv_integer>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::conv_integer>::move(op_call_args& args) {
     auto const sums = detail::convolved(args, detail::attributes_in<ops::conv_integer>(args), 1, 2, 3);
     auto const to = args.results[0].mutable_data<std::int32_t>();
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = detail::wrapped(sums.data<double>()[i]);
 }
 
-GSUB_INLINE void evaluate<ops::mat_mul_integer>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::mat_mul_integer>::move(op_call_args& args) {
     auto const sums = detail::multiplied(args, 1, 2, 3);
     auto const to = args.results[0].mutable_data<std::int32_t>();
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = detail::wrapped(sums.data<double>()[i]);
 }
 
-GSUB_INLINE void evaluate<ops::qlinear_conv>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::qlinear_conv>::move(op_call_args& args) {
     auto const sums = detail::convolved(args, detail::attributes_in<ops::qlinear_conv>(args), 3, 2, 5);
     auto const& o = args.operands;
     detail::requantize(args, sums, *o[1], {}, *o[4], detail::along(o[4], 1, args.results[0].rank()), *o[6], *o[7],
                        detail::given(args, 8));
 }
 
-GSUB_INLINE void evaluate<ops::qlinear_mat_mul>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::qlinear_mat_mul>::move(op_call_args& args) {
     auto const sums = detail::multiplied(args, 3, 2, 5);
     auto const& o = args.operands;
     // A vector operand has no rows or columns of its own, and one scale.

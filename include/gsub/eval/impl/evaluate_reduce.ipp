@@ -5,7 +5,7 @@
 
 namespace gsub {
 
-GSUB_INLINE detail::reduction_plan::reduction_plan(kernel_args const& args) {
+GSUB_INLINE detail::reduction_plan::reduction_plan(op_call_args const& args) {
     auto const& a = typed_attributes<ops::reduce_sum>(args); // one struct for all
     auto const& x = *args.operands[0];
     auto const axes = setting(args, 1, a.axes);

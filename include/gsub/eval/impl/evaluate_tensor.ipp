@@ -11,13 +11,13 @@ namespace gsub {
 namespace detail {
 
 template <class Op>
-attributes_of<Op> const& typed_attributes(kernel_args const& args) {
+attributes_of<Op> const& typed_attributes(op_call_args const& args) {
     static attributes_of<Op> const defaults{};
     auto const* typed = static_cast<attributes_of<Op> const*>(args.attributes.typed());
     return typed ? *typed : defaults;
 }
 
-GSUB_INLINE ints setting(kernel_args const& args, std::size_t operand, ints const& attribute) {
+GSUB_INLINE ints setting(op_call_args const& args, std::size_t operand, ints const& attribute) {
     return operand < args.operands.size() && args.operands[operand] ? args.operands[operand]->to_ints() : attribute;
 }
 
@@ -96,7 +96,7 @@ GSUB_INLINE void set_all(tensor& t, double real, std::int64_t integer) {
 
 } // namespace detail
 
-GSUB_INLINE void evaluate<ops::concat>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::concat>::move(op_call_args& args) {
     auto& whole = args.results[0];
     auto const axis = detail::positive_axis(detail::typed_attributes<ops::concat>(args).axis, whole.rank());
     detail::axis_rows const rows{whole, axis};
@@ -110,7 +110,7 @@ GSUB_INLINE void evaluate<ops::concat>::move(kernel_args& args) {
     }
 }
 
-GSUB_INLINE void evaluate<ops::split>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::split>::move(op_call_args& args) {
     auto const& whole = *args.operands[0];
     auto const axis = detail::positive_axis(detail::typed_attributes<ops::split>(args).axis, whole.rank());
     detail::axis_rows const rows{whole, axis};
@@ -124,7 +124,7 @@ GSUB_INLINE void evaluate<ops::split>::move(kernel_args& args) {
     }
 }
 
-GSUB_INLINE void evaluate<ops::slice>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::slice>::move(op_call_args& args) {
     auto const& a = detail::typed_attributes<ops::slice>(args);
     auto const& in = *args.operands[0];
     auto const starts = detail::setting(args, 1, a.starts), ends = detail::setting(args, 2, a.ends);
@@ -153,7 +153,7 @@ GSUB_INLINE void evaluate<ops::slice>::move(kernel_args& args) {
     });
 }
 
-GSUB_INLINE void evaluate<ops::pad>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::pad>::move(op_call_args& args) {
     auto const& a = detail::typed_attributes<ops::pad>(args);
     auto const& in = *args.operands[0];
     auto& out = args.results[0];
@@ -190,7 +190,7 @@ GSUB_INLINE void evaluate<ops::pad>::move(kernel_args& args) {
     });
 }
 
-GSUB_INLINE void evaluate<ops::gather>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::gather>::move(op_call_args& args) {
     auto const &in = *args.operands[0], &indices = *args.operands[1];
     auto& out = args.results[0];
     auto const axis = detail::positive_axis(detail::typed_attributes<ops::gather>(args).axis, in.rank());
@@ -215,7 +215,7 @@ GSUB_INLINE void evaluate<ops::gather>::move(kernel_args& args) {
         }
 }
 
-GSUB_INLINE void evaluate<ops::transpose>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::transpose>::move(op_call_args& args) {
     auto const& in = *args.operands[0];
     auto& out = args.results[0];
     if (out.elements() == 0) return;
@@ -247,7 +247,7 @@ GSUB_INLINE void evaluate<ops::transpose>::move(kernel_args& args) {
     });
 }
 
-GSUB_INLINE void evaluate<ops::shape>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::shape>::move(op_call_args& args) {
     auto const& a = detail::typed_attributes<ops::shape>(args);
     auto const dims = args.operands[0]->dims();
     auto const rank = static_cast<std::int64_t>(dims.size());
@@ -256,7 +256,7 @@ GSUB_INLINE void evaluate<ops::shape>::move(kernel_args& args) {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = dims[static_cast<std::size_t>(start) + i];
 }
 
-GSUB_INLINE void evaluate<ops::expand>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::expand>::move(op_call_args& args) {
     auto const& in = *args.operands[0];
     auto& out = args.results[0];
     auto const own = detail::row_major_strides(in.dims());
@@ -290,7 +290,7 @@ GSUB_INLINE std::optional<ints> evaluate<ops::range>::result_dims(std::span<tens
     return ints{steps > 0 ? static_cast<std::int64_t>(steps) : 0};
 }
 
-GSUB_INLINE void evaluate<ops::range>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::range>::move(op_call_args& args) {
     auto& out = args.results[0];
     auto const count = static_cast<std::size_t>(out.elements());
     auto const fill_from = [&]<class T>(dtype wide, auto&& number) {
@@ -311,12 +311,12 @@ GSUB_INLINE void evaluate<ops::range>::move(kernel_args& args) {
                                                     [](std::size_t i) { return static_cast<std::int64_t>(i); });
 }
 
-GSUB_INLINE void evaluate<ops::fill>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::fill>::move(op_call_args& args) {
     auto const& a = detail::typed_attributes<ops::fill>(args);
     detail::set_all(args.results[0], a.value, a.integer);
 }
 
-GSUB_INLINE void evaluate<ops::dirac>::move(kernel_args& args) {
+GSUB_INLINE void evaluate<ops::dirac>::move(op_call_args& args) {
     auto const& a = detail::typed_attributes<ops::dirac>(args);
     auto& out = args.results[0];
     detail::set_all(out, 0, 0);

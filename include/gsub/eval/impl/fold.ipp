@@ -8,7 +8,7 @@
 
 namespace gsub {
 
-GSUB_INLINE result<std::vector<tensor>> compute_constants(any_graph const& g, std::span<eval_row const> table,
+GSUB_INLINE result<std::vector<tensor>> compute_constants(any_graph const& g, eval_table table,
                                                           std::span<value_id const> values,
                                                           evaluate_options const& options) {
     auto needed = g;
@@ -40,7 +40,7 @@ GSUB_INLINE void replace_by_constants(any_graph& g, std::span<value_id const> va
     g.erase_dead();
 }
 
-GSUB_INLINE result<void> fold_constants(any_graph& g, std::span<eval_row const> table, fold_options const& options) {
+GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_options const& options) {
     // Values where the constant part ends. A tensor of unknown size cannot be constant, but for operators of the
     // user's.
     std::vector<value_id> frontier;

@@ -123,7 +123,7 @@ void finish_row(T* y, std::int64_t count, T bias, attributes_of<ops::conv> const
 
 // One input channel a group: for each row of the output, add the shifted input row times each weight.
 template <class T>
-void depthwise_2d(kernel<T>& k, attributes_of<ops::conv> const& a) {
+void depthwise_2d(op_call<T>& k, attributes_of<ops::conv> const& a) {
     auto const x = k.dims(0), w = k.dims(1), y = k.result_dims();
     auto const per_group = y[1] / a.group;
     auto const *in = k.in(0).data(), *weights = k.in(1).data(), *bias = k.has(2) ? k.in(2).data() : nullptr;
@@ -160,7 +160,7 @@ void depthwise_2d(kernel<T>& k, attributes_of<ops::conv> const& a) {
 } // namespace detail
 
 template <class T>
-void reference_kernel<ops::conv>::run(kernel<T>& k) {
+void reference_kernel<ops::conv>::run(op_call<T>& k) {
     auto const& a = k.template attributes<ops::conv>();
     auto const x = k.dims(0), w = k.dims(1), y = k.result_dims();
     if (k.out().empty()) return;
@@ -212,7 +212,7 @@ void reference_kernel<ops::conv>::run(kernel<T>& k) {
 }
 
 template <class T>
-void reference_kernel<ops::mat_mul>::run(kernel<T>& k) {
+void reference_kernel<ops::mat_mul>::run(op_call<T>& k) {
     auto const a = k.dims(0), b = k.dims(1);
     // One right operand for all: the left batch is one tall matrix.
     if (a.size() >= 2 && b.size() == 2) {
@@ -240,7 +240,7 @@ void reference_kernel<ops::mat_mul>::run(kernel<T>& k) {
 }
 
 template <class T>
-void reference_kernel<ops::gemm>::run(kernel<T>& k) {
+void reference_kernel<ops::gemm>::run(op_call<T>& k) {
     auto const& a = k.template attributes<ops::gemm>();
     auto const m = k.result_dims()[0], n = k.result_dims()[1], inner = k.dims(0)[a.transpose_a ? 0 : 1];
     if (m == 0 || n == 0) return;

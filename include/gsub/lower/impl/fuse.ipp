@@ -105,7 +105,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_known(kernel_builder& b, node_id n) {
         auto known = b.constant_of(v); // weight arithmetic that is not folded, such as one number everywhere
         inputs.push_back(known ? std::move(*known) : tensor::zeros(g.type(v).element, g.type(v).sizes()));
     }
-    auto results = evaluate_graph(alone.graph, b.context().meaning, inputs).value();
+    auto results = evaluate_graph(alone.graph, b.context().evaluators, inputs).value();
     for (std::size_t i = 0; i < results.size(); ++i) b.set_constant(alone.results[i], std::move(results[i]));
     return true;
 }

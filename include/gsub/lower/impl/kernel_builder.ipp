@@ -36,7 +36,7 @@ GSUB_LAZY_BODY std::optional<tensor> kernel_builder::constant_of(value_id v) con
     auto const alone = extract(g_, {&v.node, 1});
     std::vector<tensor> known; // what it is made of may be arithmetic, too
     for (auto const operand : alone.boundary) known.push_back(*constant_of(operand));
-    return constants_[v] = evaluate_graph(alone.graph, cx_.meaning, known).value()[v.port];
+    return constants_[v] = evaluate_graph(alone.graph, cx_.evaluators, known).value()[v.port];
 }
 
 GSUB_LAZY_BODY kernel_value_id kernel_builder::operand(value_id v) {
@@ -90,7 +90,7 @@ GSUB_LAZY_BODY void kernel_builder::add_reference(node_id n) {
     kernel_op op;
     for (auto v : alone.boundary) op.operands.push_back(whole(v));
     for (auto v : alone.results) op.results.push_back(result(v));
-    op.computes = runtime::reference_call{std::move(alone.graph), cx_.meaning};
+    op.computes = runtime::reference_call{std::move(alone.graph), cx_.evaluators};
     add({&n, 1}, std::move(op));
 }
 

@@ -349,7 +349,7 @@ private:
             throw error{error_code::invalid_input, fmt::format("the graph from line {} on: {}", graph_line_,
                                                                graph.error().problems().front().reason)};
         g_.ops.back().computes = runtime::reference_call{
-            std::move(*graph), how_.operators ? how_.meaning : table_of<eval_row, standard_ops>()};
+            std::move(*graph), how_.operators ? how_.evaluators : table_of<eval_row, standard_ops>()};
     }
 
     std::string_view text_;

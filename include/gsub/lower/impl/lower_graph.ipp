@@ -16,12 +16,12 @@ namespace gsub {
 namespace detail {
 
 // Refuses what cannot be lowered, and folds constants.
-GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, std::span<eval_row const> meaning,
+GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table evaluators,
                        lowering_options const& options) {
     std::vector<node_id> nodes;
     if (own)
         for (auto const& s : own->steps) nodes.push_back(s.first);
-    if (auto missing = not_computable(g, meaning, nodes); !missing.empty()) throw error{std::move(missing)};
+    if (auto missing = not_computable(g, evaluators, nodes); !missing.empty()) throw error{std::move(missing)};
     std::vector<problem> open;
     for (auto n : g.order())
         for (std::size_t i = 0; i < g.result_count(n); ++i)
@@ -34,7 +34,7 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, std::span<
     folding.max_weight_bytes = options.max_weight_bytes;
     folding.dequantize = true;
     folding.threads = options.threads;
-    fold_constants(g, meaning, folding).value();
+    fold_constants(g, evaluators, folding).value();
 }
 
 // The rows of gsub's own operators, where the graph has them.
@@ -47,7 +47,7 @@ template <class Row>
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row const> meaning, isa const& set,
+GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& set,
                                                 lowering_options const& options) {
     try {
         auto const shown = [&](result<kernel_graph> made) -> kernel_graph {
@@ -62,7 +62,7 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row 
             g = std::move(own->graph);
             g.erase_dead();
         }
-        detail::prepare(g, own ? &*own : nullptr, meaning, options);
+        detail::prepare(g, own ? &*own : nullptr, evaluators, options);
         std::vector<std::uint32_t> within(options.within.begin(), options.within.end());
         if (options.lay_out && options.generate && !passes::names_layouts(g)) {
             auto laid_out = passes::lay_out_graph(g, target{}, kernel_layouts{&set});
@@ -83,7 +83,7 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, std::span<eval_row 
         }
         fuse_context cx;
         cx.laid_out = true;
-        cx.meaning = meaning, cx.set = &set, cx.own = own ? &*own : nullptr;
+        cx.evaluators = evaluators, cx.set = &set, cx.own = own ? &*own : nullptr;
         cx.rows = detail::rows_or_own(options.rows, g), cx.scalars = detail::rows_or_own(options.scalars, g);
         cx.generate = options.generate, cx.group = options.group, cx.within = as_span(within);
         auto k = shown(fuse(g, cx));

@@ -51,7 +51,7 @@ GSUB_LAZY std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const
 }
 
 GSUB_LAZY void check_in_field(verification_report& report, any_graph const& original, any_graph const& rewritten,
-                              std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+                              eval_table evaluators, std::uint64_t seed, executor* threads) {
     std::optional<std::pair<any_graph, any_graph>> small;
     auto const fixed = std::all_of(original.inputs().begin(), original.inputs().end(), [&](node_id n) {
         return original.type({n, 0}).is_static();
@@ -65,7 +65,7 @@ GSUB_LAZY void check_in_field(verification_report& report, any_graph const& orig
         }
         a = &small->first, b = &small->second;
     }
-    auto const compared = compare_in_field(*a, *b, meaning, seed, threads);
+    auto const compared = compare_in_field(*a, *b, evaluators, seed, threads);
     if (!compared) {
         report.notes.push_back(message({"field: ", compared.error().message()}));
         return;
@@ -77,11 +77,11 @@ GSUB_LAZY void check_in_field(verification_report& report, any_graph const& orig
 }
 
 GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
-                                std::span<eval_row const> meaning, std::uint64_t seed, executor* threads) {
+                                eval_table evaluators, std::uint64_t seed, executor* threads) {
     auto const inputs = random_inputs(original, seed);
     auto const exact =
-        evaluate_graph(original, meaning, as_span(inputs), {.compute = precision::f64, .threads = threads});
-    auto const actual = evaluate_graph(rewritten, meaning, as_span(inputs), {.threads = threads});
+        evaluate_graph(original, evaluators, as_span(inputs), {.compute = precision::f64, .threads = threads});
+    auto const actual = evaluate_graph(rewritten, evaluators, as_span(inputs), {.threads = threads});
     if (!exact || !actual) {
         report.notes.push_back(message({"numbers: ", (exact ? actual : exact).error().message()}));
         return;
@@ -101,8 +101,7 @@ GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& or
 } // namespace detail
 
 GSUB_LAZY_BODY verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
-                                                std::span<eval_row const> meaning, std::uint64_t seed,
-                                                executor* threads) {
+                                                eval_table evaluators, std::uint64_t seed, executor* threads) {
     verification_report report;
     report.attempted = report.equal = true;
     auto const types = [](any_graph const& g, bool inputs) {
@@ -116,13 +115,13 @@ GSUB_LAZY_BODY verification_report verify_equal(any_graph const& original, any_g
         report.notes.push_back("the graphs have different signatures");
         return report;
     }
-    if (auto const missing = not_computable(original, meaning); !missing.empty()) {
+    if (auto const missing = not_computable(original, evaluators); !missing.empty()) {
         report.notes.push_back(
             message({missing.size(), " nodes cannot be computed, so the whole graph cannot be compared; the first is ",
                      to_string(missing.front())}));
     } else {
-        detail::check_in_field(report, original, rewritten, meaning, seed, threads);
-        detail::check_on_numbers(report, original, rewritten, meaning, seed, threads);
+        detail::check_in_field(report, original, rewritten, evaluators, seed, threads);
+        detail::check_on_numbers(report, original, rewritten, evaluators, seed, threads);
     }
     report.equal = report.equal && (report.whole_in_field || report.on_numbers);
     return report;
@@ -173,7 +172,7 @@ GSUB_LAZY void check_end(search_replay const& replay, search::statistics& stats)
 
 GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph const& original,
                                                                       cost::any_cost const& model,
-                                                                      std::span<eval_row const> meaning,
+                                                                      eval_table evaluators,
                                                                       optimize_options const& options) {
     return capture([&]() -> std::pair<any_graph, optimize_report> {
         if (!(options.alpha >= 1))
@@ -251,19 +250,19 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
         auto const finish = [&](bool clean) {
             if (options.verify) {
                 if (options.observe) options.observe->on_progress({"verify", 0, 0, {}});
-                report.verification = verify_equal(original, best, meaning, options.seed, options.threads);
+                report.verification = verify_equal(original, best, evaluators, options.seed, options.threads);
                 auto& v = report.verification;
                 // Each rewrite by itself: the part that it replaced against the part that it put there.
                 auto const whole = v.whole_in_field || v.on_numbers;
                 v.equal = v.equal || (!whole && !v.different);
-                detail::rewrite_checker<> one_by_one{v, meaning, options.seed, options.threads};
+                detail::rewrite_checker<> one_by_one{v, evaluators, options.seed, options.threads};
                 for (std::size_t i = 0; i < found.rewrites.size(); ++i)
                     report.applied[i].check = one_by_one(*found.rewrites[i].before, *found.rewrites[i].what);
                 v.equal = v.equal && (whole || v.rewrites_skipped == 0);
             }
             if (options.fold) {
                 if (options.observe) options.observe->on_progress({"fold", 0, 0, {}});
-                fold_constants(best, meaning,
+                fold_constants(best, evaluators,
                                {.max_weight_bytes = options.max_weight_bytes, .threads = options.threads})
                     .value();
                 if (clean) normalize(best);
@@ -271,7 +270,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                     // Folding rounds; the numbers that users get are those of the folded graph.
                     verification_report folded;
                     folded.equal = true;
-                    detail::check_on_numbers(folded, original, best, meaning, options.seed, options.threads);
+                    detail::check_on_numbers(folded, original, best, evaluators, options.seed, options.threads);
                     report.verification.max_relative_error = folded.max_relative_error;
                     if (folded.different) detail::refute(report.verification);
                 }

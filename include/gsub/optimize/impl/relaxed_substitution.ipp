@@ -2,8 +2,8 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/optimize/relaxed_substitution.hpp>
+#include <gsub/passes/evaluators.hpp>
 #include <gsub/passes/layout/alter_op_layout.hpp>
-#include <gsub/passes/meaning.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -44,7 +44,7 @@ GSUB_LAZY_BODY pass_outcome substitute(any_graph& g, pass_context const& cx, cos
     options.threads = cx.threads;
     options.observe = cx.observe;
     options.stop = cx.stop;
-    auto [better, report] = optimize(g, model, meaning_of(cx, g), options).value();
+    auto [better, report] = optimize(g, model, evaluators_of(cx, g), options).value();
     outcome.matches = report.applied.size();
     outcome.changed = !(better == g);
     if (outcome.changed) g = std::move(better);

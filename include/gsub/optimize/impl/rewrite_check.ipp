@@ -147,9 +147,8 @@ GSUB_LAZY std::optional<exchanged> smaller_instance(exchanged const& r, double m
 template <class = void>
 class rewrite_checker {
 public:
-    rewrite_checker(verification_report& report, std::span<eval_row const> meaning, std::uint64_t seed,
-                    executor* threads)
-        : report_(report), meaning_(meaning), seed_(seed), threads_(threads) {}
+    rewrite_checker(verification_report& report, eval_table evaluators, std::uint64_t seed, executor* threads)
+        : report_(report), evaluators_(evaluators), seed_(seed), threads_(threads) {}
     rewrite_checker(rewrite_checker const&) = delete;
     rewrite_checker& operator=(rewrite_checker const&) = delete;
     // Says why some were not checked.
@@ -185,7 +184,7 @@ private:
     rewrite_check compare_one(exchanged const& parts, std::string& why) {
         auto const key = hasher{}.add(parts.before.hash()).add(parts.after.hash()).finish();
         if (equal_.contains(key)) return rewrite_check::equal;
-        auto const compared = compare_in_field(parts.before, parts.after, meaning_, seed_, threads_);
+        auto const compared = compare_in_field(parts.before, parts.after, evaluators_, seed_, threads_);
         why = compared ? compared->difference : compared.error().message();
         if (!compared) return rewrite_check::skipped;
         if (!compared->equal) return rewrite_check::different;
@@ -210,7 +209,7 @@ private:
     }
 
     verification_report& report_;
-    std::span<eval_row const> meaning_;
+    eval_table evaluators_;
     std::uint64_t seed_;
     executor* threads_;
     std::set<hash128> equal_;

@@ -19,10 +19,10 @@ namespace gsub::passes {
 /// Operators that make a tensor out of attributes stay: they are shorter than their elements. So does what is large
 /// and made out of little, such as a scalar expanded to an image (`max_created`); what is computed from it and smaller
 /// again is folded. Weights behind a `dequantize` stay in few bits. Calls of functions stay, and so do operators
-/// without a meaning, and those that would fail when run. Functions that no `If` calls any more stay too. Outcome:
+/// without `evaluate<Op>`, and those that would fail when run. Functions that no `If` calls any more stay too. Outcome:
 /// `matches` counts values, shapes and branches. *Errors* `invalid_input` where functions that `If` nodes call do so in
-/// a circle, `usage` as `meaning_of`. *Complexity* that of the arithmetic, plus O(n + e) for each level of branches in
-/// branches. *Source* TVM's FoldConstant.
+/// a circle, `usage` as `evaluators_of`. *Complexity* that of the arithmetic, plus O(n + e) for each level of branches
+/// in branches. *Source* TVM's FoldConstant.
 struct fold_constant {
     /// A value with more elements stays where it has more than 16 times those of any constant that it is made of.
     std::uint64_t max_created = 1024;

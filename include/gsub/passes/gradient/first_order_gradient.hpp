@@ -42,7 +42,7 @@ struct first_order_gradient {
     static constexpr auto exact = exactness::reassociating;
     static constexpr std::array<std::string_view, 1> classes{"MN"};
     static constexpr std::array<std::string_view, 1> required{"simplify-inference"};
-    static constexpr bool keeps_meaning = false;
+    static constexpr bool preserves_semantics = false;
     /// Names of inputs and constants, `of=` with the name of an output, and `seeds`, with commas between them.
     GSUB_LAZY static result<first_order_gradient> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;

@@ -56,7 +56,7 @@ public:
 struct supervise_options {
     bool prune = true;                     ///< pass over those whose `may_apply` says that they have no effect
     bool check = true;                     ///< structure and types of the functions that a pass changed, and all calls
-    std::optional<pass_verifier> verify{}; ///< of passes that keep the meaning and changed something
+    std::optional<pass_verifier> verify{}; ///< of passes that preserve semantics and changed something
     pass_observer* observe = nullptr;
 };
 

@@ -18,8 +18,8 @@ namespace gsub::passes {
 ///
 /// An operator of which only some settings are known stays. No number changes; types may say more than before.
 /// Outcome: `matches` counts operators and branches. *Errors* `invalid_input` where functions that `If` nodes call do
-/// so in a circle, `usage` as `meaning_of`. *Complexity* O(n + e) for each level of branches in branches, and that of
-/// the arithmetic. *Source* TVM's DynamicToStatic.
+/// so in a circle, `usage` as `evaluators_of`. *Complexity* O(n + e) for each level of branches in branches, and that
+/// of the arithmetic. *Source* TVM's DynamicToStatic.
 struct dynamic_to_static {
     static constexpr std::string_view name = "dynamic-to-static";
     static constexpr std::string_view effect = "makes settings that are known beforehand attributes";

@@ -13,8 +13,8 @@ namespace gsub::passes {
 /// `MatMul(x, Transpose(w))`, and the same as `Gemm`, of a constant matrix w becomes a product with a constant `w.T`,
 /// made once for all products that read it. w stays where something else reads it, and so does its Transpose.
 /// Elements move and are not computed, so no bit changes.
-/// Outcome: `matches` counts the products. *Errors* `usage` as `meaning_of`. *Complexity* O(n + e) and the elements of
-/// the weights. *Source* TVM's SimplifyFCTranspose, with the permutation looked at.
+/// Outcome: `matches` counts the products. *Errors* `usage` as `evaluators_of`. *Complexity* O(n + e) and the elements
+/// of the weights. *Source* TVM's SimplifyFCTranspose, with the permutation looked at.
 struct simplify_fc_transpose {
     /// A `Gemm` that reads a constant matrix transposed by its attribute `transB` gets `w.T` too.
     bool gemm_attribute = false;

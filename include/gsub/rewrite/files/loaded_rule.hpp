@@ -42,9 +42,9 @@ private:
 /// How thoroughly loaded rules are checked unless told otherwise.
 inline constexpr verify_options loaded_rule_options{.box = 2000, .samples = 200};
 
-/// Checks a loaded rule on instances whose shapes are legal for its source; see `draw_shapes`. *Requires* a meaning for
-/// the operators of `rule_words`.
-[[nodiscard]] verification verify(loaded_rule const& rule, dialect const& d, std::span<eval_row const> meaning,
+/// Checks a loaded rule on instances whose shapes are legal for its source; see `draw_shapes`. *Requires*
+/// `evaluate<Op>` for the operators of `rule_words`.
+[[nodiscard]] verification verify(loaded_rule const& rule, dialect const& d, eval_table evaluators,
                                   verify_options const& options = loaded_rule_options);
 
 template <class OpSet = standard_ops>

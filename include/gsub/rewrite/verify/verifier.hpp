@@ -55,9 +55,8 @@ struct verification {
 /// polynomial identities of degree d are accepted wrongly with probability d / 2^61 an instance, operators that a field
 /// cannot compute are uninterpreted functions. The replacement must be well-typed with equal types wherever the pattern
 /// is. *Source* specs of the literature: Schwartz 1980; Zippel 1979.
-GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, dialect const& d,
-                                            std::span<eval_row const> meaning, std::span<sample_row const> sampling,
-                                            verify_options const& options = {});
+GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, dialect const& d, eval_table evaluators,
+                                            std::span<sample_row const> sampling, verify_options const& options = {});
 
 template <class OpSet = standard_ops>
 [[nodiscard]] verification verify(rule_program const& rule, verify_options const& options = {}) {
@@ -74,7 +73,7 @@ struct instance_source {
 };
 /// The same over instances of the caller's choice.
 GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, instance_source const& from,
-                                            std::span<eval_row const> meaning, verify_options const& options = {});
+                                            eval_table evaluators, verify_options const& options = {});
 
 /// How two graphs compare in the prime field.
 struct field_comparison {
@@ -84,9 +83,8 @@ struct field_comparison {
 
 /// Evaluates two graphs of one signature at a random point of the field and compares all outputs. Constants are mapped
 /// exactly. *Errors* as `evaluate_graph`; `usage` where the signatures differ.
-[[nodiscard]] result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b,
-                                                        std::span<eval_row const> meaning, std::uint64_t seed = 1,
-                                                        executor* threads = nullptr);
+[[nodiscard]] result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b, eval_table evaluators,
+                                                        std::uint64_t seed = 1, executor* threads = nullptr);
 
 } // namespace gsub
 

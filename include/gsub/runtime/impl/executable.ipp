@@ -71,7 +71,7 @@ GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> val
     }
     evaluate_options options;
     options.threads = &threads;
-    auto const results = evaluate_graph(g, c.meaning, as_span(inputs), options).value();
+    auto const results = evaluate_graph(g, c.evaluators, as_span(inputs), options).value();
     for (std::size_t i = 0; i < results.size(); ++i) {
         auto const declared = g.type(g.output(i)).element;
         auto const r = results[i].element() == declared ? results[i] : results[i].converted_to(declared);

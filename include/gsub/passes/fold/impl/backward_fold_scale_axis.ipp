@@ -2,8 +2,8 @@
 
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/evaluators.hpp>
 #include <gsub/passes/fold/backward_fold_scale_axis.hpp>
-#include <gsub/passes/meaning.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +72,7 @@ private:
         }
         if (computed.empty()) return;
         auto const values =
-            compute_constants(g_, meaning_of(cx_, g_), factors,
+            compute_constants(g_, evaluators_of(cx_, g_), factors,
                               {.compute = precision::f64, .threads = cx_.threads, .round_outputs = true});
         for (std::size_t i = 0; i < computed.size(); ++i) {
             if (values)

@@ -2,8 +2,8 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/eval/fold.hpp>
+#include <gsub/passes/evaluators.hpp>
 #include <gsub/passes/fold/fold_constant.hpp>
-#include <gsub/passes/meaning.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -18,7 +18,7 @@ template <class = void>
 class constant_folder {
 public:
     constant_folder(any_graph& g, pass_context const& cx, fold_constant const& limits, pass_outcome& outcome)
-        : g_(g), cx_(cx), table_(meaning_of(cx, g)), limits_(limits), outcome_(outcome) {}
+        : g_(g), cx_(cx), table_(evaluators_of(cx, g)), limits_(limits), outcome_(outcome) {}
 
     void run() {
         fold_shapes();
@@ -88,7 +88,7 @@ private:
                 most = std::max(most, stored[v.node.index]);
             }
             if (!computed) {
-                outcome_.skip("no meaning is known");
+                outcome_.skip("no evaluation is known");
                 continue;
             }
             std::uint64_t elements = 0;
@@ -156,7 +156,7 @@ private:
 
     any_graph& g_;
     pass_context const& cx_;
-    std::span<eval_row const> table_;
+    eval_table table_;
     fold_constant const& limits_;
     pass_outcome& outcome_;
     evaluate_options options_;

@@ -3,8 +3,8 @@
 #include <gsub/core/message.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/ops/ops_control.hpp>
+#include <gsub/passes/evaluators.hpp>
 #include <gsub/passes/manager/supervisor.hpp>
-#include <gsub/passes/meaning.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -202,8 +202,8 @@ private:
             if (auto problems = check(m_, &kept); !problems.empty())
                 return error{std::move(problems)}.within(message({"pass ", info_.name, " left an ill-formed module"}));
         if (!s_.options_.verify) return std::nullopt;
-        if (!info_.keeps_meaning) {
-            verdict.reason = "the pass changes the meaning";
+        if (!info_.preserves_semantics) {
+            verdict.reason = "the pass changes the semantics";
             return std::nullopt;
         }
         verdict = (*s_.options_.verify)(kept, m_, info_);
@@ -229,7 +229,7 @@ GSUB_LAZY_BODY numeric_verifier::outputs numeric_verifier::run(module const& m) 
             auto const* f = m.find(entry);
             if (!f) throw error{error_code::invalid_input, message({"there is no entry point ", in_quotes(entry)})};
             auto const inputs = random_inputs(f->body, cx_->seed);
-            return evaluate_module(m, meaning_of(*cx_, f->body), inputs, {.threads = cx_->threads}, entry).value();
+            return evaluate_module(m, evaluators_of(*cx_, f->body), inputs, {.threads = cx_->threads}, entry).value();
         }));
     return out;
 }

@@ -3,7 +3,7 @@
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
-#include <gsub/passes/meaning.hpp>
+#include <gsub/passes/evaluators.hpp>
 #include <gsub/passes/simplify/dynamic_to_static.hpp>
 
 #include <cmath>
@@ -23,7 +23,7 @@ public:
     setting_sweep(any_graph const& g, pass_context const& cx, pass_outcome& outcome)
         : g_(g),
           cx_(cx),
-          table_(meaning_of(cx, g)),
+          table_(evaluators_of(cx, g)),
           outcome_(outcome),
           types_(g.capacity()),
           derivable_(g.capacity(), false) {}
@@ -338,7 +338,7 @@ private:
 
     any_graph const& g_;
     pass_context const& cx_;
-    std::span<eval_row const> table_;
+    eval_table table_;
     pass_outcome& outcome_;
     std::vector<small_vector<type_id, 1>> types_;                       // by node: of its results, inferred anew
     std::unordered_map<std::uint32_t, tensor_knowledge> known_;         // by node: elements of result 0

@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/eval/fold.hpp>
-#include <gsub/passes/meaning.hpp>
+#include <gsub/passes/evaluators.hpp>
 #include <gsub/passes/simplify/simplify_fc_transpose.hpp>
 
 #include <string>
@@ -57,7 +57,7 @@ GSUB_LAZY_BODY result<pass_outcome> simplify_fc_transpose::operator()(any_graph&
             outputs.push_back(turned.add<ops::transpose>({.perm = {1, 0}}, {v}));
         }
         turned.set_outputs(outputs);
-        auto elements = compute_constants(turned, meaning_of(cx, g), outputs, {.threads = cx.threads}).value();
+        auto elements = compute_constants(turned, evaluators_of(cx, g), outputs, {.threads = cx.threads}).value();
         std::vector<value_id> made;
         for (std::size_t i = 0; i < weights.size(); ++i) {
             auto const known_as = g.name({weights[i], 0});

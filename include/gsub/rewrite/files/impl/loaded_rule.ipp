@@ -343,12 +343,12 @@ GSUB_INLINE std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& r
     return out;
 }
 
-GSUB_INLINE verification verify(loaded_rule const& rule, dialect const& d, std::span<eval_row const> meaning,
+GSUB_INLINE verification verify(loaded_rule const& rule, dialect const& d, eval_table evaluators,
                                 verify_options const& options) {
     auto const draw = [&](chooser& choose) { return draw_instance(rule, d, choose); };
     auto const sentences = [](match const& m) { return detail::broken_in(m); };
     function_ref<std::vector<std::string>(match const&)> const broken = sentences;
-    return verify(rule.program(), instance_source{draw, &broken}, meaning, options);
+    return verify(rule.program(), instance_source{draw, &broken}, evaluators, options);
 }
 
 } // namespace gsub

@@ -35,9 +35,9 @@ GSUB_INLINE std::vector<tensor> field_inputs(any_graph const& g, random_stream s
 template <class = void>
 class rule_checker {
 public:
-    rule_checker(rule_program const& rule, instance_source const& from, std::span<eval_row const> meaning,
+    rule_checker(rule_program const& rule, instance_source const& from, eval_table evaluators,
                  verify_options const& options)
-        : rule_(rule), from_(from), meaning_(meaning), options_(options) {}
+        : rule_(rule), from_(from), evaluators_(evaluators), options_(options) {}
 
     verification run() {
         for (chooser box; !refuted() && box.sequences() <= options_.box;) {
@@ -92,7 +92,7 @@ private:
                               message({"result ", i, " becomes ", to_string(replaced.type(replaced.output(i)))})),
                        true;
         if (work(replaced) > options_.work) return false;
-        auto const compared = compare_in_field(instance->graph, replaced, meaning_, options_.seed + checked_++);
+        auto const compared = compare_in_field(instance->graph, replaced, evaluators_, options_.seed + checked_++);
         if (!compared) return refute(instance->graph, compared.error().message()), true;
         if (!compared->equal) {
             refute(instance->graph, compared->difference);
@@ -139,7 +139,7 @@ private:
 
     rule_program const& rule_;
     instance_source const& from_;
-    std::span<eval_row const> meaning_;
+    eval_table evaluators_;
     verify_options const& options_;
     verification result_;
     std::vector<std::string> broken_;
@@ -148,28 +148,27 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY verification verify(rule_program const& rule, dialect const& d, std::span<eval_row const> meaning,
+GSUB_LAZY_BODY verification verify(rule_program const& rule, dialect const& d, eval_table evaluators,
                                    std::span<sample_row const> sampling, verify_options const& options) {
     auto const draw = [&](chooser& choose) { return draw_instance(d, sampling, rule, choose); };
-    return verify(rule, instance_source{draw}, meaning, options);
+    return verify(rule, instance_source{draw}, evaluators, options);
 }
 
-GSUB_LAZY_BODY verification verify(rule_program const& rule, instance_source const& from,
-                                   std::span<eval_row const> meaning, verify_options const& options) {
-    return detail::rule_checker<>{rule, from, meaning, options}.run();
+GSUB_LAZY_BODY verification verify(rule_program const& rule, instance_source const& from, eval_table evaluators,
+                                   verify_options const& options) {
+    return detail::rule_checker<>{rule, from, evaluators, options}.run();
 }
 
-GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b,
-                                                      std::span<eval_row const> meaning, std::uint64_t seed,
-                                                      executor* threads) {
+GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_graph const& b, eval_table evaluators,
+                                                      std::uint64_t seed, executor* threads) {
     if (a.inputs().size() != b.inputs().size() || a.output_count() != b.output_count())
         return error{error_code::usage, message({"graphs of ", a.inputs().size(), " inputs and ", a.output_count(),
                                                  " outputs, and of ", b.inputs().size(), " and ", b.output_count()})};
     auto const inputs = detail::field_inputs(a, random_stream{seed});
     evaluate_options const options{.compute = precision::field, .threads = threads};
-    auto const before = evaluate_graph(a, meaning, as_span(inputs), options);
+    auto const before = evaluate_graph(a, evaluators, as_span(inputs), options);
     if (!before) return before.error();
-    auto const after = evaluate_graph(b, meaning, as_span(inputs), options);
+    auto const after = evaluate_graph(b, evaluators, as_span(inputs), options);
     if (!after) return after.error();
     for (std::size_t i = 0; i < before->size(); ++i) {
         auto const &x = (*before)[i], &y = (*after)[i];

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/passes/meaning.hpp>
+#include <gsub/passes/evaluators.hpp>
 
 namespace meaning_test {
 struct swish {};
@@ -19,16 +19,16 @@ namespace meaning_test {
 
 using namespace gsub;
 
-TEST_CASE("the meaning of standard operators is known, that of a user's set is what the context says") {
+TEST_CASE("the evaluation table of standard operators is known, that of a user's set is what the context says") {
     using wide = standard_ops::with<swish>;
     pass_context cx;
     auto const standard = table_of<eval_row, standard_ops>();
-    CHECK(meaning_of(cx, graph{}).data() == standard.data());
+    CHECK(evaluators_of(cx, graph{}).data() == standard.data());
     basic_graph<wide> const g;
-    CHECK_THROWS_AS(meaning_of(cx, g), error);
-    cx.meaning = table_of<eval_row, wide>().data();
-    CHECK(meaning_of(cx, g).size() == wide::size);
-    CHECK(meaning_of(cx, g).data() == cx.meaning);
+    CHECK_THROWS_AS(evaluators_of(cx, g), error);
+    cx.evaluators = table_of<eval_row, wide>().data();
+    CHECK(evaluators_of(cx, g).size() == wide::size);
+    CHECK(evaluators_of(cx, g).data() == cx.evaluators);
 }
 
 } // namespace meaning_test

@@ -1,4 +1,4 @@
-// One application of an operator to tensors, as its meaning sees it.
+// `op_call<T>`: one call of an operator on tensors, as `evaluate<Op>` sees it.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -16,7 +16,7 @@ namespace gsub {
 
 /// Operands and results of one application. Floating tensors hold the scalar that is computed with, whatever the graph
 /// declares; integer and boolean ones hold what they are.
-struct kernel_args {
+struct op_call_args {
     op_info const* op = nullptr;
     attributes_id attributes;
     std::span<tensor const* const> operands; ///< null where one is left out
@@ -26,11 +26,11 @@ struct kernel_args {
     executor* threads = nullptr;             ///< never null in a call
 };
 
-/// `kernel_args` with the scalar as a type.
+/// `op_call_args` with the scalar as a type.
 template <class T>
-class kernel {
+class op_call {
 public:
-    explicit kernel(kernel_args& args) noexcept : args_(&args) {}
+    explicit op_call(op_call_args& args) noexcept : args_(&args) {}
 
     template <operation Op>
     [[nodiscard]] attributes_of<Op> const& attributes() const {
@@ -50,18 +50,18 @@ public:
     }
     [[nodiscard]] std::span<T> out(std::size_t i = 0) const { return result(i).template mutable_data<T>(); }
     [[nodiscard]] executor& threads() const noexcept { return *args_->threads; }
-    [[nodiscard]] kernel_args& args() const noexcept { return *args_; }
+    [[nodiscard]] op_call_args& args() const noexcept { return *args_; }
 
 private:
-    kernel_args* args_;
+    op_call_args* args_;
 };
 
-/// Meaning of an operator. A specialisation has one of
+/// Evaluates an operator. A specialisation has one of
 /// - `template <class T> static T scalar(T x, ...)`: elementwise, of one or two operands, and the same with the
 /// attributes
 ///   in front: `scalar(attributes_of<Op> const&, T x, ...)`;
-/// - `template <class T> static void run(kernel<T>&)`: anything that computes;
-/// - `static void move(kernel_args&)`: what only moves elements, for every element type;
+/// - `template <class T> static void run(op_call<T>&)`: anything that computes;
+/// - `static void move(op_call_args&)`: what only moves elements, for every element type;
 /// and may have `integers` (false: whether it is defined on integers too), `any_scalar` (false: whether `run` also
 /// means something for a scalar that lacks what the operator needs), `uninterpreted_in_field` (false: whether `move`
 /// means nothing there), and `static std::optional<ints> result_dims(std::span<tensor const* const>)`, the dimensions
@@ -74,7 +74,7 @@ namespace detail {
 /// Image of a real constant in the integer or floating type that operand 0 has in the graph: integers narrower than T
 /// saturate too.
 template <class T>
-[[nodiscard]] T constant_in(kernel<T>& k, double value) {
+[[nodiscard]] T constant_in(op_call<T>& k, double value) {
     auto const exact = math::constant<T>(value);
     if constexpr (std::is_integral_v<T>) {
         auto const type = k.args().declared[0];

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "eval/compute.hpp"
-#include <gsub/eval/kernel.hpp>
+#include <gsub/eval/op_call.hpp>
 
 #include <vector>
 
@@ -8,8 +8,8 @@ namespace kernel_test {
 
 using namespace gsub;
 
-static_assert(std::is_default_constructible_v<kernel_args>);
-static_assert(!std::is_default_constructible_v<kernel<float>>, "a kernel is one application of an operator");
+static_assert(std::is_default_constructible_v<op_call_args>);
+static_assert(!std::is_default_constructible_v<op_call<float>>, "a kernel is one application of an operator");
 
 TEST_CASE("an index steps through a box in row-major order and comes back to its start") {
     random_stream r{1};
@@ -50,8 +50,8 @@ TEST_CASE("a kernel gives operands, results and attributes as what they are") {
     dtype const declared[] = {dtype::f32, dtype::undefined, dtype::f32};
     inline_executor threads;
     auto const op = op_info::of<ops::clip>();
-    kernel_args args{&op, intern<ops::clip>({.min = -1, .max = 3}), operands, results, declared, dtype::f32, &threads};
-    kernel<float> k{args};
+    op_call_args args{&op, intern<ops::clip>({.min = -1, .max = 3}), operands, results, declared, dtype::f32, &threads};
+    op_call<float> k{args};
     CHECK(k.operands() == 3);
     CHECK(k.has(0));
     CHECK_FALSE(k.has(1));
@@ -68,7 +68,7 @@ TEST_CASE("a kernel gives operands, results and attributes as what they are") {
     CHECK(&k.args() == &args);
     // An operator without attributes, or an application that has none, sees the defaults.
     args.attributes = {};
-    CHECK(kernel<float>{args}.attributes<ops::clip>().max == std::numeric_limits<double>::infinity());
+    CHECK(op_call<float>{args}.attributes<ops::clip>().max == std::numeric_limits<double>::infinity());
 }
 
 } // namespace kernel_test
