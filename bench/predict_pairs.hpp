@@ -10,7 +10,7 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/search/backtracking.hpp>
 
@@ -179,7 +179,7 @@ struct sign_count {
     for (auto const& [name, g] : networks) {
         any_graph whole = g;
         whole.order_canonically();
-        normalize(whole);
+        canonicalize(whole);
         whole.order_canonically();
         whole.compact();
         auto const parts = split_graph(whole, index, options.part).parts;
@@ -191,7 +191,7 @@ struct sign_count {
         std::vector<any_graph> distinct;
         for (auto const& nodes : parts) {
             auto part = part_as_graph(whole, nodes);
-            normalize(part);
+            canonicalize(part);
             part.order_canonically();
             part.compact();
             if (std::ranges::none_of(distinct, [&](any_graph const& p) { return p.hash() == part.hash(); }))

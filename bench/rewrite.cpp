@@ -1,10 +1,11 @@
-// One successor of a search: copy of the graph, one rewrite, normal form, hash, incremental cost. Then whole searches.
+// One successor of a search: copy of the graph, one rewrite, canonical form, hash, incremental cost. Then whole
+// searches.
 #include "measurement.hpp"
 #include <gsub/cost/analytic.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 
 #include <cstdlib>
@@ -16,7 +17,7 @@ using namespace gsub;
 
 any_graph in_normal_form(any_graph g) {
     g.order_canonically();
-    normalize(g);
+    canonicalize(g);
     g.order_canonically();
     g.compact();
     return g;
@@ -34,7 +35,7 @@ std::vector<match> applicable(any_graph const& g, rule_index const& rules) {
 }
 
 enum stage { copy_graph, prepare_patch, apply_patch, normal_form, structural_hash, incremental_cost, all_stages };
-constexpr std::string_view stage_names[] = {"copy", "prepare", "apply", "normal form", "hash", "cost"};
+constexpr std::string_view stage_names[] = {"copy", "prepare", "apply", "canonical form", "hash", "cost"};
 
 /// The work of a successor up to a stage, as `substitution_problem` does it. The result keeps the work from being
 /// optimized away.
@@ -47,7 +48,7 @@ double successor(any_graph const& g, std::vector<double> const& prices, match co
     made.start_journal();
     if (!patch.apply_to(made, shared_interior::refuse)) std::abort();
     if (last == apply_patch) return static_cast<double>(made.size());
-    normalize_changes(made);
+    canonicalize_changes(made);
     if (last == normal_form) return static_cast<double>(made.size());
     made.rehash();
     auto total = static_cast<double>(made.hash().low & 1);

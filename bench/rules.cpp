@@ -17,7 +17,7 @@
 #include <gsub/eval/fold.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
 
@@ -73,7 +73,7 @@ public:
         auto const as_it_came = gsub::build(g, host(), building_).value();
         any_graph start = g;
         fold_constants(start, evaluators_, {.threads = &pool_}).value();
-        normalize(start);
+        canonicalize(start);
         auto const lowered = cost::lowered::of(g);
         cost::roofline const literature;
         cost::fused_roofline const calibrated{rates_};

@@ -16,7 +16,7 @@
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
 
@@ -133,7 +133,7 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     auto const chosen = rules("all");
     rule_index const index{chosen};
     any_graph whole = g;
-    normalize(whole);
+    canonicalize(whole);
     whole.order_canonically();
     whole.compact();
     std::vector<any_graph> parts;
@@ -268,7 +268,7 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
             auto const best = optimize(g, model, table_of<eval_row, standard_ops>(), {.threads = &pool}).value().first;
             any_graph start = g;
             fold_constants(start, table_of<eval_row, standard_ops>(), {.threads = &pool}).value();
-            normalize(start);
+            canonicalize(start);
             auto const same = best.hash() == start.hash() || best.hash() == any_graph{g}.hash();
             auto const built = gsub::build(best, table_of<eval_row, standard_ops>(), host(), building).value();
             auto const told = tell(prices, built, same);

@@ -1,6 +1,6 @@
 #include <gsub/rewrite.hpp>
+#include <gsub/rewrite/engine/impl/canonicalize.ipp>
 #include <gsub/rewrite/engine/impl/matcher.ipp>
-#include <gsub/rewrite/engine/impl/normal_form.ipp>
 #include <gsub/rewrite/engine/impl/rewrite.ipp>
 #include <gsub/rewrite/files/impl/loaded_rule.ipp>
 #include <gsub/rewrite/files/impl/rule_description.ipp>

@@ -61,7 +61,7 @@ answer explain(explain_request const& r, session const& s) {
     answer a;
     a.positive = x.count(rule_outcome::applies) > 0;
     a.text = message({"rule     ", rule.name, ", ", rule.source, "\ncost     ", gsub::report::human(x.cost, x.unit),
-                      " in normal form, where a search begins\nprices   ", priced_by, "\n",
+                      " in canonical form, where a search begins\nprices   ", priced_by, "\n",
                       x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n"});
     gsub::report::table counts{{"places", "outcome"}};
     a.data["rule"] = rule.name;

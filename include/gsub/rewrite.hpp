@@ -2,9 +2,9 @@
 // The families of rules, `rewrite/rules/conv.hpp` and so on, are included by those who want a rule by its name.
 #pragma once
 
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/match.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/pattern/conditions.hpp>
 #include <gsub/rewrite/pattern/pattern.hpp>

@@ -2,7 +2,7 @@
 #include "ir/random_graph.hpp"
 #include <gsub/cost/fused.hpp>
 #include <gsub/models/catalogue.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 
 #include <map>
 #include <numeric>
@@ -94,7 +94,7 @@ TEST_CASE("kernels are those of lowering, each at the price of its operators") {
     for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "inception_v3"}) {
         CAPTURE(name);
         any_graph g = models::find_model(name)->build(1);
-        normalize(g);
+        canonicalize(g);
         cost::fused_roofline const model{};
         std::map<node_id, double> found;
         for (auto const& p : model.prices(g)) found[p.node] = p.amount;

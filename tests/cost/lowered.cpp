@@ -4,7 +4,7 @@
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 
 #include <map>
 #include <numeric>
@@ -20,7 +20,7 @@ target machine(std::string_view text = "x86-64-avx512,threads=1,l1=48K,l2=1M,l3=
 }
 graph model(std::string_view name) {
     auto g = models::find_model(name)->build(1);
-    normalize(g);
+    canonicalize(g);
     return g;
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("explanations agree with the matcher: every anchor has a match or a re
         CAPTURE(seed);
         auto g = random_graph::make(seed, 25);
         g.order_canonically();
-        normalize(g);
+        canonicalize(g);
         for (auto const& rule : standard_rules()) {
             std::size_t found = 0;
             auto const e = explained(g, rule.name);
@@ -129,7 +129,7 @@ TEST_CASE("names that do not exist are usage errors that tell the nearest") {
     CHECK(has(e.error().message(), "\"conv\""));
 }
 
-TEST_CASE("a node that clean-ups take away is told as such") {
+TEST_CASE("a node that canonicalization takes away is told as such") {
     graph g;
     graph_builder b{g};
     auto const d = b.add<ops::dropout>(b.add<ops::relu>(b.input(dtype::f32, {4}, "x")));
@@ -137,7 +137,7 @@ TEST_CASE("a node that clean-ups take away is told as such") {
     b.outputs({b.add<ops::tanh>(d)});
     auto const e = explained(g, "fuse_conv_relu", "drop");
     REQUIRE(e.places.size() == 1);
-    CHECK(has(e.places[0].reason, "clean-ups"));
+    CHECK(has(e.places[0].reason, "canonicalization"));
 }
 
 } // namespace explain_test

@@ -303,7 +303,7 @@ bool replays(any_graph const& g, cost::roofline const& machine, std::span<rule_p
         next.start_journal();
         auto const patch = prepare(m);
         if (patch.failed() || !patch.apply_to(next, shared_interior::refuse)) return;
-        normalize_changes(next);
+        canonicalize_changes(next);
         auto const cost = machine(next).amount;
         found = std::abs(cost - step.cost_after) <= 1e-9 * cost && replays(next, machine, from, todo.subspan(1));
     });
@@ -319,7 +319,7 @@ TEST_CASE("what was applied can be applied again, rule by rule and site by site,
         auto const r = optimize(g, machine, {.alpha = 1.25, .rules = chosen, .fold = false}).value();
         auto start = any_graph{g};
         start.order_canonically();
-        normalize(start);
+        canonicalize(start);
         start.order_canonically();
         start.compact();
         CHECK(std::abs(machine(start).amount - r.report.cost_start) <= 1e-9 * r.report.cost_start);

@@ -3,7 +3,7 @@
 #include "ir/random_graph.hpp"
 #include <gsub/cost/analytic.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/rewrite/verify/verifier.hpp>
 #include <gsub/search/backtracking.hpp>
@@ -49,7 +49,7 @@ TEST_CASE("every graph on the way of a search computes what the first does, for 
     for (std::uint64_t seed = 0; seed < 1000; ++seed) {
         CAPTURE(seed);
         any_graph g = random_graph::make(seed, 5 + seed % 56);
-        normalize(g);
+        canonicalize(g);
         g.order_canonically();
         g.compact();
         checked_problem p{g, model, index};

@@ -28,7 +28,7 @@ std::vector<rule_program> chosen_rules(std::string_view list) {
 any_graph prepared(any_graph const& from) {
     auto g = from;
     g.order_canonically();
-    normalize(g);
+    canonicalize(g);
     g.order_canonically();
     g.compact();
     return g;

@@ -9,7 +9,7 @@
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/search/backtracking.hpp>
@@ -30,7 +30,7 @@ std::vector<rule_program> rules(std::string_view list = "all") {
     return choose_rules(standard_rules(), list).value();
 }
 any_graph in_normal_form(any_graph g) {
-    normalize(g);
+    canonicalize(g);
     g.order_canonically();
     g.compact();
     return g;
@@ -101,7 +101,7 @@ void check_walk(Cost const& machine) {
                 auto copy = opened->graph;
                 copy.compact(); // forgets stored hashes
                 CHECK(copy.hash() == p.key(s));
-                CHECK(normalize(copy).total() == 0);
+                CHECK(canonicalize(copy).total() == 0);
                 ++seen;
             });
     }
@@ -260,7 +260,7 @@ TEST_CASE("successors are the graphs that applying each match gives") {
                 ++refused;
                 return;
             }
-            normalize(copy);
+            canonicalize(copy);
             expected.push_back(copy.hash());
         });
         std::vector<hash128> found;

@@ -6,8 +6,8 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/text.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/pattern/rule.hpp>
 #include <gsub/rewrite/verify/sample.hpp>
@@ -339,7 +339,7 @@ std::size_t for_samples(rule_program const& rule, std::size_t count, F&& f, std:
     return found;
 }
 
-/// The rule applied where it first fires, in normal form; what the graph computes is checked in the field and on
+/// The rule applied where it first fires, in canonical form; what the graph computes is checked in the field and on
 /// numbers.
 template <class Rule>
 std::optional<graph> applied(graph const& g, Rule const& rule) {
@@ -351,7 +351,7 @@ std::optional<graph> applied(graph const& g, Rule const& rule) {
             if (out) return;
             auto copy = g;
             if (!prepare(m).apply_to(copy, shared_interior::refuse)) return;
-            normalize(copy);
+            canonicalize(copy);
             CHECK(same_meaning(g, copy));
             auto const inputs = random_inputs(g, 3);
             auto const before = evaluate_graph(g, inputs, {.compute = precision::f64}).value();

@@ -7,7 +7,7 @@
 #include <gsub/optimize/impl/split.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 
 #include <optional>
@@ -19,7 +19,7 @@ using namespace gsub;
 template <class Cost>
 void check(Cost const& machine) {
     any_graph g = models::inception_v3({.image = 75});
-    normalize(g);
+    canonicalize(g);
     g.order_canonically();
     g.compact();
     auto const model = cost::erase(machine);

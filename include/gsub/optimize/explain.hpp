@@ -4,7 +4,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/pattern/program.hpp>
 
 #include <cstddef>
@@ -42,10 +42,10 @@ struct rule_place {
 
 /// Where a rule applies and why not elsewhere.
 struct rule_explanation {
-    std::string_view unit;          ///< of the costs
-    double cost = 0;                ///< of the graph in normal form, where a search begins
-    cleanup_count cleaned;          ///< what brought it there
-    std::size_t anchors = 0;        ///< nodes that the rule looked at
+    std::string_view unit;                ///< of the costs
+    double cost = 0;                      ///< of the graph in canonical form, where a search begins
+    canonicalization_count canonicalized; ///< what brought it there
+    std::size_t anchors = 0;              ///< nodes that the rule looked at
     std::vector<rule_place> places; ///< the better the outcome the earlier, then by depth, then in the graph's order
     [[nodiscard]] std::size_t count(rule_outcome o) const noexcept {
         std::size_t n = 0;
@@ -60,10 +60,10 @@ struct explain_options {
     std::size_t max_matches_a_node = 64; ///< of one anchor, for rules that match in many ways
 };
 
-/// Tries a rule everywhere, or at one node, in the graph as a search sees it first: in normal form. A node that is not
-/// of the anchor's operator is followed to its readers, as far as the pattern goes. *Errors* `usage` for a node that
-/// the graph has not, telling the names next to it; `internal` as `optimize`.
-/// *Complexity* O(anchors) times a match, and a copy and a price of the graph for each match.
+/// Tries a rule everywhere, or at one node, in the graph as a search sees it first: in canonical form. A node that is
+/// not of the anchor's operator is followed to its readers, as far as the pattern goes. *Errors* `usage` for a node
+/// that the graph has not, telling the names next to it; `internal` as `optimize`. *Complexity* O(anchors) times a
+/// match, and a copy and a price of the graph for each match.
 GSUB_LAZY [[nodiscard]] result<rule_explanation> explain_rule(any_graph const& g, cost::any_cost const& model,
                                                               rule_program const& rule,
                                                               explain_options const& options = {});

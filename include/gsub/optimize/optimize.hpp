@@ -1,4 +1,4 @@
-// From a graph to a cheaper one: clean-ups, relaxed search over rules, folding, verification.
+// From a graph to a cheaper one: canonicalization, relaxed search over rules, folding, verification.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -8,7 +8,7 @@
 #include <gsub/cost/lowered.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/optimize/split.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/search/concepts.hpp>
 
@@ -88,10 +88,10 @@ struct verification_report {
 struct optimize_report {
     std::string_view unit;  ///< of the costs
     double cost_before = 0; ///< of the graph as given
-    double cost_start = 0;  ///< after clean-ups, where the search begins
+    double cost_start = 0;  ///< after canonicalization, where the search begins
     double cost_after = 0;
     std::size_t nodes_before = 0, nodes_after = 0; ///< kernels alone: no constants, weight arithmetic, inputs
-    cleanup_count cleaned;
+    canonicalization_count canonicalized;
     std::vector<applied_rule> applied;
     search::statistics
         search; ///< of all searches together; `failed` where the code of a rule threw, named in `failure`
@@ -102,13 +102,12 @@ struct optimize_report {
     verification_report verification;
 };
 
-/// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, clean-ups included, the
-/// graph as given comes back; a model that has an exact cost of whole graphs decides by that in the end, and by more
-/// than it resolves. *Errors*
-/// `usage` for alpha < 1, and for a log of another search, naming what differs; `invalid_input` for a log that is not
-/// true of the graph; `unsupported` where folding exceeds its limit; `internal` where a cost is negative or NaN, naming
-/// node and model. Where the code of a rule throws, the best graph so far comes back, and the report says what was
-/// thrown.
+/// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, canonicalization included,
+/// the graph as given comes back; a model that has an exact cost of whole graphs decides by that in the end, and by
+/// more than it resolves. *Errors* `usage` for alpha < 1, and for a log of another search, naming what differs;
+/// `invalid_input` for a log that is not true of the graph; `unsupported` where folding exceeds its limit; `internal`
+/// where a cost is negative or NaN, naming node and model. Where the code of a rule throws, the best graph so far comes
+/// back, and the report says what was thrown.
 GSUB_LAZY [[nodiscard]] result<std::pair<any_graph, optimize_report>>
 optimize(any_graph const& g, cost::any_cost const& model, eval_table evaluators, optimize_options const& options);
 

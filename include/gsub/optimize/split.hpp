@@ -51,8 +51,8 @@ struct searched {
     split_report split;
 };
 
-/// One relaxed search from a graph in normal form. *Errors* throws `error` (`invalid_input`) naming the rewrite where
-/// what is known or replayed is not true of the graph, though its identity is that of the search.
+/// One relaxed search from a graph in canonical form. *Errors* throws `error` (`invalid_input`) naming the rewrite
+/// where what is known or replayed is not true of the graph, though its identity is that of the search.
 GSUB_LAZY [[nodiscard]] searched search_part(any_graph const& start, cost::any_cost const& model,
                                              rule_index const& rules, search::options const& options,
                                              search_audience const& told = {});
@@ -78,7 +78,7 @@ GSUB_LAZY [[nodiscard]] graph_parts split_graph(any_graph const& g, rule_index c
 /// part.
 GSUB_LAZY [[nodiscard]] any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes);
 
-/// Searches a graph in normal form and canonical order. Where it has more kernels than `bound`, and the model
+/// Searches a graph in canonical form and canonical order. Where it has more kernels than `bound`, and the model
 /// is additive: its parts first, each like a graph of its own; then windows across the cuts, which are parts of the
 /// result, cut elsewhere; then the whole, with what is left of the budget. Parts, and windows after them, get three
 /// quarters of what there is, divided by their numbers of kernels; of time, what one leaves goes to those after it.

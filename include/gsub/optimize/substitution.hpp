@@ -54,7 +54,7 @@ private:
 /// cost, so that sums do not depend on the order in which they were added up, and equal costs are equal.
 class substitution_problem {
 public:
-    /// A graph in normal form with the price of each node.
+    /// A graph in canonical form with the price of each node.
     struct priced_graph {
         any_graph graph;
         std::vector<double> node_cost;   ///< by node id, in ticks; empty where the model is not additive
@@ -66,12 +66,12 @@ public:
         std::uint64_t id = 0;    ///< hash of rule and match
         double cost = 0;         ///< of the graph that it leads to, in ticks
         std::uint32_t place = 0; ///< among the moves of the graph; `elsewhere`: it was not made from here
-        node_bits reads, changes;
+        node_signature reads, changes;
     };
     /// A node at which no pattern matches, and the nodes that decide so.
     struct quiet_place {
         node_id anchor;
-        node_bits by;
+        node_signature by;
     };
     /// What is known of a graph when it has been expanded, for the graphs made from it.
     struct findings {
@@ -92,9 +92,9 @@ public:
         search_log::successor const* noted = nullptr; ///< known from a log alone: no parent and no move, see `made`
     };
 
-    /// `start` must be in normal form; `model`, `rules` and `threads` must outlive the problem. With threads, of which
-    /// a task runs the search, and a model that may be asked by several at once, those without a task help to make the
-    /// successors of a state as long as that is faster; successors are the same, in the same order.
+    /// `start` must be in canonical form; `model`, `rules` and `threads` must outlive the problem. With threads, of
+    /// which a task runs the search, and a model that may be asked by several at once, those without a task help to
+    /// make the successors of a state as long as that is faster; successors are the same, in the same order.
     ///
     /// `one_order`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
     /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
@@ -128,7 +128,7 @@ public:
 
     /// The move that leads to a state. *Requires* a state with a rule.
     GSUB_LAZY [[nodiscard]] match move(state const& s) const;
-    /// The state's graph, in normal form. *Requires* a state with a parent, see `made`.
+    /// The state's graph, in canonical form. *Requires* a state with a parent, see `made`.
     GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
     /// The successor that a log notes of a state.
     GSUB_LAZY [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
@@ -195,7 +195,7 @@ private:
     GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, node_id anchor, worker& w,
                                            found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
-    GSUB_LAZY [[nodiscard]] node_bits const* still_quiet(expansion const& here, node_id anchor) const;
+    GSUB_LAZY [[nodiscard]] node_signature const* still_quiet(expansion const& here, node_id anchor) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n, double price) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
     GSUB_LAZY void price(priced_graph& p) const;

@@ -309,7 +309,7 @@ std::string replaced_in(Sum&& sum) {
             auto copy = g;
             REQUIRE(prepare(m).apply_to(copy, shared_interior::refuse));
             CHECK(copy.type(copy.output(0)) == g.type(g.output(0)));
-            normalize(copy);
+            canonicalize(copy);
             out = small_graphs::operators_of(copy);
         });
     }
@@ -504,7 +504,7 @@ std::vector<node_id> different_nodes(any_graph const& a, any_graph const& b) {
 TEST_CASE("where no node that decided has changed, the same matches") {
     auto const rules = standard_rules();
     rule_index const index{rules};
-    auto const all_at = [&](any_graph const& g, node_id n, node_bits* looked_at) {
+    auto const all_at = [&](any_graph const& g, node_id n, node_signature* looked_at) {
         std::vector<std::string> out;
         for (auto const* rule : index.anchored_at(g.op(n)))
             find_pattern_at(
@@ -522,11 +522,11 @@ TEST_CASE("where no node that decided has changed, the same matches") {
             auto changed = g;
             auto const patch = prepare(m);
             if (patch.failed() || !patch.apply_to(changed, shared_interior::refuse)) continue;
-            node_bits differences;
+            node_signature differences;
             for (auto n : different_nodes(g, changed)) differences.add(n);
             for (auto n : g.order()) {
                 if (n == g.return_node() || !changed.live(n)) continue;
-                node_bits looked_at;
+                node_signature looked_at;
                 auto const before = all_at(g, n, &looked_at);
                 if (looked_at.meets(differences)) {
                     ++redone;

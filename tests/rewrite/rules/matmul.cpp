@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "rewrite/small_graphs.hpp"
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/rules/matmul.hpp>
 

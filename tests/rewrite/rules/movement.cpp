@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "rewrite/small_graphs.hpp"
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/rules/movement.hpp>
 
@@ -169,7 +169,7 @@ TEST_CASE("law 14: another order of parts is another order in the weight, whiche
     a.strides = {1}, a.dilations = {1}, a.pads = {0, 0};
     ints const sizes{1, 2, 3};
     for_orders([&](std::vector<std::uint32_t> const& order) {
-        // In order they are the whole: the normal form's business.
+        // In order they are the whole: the canonical form's business.
         bool const same = std::is_sorted(order.begin(), order.end());
         CHECK(operators_after(movement::reorder_conv_outputs, [&](graph_builder& to) {
                   auto const y = to.add<ops::conv>(a, {in(to, {2, 4, 3}), fixed(to, {6, 4, 1}), fixed(to, {6})});

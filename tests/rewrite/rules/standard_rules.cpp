@@ -1,8 +1,8 @@
 #include "catch.hpp"
 #include "rewrite/small_graphs.hpp"
 #include <gsub/ir/legality.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 
@@ -83,7 +83,7 @@ TEST_CASE("every rule fires, all its preferences met, on some of its instances w
                         auto copy = g;
                         if (!prepare(m).apply_to(copy, shared_interior::refuse)) return;
                         ++fired;
-                        normalize(copy);
+                        canonicalize(copy);
                         CHECK(same_meaning(g, copy));
                     });
                 }

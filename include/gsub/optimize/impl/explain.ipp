@@ -288,7 +288,7 @@ private:
             auto const& reason = done.error().problems()[0].reason;
             return fail(p, rule_outcome::refused, reason, reason);
         }
-        normalize_changes(made);
+        canonicalize_changes(made);
         p.outcome = rule_outcome::applies;
         p.cost_after = checked_price(model_.of_graph(made), made, {}, model_.unit);
     }
@@ -338,7 +338,7 @@ GSUB_LAZY_BODY result<rule_explanation> explain_rule(any_graph const& g, cost::a
         out.unit = model.unit;
         auto start = g;
         start.order_canonically();
-        out.cleaned = normalize(start);
+        out.canonicalized = canonicalize(start);
         start.order_canonically();
         start.compact();
         out.cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
@@ -354,8 +354,8 @@ GSUB_LAZY_BODY result<rule_explanation> explain_rule(any_graph const& g, cost::a
             if (named.empty())
                 explainer.places.push_back({std::string{o.node},
                                             rule_outcome::no_match,
-                                            "clean-ups take the node away before the search begins",
-                                            "taken away by clean-ups",
+                                            "canonicalization takes the node away before the search begins",
+                                            "taken away by canonicalization",
                                             {},
                                             0});
         }

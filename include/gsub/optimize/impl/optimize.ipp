@@ -192,7 +192,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
         report.nodes_before = detail::kernel_count(original);
         auto start = original;
         start.order_canonically(); // the result must not depend on the order in which the graph was built
-        report.cleaned = normalize(start);
+        report.canonicalized = canonicalize(start);
         start.order_canonically();
         start.compact();
         rule_index const rules{as_span(chosen)};
@@ -246,7 +246,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                                      .cost = report.search.best_cost,
                                      .why = report.search.why});
         auto best = std::move(found.best);
-        // Verified, folded and priced; `clean`: may be brought into normal form after folding.
+        // Verified, folded and priced; `clean`: may be brought into canonical form after folding.
         auto const finish = [&](bool clean) {
             if (options.verify) {
                 if (options.observe) options.observe->on_progress({"verify", 0, 0, {}});
@@ -265,7 +265,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                 fold_constants(best, evaluators,
                                {.max_weight_bytes = options.max_weight_bytes, .threads = options.threads})
                     .value();
-                if (clean) normalize(best);
+                if (clean) canonicalize(best);
                 if (options.verify && report.verification.on_numbers) {
                     // Folding rounds; the numbers that users get are those of the folded graph.
                     verification_report folded;
@@ -286,12 +286,13 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
             return before && after && *after > *before * (1 + 1e-9 - model.resolution);
         };
         if (dearer()) {
-            // Clean-ups may cost under models such as peak memory, where a value that is shared lives longer; parts
-            // that a search has looked at may cost more together; and what a model does not resolve is no gain.
+            // Canonicalization patterns may cost under models such as peak memory, where a value that is shared lives
+            // longer; parts that a search has looked at may cost more together; and what a model does not resolve is no
+            // gain.
             found.rewrites.clear();
             best = original;
             report.applied.clear();
-            report.cleaned = {};
+            report.canonicalized = {};
             finish(false);
         }
         report.nodes_after = detail::kernel_count(best);

@@ -6,7 +6,7 @@
 #include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/split.hpp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/search/backtracking.hpp>
 #include <gsub/search/split.hpp>
@@ -300,7 +300,7 @@ GSUB_LAZY std::optional<searched> repeat(searched const& model_search, any_graph
         auto const patch = prepare(*found);
         out.best.start_journal();
         if (patch.failed() || !patch.apply_to(out.best, shared_interior::refuse)) return std::nullopt;
-        normalize_changes(out.best);
+        canonicalize_changes(out.best);
         out.stats.best_cost = model.of_graph(out.best);
         out.stats.path.push_back(
             {message({found->rule().name, "(", here->display_name(found->site()), ")"}), out.stats.best_cost});
@@ -479,7 +479,7 @@ private:
         auto whole = g;
         whole.start_journal();
         if (!put_back(whole, part, as_span(nodes), made.best)) return;
-        normalize_changes(whole);
+        canonicalize_changes(whole);
         auto const after = model_.of_graph(whole);
         if (!(after < cost_)) return;
         g = std::move(whole);

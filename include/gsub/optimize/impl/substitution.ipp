@@ -4,7 +4,7 @@
 #include <gsub/core/message.hpp>
 #include <gsub/optimize/impl/search_log.ipp>
 #include <gsub/optimize/substitution.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 
 #include <algorithm>
@@ -44,13 +44,13 @@ GSUB_LAZY_BODY bool fires(match const& m) {
     return by_rule(m, [&] { return !first_failure(m); });
 }
 
-// The graph with the rewrite made, in normal form; false where the rewrite does not apply.
+// The graph with the rewrite made, in canonical form; false where the rewrite does not apply.
 GSUB_LAZY bool apply_match(any_graph& g, match const& m) {
     auto const patch = prepare(m);
     if (patch.failed()) return false;
     g.start_journal();
     if (!patch.apply_to(g, shared_interior::refuse)) return false;
-    normalize_changes(g);
+    canonicalize_changes(g);
     return true;
 }
 
@@ -217,8 +217,8 @@ substitution_problem::opened(state const& s, cost::grouped_prices& known) {
 namespace detail {
 
 // All nodes that a match stands on but for constants: who reads these does not matter to rewrites.
-GSUB_LAZY node_bits nodes_of(match const& m) {
-    node_bits out;
+GSUB_LAZY node_signature nodes_of(match const& m) {
+    node_signature out;
     auto const& g = m.graph();
     for (auto v : m.roots()) out.add(v.node);
     for (auto n : m.covered()) out.add(n);
@@ -229,8 +229,8 @@ GSUB_LAZY node_bits nodes_of(match const& m) {
 }
 
 // The nodes of `before` that a rewrite has changed: those gone, with other operands, or with other readers.
-GSUB_LAZY node_bits nodes_changed(any_graph const& before, any_graph const& after) {
-    node_bits out;
+GSUB_LAZY node_signature nodes_changed(any_graph const& before, any_graph const& after) {
+    node_signature out;
     auto const known = before.capacity();
     auto const add = [&](node_id n) {
         if (n.index < known) out.add(n);
@@ -324,7 +324,7 @@ GSUB_LAZY_BODY substitution_problem::known_move const* substitution_problem::mad
 }
 
 // What decided that nothing matches at a node, where that is known from before the last move, which left it alone.
-GSUB_LAZY_BODY node_bits const* substitution_problem::still_quiet(expansion const& here, node_id anchor) const {
+GSUB_LAZY_BODY node_signature const* substitution_problem::still_quiet(expansion const& here, node_id anchor) const {
     if (!here.by) return nullptr;
     auto const& places = here.what.parent_findings->quiet;
     auto const found = std::lower_bound(places.begin(), places.end(), anchor,
@@ -340,7 +340,7 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
         return;
     }
     auto const& g = here.graph->graph;
-    node_bits looked_at;
+    node_signature looked_at;
     auto quiet = true;
     for (auto const* rule : rules_->anchored_at(g.op(anchor))) {
         auto const found_match = [&](match const& m) {

@@ -12,7 +12,7 @@ namespace gsub::passes {
 /// Copies conversions to wider element types that several elementwise operators read, so that each of them, once fused
 /// with its own, reads the narrow value. An operator that reads one twice counts twice. Where other operators read it
 /// too, the conversion stays with these, and each elementwise reader gets one of its own. Conversions of weights stay:
-/// they are computed beforehand. Sharing equal nodes undoes it (`eliminate_common_subexpr`, `normalize`).
+/// they are computed beforehand. Sharing equal nodes undoes it (`eliminate_common_subexpr`, `canonicalize`).
 /// Outcome: `matches` counts the conversions that were copied. *Complexity* O((n + e) log n).
 /// *Source* TVM's CanonicalizeCast.
 struct canonicalize_cast {

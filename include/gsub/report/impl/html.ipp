@@ -247,8 +247,8 @@ GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
     fact("Cost model", message({f.cost_model, ", in ", r.unit}));
     for (auto const& [name, value] : f.settings) fact(name, value);
     fact("Cost at the start of the search",
-         message({human(r.cost_start, r.unit), ", after clean-ups: ", r.cleaned.simplified, " simplified, ",
-                  r.cleaned.shared, " shared, ", r.cleaned.erased, " erased"}));
+         message({human(r.cost_start, r.unit), ", after canonicalization: ", r.canonicalized.simplified,
+                  " simplified, ", r.canonicalized.shared, " shared, ", r.canonicalized.erased, " erased"}));
     auto const& failure = r.search.failure;
     fact("Stopped because", message({in_words(r.search.why), failure.empty() ? "" : ": ", failure}));
     fact("Graphs", message({r.search.expanded, " expanded, ", r.search.generated, " made, ", r.search.duplicates,

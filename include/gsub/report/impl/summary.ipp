@@ -57,7 +57,7 @@ GSUB_INLINE std::string to_text(verification_report const& v) {
     std::string out = v.different ? "verified: NOT EQUAL"
                       : !v.equal  ? "NOT VERIFIED"
                       : whole     ? "verified: equal"
-                                  : "verified in part: clean-ups are not compared";
+                                  : "verified in part: canonicalization is not compared";
     if (v.whole_in_field)
         out += message({", whole graph in the prime field",
                         v.reduced_to.empty() ? "" : message({" (inputs reduced to ", v.reduced_to, ")"})});
@@ -83,9 +83,9 @@ GSUB_INLINE std::string to_text(optimize_report const& r) {
         out += message({"split    ", r.split.parts, " parts (", r.split.distinct_parts, " distinct), ", r.split.windows,
                         " windows (", r.split.distinct_windows, " distinct)",
                         r.split.better_whole ? ", but better as a whole\n" : "\n"});
-    if (r.cleaned.total() > 0)
-        out += message({"cleaned  ", r.cleaned.simplified, " simplified, ", r.cleaned.shared, " shared, ",
-                        r.cleaned.erased, " erased\n"});
+    if (r.canonicalized.total() > 0)
+        out += message({"cleaned  ", r.canonicalized.simplified, " simplified, ", r.canonicalized.shared, " shared, ",
+                        r.canonicalized.erased, " erased\n"});
     std::map<std::string, std::size_t> counts;
     for (auto const& a : r.applied) ++counts[a.rule];
     if (!counts.empty()) out += "applied\n";

@@ -35,10 +35,10 @@ private:
 };
 
 /// A set of nodes as a few bits: what is in it is found in it, and now and then what is not.
-struct node_bits {
+struct node_signature {
     std::array<std::uint64_t, 4> words{};
     void add(node_id n) noexcept { words[n.index / 64 % 4] |= std::uint64_t{1} << n.index % 64; }
-    [[nodiscard]] bool meets(node_bits const& other) const noexcept {
+    [[nodiscard]] bool meets(node_signature const& other) const noexcept {
         std::uint64_t both = 0;
         for (std::size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];
         return both != 0;
@@ -59,7 +59,7 @@ GSUB_LAZY [[nodiscard]] rule_condition const* first_failure(match const& m);
 /// As `find_matches_at`, with the conditions left unchecked. To `looked_at` go all nodes that decided what was found:
 /// as long as their operands and their readers are the same, so are the matches.
 GSUB_LAZY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                               function_ref<void(match const&)> found, node_bits* looked_at = nullptr);
+                               function_ref<void(match const&)> found, node_signature* looked_at = nullptr);
 
 /// Where a pattern and a graph part.
 struct mismatch {

@@ -206,7 +206,7 @@ inline constexpr auto associate_left =
     rule<"associate_left">(mat_mul(x, mat_mul(a, b)), mat_mul(mat_mul(x, a), b), where(matrices(x, a, b)),
                            provenance{"law 21: products of matrices associate"});
 
-/// Law 22: transpositions compose; the identity is a clean-up.
+/// Law 22: transpositions compose; the identity is a canonicalization pattern.
 inline constexpr auto compose_transposes = rule<"compose_transposes">(
     transpose[t](transpose[u](x)), built_by<detail::compose_transposes>, provenance{"law 22: permutations compose"});
 

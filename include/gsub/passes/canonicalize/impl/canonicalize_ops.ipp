@@ -2,7 +2,7 @@
 
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/canonicalize/canonicalize_ops.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 
 #include <vector>
 
@@ -51,7 +51,7 @@ GSUB_LAZY value_id product_and_sum(any_graph const& g, node_id n, node_sink& sin
 
 GSUB_LAZY_BODY result<pass_outcome> canonicalize_ops::operator()(any_graph& g, pass_context& cx) const {
     pass_outcome outcome;
-    auto const* const short_sum = find_cleanup("sum");
+    auto const* const short_sum = find_canonicalization_pattern("sum");
     auto const order = std::vector<node_id>(g.order().begin(), g.order().end());
     auto const replace = [&](node_id n, std::string_view reason, function_ref<value_id(node_sink&)> build) {
         if (!reason.empty())

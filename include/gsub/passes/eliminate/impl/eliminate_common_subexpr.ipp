@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/passes/eliminate/eliminate_common_subexpr.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 
 namespace gsub::passes {
 

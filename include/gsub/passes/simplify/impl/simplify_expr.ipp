@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/passes/simplify/simplify_expr.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/matmul.hpp>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ public:
     expression_simplifier(any_graph& g, pass_context const& cx, bool signed_zeros, pass_outcome& outcome)
         : g_(g), cx_(cx), signed_zeros_(signed_zeros), outcome_(outcome) {
         for (auto name : {"identity", "dropout", "cast", "reshape", "reshape-reshape", "transpose", "pad", "slice"})
-            cleanups_.push_back(find_cleanup(name));
+            patterns_.push_back(find_canonicalization_pattern(name));
     }
 
     void run() {
@@ -84,7 +84,8 @@ private:
     }
 
     bool simplify(node_id n) {
-        if (std::any_of(cleanups_.begin(), cleanups_.end(), [&](cleanup const* c) { return c->apply(g_, n); }))
+        if (std::any_of(patterns_.begin(), patterns_.end(),
+                        [&](canonicalization_pattern const* c) { return c->apply(g_, n); }))
             return true;
         if (is_any<ops::add, ops::sub, ops::mul, ops::div>(n) && drop_neutral(n)) return true;
         if (broadcasts(n)) return narrow_operand(n);
@@ -260,7 +261,7 @@ private:
     pass_context const& cx_;
     bool signed_zeros_;
     pass_outcome& outcome_;
-    std::vector<cleanup const*> cleanups_;
+    std::vector<canonicalization_pattern const*> patterns_;
     std::vector<repeated> seen_; // by constant
 };
 

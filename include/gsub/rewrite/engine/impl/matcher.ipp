@@ -31,7 +31,7 @@ struct deepest_miss {
 // Whether operators stand where a term has them, whatever its variables and labels are bound to. Most places are passed
 // over by this alone.
 GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::uint16_t number, value_id v,
-                             node_bits* looked_at) {
+                             node_signature* looked_at) {
     auto const& n = rule.match_nodes[number];
     if (n.kind != node_kind::operation && n.kind != node_kind::category) return true;
     if (!v.valid()) return false;
@@ -50,7 +50,7 @@ GSUB_LAZY bool operators_fit(any_graph const& g, rule_program const& rule, std::
 }
 
 // False where the second root must read an operand of the anchor that nothing else reads.
-GSUB_LAZY bool has_company(any_graph const& g, rule_program const& rule, node_id anchor, node_bits* looked_at) {
+GSUB_LAZY bool has_company(any_graph const& g, rule_program const& rule, node_id anchor, node_signature* looked_at) {
     if (rule.roots.size() < 2) return true;
     auto const &first = rule.match_nodes[rule.roots[0]], &second = rule.match_nodes[rule.roots[1]];
     if (first.kind != node_kind::operation || first.commutative) return true;
@@ -69,7 +69,7 @@ GSUB_LAZY bool has_company(any_graph const& g, rule_program const& rule, node_id
 }
 
 // Whether a term is a sum that is taken apart.
-GSUB_LAZY bool is_inner_sum(any_graph const& g, node_id whole, value_id v, node_bits* looked_at) {
+GSUB_LAZY bool is_inner_sum(any_graph const& g, node_id whole, value_id v, node_signature* looked_at) {
     if (g.row(v.node) != g.row(whole) || g.constant(v.node)) return false;
     if (looked_at) looked_at->add(v.node);
     return g.use_count(v) == 1 && g.type(v).is_static() && g.type(v) == g.type({whole, 0});
@@ -86,7 +86,7 @@ public:
         std::size_t above = none; // the sum that it is a term of, unless that is the whole
     };
 
-    sum_terms(any_graph const& g, node_id whole, node_bits* looked_at) {
+    sum_terms(any_graph const& g, node_id whole, node_signature* looked_at) {
         for (std::uint32_t side = 0; side < 2; ++side) {
             terms_.push_back({g.operand(whole, side), {}, none});
             for (auto i = terms_.size() - 1; i < terms_.size(); ++i) {
@@ -114,7 +114,7 @@ template <class Misses = no_misses>
 class matcher {
 public:
     matcher(any_graph const& g, rule_program const& rule, function_ref<void(match const&)> found,
-            node_bits* looked_at = nullptr, Misses misses = {})
+            node_signature* looked_at = nullptr, Misses misses = {})
         : g_(g), rule_(rule), found_(found), looked_at_(looked_at), misses_(misses), m_(g, rule) {
         for (auto const& n : rule.match_nodes) commutative_ += n.commutative;
     }
@@ -374,7 +374,7 @@ private:
     any_graph const& g_;
     rule_program const& rule_;
     function_ref<void(match const&)> found_;
-    node_bits* looked_at_; // or null
+    node_signature* looked_at_; // or null
     [[no_unique_address]] Misses misses_;
     match m_;
     unsigned commutative_ = 0, swaps_ = 0, flips_ = 0;
@@ -392,7 +392,7 @@ namespace detail {
 
 // The sum at the anchor as it stands, then each term of its left side with each of its right side.
 GSUB_LAZY void find_in_sum(any_graph const& g, rule_program const& rule, node_id anchor,
-                           function_ref<void(match const&)> found, node_bits* looked_at) {
+                           function_ref<void(match const&)> found, node_signature* looked_at) {
     auto const& root = rule.match_nodes[rule.roots[0]];
     auto const left = is_inner_sum(g, anchor, g.operand(anchor, 0), looked_at),
                right = is_inner_sum(g, anchor, g.operand(anchor, 1), looked_at);
@@ -479,7 +479,7 @@ GSUB_LAZY_BODY std::span<rule_program const* const> rule_index::anchored_at(op_i
 }
 
 GSUB_LAZY_BODY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
-                                    function_ref<void(match const&)> found, node_bits* looked_at) {
+                                    function_ref<void(match const&)> found, node_signature* looked_at) {
     if (looked_at) looked_at->add(anchor);
     if (g.constant(anchor) || g.result_count(anchor) == 0) return;
     auto const root = rule.roots[0];

@@ -3,7 +3,7 @@
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/small_vector.hpp>
 #include <gsub/ir/ops/ops.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 
 #include <algorithm>
 #include <array>
@@ -188,21 +188,21 @@ GSUB_LAZY bool flatten_split(any_graph& g, node_id n) {
     return true;
 }
 
-GSUB_LAZY std::span<cleanup const> cleanup_table() noexcept {
+GSUB_LAZY std::span<canonicalization_pattern const> canonicalization_table() noexcept {
     static constexpr std::array table{
-        cleanup{"identity", "the identity is its operand", drop_identity},
-        cleanup{"dropout", "dropout is the identity at inference", drop_dropout},
-        cleanup{"cast", "a conversion to the same type is the identity", drop_cast},
-        cleanup{"reshape", "a view of equal shape is its operand", drop_reshape},
-        cleanup{"reshape-reshape", "of two views only the last counts", compose_reshapes},
-        cleanup{"transpose", "the identity permutation is the identity", drop_transpose},
-        cleanup{"pad", "no pads are the identity", drop_pad},
-        cleanup{"slice", "all elements in order are the identity", drop_slice},
-        cleanup{"sum", "a sum of one is its operand, a sum of two an addition", simplify_sum},
-        cleanup{"concat-split", "all parts put together are the whole", join_parts},
-        cleanup{"concat-concat", "nested concats are one", flatten_concat},
-        cleanup{"split-concat", "a concat cut at its joints is its operands", cut_at_joints},
-        cleanup{"split-split", "nested splits are one", flatten_split},
+        canonicalization_pattern{"identity", "the identity is its operand", drop_identity},
+        canonicalization_pattern{"dropout", "dropout is the identity at inference", drop_dropout},
+        canonicalization_pattern{"cast", "a conversion to the same type is the identity", drop_cast},
+        canonicalization_pattern{"reshape", "a view of equal shape is its operand", drop_reshape},
+        canonicalization_pattern{"reshape-reshape", "of two views only the last counts", compose_reshapes},
+        canonicalization_pattern{"transpose", "the identity permutation is the identity", drop_transpose},
+        canonicalization_pattern{"pad", "no pads are the identity", drop_pad},
+        canonicalization_pattern{"slice", "all elements in order are the identity", drop_slice},
+        canonicalization_pattern{"sum", "a sum of one is its operand, a sum of two an addition", simplify_sum},
+        canonicalization_pattern{"concat-split", "all parts put together are the whole", join_parts},
+        canonicalization_pattern{"concat-concat", "nested concats are one", flatten_concat},
+        canonicalization_pattern{"split-concat", "a concat cut at its joints is its operands", cut_at_joints},
+        canonicalization_pattern{"split-split", "nested splits are one", flatten_split},
     };
     return table;
 }
@@ -252,7 +252,7 @@ class normalizer {
 public:
     explicit normalizer(any_graph& g) : g_(g) {}
 
-    cleanup_count whole() {
+    canonicalization_count whole() {
         for (;;) {
             auto const before = count_.total();
             count_.shared += share_equal_nodes(g_);
@@ -262,12 +262,12 @@ public:
             auto const size = g_.size();
             g_.erase_dead();
             count_.erased += size - g_.size();
-            GSUB_ASSERT(g_.sort(), "clean-ups cannot close a cycle");
+            GSUB_ASSERT(g_.sort(), "canonicalization patterns cannot close a cycle");
             if (count_.total() == before) return count_;
         }
     }
 
-    cleanup_count changes() {
+    canonicalization_count changes() {
         incremental_ = true;
         open_.reserve(64);
         auto const& journal = g_.changes(); // what follows changes no node
@@ -304,7 +304,7 @@ private:
                 append(open_, readers);
                 // Existing values that take over stand in front of the node; new ones must be put into their place.
                 if (incremental_ && g_.capacity() > first_new)
-                    GSUB_ASSERT(g_.restore_order(first_new), "clean-ups cannot close a cycle");
+                    GSUB_ASSERT(g_.restore_order(first_new), "canonicalization patterns cannot close a cycle");
                 reopen_neighbours(n, first_new);
                 erase(n);
             } else if (incremental_) {
@@ -315,7 +315,7 @@ private:
 
     bool simplify(node_id n) {
         if (g_.is<ops::constant>(n)) return false;
-        return any_of(cleanup_table(), [&](cleanup const& c) { return c.apply(g_, n); });
+        return any_of(canonicalization_table(), [&](canonicalization_pattern const& c) { return c.apply(g_, n); });
     }
 
     // New nodes, and what stands beside the simplified one. Over a whole graph, readers are still to come, and the next
@@ -382,19 +382,19 @@ private:
 
     any_graph& g_;
     std::vector<node_id> open_;
-    cleanup_count count_;
+    canonicalization_count count_;
     bool incremental_ = false;
     std::size_t released_seen_ = 0;
 };
 
 } // namespace detail
 
-GSUB_LAZY_BODY std::span<cleanup const> cleanups() noexcept {
-    return detail::cleanup_table();
+GSUB_LAZY_BODY std::span<canonicalization_pattern const> canonicalization_patterns() noexcept {
+    return detail::canonicalization_table();
 }
 
-GSUB_LAZY_BODY cleanup const* find_cleanup(std::string_view name) noexcept {
-    for (auto const& c : detail::cleanup_table())
+GSUB_LAZY_BODY canonicalization_pattern const* find_canonicalization_pattern(std::string_view name) noexcept {
+    for (auto const& c : detail::canonicalization_table())
         if (c.name == name) return &c;
     return nullptr;
 }
@@ -421,12 +421,12 @@ GSUB_LAZY_BODY std::size_t share_equal_nodes(any_graph& g, share_options const& 
     return shared;
 }
 
-GSUB_LAZY_BODY cleanup_count normalize(any_graph& g) {
+GSUB_LAZY_BODY canonicalization_count canonicalize(any_graph& g) {
     g.erase_dead();
     return detail::normalizer<>{g}.whole();
 }
 
-GSUB_LAZY_BODY cleanup_count normalize_changes(any_graph& g) {
+GSUB_LAZY_BODY canonicalization_count canonicalize_changes(any_graph& g) {
     return detail::normalizer<>{g}.changes();
 }
 

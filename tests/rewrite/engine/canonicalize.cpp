@@ -2,8 +2,8 @@
 #include "ir/random_graph.hpp"
 #include "rewrite/small_graphs.hpp"
 #include <gsub/ir/legality.hpp>
+#include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
-#include <gsub/rewrite/engine/normal_form.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 
@@ -26,7 +26,7 @@ graph made(std::function<void(graph_builder&)> const& f) {
     return g;
 }
 graph normal(graph g) {
-    normalize(g);
+    canonicalize(g);
     return g;
 }
 std::string signature(any_graph const& g) {
@@ -40,12 +40,12 @@ std::string signature(any_graph const& g) {
 // ---- of any graph
 // ----------------------------------------------------------------------------------------------------------------
 
-TEST_CASE("the normal form of a graph means what the graph means, and is a normal form") {
+TEST_CASE("the canonical form of a graph means what the graph means, and is a canonical form") {
     auto const check_one = [](graph const& g, std::uint64_t seed) {
         CAPTURE(seed);
         auto const before = signature(g);
         auto once = g;
-        auto const count = normalize(once);
+        auto const count = canonicalize(once);
         CHECK(once.size() <= g.size());
         CHECK(signature(once) == before);
         CHECK(same_meaning(g, once, seed));
@@ -60,7 +60,7 @@ TEST_CASE("the normal form of a graph means what the graph means, and is a norma
         }
         // Again changes nothing, and says so.
         auto twice = once;
-        CHECK(normalize(twice).total() == 0);
+        CHECK(canonicalize(twice).total() == 0);
         CHECK(twice.hash() == once.hash());
         CHECK(to_text(twice) == to_text(once));
         if (count.total() == 0) CHECK(once.hash() == g.hash());
@@ -124,7 +124,7 @@ void litter(graph& g, std::uint64_t seed) {
     REQUIRE(g.sort());
 }
 
-TEST_CASE("whatever changes nothing leaves no trace in the normal form") {
+TEST_CASE("whatever changes nothing leaves no trace in the canonical form") {
     for (std::uint64_t seed = 0; seed < 150; ++seed) {
         CAPTURE(seed);
         auto g = dense_graph(seed, 30);
@@ -169,7 +169,7 @@ TEST_CASE("nodes that compute the same become one") {
     }
 }
 
-TEST_CASE("the order in which nodes were made does not show in the normal form") {
+TEST_CASE("the order in which nodes were made does not show in the canonical form") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         CAPTURE(seed);
         auto const g = random_graph::make(seed, 30);
@@ -198,8 +198,8 @@ TEST_CASE("after a rewrite, cleaning the neighbourhood comes to what cleaning th
                     if (!prepare(m).apply_to(near, shared_interior::refuse)) return;
                     ++rewrites;
                     auto whole = near;
-                    normalize_changes(near);
-                    normalize(whole);
+                    canonicalize_changes(near);
+                    canonicalize(whole);
                     CHECK(near.hash() == whole.hash());
                     CHECK(near.size() == whole.size());
                     CHECK(check(near, stage::canonical).empty());
@@ -216,7 +216,7 @@ TEST_CASE("after a rewrite, cleaning the neighbourhood comes to what cleaning th
     CHECK(rewrites > 500);
 }
 
-TEST_CASE("a clean-up that waits for a reader to go is made when it goes") {
+TEST_CASE("a canonicalization pattern that waits for a reader to go is made when it goes") {
     // relu(part) keeps the nested splits apart, sigmoid(mask) the dropout.
     for (bool of_split : {true, false}) {
         auto const g = made([&](graph_builder& to) {
@@ -241,13 +241,13 @@ TEST_CASE("a clean-up that waits for a reader to go is made when it goes") {
         near.start_journal();
         REQUIRE(drop.apply_to(near, shared_interior::refuse));
         auto const whole = normal(near);
-        normalize_changes(near);
+        canonicalize_changes(near);
         CHECK(near.hash() == whole.hash());
         CHECK(operators_of(near) == (of_split ? "Split" : "Tanh"));
     }
 }
 
-// ---- clean-up by clean-up
+// ---- canonicalization pattern by canonicalization pattern
 // --------------------------------------------------------------------------------------------------
 
 // Before and after as lists of operators; x is f32[2,6].
@@ -341,13 +341,13 @@ graph example_graph(before_after const& e) {
     return made([&](graph_builder& to) { e.make(to, to.input(dtype::f32, {2, 6}, "x")); });
 }
 
-TEST_CASE("every clean-up has an example that it alone can clean, and its sentence") {
+TEST_CASE("every canonicalization pattern has an example that it alone can clean, and its sentence") {
     auto const all = examples();
-    REQUIRE(all.size() == cleanups().size());
+    REQUIRE(all.size() == canonicalization_patterns().size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         CAPTURE(all[i].name);
-        CHECK(cleanups()[i].name == all[i].name);
-        CHECK(cleanups()[i].sentence.size() > 10);
+        CHECK(canonicalization_patterns()[i].name == all[i].name);
+        CHECK(canonicalization_patterns()[i].sentence.size() > 10);
         auto const g = example_graph(all[i]);
         auto const clean = normal(g);
         CHECK(operators_of(clean) == all[i].after);
@@ -357,7 +357,7 @@ TEST_CASE("every clean-up has an example that it alone can clean, and its senten
         std::size_t applied = 0;
         std::vector<node_id> const nodes(g.order().begin(), g.order().end());
         for (auto n : nodes)
-            if (n != h.return_node()) applied += cleanups()[i].apply(h, n);
+            if (n != h.return_node()) applied += canonicalization_patterns()[i].apply(h, n);
         CHECK(applied > 0);
         REQUIRE(h.sort());
         CHECK(same_meaning(g, h));
@@ -419,7 +419,7 @@ TEST_CASE("what looks alike and changes something stays") {
         auto const g = made([&](graph_builder& to) { make(to, to.input(dtype::f32, {2, 6}, "x")); });
         CAPTURE(to_text(g));
         auto h = g;
-        CHECK(normalize(h).total() == 0);
+        CHECK(canonicalize(h).total() == 0);
         CHECK(h.hash() == g.hash());
     }
 }
@@ -430,7 +430,7 @@ TEST_CASE("a dropout whose mask is read stays") {
         auto const y = to.add<ops::dropout>({}, {x}, 2);
         to.outputs({y, value_id{y.node, 1}});
     });
-    CHECK(normalize(g).total() == 0);
+    CHECK(canonicalize(g).total() == 0);
     CHECK(operators_of(g) == "Dropout");
 }
 
@@ -459,7 +459,7 @@ TEST_CASE("operators that gsub does not know are neither shared nor dropped") {
     auto const mystery = [&] { return g.add_opaque({.domain = "app", .op_type = "Mystery"}, {}, {{x}}, {{type}}); };
     auto const first = mystery(), second = mystery();
     to.outputs({to.add<ops::identity>(value_id{first, 0}), {second, 0}});
-    auto const count = normalize(g);
+    auto const count = canonicalize(g);
     CHECK(count.shared == 0);
     CHECK(g.output(0) == value_id{first, 0});
     CHECK(g.output(1) == value_id{second, 0});
@@ -475,7 +475,7 @@ TEST_CASE("names of results and sources of what was cleaned away are kept") {
         to.graph().set_name(z, "result");
         to.outputs({z}, {"result"});
     });
-    normalize(g);
+    canonicalize(g);
     CHECK(operators_of(g) == "Relu Add");
     CHECK(g.info().output_names == std::vector<std::string>{"result"});
     CHECK(g.sources(g.output(0).node) == std::vector<std::string>{"the sum"});
@@ -488,7 +488,7 @@ TEST_CASE("what nothing reads is erased, inputs stay") {
             to.add<ops::tanh>(to.add<ops::add>(unused, to.constant(small_graphs::random_tensor({2}, 1)))));
         to.outputs({to.add<ops::relu>(x)});
     });
-    normalize(g);
+    canonicalize(g);
     CHECK(operators_of(g) == "Relu");
     CHECK(g.inputs().size() == 2);
     CHECK(g.size() == 4);
@@ -500,7 +500,7 @@ TEST_CASE("long chains are cleaned in time that grows as they do, without recurs
         for (int i = 0; i < 100000; ++i) v = to.add<ops::identity>(v);
         to.outputs({to.add<ops::relu>(v)});
     });
-    CHECK(normalize(g).simplified == 100000);
+    CHECK(canonicalize(g).simplified == 100000);
     CHECK(operators_of(g) == "Relu");
 }
 
