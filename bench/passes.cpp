@@ -108,7 +108,7 @@ std::pair<double, int> idle_passes(pass_run const& run) {
     std::pair<double, int> out{0, 0};
     for (auto const& r : run.records)
         if (!r.changed && r.depth == 0) {
-            out.first += r.time_s + r.supervision_s;
+            out.first += r.time_s + r.instrument_s;
             ++out.second;
         }
     return out;
@@ -194,7 +194,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
             auto m = *loaded;
             run_passes_options how;
             how.run.order = order_policy::note;
-            how.run.supervise.check = false;
+            how.run.instrument.check = false;
             result<pass_run> done = pass_run{};
             v.compile.values.push_back(bench::seconds_of([&] { done = run_passes(m, known, v.passes, cx, how); }));
             if (!done) {
@@ -216,7 +216,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
                              : r.changed        ? "yes"
                                                 : "no",
                              message({r.outcome.matches}), message({r.nodes_before, " to ", r.nodes_after}),
-                             report::fixed((r.time_s + r.supervision_s) * 1e3, 3)});
+                             report::fixed((r.time_s + r.instrument_s) * 1e3, 3)});
         auto const on = message({model, ", ", v.list});
         report.add("passes", on, v.compile, "s");
         report.add("passes without folding", on, v.structure, "s");

@@ -150,7 +150,7 @@ tally count(std::string const& name, settings const& s, executor& threads) {
     for (auto const& list : exact_lists(known)) {
         auto m = loaded;
         pass_run_options how;
-        how.order = order_policy::note, how.supervise.check = false;
+        how.order = order_policy::note, how.instrument.check = false;
         static_cast<void>(known.run(list, m, cx, how).value());
         c.count(m.inlined().value(), message({"passes ", list}));
     }

@@ -25,9 +25,9 @@
 #include <gsub/passes/layout/impl/dimension_order.ipp>
 #include <gsub/passes/layout/impl/layout_choice.ipp>
 #include <gsub/passes/manager/impl/histogram.ipp>
+#include <gsub/passes/manager/impl/instrumentation.ipp>
 #include <gsub/passes/manager/impl/manager.ipp>
 #include <gsub/passes/manager/impl/order.ipp>
-#include <gsub/passes/manager/impl/supervisor.ipp>
 #include <gsub/passes/normal_form/impl/to_a_normal_form.ipp>
 #include <gsub/passes/normal_form/impl/to_graph_normal_form.ipp>
 #include <gsub/passes/partition/impl/annotate_target.ipp>

@@ -128,7 +128,7 @@ struct net {
 
 // What alter-op-layout asks for in the example.
 struct blocked_convolutions {
-    std::optional<layout> operator()(passes::layout_question const& q) const {
+    std::optional<layout> operator()(passes::layout_query const& q) const {
         if (!q.is<ops::conv>()) return std::nullopt;
         return layout{"NCHW8c"};
     }

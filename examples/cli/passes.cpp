@@ -181,7 +181,7 @@ answer run_passes(optimize_request const& r, session const& s) {
                 {remarks.empty() ? "" : "; ", p.verdict.compared ? "verified" : "not verified: ", p.verdict.reason});
         t.add({std::string(2 * p.depth, ' ') + p.pass, p.not_run.empty() ? p.changed ? "yes" : "no" : "not run",
                message({p.outcome.matches}), message({p.nodes_before, " to ", p.nodes_after}), rounded(p.time_s * 1e3),
-               rounded(p.supervision_s * 1e3), remarks});
+               rounded(p.instrument_s * 1e3), remarks});
         a.data["passes"].push_back({{"pass", p.pass},
                                     {"depth", p.depth},
                                     {"required_by", p.required_by},
@@ -190,7 +190,7 @@ answer run_passes(optimize_request const& r, session const& s) {
                                     {"matches", p.outcome.matches},
                                     {"skipped", skips_of(p.outcome)},
                                     {"seconds", p.time_s},
-                                    {"seconds_around", p.supervision_s},
+                                    {"seconds_around", p.instrument_s},
                                     {"nodes_before", p.nodes_before},
                                     {"nodes_after", p.nodes_after},
                                     {"weight_bytes_before", p.weight_bytes_before},

@@ -24,9 +24,9 @@
 #include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/passes/layout/convert_layout.hpp>
 #include <gsub/passes/manager/histogram.hpp>
+#include <gsub/passes/manager/instrumentation.hpp>
 #include <gsub/passes/manager/manager.hpp>
 #include <gsub/passes/manager/order.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
 #include <gsub/passes/normal_form/to_a_normal_form.hpp>
 #include <gsub/passes/normal_form/to_graph_normal_form.hpp>
 #include <gsub/passes/partition/annotate_target.hpp>

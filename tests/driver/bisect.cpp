@@ -18,7 +18,7 @@ struct harden {
         pass_outcome outcome;
         std::vector<node_id> const order(g.order().begin(), g.order().end());
         for (auto n : order) {
-            if (!g.is<ops::sigmoid>(n) || !cx.take_rewrite()) continue;
+            if (!g.is<ops::sigmoid>(n) || !cx.should_rewrite()) continue;
             // Only the sigmoid behind a relu becomes something else.
             auto const right = !g.is<ops::relu>(g.operand(n, 0).node);
             auto const x = g.operand(n, 0);

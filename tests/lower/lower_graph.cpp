@@ -80,7 +80,7 @@ TEST_CASE("without the layout pass each kernel changes layouts for itself, and w
     CHECK(conversions(any_graph{g}, true) == 2);
     CHECK(conversions(any_graph{g}, false) == 6);
     // A graph that names layouts has been laid out.
-    auto const first = passes::lay_out_graph(any_graph{g}, target{}, [](passes::layout_question const& q) {
+    auto const first = passes::lay_out_graph(any_graph{g}, target{}, [](passes::layout_query const& q) {
         auto const is_first = q.is<ops::conv>() && q.graph.is<ops::input>(q.graph.operand(q.node, 0).node);
         return std::optional<layout>{is_first ? layout{"NCHW16c"} : layout{}};
     });

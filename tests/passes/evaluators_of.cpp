@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/passes/evaluators.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 
 namespace meaning_test {
 struct swish {};

@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
+#include <gsub/passes/manager/instrumentation.hpp>
 
 #include <initializer_list>
 #include <string>
@@ -20,7 +20,7 @@ inline gsub::module module_of(any_graph g) {
     return m;
 }
 
-/// Runs a pass under supervision, which checks structure and types, and numbers as far as the pass is exact. Checks
+/// Runs a pass under an instrument, which checks structure and types, and numbers as far as the pass is exact. Checks
 /// that what the pass says is so, and that a second run changes nothing. `numbers`: whether the module can be computed.
 template <pass P>
 pass_outcome run(P const& p, gsub::module& m, bool numbers = true, std::uint64_t seed = 1) {
@@ -28,14 +28,14 @@ pass_outcome run(P const& p, gsub::module& m, bool numbers = true, std::uint64_t
     pass_context cx;
     cx.seed = seed;
     numeric_verifier verifier{cx};
-    supervise_options options{.prune = false};
+    instrument_options options{.prune = false};
     if (numbers) options.verify = verifier;
-    supervisor guard{options};
-    cx.guard = &guard;
+    checking_instrument instrument{options};
+    cx.instrument = &instrument;
     auto const possible = !info.may_apply || info.may_apply(histogram_of(m, info));
     auto const done = run_pass(p, m, cx);
     if (!done) FAIL(done.error().message());
-    auto const first = guard.records().back();
+    auto const first = instrument.records().back();
     CHECK(first.changed == done->changed);
     CHECK((done->matches > 0) == done->changed);
     CHECK((possible || !done->changed));
@@ -45,7 +45,7 @@ pass_outcome run(P const& p, gsub::module& m, bool numbers = true, std::uint64_t
     }
     auto const again = run_pass(p, m, cx);
     if (!again) FAIL(again.error().message());
-    CHECK_FALSE(guard.records().back().changed);
+    CHECK_FALSE(instrument.records().back().changed);
     CHECK_FALSE(again->changed);
     CHECK(again->matches == 0);
     return *done;

@@ -2,7 +2,7 @@
 #include <gsub/ir/builder.hpp>
 #include <gsub/passes/eliminate/dead_code_elimination.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
+#include <gsub/passes/manager/instrumentation.hpp>
 #include <gsub/passes/pipeline.hpp>
 
 #include <string>
@@ -134,28 +134,28 @@ TEST_CASE("a condition may look at the module, at its operators, or at the conte
     CHECK_FALSE(run_pass(when{has_relu, shorten{}}, m).value().changed);
 }
 
-TEST_CASE("an error ends a pipeline, names the way to the stage, and under a supervisor leaves no trace") {
+TEST_CASE("an error ends a pipeline, names the way to the stage, and under an instrument leaves no trace") {
     auto m = chain(3);
     auto const before = fingerprint(m);
-    supervisor guard{{}};
+    checking_instrument instrument{{}};
     pass_context cx;
-    cx.guard = &guard;
+    cx.instrument = &instrument;
     auto const r = run_pass(pipeline{shorten{}, fixpoint{failing{}}, shorten{}}, m, cx);
     REQUIRE_FALSE(r);
     CHECK(r.error().message() ==
           "pass pipeline: pass fixpoint: pass failing: function \"main\": not supported: not today");
     CHECK(fingerprint(m) == before);
-    CHECK(guard.records().size() == 4);
+    CHECK(instrument.records().size() == 4);
 }
 
 TEST_CASE("the stages of a pipeline have records of their own, deeper than the pipeline's") {
     auto m = chain(3);
-    supervisor guard{{}};
+    checking_instrument instrument{{}};
     pass_context cx;
-    cx.guard = &guard;
+    cx.instrument = &instrument;
     REQUIRE(run_pass(shortened, m, cx));
     std::vector<std::string> told;
-    for (auto const& r : guard.records())
+    for (auto const& r : instrument.records())
         told.push_back(message({r.depth, " ", r.pass, r.not_run.empty() ? "" : " not run"}));
     CHECK(told == std::vector<std::string>{"0 pipeline", "1 dead-code-elimination not run", "1 fixpoint", "2 pipeline",
                                            "3 shorten", "2 pipeline", "3 shorten", "2 pipeline", "3 shorten",

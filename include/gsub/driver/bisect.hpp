@@ -37,7 +37,7 @@ struct bisect_report {
 };
 
 /// Finds the first pass after which a model fails where it did not before: by halving, so that a failure that heals
-/// later is found too, then the first of its places (of passes that ask `pass_context::take_rewrite`) that makes it
+/// later is found too, then the first of its places (of passes that ask `pass_context::should_rewrite`) that makes it
 /// fail, then a smallest set of operators on which it still does (delta debugging: no single chunk of the last
 /// granularity can be left out; values from outside become inputs). A pass that returns or throws an error, or leaves
 /// an ill-formed module, fails. Requirements are part of the list.

@@ -3,7 +3,7 @@
 
 #include <gsub/core/result.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
+#include <gsub/passes/manager/instrumentation.hpp>
 
 #include <cstddef>
 #include <cstdint>

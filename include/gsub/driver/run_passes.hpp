@@ -19,7 +19,7 @@ GSUB_LAZY [[nodiscard]] pass_manager compiler_passes();
 
 /// How a list is run.
 struct run_passes_options {
-    pass_run_options run{}; ///< `run.supervise.observe` is used where nothing is dumped
+    pass_run_options run{}; ///< `run.instrument.observe` is used where nothing is dumped
     bool verify = false;    ///< compare numbers after each pass that changed something
     std::optional<pass_dump_options> dump{};
     /// What the list `auto` is, e.g. `&select_passes<my_class, networks::resnet, networks::other>`.

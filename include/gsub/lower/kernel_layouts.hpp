@@ -39,7 +39,7 @@ GSUB_LAZY [[nodiscard]] value_id data_of(any_graph const& g, node_id n, isa cons
 struct kernel_layouts {
     isa const* set = nullptr; ///< null: the widest that the pass's machine has
 
-    GSUB_LAZY std::optional<passes::layout_answer> operator()(passes::layout_question const& q) const;
+    GSUB_LAZY std::optional<passes::desired_layout> operator()(passes::layout_query const& q) const;
 };
 
 } // namespace gsub

@@ -15,5 +15,5 @@ GSUB_LAZY [[nodiscard]] eval_table evaluators_of(pass_context const& cx, any_gra
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
-#include <gsub/passes/impl/evaluators.ipp>
+#include <gsub/passes/impl/evaluators_of.ipp>
 #endif

@@ -60,7 +60,7 @@ struct pass_outcome {
 
 struct eval_row;
 struct op_histogram;
-struct pass_guard;
+struct pass_instrument;
 
 /// What a pass may ask for.
 struct pass_context {
@@ -70,17 +70,17 @@ struct pass_context {
     std::uint64_t seed = 1;      ///< of anything random
     executor* threads = nullptr; ///< null: the calling thread alone
     eval_row const* evaluators =
-        nullptr;                 ///< a row an operator of the graphs' set; null: those of the standard operators
-    pass_guard* guard = nullptr; ///< stands around every pass; null: nobody, see `supervisor`
-    std::uint64_t* rewrites_left = nullptr; ///< how many places passes may still change; null: all. See `take_rewrite`
+        nullptr; ///< a row an operator of the graphs' set; null: those of the standard operators
+    pass_instrument* instrument = nullptr; ///< stands around every pass; null: nobody, see `checking_instrument`
+    std::uint64_t* bisect_limit = nullptr; ///< how many places passes may still change; null: all. See `should_rewrite`
 
     /// *Errors* throws `error` (`environment`) where the caller asked for the end.
     void check_stop() const;
     /// Whether a pass may change one more place, which is then counted: what `bisect` finds the place that breaks a
     /// model with. A pass whose places are independent asks before each, and leaves the place alone on a no.
-    [[nodiscard]] bool take_rewrite() const noexcept {
-        if (rewrites_left && *rewrites_left == 0) return false;
-        if (rewrites_left) --*rewrites_left;
+    [[nodiscard]] bool should_rewrite() const noexcept {
+        if (bisect_limit && *bisect_limit == 0) return false;
+        if (bisect_limit) --*bisect_limit;
         return true;
     }
 };
@@ -203,9 +203,9 @@ struct pass_info {
 [[nodiscard]] hash128 fingerprint(module const& m);
 
 /// Stands around every pass that runs in a context which names it: `run` calls `body` once, or says why not.
-struct pass_guard {
+struct pass_instrument {
     using body_ref = function_ref<result<pass_outcome>(module&, pass_context&)>;
-    result<pass_outcome> (*run)(pass_guard& self, pass_info const& info, module& m, pass_context& cx,
+    result<pass_outcome> (*run)(pass_instrument& self, pass_info const& info, module& m, pass_context& cx,
                                 body_ref body) = nullptr;
 };
 

@@ -15,12 +15,12 @@ namespace layout_test {
 
 using namespace gsub;
 using passes::alter_op_layout;
-using passes::layout_question;
+using passes::layout_query;
 
 // What a vector machine asks for: convolutions of images in blocks.
 struct blocked_convolutions {
     std::string_view wanted = "NCHW4c";
-    std::optional<layout> operator()(layout_question const& q) const {
+    std::optional<layout> operator()(layout_query const& q) const {
         if (!q.is<ops::conv>() || q.result->rank() != 4) return std::nullopt;
         return layout{wanted};
     }
@@ -127,15 +127,15 @@ TEST_CASE("P5: a concatenation of full blocks stays blocked, any other goes back
     }
 }
 
-TEST_CASE("N1: without a wish nothing changes, and neither does a graph that is as wished") {
+TEST_CASE("N1: without a desired layout nothing changes, and neither does a graph that has the layouts desired") {
     net n;
     auto const y = n.op<ops::relu>(n.conv(n.image()));
     pass_outcome told;
-    auto const nothing = [](layout_question const&) { return std::optional<layout>{}; };
+    auto const nothing = [](layout_query const&) { return std::optional<layout>{}; };
     CHECK(altered(n, {y}, nothing, &told) == "Conv Relu");
     CHECK_FALSE(told.changed);
     net row_major;
-    auto const plain = [](layout_question const&) { return std::optional{layout{}}; };
+    auto const plain = [](layout_query const&) { return std::optional{layout{}}; };
     CHECK(altered(row_major, {row_major.conv(row_major.image())}, plain) == "Conv");
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("the hook sees the operator, its attributes and types, and the machine
     auto const y = n.conv(n.image(), 4);
     n.g.set_outputs({&y, 1});
     int asked = 0;
-    auto const look = [&](layout_question const& q) {
+    auto const look = [&](layout_query const& q) {
         ++asked;
         CHECK(q.is<ops::conv>());
         CHECK(q.attributes<ops::conv>().pads == ints{1, 1, 1, 1});
@@ -199,11 +199,11 @@ TEST_CASE("the hook sees the operator, its attributes and types, and the machine
 // Puts a product, which has no layouts, in the place of convolutions of one pixel; others are wanted in blocks.
 struct products_of_pixels {
     bool wrong = false;
-    std::optional<passes::layout_answer> operator()(layout_question const& q) const {
+    std::optional<passes::desired_layout> operator()(layout_query const& q) const {
         if (!q.is<ops::conv>()) return std::nullopt;
         auto const& w = *q.operands[1];
         if (w.dims[2].size() != 1) return layout{"NCHW4c"};
-        passes::layout_answer a;
+        passes::desired_layout a;
         a.replace = [bad = wrong](any_graph& g, std::span<value_id const> x) {
             auto const& in = g.type(x[0]);
             auto const c = in.dims[1].size(), out = g.type(x[1]).dims[0].size(), h = in.dims[2].size();
@@ -268,7 +268,7 @@ TEST_CASE("a layout that a value cannot have is refused with the node's name") {
 // Wants what a seed says, of anything of rank 4 or 3.
 struct random_wishes {
     std::uint64_t seed;
-    std::optional<layout> operator()(layout_question const& q) const {
+    std::optional<layout> operator()(layout_query const& q) const {
         if (!q.result->ranked || q.result->rank() < 3 || q.result->rank() > 4) return std::nullopt;
         random_stream r{seed ^ q.attributes_of_op.hash().low ^ static_cast<std::uint64_t>(q.op.id)};
         auto const four = q.result->rank() == 4;
@@ -291,8 +291,8 @@ TEST_CASE("whatever a hook wants, graphs stay well-typed, compute the same bytes
         auto const g = random_graph::make(seed, 30);
         auto changed = any_graph{g};
         pass_context cx;
-        alter_op_layout const wishes{random_wishes{seed}};
-        (void)wishes(changed, cx).value();
+        alter_op_layout const desired_layouts{random_wishes{seed}};
+        (void)desired_layouts(changed, cx).value();
         for (auto const& p : check(changed, stage::imported))
             if (p.reason.find("no operator is internal") == p.reason.npos) {
                 auto const before = check(g, stage::imported);
@@ -301,18 +301,18 @@ TEST_CASE("whatever a hook wants, graphs stay well-typed, compute the same bytes
                 if (!known) FAIL_CHECK(to_string(p));
             }
         auto const again = any_graph{changed};
-        CHECK_FALSE(wishes(changed, cx).value().changed);
+        CHECK_FALSE(desired_layouts(changed, cx).value().changed);
         CHECK(changed == again);
         auto const inputs = random_inputs(g, seed);
         auto const before = evaluate_graph(g, inputs).value();
         auto const after = evaluate_graph(changed, table_of<eval_row, standard_ops>(), inputs).value();
         for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i].hash() == before[i].hash());
-        // Without wishes all changes of layout go away.
-        auto const none = [](layout_question const&) { return std::optional{layout{}}; };
+        // Without desired layouts all changes of layout go away.
+        auto const none = [](layout_query const&) { return std::optional{layout{}}; };
         (void)alter_op_layout{none}(changed, cx).value();
         CHECK(changed == g);
         // Weights that were stored anew are folded and still fit.
-        (void)wishes(changed, cx).value();
+        (void)desired_layouts(changed, cx).value();
         REQUIRE(fold_constants(changed, table_of<eval_row, standard_ops>(), {}));
         for (auto const& p : check(changed, stage::imported)) CHECK(p.reason.find("ill-typed") == p.reason.npos);
     }
@@ -323,7 +323,7 @@ TEST_CASE("whatever a hook wants, graphs stay well-typed, compute the same bytes
 struct half_and_half {
     std::optional<std::uint32_t> mask{};
     mutable std::uint32_t asked = 0;
-    std::optional<layout> operator()(layout_question const& q) const {
+    std::optional<layout> operator()(layout_query const& q) const {
         if (q.is<ops::conv>()) return q.result->dims[1].size() == 8 ? layout{"NCHW4c"} : layout{};
         if (!mask) return std::nullopt;
         return (*mask >> asked++) & 1 ? layout{"NCHW4c"} : layout{};
@@ -338,7 +338,7 @@ std::uint64_t traffic(any_graph const& g) {
     return sum;
 }
 
-TEST_CASE("operators without a wish get the layouts with which changes of layout cost least") {
+TEST_CASE("operators without a desired layout get the layouts with which changes of layout cost least") {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         CAPTURE(seed);
         net n;
@@ -391,9 +391,9 @@ TEST_CASE("a sum of one value in blocks and two in rows is computed in rows, and
 TEST_CASE("what a kernel reads in rows itself pulls nobody into blocks") {
     net n;
     auto const r = n.op<ops::relu>(n.op<ops::add>(n.image(), n.image()));
-    auto const reads_rows = [](layout_question const& q) -> std::optional<passes::layout_answer> {
+    auto const reads_rows = [](layout_query const& q) -> std::optional<passes::desired_layout> {
         if (!q.is<ops::conv>()) return std::nullopt;
-        return passes::layout_answer{layout{"NCHW4c"}, true};
+        return passes::desired_layout{layout{"NCHW4c"}, true};
     };
     auto const y = n.conv(r);
     CHECK(altered(n, {y}, reads_rows) == "Add Relu >NCHW4c Conv' >");

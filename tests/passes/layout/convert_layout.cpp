@@ -83,7 +83,7 @@ TEST_CASE("ConvertLayout N1, N2: what is as wanted, and operators that are not n
     CHECK(converted(n, {y}, to("MaxPool=NCHW4c"), &told) == "Conv Relu");
     CHECK(told.matches == 0);
     CHECK(converted(n, {y}, convert_layout{}, &told) == "Conv Relu"); // NCHW, as it is
-    CHECK(converted(n, {y}, convert_layout{.wishes = {}}, &told) == "Conv Relu");
+    CHECK(converted(n, {y}, convert_layout{.desired_layouts = {}}, &told) == "Conv Relu");
     CHECK(told.skips("no layout is asked for") == 1);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("ConvertLayout: names that are no layouts or operators are refused") {
     pass_context cx;
     CHECK(to("Convolution=NCHW4c")(n.g, cx).error().code() == error_code::usage);
     CHECK(to("Cnov=NCHW")(n.g, cx).error().code() == error_code::usage);
-    CHECK(convert_layout{.wishes = {{"Conv", "HWNC"}}}(n.g, cx).error().code() == error_code::usage);
+    CHECK(convert_layout{.desired_layouts = {{"Conv", "HWNC"}}}(n.g, cx).error().code() == error_code::usage);
 }
 
 TEST_CASE("ConvertLayout: layouts of weights are named beside those of data, and those that no kernel reads are said") {
@@ -130,9 +130,10 @@ TEST_CASE("ConvertLayout: layouts of weights are named beside those of data, and
         CHECK(converted(n, {y}, to(plain), &told) == ">' Conv' Relu' >");
         CHECK(told.skipped.empty());
     }
-    for (auto const& [wish, layout] : {std::pair{"NCHW4c:OIHW16i16o", "OIHW16i16o"}, std::pair{"NCHW:HWIO", "HWIO"}}) {
-        CAPTURE(wish);
-        converted(n, {y}, to(wish), &told);
+    for (auto const& [desired, layout] :
+         {std::pair{"NCHW4c:OIHW16i16o", "OIHW16i16o"}, std::pair{"NCHW:HWIO", "HWIO"}}) {
+        CAPTURE(desired);
+        converted(n, {y}, to(desired), &told);
         CHECK(told.skips(message({"no kernel reads weights in ", layout, ": they stay as they are"})) == 1);
     }
     for (auto const wrong : {"NCHW4c:", "NCHW4c:NCHW", "NCHW4c:OIHH", "NCHW4c:OIHW16", "NCHW4c:OIHW0o",
@@ -144,7 +145,7 @@ TEST_CASE("ConvertLayout: layouts of weights are named beside those of data, and
     }
     pass_context cx;
     n.g.set_outputs(std::vector{y});
-    CHECK(convert_layout{.wishes = {{"Conv", "NCHW4c", "IHW"}}}(n.g, cx).error().code() == error_code::usage);
+    CHECK(convert_layout{.desired_layouts = {{"Conv", "NCHW4c", "IHW"}}}(n.g, cx).error().code() == error_code::usage);
 }
 
 TEST_CASE("ConvertLayout: networks have all of their convolutions in blocks") {
@@ -271,7 +272,7 @@ TEST_CASE("ConvertLayout: to NHWC everything between convolutions has its channe
     REQUIRE(to("NCHW")(made, cx).value().changed);
     CHECK(made == any_graph{n.g});
     auto const named = to("Conv=NHWC, MaxPool=NCHW4c");
-    CHECK(named.wishes.size() == 2);
+    CHECK(named.desired_layouts.size() == 2);
     CHECK_FALSE(convert_layout::from_text("NHCW"));
 }
 

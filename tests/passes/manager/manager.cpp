@@ -238,7 +238,7 @@ TEST_CASE("a user's pass is listed, run, pruned and verified as the library's ar
     auto m = dropout_module();
     pass_context cx;
     numeric_verifier numbers{cx};
-    auto const r = known.run("remove-dropout, drop-dropout, lean", m, cx, {.supervise = {.verify = numbers}}).value();
+    auto const r = known.run("remove-dropout, drop-dropout, lean", m, cx, {.instrument = {.verify = numbers}}).value();
     REQUIRE(r.records.size() == 5);
     CHECK(r.records[0].outcome.matches == 1);
     CHECK((r.records[0].verdict.compared && r.records[0].verdict.equal));

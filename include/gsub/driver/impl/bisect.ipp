@@ -2,7 +2,7 @@
 
 #include <gsub/driver/bisect.hpp>
 #include <gsub/ir/traversal.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
+#include <gsub/passes/manager/instrumentation.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -51,11 +51,11 @@ private:
         ++report_.tries;
         step s{before};
         auto left = places;
-        supervisor guard{{.prune = false}};
+        checking_instrument instrument{{.prune = false}};
         auto inner = cx_;
         inner.observe = nullptr;
-        inner.guard = &guard;
-        inner.rewrites_left = &left;
+        inner.instrument = &instrument;
+        inner.bisect_limit = &left;
         if (auto const done = p(s.after, inner); !done) s.failure = done.error();
         s.taken = places - left;
         return s;

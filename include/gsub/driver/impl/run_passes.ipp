@@ -15,11 +15,11 @@ GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known,
                                            pass_context& cx, run_passes_options const& options) {
     auto how = options.run;
     numeric_verifier numbers{cx};
-    if (options.verify) how.supervise.verify = numbers;
+    if (options.verify) how.instrument.verify = numbers;
     std::unique_ptr<pass_dump> dump;
     if (options.dump) {
         dump = make_pass_dump(*options.dump);
-        how.supervise.observe = dump.get();
+        how.instrument.observe = dump.get();
     }
     auto const kept = m;
     auto const chosen = list == "auto" ? options.select(m) : pass_selection{};

@@ -158,7 +158,7 @@ GSUB_LAZY_BODY value_id data_of(any_graph const& g, node_id n, isa const& set) {
     return reads_in_place(g, n, set) ? detail::unchanged(g, g.operand(n, 0)) : g.operand(n, 0);
 }
 
-GSUB_LAZY_BODY std::optional<passes::layout_answer> kernel_layouts::operator()(passes::layout_question const& q) const {
+GSUB_LAZY_BODY std::optional<passes::desired_layout> kernel_layouts::operator()(passes::layout_query const& q) const {
     auto const& on = set ? *set : isa_of(q.machine);
     switch (kernel_storage_of(q.graph, q.node, on)) {
     case kernel_storage::row_major:
@@ -168,7 +168,7 @@ GSUB_LAZY_BODY std::optional<passes::layout_answer> kernel_layouts::operator()(p
     case kernel_storage::blocks:
         break;
     }
-    return passes::layout_answer{channel_blocks(q.result->rank(), on), reads_in_place(q.graph, q.node, on)};
+    return passes::desired_layout{channel_blocks(q.result->rank(), on), reads_in_place(q.graph, q.node, on)};
 }
 
 } // namespace gsub

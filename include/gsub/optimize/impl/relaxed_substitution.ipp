@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/optimize/relaxed_substitution.hpp>
-#include <gsub/passes/evaluators.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/layout/alter_op_layout.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/passes/evaluators.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 
 namespace gsub {
 

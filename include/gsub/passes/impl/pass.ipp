@@ -71,7 +71,7 @@ GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass
     auto const named = [&](module& on, pass_context& c) {
         return guarded<module>(on, c, message({"pass ", info.name}), body);
     };
-    auto done = cx.guard ? cx.guard->run(*cx.guard, info, m, cx, named) : named(m, cx);
+    auto done = cx.instrument ? cx.instrument->run(*cx.instrument, info, m, cx, named) : named(m, cx);
     if (cx.observe && done) cx.observe->on_progress({.phase = "pass", .done = 1, .total = 1, .detail = info.name});
     return done;
 }

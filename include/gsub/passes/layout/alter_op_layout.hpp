@@ -16,7 +16,7 @@
 namespace gsub::passes {
 
 /// An application of an operator, for which a layout may be chosen.
-struct layout_question {
+struct layout_query {
     op_info const& op;
     attributes_id attributes_of_op;
     std::span<type_id const> operands; ///< as they were before the pass; the type of nothing for one left out
@@ -43,7 +43,7 @@ struct layout_question {
 using operator_replacement = std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)>;
 
 /// How an operator is to be stored.
-struct layout_answer {
+struct desired_layout {
     layout stored{}; ///< of the data operand and of all results; empty: row-major
     /// Whether the operator's kernel reads a data operand that is row-major as it is: the change of layout before it
     /// is still in the graph, but costs nothing.
@@ -52,15 +52,15 @@ struct layout_answer {
     /// operator would have had them. Empty: the operator stays.
     operator_replacement replace{};
 
-    layout_answer() = default;
-    layout_answer(layout as, bool reads = false) : stored(as), reads_row_major(reads) {} // NOLINT: a layout is one
+    desired_layout() = default;
+    desired_layout(layout as, bool reads = false) : stored(as), reads_row_major(reads) {} // NOLINT: a layout is one
 };
 
 /// Answers in which layout the data operand and the results of an operator are wanted, or nothing where the operator
 /// may follow its operands. May consult a cost model.
 template <class H>
-concept layout_hook = requires(H const& hook, layout_question const& q) {
-    { hook(q) } -> std::convertible_to<std::optional<layout_answer>>;
+concept layout_hook = requires(H const& hook, layout_query const& q) {
+    { hook(q) } -> std::convertible_to<std::optional<desired_layout>>;
 };
 /// What a change of layout of a value of a static type costs, in any unit that adds up.
 template <class C>
@@ -81,7 +81,7 @@ struct traffic_of_conversions {
 };
 
 namespace detail {
-using layout_hook_ref = function_ref<std::optional<layout_answer>(layout_question const&)>;
+using layout_hook_ref = function_ref<std::optional<desired_layout>(layout_query const&)>;
 using layout_cost = function_ref<std::uint64_t(tensor_type const&, layout, layout)>;
 struct laid_out_graph {
     any_graph graph;
@@ -104,18 +104,17 @@ template <layout_hook Hook, layout_cost_model Cost = traffic_of_conversions>
 }
 
 /// Asks the hook for each operator that reads other layouts than the row-major one (`op_info::layouts`) and has static
-/// shapes. Operators without a wish follow what they read, in those layouts with which all changes of layout together
-/// cost least: exactly so where wishes name one layout besides the row-major one, and otherwise as one layout after the
-/// other takes what it makes cheaper. Where two choices cost the same, the layout reaches as far as it can.
-/// `ops::layout_transform` stands where layouts meet: at operators that read row-major values alone, at opaque nodes
-/// and calls, at outputs, at a concatenation whose parts are no full blocks. Each (value, layout) is made once; changes
-/// of layout that stand in the graph already are decided anew. Operands that broadcast stay as they are. Weights are
-/// not touched: how a kernel packs them is its own business. Logical dimensions and attributes stay as they are, and so
-/// do all numbers. Outcome: `matches` counts the nodes whose wish was granted.
-/// *Errors* `usage` where the hook wants a layout that the operand cannot have. *Complexity* a largest flow through
-/// the graph for each layout that is wished for.
-/// *Source* TVM's AlterOpLayout; the choice as a cut: Boykov, Veksler, Zabih, "Fast approximate energy minimization via
-/// graph cuts", 2001.
+/// shapes. Operators without a desired layout follow what they read, in those layouts with which all changes of layout
+/// together cost least: exactly so where the hook names one layout besides the row-major one, and otherwise as one
+/// layout after the other takes what it makes cheaper. Where two choices cost the same, the layout reaches as far as it
+/// can. `ops::layout_transform` stands where layouts meet: at operators that read row-major values alone, at opaque
+/// nodes and calls, at outputs, at a concatenation whose parts are no full blocks. Each (value, layout) is made once;
+/// changes of layout that stand in the graph already are decided anew. Operands that broadcast stay as they are.
+/// Weights are not touched: how a kernel packs them is its own business. Logical dimensions and attributes stay as they
+/// are, and so do all numbers. Outcome: `matches` counts the nodes that have the layout desired. *Errors* `usage` where
+/// the hook wants a layout that the operand cannot have. *Complexity* a largest flow through the graph for each layout
+/// desired. *Source* TVM's AlterOpLayout; the choice as a cut: Boykov, Veksler, Zabih, "Fast approximate energy
+/// minimization via graph cuts", 2001.
 template <layout_hook Hook, layout_cost_model Cost = traffic_of_conversions>
 struct alter_op_layout {
     Hook hook;

@@ -30,14 +30,14 @@ namespace gsub::passes {
 /// they are, and the outcome says so by the layout's name.
 /// *Errors* `usage` for a name that is no layout, or no operator of the graph's set. *Source* TVM's ConvertLayout.
 struct convert_layout {
-    struct wish {
+    struct desired {
         std::string op;        ///< name of an operator, e.g. `Conv`
         std::string stored;    ///< a layout such as `NCHW16c`, or `NCHW`, `NHWC`; empty: row-major
         std::string weights{}; ///< a layout such as `OIHW`, `HWIO`, `OIHW16i16o`; empty: as they are
     };
     /// Convolutions in NCHW.
-    GSUB_LAZY static std::vector<wish> in_nchw();
-    std::vector<wish> wishes = in_nchw();
+    GSUB_LAZY static std::vector<desired> in_nchw();
+    std::vector<desired> desired_layouts = in_nchw();
     std::vector<std::string> row_major{}; ///< nodes, as reports call them, that read row-major values all the same
 
     static constexpr std::string_view name = "convert-layout";

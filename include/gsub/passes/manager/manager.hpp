@@ -1,8 +1,8 @@
 // Passes chosen at run time: a registry by name, named lists, requirements, and runs of a list.
 #pragma once
 
+#include <gsub/passes/manager/instrumentation.hpp>
 #include <gsub/passes/manager/order.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
 #include <gsub/passes/pass.hpp>
 
 #include <memory>
@@ -83,7 +83,7 @@ enum class order_policy {
 };
 
 struct pass_run_options {
-    supervise_options supervise{};
+    instrument_options instrument{};
     order_policy order = order_policy::refuse;
 };
 
@@ -114,7 +114,7 @@ public:
     /// requirements that are not registered or go round.
     GSUB_LAZY [[nodiscard]] result<std::vector<any_pass>> with_required(std::span<any_pass const> list) const;
 
-    /// Runs exactly what the list names, in its order, each under supervision. What a pass requires runs before it,
+    /// Runs exactly what the list names, in its order, each under the instrument. What a pass requires runs before it,
     /// unless it has run and nothing has changed the module since but passes that preserve it. *Errors* as above and
     /// those of passes; `usage` for a list that breaks a hard order. The module is then as it was before the call.
     GSUB_LAZY result<pass_run> run(std::span<any_pass const> list, module& m, pass_context& cx,

@@ -102,7 +102,7 @@ requires(sizeof...(Classes) > 0) [[nodiscard]] classification classify(architect
 }
 
 /// The passes of the first class that fits a module's first entry point, none where no class does. Nothing is run: a
-/// supervisor asks the predicate of each pass when its turn comes, since what an earlier one makes decides too.
+/// instrument asks the predicate of each pass when its turn comes, since what an earlier one makes decides too.
 /// *Complexity* that of `features_of`.
 template <class... Classes>
 requires(sizeof...(Classes) > 0) [[nodiscard]] pass_selection select_passes(module const& m) {

@@ -14,7 +14,9 @@ GSUB_LAZY_BODY result<combine_parallel_batch_matmul> combine_parallel_batch_matm
 }
 
 GSUB_LAZY_BODY result<pass_outcome> combine_parallel_batch_matmul::operator()(any_graph& g, pass_context& cx) const {
-    return capture([&] { return detail::sibling_joiner<>{g, cx, detail::sibling_kind::batches, min_branches}.run(); });
+    return capture([&] {
+        return detail::sibling_combiner<>{g, cx, detail::sibling_kind::batches, min_branches}.run();
+    });
 }
 
 } // namespace gsub::passes

@@ -38,9 +38,9 @@ enum class sibling_kind {
 
 // Finds operators that read one value, and makes one of them.
 template <class = void>
-class sibling_joiner {
+class sibling_combiner {
 public:
-    sibling_joiner(any_graph& g, pass_context& cx, sibling_kind kind, std::size_t least)
+    sibling_combiner(any_graph& g, pass_context& cx, sibling_kind kind, std::size_t least)
         : g_(g), cx_(cx), kind_(kind), least_(std::max<std::size_t>(2, least)) {}
 
     pass_outcome run() {
@@ -384,7 +384,7 @@ GSUB_LAZY_BODY result<combine_parallel_conv2d> combine_parallel_conv2d::from_tex
 
 GSUB_LAZY_BODY result<pass_outcome> combine_parallel_conv2d::operator()(any_graph& g, pass_context& cx) const {
     return capture([&] {
-        return detail::sibling_joiner<>{g, cx, detail::sibling_kind::convolutions, min_branches}.run();
+        return detail::sibling_combiner<>{g, cx, detail::sibling_kind::convolutions, min_branches}.run();
     });
 }
 

@@ -19,7 +19,7 @@ GSUB_LAZY_BODY result<combine_parallel_dense> combine_parallel_dense::from_text(
 
 GSUB_LAZY_BODY result<pass_outcome> combine_parallel_dense::operator()(any_graph& g, pass_context& cx) const {
     auto const kind = to_batch ? detail::sibling_kind::stacks : detail::sibling_kind::columns;
-    return capture([&] { return detail::sibling_joiner<>{g, cx, kind, min_branches}.run(); });
+    return capture([&] { return detail::sibling_combiner<>{g, cx, kind, min_branches}.run(); });
 }
 
 } // namespace gsub::passes

@@ -2,7 +2,7 @@
 
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/ops/ops.hpp>
-#include <gsub/passes/evaluators.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/fold/backward_fold_scale_axis.hpp>
 
 #include <algorithm>

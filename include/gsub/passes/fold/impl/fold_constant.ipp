@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/eval/fold.hpp>
-#include <gsub/passes/evaluators.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/fold/fold_constant.hpp>
 
 #include <algorithm>

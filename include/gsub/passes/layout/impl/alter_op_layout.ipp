@@ -92,9 +92,9 @@ private:
             fixed = fixed && (!v.valid() || g_.type(v).is_static());
             alike = alike || (v.valid() && !broadcasts(n, v));
         }
-        std::optional<layout_answer> wanted;
+        std::optional<desired_layout> wanted;
         if (fixed)
-            wanted = hook_(layout_question{g_.op(n), g_.attributes(n), types, g_.type_of({n, 0}), machine_, g_, n});
+            wanted = hook_(layout_query{g_.op(n), g_.attributes(n), types, g_.type_of({n, 0}), machine_, g_, n});
         else
             outcome.skip("dynamic shape");
         if (!wanted) {

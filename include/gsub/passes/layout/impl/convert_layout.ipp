@@ -59,14 +59,14 @@ GSUB_LAZY [[noreturn]] void no_weights_named(std::string_view name) {
 
 } // namespace detail
 
-GSUB_LAZY_BODY std::vector<convert_layout::wish> convert_layout::in_nchw() {
+GSUB_LAZY_BODY std::vector<convert_layout::desired> convert_layout::in_nchw() {
     return {{"Conv", "NCHW"}};
 }
 
 GSUB_LAZY_BODY result<convert_layout> convert_layout::from_text(std::string_view text) {
     return capture([&] {
         convert_layout out;
-        if (!text.empty()) out.wishes.clear();
+        if (!text.empty()) out.desired_layouts.clear();
         while (!text.empty()) {
             auto const end = std::min(text.find(','), text.size());
             auto part = text.substr(0, end);
@@ -86,9 +86,9 @@ GSUB_LAZY_BODY result<convert_layout> convert_layout::from_text(std::string_view
             }
             if (stored != "row-major" && !parse_layout(stored) && !detail::order_named(stored))
                 detail::no_layout_named(stored);
-            out.wishes.push_back({std::string{sign == part.npos ? "Conv" : part.substr(0, sign)},
-                                  std::string{stored == "row-major" ? std::string_view{} : stored},
-                                  std::string{weights}});
+            out.desired_layouts.push_back({std::string{sign == part.npos ? "Conv" : part.substr(0, sign)},
+                                           std::string{stored == "row-major" ? std::string_view{} : stored},
+                                           std::string{weights}});
         }
         return out;
     });
@@ -97,14 +97,14 @@ GSUB_LAZY_BODY result<convert_layout> convert_layout::from_text(std::string_view
 GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pass_context& cx) const {
     return capture([&] {
         pass_outcome nothing;
-        if (wishes.empty()) {
+        if (desired_layouts.empty()) {
             nothing.skip("no layout is asked for");
             return nothing;
         }
         auto const& rows = g.operators().ops;
         std::unordered_map<std::uint64_t, layout> wanted;
         std::unordered_map<std::uint64_t, bool> ordered; // channels behind the pixels
-        for (auto const& w : wishes) {
+        for (auto const& w : desired_layouts) {
             auto const order = detail::order_named(w.stored);
             if (!w.stored.empty() && !order && !parse_layout(w.stored)) detail::no_layout_named(w.stored);
             if (!w.weights.empty() && !detail::names_weights(w.weights)) detail::no_weights_named(w.weights);
@@ -124,7 +124,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
         };
         // Said of each layout of weights that is not the one that kernels are given.
         auto const tell_of_weights = [&](pass_outcome& of) {
-            for (auto const& w : wishes)
+            for (auto const& w : desired_layouts)
                 if (!w.weights.empty() && w.weights != "OIW" && w.weights != "OIHW" && w.weights != "OIDHW")
                     of.skip(message({"no kernel reads weights in ", w.weights, ": they stay as they are"}));
         };
@@ -139,7 +139,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
                 return outcome;
             }
         }
-        auto const as_asked = [&](layout_question const& q) -> std::optional<layout_answer> {
+        auto const as_asked = [&](layout_query const& q) -> std::optional<desired_layout> {
             auto const found = wanted.find(static_cast<std::uint64_t>(q.op.id));
             if (found == wanted.end() || !incompatibility(found->second, *q.result).empty()) return std::nullopt;
             return left_alone(q.graph, q.node) ? layout{} : found->second;

@@ -247,15 +247,15 @@ GSUB_LAZY_BODY result<pass_run> pass_manager::run(std::span<any_pass const> list
         r.notes = detail::check_list(with_required(list).value(), options.order);
         for (auto const& note : r.notes)
             if (cx.observe) cx.observe->on_note(note);
-        supervisor guard{options.supervise};
+        checking_instrument instrument{options.instrument};
         auto inner = cx;
-        inner.guard = &guard;
+        inner.instrument = &instrument;
         std::vector<std::string_view> valid; // passes whose work stands
         auto const run_one = [&](any_pass const& p, std::string_view required_by) {
-            guard.set_required_by(required_by);
-            auto const place = guard.records().size();
+            instrument.set_required_by(required_by);
+            auto const place = instrument.records().size();
             r.outcome += p(m, inner).value();
-            if (guard.records()[place].changed)
+            if (instrument.records()[place].changed)
                 valid.erase(std::remove_if(valid.begin(), valid.end(),
                                            [&](std::string_view name) {
                                                auto const stays = p.info().preserved;
@@ -269,7 +269,7 @@ GSUB_LAZY_BODY result<pass_run> pass_manager::run(std::span<any_pass const> list
         };
         detail::requirement_walk walk{*this, run_one, is_valid};
         for (auto const& p : list) walk.visit(p);
-        r.records = guard.take_records();
+        r.records = instrument.take_records();
         return r;
     });
     if (!done) m = kept;
@@ -287,9 +287,9 @@ namespace passes {
 
 namespace detail {
 
-// Without a target there are no wishes.
+// Without a target no layout is desired.
 struct no_layout {
-    std::optional<layout> operator()(layout_question const&) const { return std::nullopt; }
+    std::optional<layout> operator()(layout_query const&) const { return std::nullopt; }
 };
 
 } // namespace detail

@@ -84,7 +84,7 @@ public:
             return false;
         }
         if (f.depth == 0 && !(f.u == *target)) return false; // a change of unit alone
-        if (!cx.take_rewrite()) return false;
+        if (!cx.should_rewrite()) return false;
         auto const first_new = static_cast<std::uint32_t>(g_.capacity());
         auto const made = g_.is<ops::conv>(x.node) && keeps_activation(x.node, *target)
                               ? one_convolution(x.node, q, *target)

@@ -172,7 +172,7 @@ private:
         for (auto v : g_.operands(n)) too_great = too_great || (is_f32(v) && exceeds(v));
         if (too_great) return outcome_.skip("a number beyond the type");
         if (!well_typed(n)) return outcome_.skip("types that do not allow it");
-        if (!cx_.take_rewrite()) return;
+        if (!cx_.should_rewrite()) return;
         lowered_[n.index] = true;
         ++outcome_.matches;
     }

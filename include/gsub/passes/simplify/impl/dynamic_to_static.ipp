@@ -3,7 +3,7 @@
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
-#include <gsub/passes/evaluators.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/simplify/dynamic_to_static.hpp>
 
 #include <cmath>
@@ -56,7 +56,7 @@ private:
         }
         if (g_.is<ops::if_else>(n)) {
             auto const condition = g_.operand(n, 0);
-            if (g_.used(n) && !g_.is<ops::constant>(condition.node) && integers(condition) && cx_.take_rewrite())
+            if (g_.used(n) && !g_.is<ops::constant>(condition.node) && integers(condition) && cx_.should_rewrite())
                 changed_.emplace(n.index, change{g_.attributes(n), g_.operand_count(n)}), ++conditions_;
             return;
         }
@@ -295,7 +295,7 @@ private:
         for (std::uint32_t port = 0; port < g_.result_count(n) && fits; ++port)
             fits = compatible(cx.result_type(port), *types_[n.index][port]);
         if (!fits) return outcome_.skip("fails when it runs");
-        if (!cx_.take_rewrite()) return;
+        if (!cx_.should_rewrite()) return;
         take_types(n, cx);
         if (cx.result_known()) {
             known_[n.index] = *cx.result_known();

@@ -43,7 +43,7 @@ GSUB_LAZY_BODY result<pass_outcome> fast_math::operator()(any_graph& g, pass_con
             outcome.skip("the graph's set of operators has no approximation");
             continue;
         }
-        if (!cx.take_rewrite()) continue;
+        if (!cx.should_rewrite()) continue;
         type_id const types[] = {g.type_of({n, 0})};
         auto const made = g.append_node(*row, form->attributes, 0, g.operands(n), types);
         g.inherit_sources(made, {&n, 1});

@@ -2,7 +2,7 @@
 
 #include <gsub/core/message.hpp>
 #include <gsub/eval/fold.hpp>
-#include <gsub/passes/evaluators.hpp>
+#include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/simplify/simplify_fc_transpose.hpp>
 
 #include <string>
@@ -42,7 +42,7 @@ GSUB_LAZY_BODY result<pass_outcome> simplify_fc_transpose::operator()(any_graph&
                 }
                 if (!(perm == ints{1, 0})) continue; // the identity
             }
-            if (!cx.take_rewrite()) continue;
+            if (!cx.should_rewrite()) continue;
             auto const [found, is_new] = at.try_emplace(w.node.index, weights.size());
             if (is_new) weights.push_back(w.node);
             products.push_back(n);

@@ -3,8 +3,8 @@
 #include <gsub/core/message.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/ops/ops_control.hpp>
-#include <gsub/passes/evaluators.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
+#include <gsub/passes/evaluators_of.hpp>
+#include <gsub/passes/manager/instrumentation.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -102,18 +102,18 @@ GSUB_LAZY_BODY std::vector<problem> check(module const& m, module const* before)
     return found;
 }
 
-// One call of a pass under supervision.
+// One call of a pass under an instrument.
 template <class = void>
-class supervision {
+class instrumented_run {
     using clock = std::chrono::steady_clock;
 
 public:
-    supervision(supervisor& s, pass_info const& info, module& m, pass_context& cx)
+    instrumented_run(checking_instrument& s, pass_info const& info, module& m, pass_context& cx)
         : s_(s), info_(info), m_(m), cx_(cx) {}
 
-    static result<pass_outcome> run(pass_guard& self, pass_info const& info, module& m, pass_context& cx,
-                                    pass_guard::body_ref body) {
-        return supervision{static_cast<supervisor&>(self), info, m, cx}.around(body);
+    static result<pass_outcome> run(pass_instrument& self, pass_info const& info, module& m, pass_context& cx,
+                                    pass_instrument::body_ref body) {
+        return instrumented_run{static_cast<checking_instrument&>(self), info, m, cx}.around(body);
     }
 
 private:
@@ -130,7 +130,7 @@ private:
         return kept->second;
     }
 
-    result<pass_outcome> around(pass_guard::body_ref body) {
+    result<pass_outcome> around(pass_instrument::body_ref body) {
         auto const start = clock::now();
         auto const place = s_.records_.size(); // not a reference: passes within a pass have records too
         pass_record record;
@@ -144,7 +144,7 @@ private:
         if (s_.options_.prune && info_.may_apply && !info_.may_apply(histogram(before))) {
             record.not_run = "the module has nothing that it could change";
             record.outcome.skip(record.not_run);
-            record.supervision_s = since(start);
+            record.instrument_s = since(start);
             s_.records_.push_back(std::move(record));
             if (s_.options_.observe) s_.options_.observe->after_pass(s_.records_.back(), m_);
             return s_.records_[place].outcome;
@@ -169,7 +169,7 @@ private:
             }
         }
         if (!done) record.failure = done.error().message();
-        record.supervision_s = since(start) - record.time_s;
+        record.instrument_s = since(start) - record.time_s;
         s_.records_[place] = std::move(record);
         if (s_.options_.observe) s_.options_.observe->after_pass(s_.records_[place], m_);
         if (!done) {
@@ -181,7 +181,7 @@ private:
     }
 
     // What a pass throws that is no error of gsub is a fault of the pass.
-    result<pass_outcome> guarded(pass_guard::body_ref body, module const& kept) {
+    result<pass_outcome> guarded(pass_instrument::body_ref body, module const& kept) {
         ++s_.depth_;
         struct leave {
             std::size_t& depth;
@@ -212,14 +212,14 @@ private:
                                                     ") changes results: ", verdict.reason})};
     }
 
-    supervisor& s_;
+    checking_instrument& s_;
     pass_info const& info_;
     module& m_;
     pass_context& cx_;
 };
 
-GSUB_LAZY_BODY supervisor::supervisor(supervise_options options) : options_(std::move(options)) {
-    run = &supervision<>::run;
+GSUB_LAZY_BODY checking_instrument::checking_instrument(instrument_options options) : options_(std::move(options)) {
+    run = &instrumented_run<>::run;
 }
 
 GSUB_LAZY_BODY numeric_verifier::outputs numeric_verifier::run(module const& m) const {

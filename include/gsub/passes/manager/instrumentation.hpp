@@ -1,4 +1,4 @@
-// What stands around passes: records of what they did, checks of what they left, the way back where one fails.
+// Pass instrumentation: records of what each pass did, checks of what it left, rollback where one fails.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -26,14 +26,14 @@ using pass_verifier = function_ref<pass_verdict(module const& before, module con
 /// What happened at one pass.
 struct pass_record {
     std::string pass;
-    std::size_t depth = 0;    ///< 0 for a pass of a list, more for the stages of a composite one
-    std::string required_by;  ///< the pass that asked for it; empty: the list names it
-    std::string not_run;      ///< why it was passed over; empty: it ran
-    std::string failure;      ///< the error; empty: none. The module is then as it was before
-    bool changed = false;     ///< by `fingerprint`, whatever the pass says
-    pass_outcome outcome;     ///< what the pass says
-    double time_s = 0;        ///< seconds in the pass itself
-    double supervision_s = 0; ///< seconds of copying, hashing and checking around it
+    std::size_t depth = 0;   ///< 0 for a pass of a list, more for the stages of a composite one
+    std::string required_by; ///< the pass that asked for it; empty: the list names it
+    std::string not_run;     ///< why it was passed over; empty: it ran
+    std::string failure;     ///< the error; empty: none. The module is then as it was before
+    bool changed = false;    ///< by `fingerprint`, whatever the pass says
+    pass_outcome outcome;    ///< what the pass says
+    double time_s = 0;       ///< seconds in the pass itself
+    double instrument_s = 0; ///< seconds of copying, hashing and checking around it
     std::size_t nodes_before = 0, nodes_after = 0;
     std::uint64_t weight_bytes_before = 0, weight_bytes_after = 0; ///< of constants, each counted once
     hash128 hash;                                                  ///< fingerprint afterwards
@@ -52,37 +52,38 @@ public:
     virtual void after_pass(pass_record const&, module const&) {}
 };
 
-/// How passes are supervised.
-struct supervise_options {
+/// What a `checking_instrument` does.
+struct instrument_options {
     bool prune = true;                     ///< pass over those whose `may_apply` says that they have no effect
     bool check = true;                     ///< structure and types of the functions that a pass changed, and all calls
     std::optional<pass_verifier> verify{}; ///< of passes that preserve semantics and changed something
     pass_observer* observe = nullptr;
 };
 
-/// A guard for `pass_context::guard`. Where a pass fails, by returning or throwing an error, by leaving an ill-typed
-/// module, or by changing numbers beyond its exactness, the module is put back as it was and the error names the pass.
+/// A guard for `pass_context::instrument`. Where a pass fails, by returning or throwing an error, by leaving an
+/// ill-typed module, or by changing numbers beyond its exactness, the module is put back as it was and the error names
+/// the pass.
 ///
-///     supervisor s{{.prune = true}};
+///     checking_instrument s{{.prune = true}};
 ///     pass_context cx;
 ///     cx.guard = &s;
 ///     run_pass(pipeline{...}, m, cx);
-class supervisor : public pass_guard {
+class checking_instrument : public pass_instrument {
 public:
-    GSUB_LAZY explicit supervisor(supervise_options options);
+    GSUB_LAZY explicit checking_instrument(instrument_options options);
 
-    [[nodiscard]] supervise_options const& options() const noexcept { return options_; }
+    [[nodiscard]] instrument_options const& options() const noexcept { return options_; }
     /// One for each pass that ran or was passed over, in the order in which they began.
     [[nodiscard]] std::vector<pass_record> const& records() const noexcept { return records_; }
-    /// The records, which the supervisor gives up.
+    /// The records, which the instrument gives up.
     [[nodiscard]] std::vector<pass_record> take_records() noexcept { return std::exchange(records_, {}); }
     /// Whom the passes that follow are said to be required by.
     void set_required_by(std::string_view pass) { required_by_ = pass; }
 
 private:
     template <class>
-    friend class supervision;
-    supervise_options options_;
+    friend class instrumented_run;
+    instrument_options options_;
     std::vector<pass_record> records_;
     std::string required_by_;
     std::size_t depth_ = 0;
@@ -121,5 +122,5 @@ private:
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
-#include <gsub/passes/manager/impl/supervisor.ipp>
+#include <gsub/passes/manager/impl/instrumentation.ipp>
 #endif

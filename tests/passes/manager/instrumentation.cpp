@@ -2,11 +2,11 @@
 #include "ir/random_graph.hpp"
 #include <gsub/passes/fuse/defuse_ops.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
-#include <gsub/passes/manager/supervisor.hpp>
+#include <gsub/passes/manager/instrumentation.hpp>
 
 #include <stdexcept>
 
-namespace supervisor_test {
+namespace instrumentation_test {
 
 using namespace gsub;
 
@@ -88,20 +88,20 @@ struct stage {
     hash128 const before = fingerprint(m);
     pass_context cx{};
     numeric_verifier numbers{cx};
-    supervisor guard;
+    checking_instrument instrument;
 
-    explicit stage(bool verify = false, supervise_options options = {})
-        : guard([&] {
+    explicit stage(bool verify = false, instrument_options options = {})
+        : instrument([&] {
               if (verify) options.verify = numbers;
               return options;
           }()) {
-        cx.guard = &guard;
+        cx.instrument = &instrument;
     }
     template <class P>
     result<pass_outcome> run(P const& p) {
         return run_pass(p, m, cx);
     }
-    pass_record const& last() const { return guard.records().back(); }
+    pass_record const& last() const { return instrument.records().back(); }
 };
 
 TEST_CASE("whether a pass changed something is what hashes say") {
@@ -238,4 +238,4 @@ TEST_CASE("fusing and taking apart again is bit-exact on random graphs and gives
     }
 }
 
-} // namespace supervisor_test
+} // namespace instrumentation_test
