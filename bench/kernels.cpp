@@ -19,16 +19,16 @@ using namespace gsub;
 using kernel_call = void (*)(void* const*, std::int64_t, std::int64_t);
 
 // Independent chains of multiply-adds on registers; returns so that nothing is left out.
-std::string peak_text(isa const& set) {
+std::string peak_text(isa const& isa) {
     std::string chains, first, last;
     for (int i = 0; i < 12; ++i) {
         first += message({"  vf a", i, " = x + ", i, ".0f;\n"});
-        chains += message({"    asm volatile(\"\" : \"+", set.vector_bytes == 64 ? "v" : "x", "\"(a", i, ")); a", i,
+        chains += message({"    asm volatile(\"\" : \"+", isa.vector_bytes == 64 ? "v" : "x", "\"(a", i, ")); a", i,
                            " = a", i, " * x + y;\n"});
         last += message({i ? " + a" : "a", i});
     }
     return message(
-        {"typedef float vf __attribute__((vector_size(", set.vector_bytes, ")));\n",
+        {"typedef float vf __attribute__((vector_size(", isa.vector_bytes, ")));\n",
          "extern \"C\" __attribute__((visibility(\"default\"))) void peak(void* const* b, long begin, long end) {\n",
          "  vf* p = (vf*)b[0]; vf x = p[0], y = p[1];\n", first, "  for (long i = begin; i < end; ++i) {\n", chains,
          "  }\n  p[2] = ", last, ";\n}\n"});
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
 #endif
     if (names.empty()) names = {"resnet50", "mobilenet_v2", "inception_v3", "squeezenet1_1"};
     auto const machine = host();
-    auto const& set = isa_of(machine);
+    auto const& isa = isa_of(machine);
     bench::reporter report{"kernels"};
     if (winograd) {
         bench::compare_winograd(names, {.cold = cold}, report);
@@ -84,14 +84,14 @@ int main(int argc, char** argv) {
 
     auto const with = runtime::find_compiler().value();
     auto const peak = runtime::load_kernels(
-                          std::vector<runtime::kernel_source>{{peak_text(set), "peak", std::string{set.flags}}}, with)
+                          std::vector<runtime::kernel_source>{{peak_text(isa), "peak", std::string{isa.flags}}}, with)
                           .value();
     auto const run_peak = reinterpret_cast<kernel_call>(peak[0].function());
     auto peak_memory = tensor::zeros(dtype::f32, ints{64});
     void* peak_address[] = {peak_memory.mutable_raw().data()};
     constexpr std::int64_t turns = 200'000;
     auto const peak_rate = [&] {
-        return 12.0 * 2 * set.lanes() * turns / bench::seconds_of([&] { run_peak(peak_address, 0, turns); });
+        return 12.0 * 2 * isa.lanes() * turns / bench::seconds_of([&] { run_peak(peak_address, 0, turns); });
     };
 #ifdef GSUB_BENCH_ONEDNN
     if (onednn) {
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     for (auto const& name : names) {
         auto const g = models::find_model(name)->build(1);
         auto const better = optimize(g, cost::roofline{}, {.alpha = 1.05}).value();
-        auto const p = plan(better, table_of<eval_row, standard_ops>(), set).value();
+        auto const p = plan(better, table_of<eval_row, standard_ops>(), isa).value();
         auto const loaded = runtime::load_kernels(sources_of(p.kernels), with).value();
         for (auto const& s : p.steps) {
             auto const* const call = std::get_if<runtime::kernel_call>(&s.what);

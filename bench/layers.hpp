@@ -92,7 +92,7 @@ struct layer {
 
 /// The layers of 1 MFLOP and more of the optimized models, and all depthwise ones. *Errors* throws `error` for a model
 /// that is not there.
-[[nodiscard]] inline std::vector<layer> layers_of(std::vector<std::string> const& models, gsub::isa const& set) {
+[[nodiscard]] inline std::vector<layer> layers_of(std::vector<std::string> const& models, gsub::isa const& isa) {
     using namespace gsub;
     std::vector<layer> found;
     std::set<std::string> seen;
@@ -103,11 +103,11 @@ struct layer {
         for (auto const n : g.order()) {
             layer of{model, {}, {}, {}, {}};
             if (g.is<ops::conv>(n)) {
-                auto const shape = conv2d_of(g, n, set.lanes());
+                auto const shape = conv2d_of(g, n, isa.lanes());
                 if (!shape) continue;
                 auto const& s = of.conv = *shape;
                 auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
-                if (!kernels::conv2d_applies(s, set)) continue;
+                if (!kernels::conv2d_applies(s, isa)) continue;
                 if (s.groups > 1) of.kind = depthwise ? layer_kind::depthwise : layer_kind::grouped;
                 of.name = message({s.kernel[0], "x", s.kernel[1], s.stride[0] > 1 ? "/2" : "", " ",
                                    depthwise      ? "depthwise "
@@ -132,7 +132,7 @@ struct layer {
 
 /// The grouped 3x3 convolutions of the goals: groups of so many channels, strides of 1 and 2 where kernels are to be
 /// fast in both, images of stages in networks of such blocks.
-[[nodiscard]] inline std::vector<layer> grouped_layers(gsub::isa const& set) {
+[[nodiscard]] inline std::vector<layer> grouped_layers(gsub::isa const& isa) {
     using namespace gsub;
     struct stage {
         std::int64_t channels, size; // about as many channels; so many rows and columns
@@ -149,7 +149,7 @@ struct layer {
                 s.in_channels = s.out_channels = s.groups * width;
                 s.in = {size, size}, s.kernel = {3, 3}, s.stride = {stride, stride}, s.pads = {1, 1, 1, 1};
                 s.input = gsub::kernels::image_layout::blocked, s.bias = true, s.low = 0;
-                if (!kernels::conv2d_applies(s, set)) continue;
+                if (!kernels::conv2d_applies(s, isa)) continue;
                 of.name = message({"3x3", stride > 1 ? "/2" : "", " in ", s.groups, " groups of ", width, ", ",
                                    s.out_channels, " x ", s.out(0), " x ", s.out(1)});
                 found.push_back(std::move(of));
@@ -176,21 +176,21 @@ struct layer_operands {
 /// gsub's direct kernel of a layer with the knobs that counting chooses, and memory for it.
 class generated_layer {
 public:
-    generated_layer(layer const& of, gsub::isa const& set) : of_(of), lanes_(set.lanes()) {
+    generated_layer(layer const& of, gsub::isa const& isa) : of_(of), lanes_(isa.lanes()) {
         using namespace gsub;
         kernel_ = of.kind == layer_kind::product
-                      ? codegen::lower(kernels::matmul_nest(of.product, kernels::default_config(of.product, set), set),
+                      ? codegen::lower(kernels::matmul_nest(of.product, kernels::default_config(of.product, isa), isa),
                                        "product")
                             .value()
-                      : codegen::lower(kernels::conv2d_nest(of.conv, kernels::default_config(of.conv, set), set),
+                      : codegen::lower(kernels::conv2d_nest(of.conv, kernels::default_config(of.conv, isa), isa),
                                        "convolution")
                             .value();
-        flags_ = set.flags;
+        flags_ = isa.flags;
         text_ = codegen::emit_cpp(kernel_, "layer");
     }
     [[nodiscard]] gsub::runtime::kernel_source source() const { return {text_, "layer", flags_}; }
 
-    void prepare(gsub::runtime::loaded_kernel loaded, layer_operands const& from, gsub::isa const& set) {
+    void prepare(gsub::runtime::loaded_kernel loaded, layer_operands const& from, gsub::isa const& isa) {
         using namespace gsub;
         loaded_ = std::move(loaded);
         call_ = reinterpret_cast<codegen::kernel_function>(loaded_.function());
@@ -201,14 +201,14 @@ public:
         memory_.push_back(product || of_.conv.input == kernels::image_layout::planar
                               ? from.input
                               : filled(blocked(x, of_.conv.in_channels, of_.conv.in[0] * of_.conv.in[1])));
-        memory_.push_back(!product               ? filled(kernels::pack_conv2d_weights(of_.conv, w, set))
-                          : of_.product.constant ? filled(kernels::pack_matmul_weights(of_.product, w, false, set))
+        memory_.push_back(!product               ? filled(kernels::pack_conv2d_weights(of_.conv, w, isa))
+                          : of_.product.constant ? filled(kernels::pack_matmul_weights(of_.product, w, false, isa))
                                                  : from.weights);
         memory_.push_back(filled(bias));
         memory_.push_back(tensor::zeros(
             dtype::f32,
             ints{product ? of_.output_size() : rounded(of_.conv.out_channels) * of_.conv.out(0) * of_.conv.out(1)}));
-        if (auto const own = codegen::scratch_bytes(kernel_))
+        if (auto const own = codegen::workspace_bytes(kernel_))
             memory_.push_back(tensor::zeros(dtype::f32, ints{static_cast<std::int64_t>((own + 3) / 4)}));
         for (auto& m : memory_) addresses_.push_back(m.mutable_raw().data());
     }

@@ -40,12 +40,12 @@ graph load(std::string const& name) {
 }
 
 // The text of every kernel, as `emit` prints it, equal ones too.
-std::size_t print_kernels(kernel_graph const& g, isa const& set) {
+std::size_t print_kernels(kernel_graph const& g, isa const& isa) {
     std::size_t characters = 0;
     for (auto const& op : g.ops)
         if (auto const* const d = std::get_if<kernels::descriptor>(&op.computes))
             characters +=
-                codegen::emit_cpp(codegen::lower(kernels::nest_of(*d, *op.schedule, set), kernels::kind_of(*d)).value(),
+                codegen::emit_cpp(codegen::lower(kernels::nest_of(*d, *op.schedule, isa), kernels::kind_of(*d)).value(),
                                   "kernel")
                     .size();
     return characters;
@@ -57,7 +57,7 @@ struct timed_passes {
     std::size_t kernels = 0;
 };
 
-timed_passes measure(graph const& g, int runs, isa const& set) {
+timed_passes measure(graph const& g, int runs, isa const& isa) {
     using clock = std::chrono::steady_clock;
     timed_passes found;
     auto const evaluators = table_of<eval_row, standard_ops>();
@@ -75,8 +75,8 @@ timed_passes measure(graph const& g, int runs, isa const& set) {
         lowering_options options;
         options.winograd = kernels::winograd_options_of(host());
         options.on_stage = function_ref<void(kernel_graph const&)>{stop};
-        auto const made = lower_graph(std::move(copy), evaluators, set, options).value();
-        auto const text = bench::seconds_of([&] { print_kernels(made, set); });
+        auto const made = lower_graph(std::move(copy), evaluators, isa, options).value();
+        auto const text = bench::seconds_of([&] { print_kernels(made, isa); });
         if (run == 0) continue;
         double sum = 0;
         for (std::size_t i = 0; i < seconds.size(); ++i)
@@ -103,7 +103,7 @@ int main(int argc, char** argv) try {
         for (auto const& entry : models::classifier_entries) names.emplace_back(entry.name);
         for (auto const& entry : models::task_entries) names.emplace_back(entry.name);
     }
-    auto const& set = isa_of(host());
+    auto const& isa = isa_of(host());
     bench::reporter report{"lower"};
     report::table table{
         {"network", "kernels", "fold and fuse", "select", "layout", "schedule", "sum", "least", "bar", "text"}};
@@ -111,7 +111,7 @@ int main(int argc, char** argv) try {
     for (auto const& name : names) {
         auto g = load(name);
         if (optimized) g = optimize(std::move(g), cost::roofline{}, {.alpha = 1.05}).value();
-        auto const found = measure(g, runs, set);
+        auto const found = measure(g, runs, isa);
         for (std::size_t i = 0; i < pass_names.size(); ++i)
             report.line(std::string{pass_names[i]}, name, found.passes[i], "s");
         report.line("text of the kernels", name, found.text, "s");

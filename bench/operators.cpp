@@ -90,10 +90,10 @@ public:
         if (engine == "gsub") {
             auto& own = own_[number];
             if (!own) {
-                own = std::make_unique<bench::generated_layer>(of, set_);
+                own = std::make_unique<bench::generated_layer>(of, isa_);
                 runtime::kernel_source const source[] = {own->source()};
                 own->prepare(runtime::load_kernels(source, runtime::find_compiler().value()).value()[0], operands(),
-                             set_);
+                             isa_);
             }
             return timed(seconds, [&] { own->run(); });
         }
@@ -104,7 +104,7 @@ public:
         if (!peer)
             peer = std::make_unique<bench::onednn_layer>(
                 of, operands(), blocked ? bench::onednn_layout::blocked : bench::onednn_layout::preferred,
-                set_.lanes());
+                isa_.lanes());
         auto told = timed(seconds, [&] { peer->run(); });
         told["kernel"] = peer->implementation();
         return told;
@@ -114,8 +114,8 @@ public:
     }
 
 private:
-    isa const& set_ = isa_of(host());
-    std::vector<bench::layer> layers_ = bench::grouped_layers(set_);
+    isa const& isa_ = isa_of(host());
+    std::vector<bench::layer> layers_ = bench::grouped_layers(isa_);
     std::map<std::size_t, std::unique_ptr<bench::generated_layer>> own_;
 #ifdef GSUB_BENCH_ONEDNN
     std::map<std::pair<std::size_t, bool>, std::unique_ptr<bench::onednn_layer>> peers_;

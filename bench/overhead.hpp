@@ -17,11 +17,11 @@ namespace detail {
 constexpr std::size_t chain_length = 100;
 
 // Every step computes the same function of the one before it: one kernel for all.
-inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::isa const& set, std::int64_t elements) {
+inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::isa const& isa, std::int64_t elements) {
     using namespace gsub;
     runtime::program p;
     auto const size = static_cast<std::size_t>(elements) * sizeof(float);
-    p.kernels = {{{codegen::emit_cpp(k, "step"), "step", std::string{set.flags}}}};
+    p.kernels = {{{codegen::emit_cpp(k, "step"), "step", std::string{isa.flags}}}};
     p.inputs = {tensor_type{dtype::f32, {elements}}}, p.outputs = p.inputs;
     p.input_names = {"x"}, p.output_names = {"y"};
     for (std::size_t i = 0; i <= chain_length; ++i) {
@@ -51,13 +51,13 @@ inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::isa
 /// counts as overhead.
 inline void measure_overhead(reporter& report, int rounds = 41) {
     using namespace gsub;
-    auto const& set = isa_of(host());
+    auto const& isa = isa_of(host());
     auto const with = runtime::find_compiler().value();
     for (std::int64_t elements : {4096, 16384, 65536}) {
         std::array<kernels::elementwise_op, 2> const chain{
             {{loop::scalar_op::multiply, 0, -1, 0.5}, {loop::scalar_op::add, 1, -1, 0.25}}};
-        auto const k = codegen::lower(kernels::elementwise_nest(elements, 1, chain, set), "step").value();
-        auto const p = detail::chain_of(k, set, elements);
+        auto const k = codegen::lower(kernels::elementwise_nest(elements, 1, chain, isa), "step").value();
+        auto const p = detail::chain_of(k, isa, elements);
         auto const loaded = runtime::load_kernels(sources_of(p.kernels), with).value();
         auto const call = reinterpret_cast<codegen::kernel_function>(loaded[0].function());
         runtime::executable const e{p, loaded};

@@ -43,7 +43,7 @@ public:
             calibrate(dialect::of<standard_ops>(), table_of<eval_row, standard_ops>(), measuring, {}, machine)
                 .value()
                 .rates;
-        fused_.set = &isa_of(machine);
+        fused_.isa = &isa_of(machine);
     }
 
     /// Seconds by name.

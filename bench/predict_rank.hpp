@@ -100,25 +100,25 @@ rank_tasks_of(std::vector<std::pair<std::string, graph>> const& networks, target
 // The counted point of each algorithm, and others that are drawn; those of one text are one.
 inline std::vector<rank_point> points_of(rank_task const& t, cost::lowered const& prices, target const& machine,
                                          rank_options const& options, std::vector<runtime::kernel_source>& sources) {
-    auto const& set = isa_of(machine);
-    auto const chosen = prices.choose(t.algorithms, set);
+    auto const& isa = isa_of(machine);
+    auto const chosen = prices.choose(t.algorithms, isa);
     std::vector<rank_point> out;
     std::set<std::string> texts;
     for (std::size_t a = 0; a < t.algorithms.size(); ++a) {
         auto const& d = t.algorithms[a];
-        auto const space = std::make_shared<loop::config_space const>(kernels::space_of(d, set));
+        auto const space = std::make_shared<loop::config_space const>(kernels::space_of(d, isa));
         auto const add = [&](loop::configuration const& at, bool counted) {
             rank_point p{kernels::kind_of(d), loop::to_string(at), counted && a == chosen};
-            p.kernel = codegen::lower(kernels::nest_of(d, at, set), "kernel").value();
+            p.kernel = codegen::lower(kernels::nest_of(d, at, isa), "kernel").value();
             auto text = codegen::emit_cpp(p.kernel, "gsub_kernel");
             if (!texts.insert(text).second) return;
-            sources.push_back({std::move(text), "gsub_kernel", std::string{set.flags}});
+            sources.push_back({std::move(text), "gsub_kernel", std::string{isa.flags}});
             auto op = t.op;
             op.computes = d, op.space = space, op.schedule = at;
             p.predicted = prices.of_kernel(*t.in, op).seconds;
             out.push_back(std::move(p));
         };
-        add(kernels::counted(d, set, *space, kernels::winograd_options_of(machine)), true);
+        add(kernels::counted(d, isa, *space, kernels::winograd_options_of(machine)), true);
         auto random = random_stream{options.seed}.split(kernels::hash_of(d).low);
         auto const before = out.size();
         for (std::size_t draws = 0; draws < 4 * options.points && out.size() < before + options.points; ++draws)
@@ -140,8 +140,8 @@ inline void time_points(std::vector<rank_point>& points, rank_options const& opt
     for (auto const& p : points) {
         std::size_t count = 0;
         for (auto const& b : p.kernel.buffers)
-            if (!b.scratch) want(count++, static_cast<std::size_t>(b.elements()) * byte_size(b.element));
-        want(count, codegen::scratch_bytes(p.kernel));
+            if (!b.workspace) want(count++, static_cast<std::size_t>(b.elements()) * byte_size(b.element));
+        want(count, codegen::workspace_bytes(p.kernel));
     }
     std::vector<void*> addresses;
     for (auto& m : memory) addresses.push_back(m.mutable_raw().data());

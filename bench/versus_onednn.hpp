@@ -53,14 +53,14 @@ inline double error_of(std::vector<float> const& a, std::vector<float> const& b)
 inline void compare_onednn(std::vector<std::string> const& models, onednn_comparison const& how,
                            std::function<double()> const& peak_rate, reporter& report) {
     using namespace gsub;
-    auto const& set = isa_of(host());
+    auto const& isa = isa_of(host());
     std::vector<detail::contender> all;
     std::vector<runtime::kernel_source> sources;
     auto const goals = std::find(models.begin(), models.end(), "goals") != models.end();
-    for (auto& of : goals ? grouped_layers(set) : layers_of(models, set)) {
+    for (auto& of : goals ? grouped_layers(isa) : layers_of(models, isa)) {
         if (!how.only.empty() && how.only != detail::name_of(of.kind)) continue;
         auto& c = all.emplace_back();
-        c.own = std::make_unique<generated_layer>(of, set);
+        c.own = std::make_unique<generated_layer>(of, isa);
         c.of = std::move(of);
         sources.push_back(c.own->source());
     }
@@ -69,10 +69,10 @@ inline void compare_onednn(std::vector<std::string> const& models, onednn_compar
     for (std::size_t i = 0; i < all.size(); ++i) {
         auto& c = all[i];
         layer_operands const operands{c.of};
-        c.own->prepare(loaded[i], operands, set);
-        c.peer = std::make_unique<onednn_layer>(c.of, operands, onednn_layout::preferred, set.lanes());
+        c.own->prepare(loaded[i], operands, isa);
+        c.peer = std::make_unique<onednn_layer>(c.of, operands, onednn_layout::preferred, isa.lanes());
         if (c.of.kind != layer_kind::product)
-            c.blocked = std::make_unique<onednn_layer>(c.of, operands, onednn_layout::blocked, set.lanes());
+            c.blocked = std::make_unique<onednn_layer>(c.of, operands, onednn_layout::blocked, isa.lanes());
         c.own->run(), c.peer->run();
         errors.values.push_back(detail::error_of(c.own->output(), c.peer->output()));
         if (errors.values.back() > 1e-4) std::fprintf(stderr, "results differ: %s\n", c.of.name.c_str());

@@ -54,17 +54,17 @@ inline std::vector<std::pair<std::string, kernels::conv2d_shape>> convolutions_o
 }
 
 inline void run(conv_variant& v, std::vector<void*> const& buffers, executor& threads) {
-    auto const own = static_cast<std::int64_t>(codegen::scratch_bytes(v.k) / sizeof(float));
+    auto const own = static_cast<std::int64_t>(codegen::workspace_bytes(v.k) / sizeof(float));
     auto const positions = v.k.parallel_extent,
                pieces = std::min(positions, 4 * static_cast<std::int64_t>(threads.concurrency()));
     auto* const weights = v.weights[v.turn++ % v.weights.size()].mutable_raw().data();
     threads.parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t k) {
-        thread_local tensor scratch;
-        if (own > 0 && (!scratch.raw().data() || static_cast<std::int64_t>(scratch.raw().size()) < 4 * own))
-            scratch = tensor::zeros(dtype::f32, ints{own});
+        thread_local tensor workspace;
+        if (own > 0 && (!workspace.raw().data() || static_cast<std::int64_t>(workspace.raw().size()) < 4 * own))
+            workspace = tensor::zeros(dtype::f32, ints{own});
         auto all = buffers;
         all[1] = weights;
-        if (own > 0) all.push_back(scratch.mutable_raw().data());
+        if (own > 0) all.push_back(workspace.mutable_raw().data());
         auto const piece = static_cast<std::int64_t>(k);
         v.call(all.data(), positions * piece / pieces, positions * (piece + 1) / pieces);
     });
@@ -77,15 +77,15 @@ inline void run(conv_variant& v, std::vector<void*> const& buffers, executor& th
 inline void compare_winograd(std::vector<std::string> const& names, winograd_comparison const& how, reporter& report) {
     using namespace gsub;
     auto const machine = host();
-    auto const& set = isa_of(machine);
+    auto const& isa = isa_of(machine);
     auto const with = runtime::find_compiler().value();
-    auto const layers = detail::convolutions_of(names, set.lanes());
+    auto const layers = detail::convolutions_of(names, isa.lanes());
     for (std::uint32_t count = 1; count <= std::min<std::size_t>(2, runtime::available_cpus()); ++count) {
         runtime::thread_pool threads{{.threads = count}};
         auto options = kernels::winograd_options_of(machine);
         options.threads = count;
         for (auto const& [name, s] : layers) {
-            auto const chosen = kernels::choose_winograd(s, set, options);
+            auto const chosen = kernels::choose_winograd(s, isa, options);
             auto const weights = random_tensor(s.out_channels * s.in_channels * 9, 1);
             std::vector<detail::conv_variant> variants(3);
             std::vector<runtime::kernel_source> sources;
@@ -93,16 +93,16 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
                 auto& v = variants[i];
                 std::vector<float> packed;
                 if (i == 0) {
-                    packed = kernels::pack_conv2d_weights(s, weights.data<float>(), set);
+                    packed = kernels::pack_conv2d_weights(s, weights.data<float>(), isa);
                     v.k =
-                        codegen::lower(kernels::conv2d_nest(s, kernels::default_config(s, set), set), "direct").value();
+                        codegen::lower(kernels::conv2d_nest(s, kernels::default_config(s, isa), isa), "direct").value();
                 } else {
-                    auto const c = kernels::default_winograd(s, set, i == 1 ? 2 : 4, options);
-                    packed = kernels::pack_winograd_weights(s, c, weights.data<float>(), set);
-                    v.k = codegen::lower(kernels::winograd_nest(s, c, set), "winograd").value();
+                    auto const c = kernels::default_winograd(s, isa, i == 1 ? 2 : 4, options);
+                    packed = kernels::pack_winograd_weights(s, c, weights.data<float>(), isa);
+                    v.k = codegen::lower(kernels::winograd_nest(s, c, isa), "winograd").value();
                 }
                 auto const symbol = message({"variant_", i});
-                sources.push_back({codegen::emit_cpp(v.k, symbol), symbol, std::string{set.flags}});
+                sources.push_back({codegen::emit_cpp(v.k, symbol), symbol, std::string{isa.flags}});
                 auto const size = packed.size() * sizeof(float);
                 auto const copies = how.cold ? 1 + 3 * std::max<std::uint64_t>(machine.l3_bytes, 1u << 25) / size : 1;
                 for (std::size_t c = 0; c < copies; ++c) {

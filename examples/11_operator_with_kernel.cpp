@@ -81,14 +81,14 @@ struct gsub::lowering<app::ops::distance> { // the row: a tensor expression, and
             s.choice("rows", {4, 2, 1});
             return s;
         };
-        own.nest = [m, n, k](loop::configuration const& knobs, isa const& set) -> loop::fused_nest {
+        own.nest = [m, n, k](loop::configuration const& knobs, isa const& isa) -> loop::fused_nest {
             loop::expression_builder e{"distance"};
             auto const i = e.spatial("i", m), j = e.spatial("j", n), p = e.reduction("k", k);
             auto const a = e.input("a", {m, k}), c = e.input("b", {k, n}), out = e.output("y", {m, n});
             auto const d = e.at(a, {i, p}) - e.at(c, {p, j});
             loop::schedule plan{e.store(out, {i, j}, e.sum(e.constant(0), d * d))};
             auto const [rows, row] = plan.split(plan.loop_of("i"), knobs.choice("rows").number());
-            auto const [columns, lane] = plan.split(plan.loop_of("j"), set.lanes());
+            auto const [columns, lane] = plan.split(plan.loop_of("j"), isa.lanes());
             plan.reorder({rows, columns, plan.loop_of("k"), row, lane});
             plan.parallel(rows), plan.unroll(row), plan.vectorize(lane);
             return plan.finish();

@@ -51,9 +51,9 @@ struct direct {
 
 /// What is counted, but for products, whose inner loop is not unrolled.
 struct short_products {
-    gsub::loop::configuration choose(gsub::kernels::descriptor const& d, gsub::isa const& set,
+    gsub::loop::configuration choose(gsub::kernels::descriptor const& d, gsub::isa const& isa,
                                      gsub::loop::config_space const& space) const {
-        auto point = gsub::counting_heuristic{}.choose(d, set, space);
+        auto point = gsub::counting_heuristic{}.choose(d, isa, space);
         if (std::holds_alternative<gsub::kernels::matmul_shape>(d)) point.set("unroll_k", 1);
         return point;
     }

@@ -70,9 +70,9 @@ answer doctor(session const& s) {
     };
     auto const machine = gsub::host();
     line("processor", machine.name.empty() ? "unknown" : machine.name, "");
-    auto const& set = gsub::isa_of(machine);
-    line("instruction set", std::string{set.name},
-         &set == &gsub::isa::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
+    auto const& isa = gsub::isa_of(machine);
+    line("instruction set", std::string{isa.name},
+         &isa == &gsub::isa::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
     line("target", to_string(machine), "as --target takes it");
     line(
         "caches",

@@ -24,7 +24,7 @@ namespace cli {
 
 /// What every command has at hand.
 struct session {
-    gsub::observer* observe;   ///< hears progress and notes
+    gsub::observer* observe; ///< hears progress and notes
     gsub::executor* threads; ///< for computing
 };
 
@@ -86,12 +86,12 @@ struct kernel_choice {
 /// A table as the functions of `build_options`, which refer to it.
 struct schedules_of_file {
     gsub::schedule_table table;
-    gsub::loop::configuration operator()(gsub::kernels::descriptor const& d, gsub::isa const& set,
+    gsub::loop::configuration operator()(gsub::kernels::descriptor const& d, gsub::isa const& isa,
                                          gsub::loop::config_space const& space) const {
-        return table.choose(d, set, space);
+        return table.choose(d, isa, space);
     }
-    std::size_t operator()(std::span<gsub::kernels::descriptor const> alternatives, gsub::isa const& set) const {
-        return table.choose(alternatives, set);
+    std::size_t operator()(std::span<gsub::kernels::descriptor const> alternatives, gsub::isa const& isa) const {
+        return table.choose(alternatives, isa);
     }
 };
 /// Reads such a file, or nothing where there is no path. *Errors* throws `environment`, and `invalid_input` with every

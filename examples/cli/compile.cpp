@@ -20,12 +20,12 @@ answer compile(compile_request const& r, session const& s) {
     options.name = r.name.empty() ? gsub::aot::standalone_name(std::filesystem::path{r.model}.stem().string()) : r.name;
     options.threads = r.own_threads;
     auto const machine = gsub::parse_target(r.target).value();
-    auto const& set = gsub::isa_of(machine);
+    auto const& isa = gsub::isa_of(machine);
     if (r.optimize)
         g = gsub::optimize(g, gsub::cost::lowered::of(g, machine), {.threads = s.threads, .observe = s.observe})
                 .value();
 
-    s.observe->on_progress({"plan", 0, 0, std::string{set.name}});
+    s.observe->on_progress({"plan", 0, 0, std::string{isa.name}});
     gsub::build_options planning;
     planning.threads = s.threads;
     planning.observe = s.observe;
@@ -41,7 +41,7 @@ answer compile(compile_request const& r, session const& s) {
 
     answer a;
     auto const size = [](std::size_t n) { return gsub::report::human(static_cast<double>(n), "B"); };
-    a.text = message({"written  ", r.output, ": model ", options.name, ", ", written.kernels, " kernels for ", set.name,
+    a.text = message({"written  ", r.output, ": model ", options.name, ", ", written.kernels, " kernels for ", isa.name,
                       ", ", written.steps, " steps, ", size(written.weight_bytes), " of weights, ",
                       size(written.arena_bytes), " of memory a run\n"});
     a.data["output"] = r.output;

@@ -84,9 +84,9 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s,
                                      gsub::function_ref<void(gsub::kernel_graph const&)> on_stage) {
     auto const machine = gsub::parse_target(how.target).value();
-    if (!gsub::host().has(*machine.set))
+    if (!gsub::host().has(*machine.isa))
         throw error{error_code::environment,
-                    message({"this processor has no ", machine.set->name, "; what it has is told by `gsub doctor`"})};
+                    message({"this processor has no ", machine.isa->name, "; what it has is told by `gsub doctor`"})};
     s.observe->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;

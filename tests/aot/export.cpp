@@ -26,8 +26,8 @@ graph net_with_every_step() {
     return g;
 }
 
-runtime::program planned(any_graph const& g, isa const& set = isa::baseline) {
-    return plan(g, evaluators, set).value();
+runtime::program planned(any_graph const& g, isa const& isa = isa::baseline) {
+    return plan(g, evaluators, isa).value();
 }
 
 int created(c_api const& api, c_options const& options) {
@@ -45,13 +45,13 @@ TEST_CASE("a standalone model computes what the executable does, bit for bit, wi
     if (!has_cmake()) return;
     auto const g = net_with_every_step();
     auto const inputs = random_inputs(g, 7);
-    for (auto const* set : {&isa::baseline, &isa_of(host())}) {
-        INFO(set->name);
+    for (auto const* isa : {&isa::baseline, &isa_of(host())}) {
+        INFO(isa->name);
         build_options options;
         options.jit.use_cache = false;
-        options.set = set;
+        options.isa = isa;
         auto const want = build(g, evaluators, host(), options).value().run(inputs).value();
-        auto const p = planned(g, *set);
+        auto const p = planned(g, *isa);
         temporary_folder const folder;
         auto const report = written(p, folder.path.string(), {"net", true});
         CHECK(report.steps == p.steps.size());

@@ -179,8 +179,8 @@ TEST_CASE("operators that move elements do so without gsub as in the reference, 
         all.pad();
     }
     all.g.set_outputs(all.results);
-    for (auto const* set : {&isa::baseline, &isa_of(host())})
-        same_as_reference(all.g, plan(all.g, evaluators, *set).value(), all.inputs, 0);
+    for (auto const* isa : {&isa::baseline, &isa_of(host())})
+        same_as_reference(all.g, plan(all.g, evaluators, *isa).value(), all.inputs, 0);
     build_options options;
     options.generate = false;
     auto const executable = build(all.g, evaluators, host(), options).value();

@@ -78,7 +78,7 @@ private:
 /// Kernels of one instruction set, compiled together.
 class batch {
 public:
-    explicit batch(isa const& set) : set_(&set) {}
+    explicit batch(isa const& isa) : set_(&isa) {}
 
     /// Number of the kernel.
     std::size_t add(codegen::kernel k) {
@@ -100,7 +100,7 @@ public:
         runtime::jit_options options;
         options.use_cache = false;
         options.flags = std::move(flags);
-        std::vector<runtime::kernel_source> const sources{{source, "kernels", std::string{set_->flags}}};
+        std::vector<runtime::kernel_source> const sources{{source, "kernels", std::string{isa_->flags}}};
         loaded_ = runtime::load_kernels(sources, with, options).value();
     }
     [[nodiscard]] std::size_t size() const { return kernels_.size(); }
@@ -122,13 +122,15 @@ public:
             auto const b = memory.size();
             auto& m = memory.emplace_back(array.size(), flush, byte_size(type(b)));
             for (std::size_t e = 0; e < array.size(); ++e) interpret::put(array[e], type(b), place(b, e));
-            if (!kernels_[i].buffers[memory.size() - 1].scratch) addresses.push_back(m.data());
+            if (!kernels_[i].buffers[memory.size() - 1].workspace) addresses.push_back(m.data());
         }
-        guarded const scratch{std::max<std::size_t>(codegen::scratch_bytes(kernels_[i]) / sizeof(float), 16), flush};
-        addresses.push_back(scratch.data());
+        guarded const workspace{std::max<std::size_t>(codegen::workspace_bytes(kernels_[i]) / sizeof(float), 16),
+                                flush};
+        addresses.push_back(workspace.data());
         for (std::size_t p = 0; p + 1 < pieces.size(); ++p) function(i)(addresses.data(), pieces[p], pieces[p + 1]);
         for (std::size_t b = 0; b < data.size(); ++b) {
-            if (!memory[b].intact() || !scratch.intact()) throw std::runtime_error{"memory beside a buffer is written"};
+            if (!memory[b].intact() || !workspace.intact())
+                throw std::runtime_error{"memory beside a buffer is written"};
             for (std::size_t e = 0; e < data[b].size(); ++e) data[b][e] = interpret::get(type(b), place(b, e));
         }
     }
@@ -161,7 +163,7 @@ public:
     }
 
 private:
-    isa const* set_;
+    isa const* isa_;
     std::string text_;
     std::vector<codegen::kernel> kernels_;
     std::vector<runtime::loaded_kernel> loaded_;

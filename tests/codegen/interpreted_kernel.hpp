@@ -57,19 +57,19 @@ private:
         return v;
     }
 
-    void run(std::vector<codegen::node> const& nodes) {
+    void run(std::vector<codegen::statement> const& statements) {
         std::vector<codegen::variable> parts;
-        for (auto const& n : nodes) switch (n.kind) {
-            case codegen::node_kind::block:
+        for (auto const& n : statements) switch (n.kind) {
+            case codegen::statement_kind::block:
                 for (auto const& i : n.code) run(i);
                 break;
-            case codegen::node_kind::part: {
+            case codegen::statement_kind::fused_index: {
                 auto const v = at(codegen::affine::of(n.of)) / n.divisor % n.extent;
                 set(n.var, v);
                 parts.push_back(n.var);
                 break;
             }
-            case codegen::node_kind::branch: {
+            case codegen::statement_kind::branch: {
                 auto yes = true;
                 for (auto const& c : n.conditions) {
                     auto const v = at(c.value);
@@ -78,17 +78,17 @@ private:
                 run(yes ? n.body : n.otherwise);
                 break;
             }
-            case codegen::node_kind::check: {
-                auto const& v = value(n.checked);
+            case codegen::statement_kind::guard: {
+                auto const& v = value(n.guarded);
                 if (std::all_of(v.begin(), v.end(), [](double e) { return std::isfinite(static_cast<float>(e)); }))
                     break;
-                require(n.arguments.size() == k_.rescue_parameters.size(), "a rescue has other parameters");
-                for (std::size_t i = 0; i < n.arguments.size(); ++i) set(k_.rescue_parameters[i], at(n.arguments[i]));
-                run(k_.rescue);
-                for (auto p : k_.rescue_parameters) defined_[static_cast<std::size_t>(p)] = false;
+                require(n.arguments.size() == k_.fallback_parameters.size(), "a fallback has other parameters");
+                for (std::size_t i = 0; i < n.arguments.size(); ++i) set(k_.fallback_parameters[i], at(n.arguments[i]));
+                run(k_.fallback);
+                for (auto p : k_.fallback_parameters) defined_[static_cast<std::size_t>(p)] = false;
                 break;
             }
-            case codegen::node_kind::loop: {
+            case codegen::statement_kind::loop: {
                 auto begin = begin_, end = end_;
                 if (n.var != k_.parallel) {
                     begin = at(n.begin.at(0)), end = at(n.end.at(0));
@@ -133,7 +133,7 @@ private:
             auto& b = data_.at(static_cast<std::size_t>(i.buffer));
             require(k_.buffers.at(static_cast<std::size_t>(i.buffer)).element == i.type, "an access of another type");
             auto const offset = at(i.offset);
-            auto const inside = interpret::holds_all(i.within, [&](auto const& a) { return at(a); });
+            auto const inside = interpret::holds_all(i.predicate, [&](auto const& a) { return at(a); });
             auto const count = !inside ? 0 : i.op == opcode::broadcast ? 1 : i.lanes;
             require(!inside || (count >= 1 && count <= k_.lanes), "an access has from one to all lanes");
             if (!inside) out.assign(lanes, interpret::held(number, i.type));

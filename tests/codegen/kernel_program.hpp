@@ -31,9 +31,9 @@ using codegen::kernel;
 using gsub::isa;
 
 /// Kernels of every kind, for sizes around the lanes: tails of every length.
-inline std::vector<kernel> grid(isa const& set) {
+inline std::vector<kernel> grid(isa const& isa) {
     using loop::scalar_op;
-    std::int64_t const l = set.lanes();
+    std::int64_t const l = isa.lanes();
     std::vector<kernel> out;
     auto const add = [&](auto const& nest, std::string const& name) {
         out.push_back(codegen::lower(nest, name).value());
@@ -48,7 +48,7 @@ inline std::vector<kernel> grid(isa const& set) {
         auto const one = kinds[static_cast<std::size_t>(n) % std::size(kinds)],
                    two = kinds[static_cast<std::size_t>(n + l) % std::size(kinds)];
         std::vector<kernels::elementwise_op> const chain{{one, 0, loop::is_unary(one) ? -1 : 1, 0}, {two, 2, -1, 0.75}};
-        add(kernels::elementwise_nest(n, 2, chain, set), "elementwise " + std::to_string(n));
+        add(kernels::elementwise_nest(n, 2, chain, isa), "elementwise " + std::to_string(n));
     }
     for (auto const n : {std::int64_t{1}, l - 1, l, l + 1, 3 * l + 2}) {
         // Rows of a matrix that is stored transposed, from its third element on: softmax, and the means.
@@ -62,7 +62,7 @@ inline std::vector<kernel> grid(isa const& set) {
                  {reduced, {scalar_op::add, 3, -1, 0}},
                  {kernels::row_step::elementwise, {scalar_op::divide, 3, 4, 0}}};
         p.results = {{5, true}, {4, false}};
-        add(kernels::row_nest(p, set), "softmax " + std::to_string(n));
+        add(kernels::row_nest(p, isa), "softmax " + std::to_string(n));
         p.arrays = {kernels::array_view::contiguous(p.dims)}; // layer normalisation
         auto const count = static_cast<double>(n);
         p.ops = {{reduced, {scalar_op::add, 0, -1, 0}},
@@ -74,7 +74,7 @@ inline std::vector<kernel> grid(isa const& set) {
                  {kernels::row_step::elementwise, {scalar_op::square_root, 6, -1, 0}},
                  {kernels::row_step::elementwise, {scalar_op::divide, 3, 7, 0}}};
         p.results = {{8, true}};
-        add(kernels::row_nest(p, set), "layer norm " + std::to_string(n));
+        add(kernels::row_nest(p, isa), "layer norm " + std::to_string(n));
     }
     for (auto const n : {std::int64_t{1}, l - 1, l + 1, 2 * l + 3})
         for (auto const constant : {true, false}) {
@@ -82,7 +82,7 @@ inline std::vector<kernel> grid(isa const& set) {
             s.m = n == 1 ? 1 : 7, s.n = n, s.k = 5, s.constant = constant, s.bias = constant;
             if (!constant) s.batch = {2}, s.b = {2 * 5 * n, 0, {5 * n, 1, 5}}; // stored transposed
             s.chain = {{scalar_op::maximum, 0, -1, 0}};
-            add(kernels::matmul_nest(s, kernels::default_config(s, set), set),
+            add(kernels::matmul_nest(s, kernels::default_config(s, isa), isa),
                 std::string{constant ? "matmul " : "matmul of variables "} + std::to_string(n));
         }
     for (auto const width : {std::int64_t{1}, std::int64_t{5}, 2 * l + 3}) {
@@ -90,7 +90,7 @@ inline std::vector<kernel> grid(isa const& set) {
         s.in_channels = 3, s.out_channels = l + 1, s.in = {3, width}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
         s.bias = s.residual = true, s.low = 0;
         auto const conv = [&](std::string const& name) {
-            add(kernels::conv2d_nest(s, kernels::default_config(s, set), set), name + " " + std::to_string(width));
+            add(kernels::conv2d_nest(s, kernels::default_config(s, isa), isa), name + " " + std::to_string(width));
         };
         conv("conv2d");
         s.input = kernels::image_layout::planar, s.stride = {2, 2}, s.residual = false;
@@ -101,12 +101,12 @@ inline std::vector<kernel> grid(isa const& set) {
             kernels::pool2d_shape p;
             p.channels = l + 1, p.in = {3, width}, p.kernel = {3, 3}, p.stride = {2, 2}, p.pads = p.pads_end = {1, 1};
             p.out = {2, (width - 1) / 2 + 1}, p.average = average;
-            add(kernels::pool2d_nest(p, set), "pool2d " + std::to_string(width));
+            add(kernels::pool2d_nest(p, isa), "pool2d " + std::to_string(width));
         }
         s.groups = 1, s.in_channels = l, s.out_channels = l, s.stride = {1, 1};
         if (width > 1)
             for (std::int32_t const m : {2, 4})
-                add(kernels::winograd_nest(s, kernels::default_winograd(s, set, m), set),
+                add(kernels::winograd_nest(s, kernels::default_winograd(s, isa, m), isa),
                     "winograd " + std::to_string(m) + " " + std::to_string(width));
     }
     for (auto const from : stored_dtypes) // every type as every other, and back where that is read
@@ -117,7 +117,8 @@ inline std::vector<kernel> grid(isa const& set) {
             std::vector<std::int32_t> y;
             for (auto const to : stored_dtypes) y.push_back(e.output("y", {n}, to));
             auto const v = e.at(x, {i});
-            for (std::size_t t = 1; t < std::size(stored_dtypes); ++t) e.also(y[t], {i}, cast(v, stored_dtypes[t]));
+            for (std::size_t t = 1; t < std::size(stored_dtypes); ++t)
+                e.also_store(y[t], {i}, cast(v, stored_dtypes[t]));
             loop::schedule plan{e.store(y[0], {i}, cast(v, stored_dtypes[0]))};
             plan.vectorize(plan.split(plan.loop_of("i"), l).second);
             add(plan.finish(), std::string{"cast of "} + std::string{to_string(from)} + " " + std::to_string(n));
@@ -130,9 +131,9 @@ inline interpret::arrays contents(kernel const& k, std::uint64_t seed) {
     random_stream r{seed};
     interpret::arrays out;
     for (auto const& b : k.buffers) {
-        auto const mark = b.scratch ? std::numeric_limits<double>::quiet_NaN() : interpret::untouched_of(b.element);
+        auto const mark = b.workspace ? std::numeric_limits<double>::quiet_NaN() : interpret::untouched_of(b.element);
         auto& a = out.emplace_back(static_cast<std::size_t>(b.elements()), mark);
-        if (!b.written && !b.scratch)
+        if (!b.written && !b.workspace)
             for (auto& v : a) v = interpret::small_number(r, b.element);
     }
     return out;
@@ -169,14 +170,14 @@ inline std::string text_of(std::vector<kernel> const& kernels) {
         std::string sizes, bytes;
         auto count = 0;
         for (auto const& b : k.buffers) {
-            if (b.scratch) continue;
+            if (b.workspace) continue;
             sizes += std::to_string(b.elements()) + ", ", ++count;
             bytes += std::to_string(byte_size(b.element)) + ", ";
         }
         auto const n = std::to_string(i);
         text += "    { const unsigned long sizes[] = {" + sizes + "}, bytes[] = {" + bytes + "};\n    if (!run(space_" +
                 n + "::kernel_" + n + ", " + std::to_string(k.parallel_extent) + ", " +
-                std::to_string(std::max<std::size_t>((codegen::scratch_bytes(k) + 63) / 64 * 64, 64)) + ", " +
+                std::to_string(std::max<std::size_t>((codegen::workspace_bytes(k) + 63) / 64 * 64, 64)) + ", " +
                 std::to_string(count) + ", sizes, bytes, in, out)) return 3; }\n";
     }
     return text + "    return fclose(in) || fclose(out);\n}\n";
@@ -198,7 +199,7 @@ inline std::string fault(std::vector<kernel> const& kernels, std::string const& 
         for (std::size_t i = 0; i < kernels.size(); ++i) {
             data.push_back(contents(kernels[i], i));
             for (std::size_t b = 0; b < data[i].size(); ++b)
-                if (!kernels[i].buffers[b].scratch)
+                if (!kernels[i].buffers[b].workspace)
                     for (auto const v : data[i][b]) {
                         char element[8];
                         interpret::put(v, kernels[i].buffers[b].element, element);
@@ -219,7 +220,7 @@ inline std::string fault(std::vector<kernel> const& kernels, std::string const& 
         interpreted_kernel::machine m{k, data[i]};
         m.run(0, k.parallel_extent);
         for (std::size_t b = 0; b < data[i].size(); ++b) {
-            if (k.buffers[b].scratch) continue;
+            if (k.buffers[b].workspace) continue;
             double largest = 1;
             for (auto const v : data[i][b])
                 if (std::abs(v) < std::numeric_limits<double>::infinity()) largest = std::max(largest, std::abs(v));

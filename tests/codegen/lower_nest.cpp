@@ -221,7 +221,7 @@ loop::tensor_expression four_elements(std::int64_t n) {
     auto const x = e.input("x", {n, 4}), y = e.output("y", {n, 4});
     auto const read = [&](loop::affine const& at) { return e.at(x, {at, lane}, {{at, n}}); };
     auto const sum = [&](loop::affine const& at) { return read(at - 1) + read(at + 1); };
-    for (std::int64_t k = 1; k < 4; ++k) e.also(y, {i * 4 + k, lane}, sum(i * 4 + k), {{i * 4 + k, n}});
+    for (std::int64_t k = 1; k < 4; ++k) e.also_store(y, {i * 4 + k, lane}, sum(i * 4 + k), {{i * 4 + k, n}});
     return e.store(y, {i * 4, lane}, sum(i * 4), {{i * 4, n}});
 }
 
@@ -240,13 +240,13 @@ TEST_CASE("several elements a position are stored within their bounds, in one br
             }
 }
 
-TEST_CASE("where a check is not finite the rescue replaces what was stored, within its own bounds") {
+TEST_CASE("where a check is not finite the fallback replaces what was stored, within its own bounds") {
     std::int64_t const n = 9;
     loop::expression_builder e{"copy"};
     auto const i = e.spatial("i", n), lane = e.spatial("lane", 4);
     auto const x = e.input("x", {n, 4}), y = e.output("y", {n, 4});
     auto const read = e.at(x, {i, lane});
-    e.check(read, {n - 1 - i});
+    e.guard(read, {n - 1 - i});
     schedule plan{e.store(y, {i, lane}, read)};
     plan.parallel(plan.split(plan.loop_of("i"), 2).first);
     plan.vectorize(plan.loop_of("lane"));
@@ -256,9 +256,9 @@ TEST_CASE("where a check is not finite the rescue replaces what was stored, with
     schedule sevens{instead.store(y, {n - 1 - back, at}, instead.constant(7), {{n - 1 - back, n - 1}})};
     sevens.vectorize(sevens.loop_of("lane"));
     loop::fused_nest nest{first};
-    nest.rescue(sevens.finish());
+    nest.fallback(sevens.finish());
     auto const k = lower(nest, "k").value();
-    CHECK(to_string(k).find("rescue") != std::string::npos);
+    CHECK(to_string(k).find("fallback") != std::string::npos);
     constexpr auto infinity = std::numeric_limits<double>::infinity();
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         random_stream r{seed};

@@ -24,10 +24,10 @@ TEST_CASE("kernels of every kind and tail do nothing that address and undefined-
         WARN("no sanitizers here");
         return;
     }
-    for (auto const* set : compiled_kernel::sets()) {
-        CAPTURE(set->name);
-        CHECK(kernel_program::fault(kernel_program::grid(*set),
-                                    sanitizers + "-std=c++17 -O1 -fno-sanitize-recover=all " + std::string{set->flags},
+    for (auto const* isa : compiled_kernel::sets()) {
+        CAPTURE(isa->name);
+        CHECK(kernel_program::fault(kernel_program::grid(*isa),
+                                    sanitizers + "-std=c++17 -O1 -fno-sanitize-recover=all " + std::string{isa->flags},
                                     "") == "");
     }
 }

@@ -203,7 +203,7 @@ TEST_CASE("every kind of kernel has a time on every core of its instruction set"
         CAPTURE(kernels::kind_of(d));
         auto const k = counted(d);
         for (auto const& core : microarchitectures()) {
-            if (core.set != &isa::avx512) continue;
+            if (core.isa != &isa::avx512) continue;
             CAPTURE(core.name);
             auto const t = cost::time_of(k, core);
             CHECK(t.compute > 0);

@@ -274,10 +274,10 @@ TEST_CASE("algorithms are those that take least, and the direct one where the ot
             std::vector<double> seconds;
             auto chosen = std::size_t{9};
             for (std::size_t i = 0; i < 3; ++i) {
-                auto const made = lowered_by(g, [&](std::span<kernels::descriptor const> of, isa const& set) {
+                auto const made = lowered_by(g, [&](std::span<kernels::descriptor const> of, isa const& isa) {
                     REQUIRE(of.size() == 3);
-                    chosen = prices.choose(of, set);
-                    CHECK(prices.choose(of.first(1), set) == 0);
+                    chosen = prices.choose(of, isa);
+                    CHECK(prices.choose(of.first(1), isa) == 0);
                     CHECK(prices.choose(of, isa::avx2) == 0); // the model is one of another instruction set
                     return i;
                 });

@@ -17,15 +17,15 @@ namespace measured_test {
 using namespace gsub;
 
 // A folder that goes with the object.
-struct scratch {
+struct workspace {
     std::filesystem::path folder;
-    scratch() {
+    workspace() {
         static int count = 0;
         folder = std::filesystem::temp_directory_path() /
                  ("gsub-measured-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
         std::filesystem::create_directory(folder);
     }
-    ~scratch() { std::filesystem::remove_all(folder); }
+    ~workspace() { std::filesystem::remove_all(folder); }
     std::string file() const { return (folder / "profile.jsonl").string(); }
 };
 
@@ -103,7 +103,7 @@ TEST_CASE("signatures tell operand types, results, attributes and constness apar
 }
 
 TEST_CASE("a profile is written once and read back, what it knows is not run again") {
-    scratch const s;
+    workspace const s;
     auto const g = small();
     seconds first;
     {
@@ -130,7 +130,7 @@ TEST_CASE("a profile is written once and read back, what it knows is not run aga
 }
 
 TEST_CASE("the last record of a node counts, and entries of other machines or thread counts do not") {
-    scratch const s;
+    workspace const s;
     auto const g = small();
     model(cost::profile::open(s.file()).value())(g);
     auto lines = lines_of(s.file());
@@ -153,7 +153,7 @@ TEST_CASE("the last record of a node counts, and entries of other machines or th
 }
 
 TEST_CASE("lines that are no records are passed over and counted") {
-    scratch const s;
+    workspace const s;
     auto const g = small();
     model(cost::profile::open(s.file()).value())(g);
     auto const good = lines_of(s.file());
@@ -182,7 +182,7 @@ TEST_CASE("lines that are no records are passed over and counted") {
 }
 
 TEST_CASE("rates of machines stand in the same file, are read back, and take no part in the times") {
-    scratch const s;
+    workspace const s;
     auto const g = small();
     auto const first = model(cost::profile::open(s.file()).value())(g);
     auto const before = io::read_file(s.file()).value();
@@ -217,7 +217,7 @@ TEST_CASE("rates of machines stand in the same file, are read back, and take no 
 }
 
 TEST_CASE("damaged rates are passed over and counted, and hide no good ones") {
-    scratch const s;
+    workspace const s;
     auto const line = [](std::string const& rates) { return R"({"machine":"m","roofline":)" + rates + "}"; };
     std::vector<std::string> lines{line(R"({"launch":1,"flop_per_second":2,"bytes_per_second":3})")};
     for (auto const* bad :
@@ -239,7 +239,7 @@ TEST_CASE("damaged rates are passed over and counted, and hide no good ones") {
 }
 
 TEST_CASE("rates that cannot be written are an error") {
-    scratch const s;
+    workspace const s;
     auto p = cost::profile::open((s.folder / "missing" / "profile.jsonl").string()).value();
     auto const done = capture([&] { p.add_rates("m", {}); });
     REQUIRE_FALSE(done);
@@ -247,7 +247,7 @@ TEST_CASE("rates that cannot be written are an error") {
 }
 
 TEST_CASE("a record after a line that was cut off is not lost") {
-    scratch const s;
+    workspace const s;
     io::write_file(s.file(), "{\"op\":\"Relu\",\"sign").value();
     auto const m = model(cost::profile::open(s.file()).value());
     auto const time = m(small());
@@ -260,7 +260,7 @@ TEST_CASE("a record after a line that was cut off is not lost") {
 }
 
 TEST_CASE("a profile that cannot be written is an error, not a profile that forgets") {
-    scratch const s;
+    workspace const s;
     auto const m = model(cost::profile::open((s.folder / "missing" / "profile.jsonl").string()).value());
     auto const done = capture([&] { return m(small()).amount; });
     REQUIRE_FALSE(done);
@@ -269,7 +269,7 @@ TEST_CASE("a profile that cannot be written is an error, not a profile that forg
 }
 
 TEST_CASE("a profile that does not exist is empty, one that is no file is refused") {
-    scratch const s;
+    workspace const s;
     auto const p = cost::profile::open(s.file());
     REQUIRE(p);
     CHECK(p->size() == 0);
@@ -280,7 +280,7 @@ TEST_CASE("a profile that does not exist is empty, one that is no file is refuse
 }
 
 TEST_CASE("what the runtime cannot compute is priced by the roofline, counted, and not recorded") {
-    scratch const s;
+    workspace const s;
     graph g;
     auto const x = g.add_input(tensor_type{dtype::f32, {8}}, "x");
     auto const type = g.type_of(x);

@@ -38,10 +38,10 @@ std::vector<isa const*> sets() {
     return found;
 }
 
-runtime::executable built(any_graph const& g, isa const* set = nullptr) {
+runtime::executable built(any_graph const& g, isa const* isa = nullptr) {
     build_options options;
     options.jit.use_cache = false;
-    options.set = set;
+    options.isa = isa;
     return build(g, evaluators, host(), options).value();
 }
 
@@ -86,9 +86,9 @@ graph small_net() {
 TEST_CASE("what is built computes what the graph does, on every instruction set") {
     using namespace build_test;
     auto const g = small_net();
-    for (auto const* set : sets()) {
-        INFO(set->name);
-        auto const e = built(g, set);
+    for (auto const* isa : sets()) {
+        INFO(isa->name);
+        auto const e = built(g, isa);
         for (std::uint64_t seed = 1; seed < 4; ++seed) CHECK(error_of(g, e, random_inputs(g, seed)) < 1e-5);
         for (auto const& kind : kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
     }
@@ -171,8 +171,8 @@ TEST_CASE("whole blocks of channels are joined and split without a copy") {
         auto const inner = net.concat("j", {b, d, parts});
         auto const outer = net.concat("k", {inner, net.max_pool("m", b, {{3, 3}, {1, 1}, {1, 1}})});
         net.outputs({net.conv("f", outer, {16, {1, 1}}), inner});
-        for (auto const* set : sets()) {
-            auto const e = built(g, set);
+        for (auto const* isa : sets()) {
+            auto const e = built(g, isa);
             CHECK(error_of(g, e, random_inputs(g, 3)) < 1e-5);
             std::size_t copies = 0;
             for (auto const& s : e.steps()) copies += kind_of(s) == "copy" || kind_of(s) == "reference Split";
@@ -191,7 +191,7 @@ TEST_CASE("a joined value is read when all of its pieces are there") {
     auto const b = net.conv("b", x, {16, {1, 1}});
     auto const joined = net.concat("j", {a, b});
     net.outputs({net.add<ops::sub>(joined, mean)});
-    for (auto const* set : sets()) CHECK(error_of(g, built(g, set), random_inputs(g, 3)) < 1e-5);
+    for (auto const* isa : sets()) CHECK(error_of(g, built(g, isa), random_inputs(g, 3)) < 1e-5);
 }
 
 TEST_CASE("a piece of a joined value may be an output") {
@@ -202,7 +202,7 @@ TEST_CASE("a piece of a joined value may be an output") {
     auto const a = net.apply<ops::global_average_pool>("g", {net.conv("c", x, {32, {1, 1}})});
     auto const b = net.apply<ops::global_average_pool>("h", {net.conv("d", x, {16, {3, 3}})});
     net.outputs({b, net.concat("j", {a, b}), a});
-    for (auto const* set : sets()) CHECK(error_of(g, built(g, set), random_inputs(g, 3)) < 1e-5);
+    for (auto const* isa : sets()) CHECK(error_of(g, built(g, isa), random_inputs(g, 3)) < 1e-5);
 }
 
 TEST_CASE("layouts in a graph's types change nothing for its caller") {
@@ -253,7 +253,7 @@ TEST_CASE("a call of a kernel says what it computes, and the kernel's IR makes i
             CHECK(kernels::kind_of(*call->computes) == kind_of(s));
             auto const& ir = *p.kernels[static_cast<std::size_t>(call->kernel)].ir;
             CHECK(call->launch.positions == ir.parallel_extent);
-            CHECK(call->workspace == codegen::scratch_bytes(ir));
+            CHECK(call->workspace == codegen::workspace_bytes(ir));
         }
     CHECK(calls >= p.kernels.size());
 }
@@ -323,14 +323,14 @@ TEST_CASE("Winograd kernels have NaN and infinities where the evaluator has them
     // Facts of one machine, whichever this is: they decide between the algorithms.
     auto machine = host();
     machine.name.clear(), machine.threads = 1, machine.l2_bytes = std::uint64_t{2} << 20;
-    for (auto const* set : sets())
+    for (auto const* isa : sets())
         for (auto const accuracy : {kernels::winograd_accuracy::f2, kernels::winograd_accuracy::f4}) {
             build_options options;
             options.jit.use_cache = false;
-            options.set = set;
+            options.isa = isa;
             options.winograd.accuracy = accuracy;
             auto const e = build(g, evaluators, machine, options).value();
-            CAPTURE(set->name, static_cast<int>(accuracy));
+            CAPTURE(isa->name, static_cast<int>(accuracy));
             CHECK(kinds(e).contains(accuracy == kernels::winograd_accuracy::f2 ? "winograd F2" : "winograd F4"));
             for (std::uint64_t seed = 1; seed < 9; ++seed) {
                 CAPTURE(seed);
@@ -518,19 +518,19 @@ TEST_CASE("weights packed in pieces by several threads are those packed by one, 
         return g;
     };
     runtime::thread_pool pool{{.threads = 3}};
-    for (auto const* set : sets()) {
+    for (auto const* isa : sets()) {
         std::vector<std::weak_ptr<tensor>> observe, ignored;
         build_options options;
-        auto const alone = plan(made(observe), evaluators, *set, options).value();
+        auto const alone = plan(made(observe), evaluators, *isa, options).value();
         for (auto const& w : observe) CHECK(w.expired());
         options.threads = &pool;
-        auto const together = plan(made(ignored), evaluators, *set, options).value();
+        auto const together = plan(made(ignored), evaluators, *isa, options).value();
         REQUIRE(alone.values.size() == together.values.size());
         for (std::size_t i = 0; i < alone.values.size(); ++i)
             CHECK(alone.values[i].data.hash() == together.values[i].data.hash());
         std::vector<std::weak_ptr<tensor>> again;
         auto const g = made(again);
-        CHECK(error_of(g, built(g, set), random_inputs(g, 1)) < 1e-4);
+        CHECK(error_of(g, built(g, isa), random_inputs(g, 1)) < 1e-4);
     }
 }
 

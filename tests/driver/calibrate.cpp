@@ -73,10 +73,10 @@ TEST_CASE("what cannot be timed as a kernel is priced by the rates of the profil
         known.add_rates(key, {.launch = 1, .flop_per_second = 1, .bytes_per_second = 1});
         return measured_kernels::over<standard_ops>(std::move(known), {}, without_cache()).value()(g).amount;
     };
-    auto const& set = isa_of(host());
-    CHECK(price(calibration_key(host(), 1, set)) ==
+    auto const& isa = isa_of(host());
+    CHECK(price(calibration_key(host(), 1, isa)) ==
           cost::roofline{.launch = 1, .flop_per_second = 1, .bytes_per_second = 1}(g).amount);
-    CHECK(price(calibration_key(host(), 2, set)) == cost::roofline{}(g).amount);
+    CHECK(price(calibration_key(host(), 2, isa)) == cost::roofline{}(g).amount);
 }
 
 TEST_CASE("without a compiler there is nothing to calibrate with") {

@@ -12,7 +12,7 @@ using namespace marked_module;
 TEST_CASE("a region may be an executable of its own") {
     auto const m = marked("other: Add Tanh Mul Sub Relu");
     build_options how;
-    how.set = &isa::baseline;
+    how.isa = &isa::baseline;
     auto const other = built_by_gsub("other", host(), how);
     CHECK(error_of(m, {&other, 1}) < 1e-5);
 }

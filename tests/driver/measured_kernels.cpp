@@ -24,10 +24,10 @@ struct scratch_file {
     ~scratch_file() { std::filesystem::remove(path); }
 };
 
-measured_kernels timer(cost::profile p = {}, cost::measure_options measuring = {}, isa const* set = nullptr) {
+measured_kernels timer(cost::profile p = {}, cost::measure_options measuring = {}, isa const* isa = nullptr) {
     build_options building;
     building.jit.use_cache = false;
-    building.set = set;
+    building.isa = isa;
     return measured_kernels::over<standard_ops>(std::move(p), measuring, building).value();
 }
 constexpr cost::measure_options quick{.least_runs = 1, .least_seconds = 0};

@@ -130,9 +130,9 @@ TEST_CASE("operators that move elements of any type are kernels that do so bit f
     all.chains(160);
     auto const want = evaluate_graph(all.g, evaluators, all.inputs).value();
     auto const machine = host();
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512}) {
-        if (set != &isa::baseline && !machine.has(*set)) continue;
-        auto p = plan(all.g, evaluators, *set).value();
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512}) {
+        if (isa != &isa::baseline && !machine.has(*isa)) continue;
+        auto p = plan(all.g, evaluators, *isa).value();
         for (auto const& s : p.steps) {
             INFO(s.name << ": " << kind_of(s));
             CHECK_FALSE(std::holds_alternative<runtime::reference_call>(s.what));
@@ -149,7 +149,7 @@ TEST_CASE("operators that move elements of any type are kernels that do so bit f
             auto const got = e.run(all.inputs, on).value();
             REQUIRE(got.size() == want.size());
             for (std::size_t i = 0; i < want.size(); ++i) {
-                INFO(set->name << ", output " << i << ", " << all.g.op(all.g.output(i).node).name << " "
+                INFO(isa->name << ", output " << i << ", " << all.g.op(all.g.output(i).node).name << " "
                                << to_string(want[i].type()));
                 CHECK(got[i].type() == want[i].type());
                 CHECK(std::ranges::equal(got[i].raw(), want[i].raw()));

@@ -79,7 +79,7 @@ std::string fault_of(tensor const& got, tensor const& want, bound const& k) {
 }
 
 struct way {
-    isa const* set;
+    gsub::isa const* isa;
     bool optimised;     // as users have it
     std::string list{}; // of passes before; empty: none, and the build's own groups
 };
@@ -97,7 +97,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
     build_options options;
     options.jit.use_cache = false;
     if (!how.optimised) options.jit.flags = {"-O1"}; // compiles sooner
-    options.set = how.set;
+    options.isa = how.isa;
     std::optional<fault> first;
     auto const note = [&](fault f) {
         if (!first && (kind.empty() || kind == f.kind)) first = std::move(f);
@@ -107,7 +107,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
     if (!how.list.empty()) {
         pass_context cx;
         cx.machine = host();
-        cx.machine.set = how.set;
+        cx.machine.isa = how.isa;
         run_passes_options run;
         run.run.order = order_policy::ignore;
         static auto const known = compiler_passes();
@@ -115,7 +115,7 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
             return failed("passes", done.error());
     }
     auto const groups = how.list.empty() ? grouping::by_kernels : grouping::by_passes;
-    auto const made = plan(listed, evaluators, *how.set, options, groups);
+    auto const made = plan(listed, evaluators, *how.isa, options, groups);
     if (!made) return failed("plan", made.error());
     for (auto const& s : made->steps)
         if (auto const* const call = std::get_if<runtime::reference_call>(&s.what))
@@ -282,7 +282,7 @@ void hold_the_law(std::uint64_t first, std::uint64_t count, bool through_lists) 
         if (!found) continue;
         m = shrunk(std::move(m), how, found->kind);
         auto const last = fault_of(m, how, found->kind);
-        FAIL_CHECK("seed " << seed << ", " << how.set->name << ", passes: " << how.list << ": " << found->what
+        FAIL_CHECK("seed " << seed << ", " << how.isa->name << ", passes: " << how.list << ": " << found->what
                            << "\nshrunk to: " << (last ? last->what : "nothing") << "\n"
                            << to_text(m.g, {.max_constant_elements = 8}));
     }
@@ -325,12 +325,12 @@ TEST_CASE("random graphs have every operator that kernels take, in every element
 
 TEST_CASE("random graphs of all operators have a predicted time, that of their groups") {
     using namespace random_graphs_test;
-    for (auto const* set : {&isa::avx512, &isa::avx2, &isa::baseline}) {
+    for (auto const* isa : {&isa::avx512, &isa::avx2, &isa::baseline}) {
         target machine;
-        machine.set = set;
+        machine.isa = isa;
         auto const prices = cost::lowered::on(machine);
         for (std::uint64_t seed = 1; seed <= 25; ++seed) {
-            CAPTURE(seed, set->name);
+            CAPTURE(seed, isa->name);
             auto const m = make(seed);
             double sum = 0;
             for (auto const& p : prices.prices(m.g)) {

@@ -58,8 +58,8 @@ TEST_CASE("two kernels stay two where others read the first result, or pieces of
 
 TEST_CASE("MobileNetV2 has a kernel of both convolutions for each block whose images are large") {
     auto const g = models::find_model("mobilenet_v2")->build(1);
-    for (auto const* set : {&isa::avx2, &isa::avx512}) {
-        auto const planned = plan(g, table_of<eval_row, standard_ops>(), *set).value();
+    for (auto const* isa : {&isa::avx2, &isa::avx512}) {
+        auto const planned = plan(g, table_of<eval_row, standard_ops>(), *isa).value();
         CHECK(std::count_if(planned.steps.begin(), planned.steps.end(),
                             [](runtime::program_step const& s) { return kind_of(s) == "separable conv2d"; }) == 6);
     }

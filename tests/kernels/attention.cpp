@@ -106,14 +106,14 @@ double worst(std::vector<double> const& a, std::vector<double> const& b) {
 }
 
 TEST_CASE("attention of any size, with any knobs, is right and stores each result once") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 60; ++seed) {
             random_stream r{seed};
             auto const s = random_shape(r);
-            auto const c = seed % 2 ? random_config(r, s) : kernels::default_config(s, *set);
-            CAPTURE(set->name, seed, s.m, s.k, s.s, s.n, s.batches(), c.rows);
+            auto const c = seed % 2 ? random_config(r, s) : kernels::default_config(s, *isa);
+            CAPTURE(isa->name, seed, s.m, s.k, s.s, s.n, s.batches(), c.rows);
             problem const p{s, seed};
-            auto const k = codegen::lower(kernels::attention_nest(s, c, *set), "attention").value();
+            auto const k = codegen::lower(kernels::attention_nest(s, c, *isa), "attention").value();
             auto data = p.buffers(k);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
@@ -125,18 +125,18 @@ TEST_CASE("attention of any size, with any knobs, is right and stores each resul
 }
 
 TEST_CASE("compiled attention stays within its buffers and is right") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<attention_shape> cases;
         for (std::uint64_t seed = 300; seed < 312; ++seed) {
             random_stream r{seed};
             auto const& s = cases.emplace_back(random_shape(r));
-            auto const c = seed % 2 ? random_config(r, s) : kernels::default_config(s, *set);
-            kernels.add(codegen::lower(kernels::attention_nest(s, c, *set), "attention").value());
+            auto const c = seed % 2 ? random_config(r, s) : kernels::default_config(s, *isa);
+            kernels.add(codegen::lower(kernels::attention_nest(s, c, *isa), "attention").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < cases.size(); ++i) {
-            CAPTURE(set->name, i);
+            CAPTURE(isa->name, i);
             problem const p{cases[i], i};
             auto const last = kernels[i].parallel_extent;
             auto const y = 3 + cases[i].arrays.size();

@@ -119,18 +119,18 @@ struct problem {
     }
     [[nodiscard]] std::size_t result_at() const { return 2u + s.bias + s.residual + arrays.size(); } // in the buffers
     // Those of a kernel, with its scratch memory.
-    [[nodiscard]] interpret::arrays buffers(isa const& set, codegen::kernel const& k) const {
-        auto out = buffers(set);
+    [[nodiscard]] interpret::arrays buffers(isa const& isa, codegen::kernel const& k) const {
+        auto out = buffers(isa);
         for (auto i = out.size(); i < k.buffers.size(); ++i)
             out.emplace_back(static_cast<std::size_t>(k.buffers[i].elements()),
                              std::numeric_limits<double>::quiet_NaN());
         return out;
     }
-    [[nodiscard]] interpret::arrays buffers(isa const& set) const {
-        std::int64_t const l = set.lanes(), area = out_area();
+    [[nodiscard]] interpret::arrays buffers(isa const& isa) const {
+        std::int64_t const l = isa.lanes(), area = out_area();
         interpret::arrays out;
         out.push_back(placed(x, s.input, s.batch, s.in_channels, in_area(), l));
-        auto const packed = kernels::pack_conv2d_weights(s, w, set);
+        auto const packed = kernels::pack_conv2d_weights(s, w, isa);
         out.emplace_back(packed.begin(), packed.end());
         if (s.bias) out.push_back(blocked(bias, 1, s.out_channels, 1, l));
         auto const as_result = [&](auto const& a) { return placed(a, s.result, s.batch, s.out_channels, area, l); };
@@ -141,8 +141,8 @@ struct problem {
         return out;
     }
     // What is wrong with the output of a kernel; empty where nothing is.
-    [[nodiscard]] std::string fault(interpret::arrays const& data, isa const& set) const {
-        std::int64_t const l = set.lanes(), blocks = (s.out_channels + l - 1) / l, area = out_area();
+    [[nodiscard]] std::string fault(interpret::arrays const& data, isa const& isa) const {
+        std::int64_t const l = isa.lanes(), blocks = (s.out_channels + l - 1) / l, area = out_area();
         auto const y = expected();
         for (std::int64_t n = 0; n < s.batch; ++n)
             for (std::int64_t c = 0; c < s.out_channels; ++c)
@@ -212,11 +212,11 @@ void add_chain(random_stream& r, conv2d_shape& s) {
     if (r.below(2))
         s.chain.push_back({functions[r.below(4)], s.arrays + static_cast<std::int32_t>(s.chain.size()), -1, 0});
 }
-conv2d_shape random_shape(random_stream& r, isa const& set) {
+conv2d_shape random_shape(random_stream& r, isa const& isa) {
     auto const one_of = [&](std::initializer_list<std::int64_t> values) {
         return values.begin()[r.below(values.size())];
     };
-    std::int64_t const l = set.lanes();
+    std::int64_t const l = isa.lanes();
     conv2d_shape s;
     s.batch = one_of({1, 1, 2});
     for (std::size_t d = 0; d < 2; ++d) {
@@ -265,11 +265,11 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     return s;
 }
 // The same of images that have depth.
-conv2d_shape random_deep_shape(random_stream& r, isa const& set) {
+conv2d_shape random_deep_shape(random_stream& r, isa const& isa) {
     auto const one_of = [&](std::initializer_list<std::int64_t> values) {
         return values.begin()[r.below(values.size())];
     };
-    auto s = random_shape(r, set);
+    auto s = random_shape(r, isa);
     s.in[0] = std::max<std::int64_t>(std::min<std::int64_t>(s.in[0], 4),
                                      s.dilation[0] * (s.kernel[0] - 1) + 1 - s.pads[0] - s.pads[2]);
     auto& d = s.depth;
@@ -279,11 +279,11 @@ conv2d_shape random_deep_shape(random_stream& r, isa const& set) {
     d.in = std::max(one_of({1, 2, 3, 5}), d.dilation * (d.kernel - 1) + 1 - d.pads[0] - d.pads[1]);
     return s;
 }
-conv2d_config random_config(random_stream& r, isa const& set) {
+conv2d_config random_config(random_stream& r, isa const& isa) {
     conv2d_config c;
     c.tile_ow = static_cast<std::int32_t>(1 + r.below(28));
     c.tile_oc = static_cast<std::int32_t>(1 + r.below(4));
-    c.unroll_ic = std::min(1 << r.below(5), set.lanes());
+    c.unroll_ic = std::min(1 << r.below(5), isa.lanes());
     c.chunk = static_cast<std::int32_t>(1 + r.below(4));
     c.oc_inner = r.below(2);
     if (c.tile_ow * c.tile_oc * c.unroll_ic <= 40) { // text grows with each
@@ -293,11 +293,11 @@ conv2d_config random_config(random_stream& r, isa const& set) {
     return c;
 }
 // The same with channels in tiles, where the kernel has them, every second time.
-conv2d_config random_config(random_stream& r, conv2d_shape const& s, isa const& set) {
-    auto c = random_config(r, set);
+conv2d_config random_config(random_stream& r, conv2d_shape const& s, isa const& isa) {
+    auto c = random_config(r, isa);
     auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
-    auto const channels = s.in_channels / s.groups, vector = std::int64_t{reads_vectors(s, set) ? set.lanes() : 1};
-    auto const whole = s.groups == 1 || (channels % vector == 0 && s.out_channels / s.groups % set.lanes() == 0);
+    auto const channels = s.in_channels / s.groups, vector = std::int64_t{reads_vectors(s, isa) ? isa.lanes() : 1};
+    auto const whole = s.groups == 1 || (channels % vector == 0 && s.out_channels / s.groups % isa.lanes() == 0);
     auto const tiles = static_cast<std::uint64_t>((channels - 1) / vector);
     if (!depthwise && whole && !s.depth.exists() && tiles > 0 && r.below(2))
         c.tile_ic = static_cast<std::int32_t>(vector * static_cast<std::int64_t>(1 + r.below(tiles)));
@@ -305,79 +305,79 @@ conv2d_config random_config(random_stream& r, conv2d_shape const& s, isa const& 
 }
 
 TEST_CASE("a kernel of any shape and any knobs computes the convolution") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 300; ++seed) {
             random_stream r{seed};
-            auto const s = random_shape(r, *set);
-            auto const c = random_config(r, s, *set);
-            CAPTURE(set->name, seed, text_of(s, c));
+            auto const s = random_shape(r, *isa);
+            auto const c = random_config(r, s, *isa);
+            CAPTURE(isa->name, seed, text_of(s, c));
             problem const p{s, seed};
-            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
-            CHECK(k.lanes == set->lanes());
-            auto data = p.buffers(*set, k);
+            auto const k = lower(kernels::conv2d_nest(s, c, *isa), "conv").value();
+            CHECK(k.lanes == isa->lanes());
+            auto data = p.buffers(*isa, k);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
-            CHECK(p.fault(data, *set) == "");
+            CHECK(p.fault(data, *isa) == "");
             auto const& written = m.written(p.result_at());
             CHECK(std::all_of(written.begin(), written.end(), [](int n) { return n == 1; }));
         }
 }
 
 TEST_CASE("a kernel of images that have depth computes the convolution") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 200; ++seed) {
             random_stream r{seed + 4000};
-            auto const s = random_deep_shape(r, *set);
-            auto const c = r.below(4) ? random_config(r, *set) : kernels::default_config(s, *set);
-            CAPTURE(set->name, seed, text_of(s, c));
+            auto const s = random_deep_shape(r, *isa);
+            auto const c = r.below(4) ? random_config(r, *isa) : kernels::default_config(s, *isa);
+            CAPTURE(isa->name, seed, text_of(s, c));
             problem const p{s, seed};
-            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
-            auto data = p.buffers(*set);
+            auto const k = lower(kernels::conv2d_nest(s, c, *isa), "conv").value();
+            auto data = p.buffers(*isa);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
-            CHECK(p.fault(data, *set) == "");
+            CHECK(p.fault(data, *isa) == "");
             auto const& written = m.written(data.size() - 1);
             CHECK(std::all_of(written.begin(), written.end(), [](int n) { return n == 1; }));
         }
 }
 
 // Compiles a list of problems and checks each, with the parallel range whole and in pieces.
-void check_compiled(isa const& set, std::vector<std::pair<conv2d_shape, conv2d_config>> const& cases,
+void check_compiled(isa const& isa, std::vector<std::pair<conv2d_shape, conv2d_config>> const& cases,
                     std::vector<std::string> const& flags) {
-    compiled_kernel::batch kernels{set};
-    for (auto const& [s, c] : cases) kernels.add(lower(kernels::conv2d_nest(s, c, set), "conv").value());
+    compiled_kernel::batch kernels{isa};
+    for (auto const& [s, c] : cases) kernels.add(lower(kernels::conv2d_nest(s, c, isa), "conv").value());
     kernels.compile(flags);
     for (std::size_t i = 0; i < cases.size(); ++i) {
-        CAPTURE(set.name, i, text_of(cases[i].first, cases[i].second));
+        CAPTURE(isa.name, i, text_of(cases[i].first, cases[i].second));
         problem const p{cases[i].first, i};
         auto const last = kernels[i].parallel_extent;
-        auto data = p.buffers(set, kernels[i]);
+        auto data = p.buffers(isa, kernels[i]);
         kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last});
-        CHECK(p.fault(data, set) == "");
-        data = p.buffers(set, kernels[i]);
+        CHECK(p.fault(data, isa) == "");
+        data = p.buffers(isa, kernels[i]);
         kernels.run(i, data, compiled_kernel::guarded::side::begin, {0, last / 2, last / 2, (last + 1) / 2, last});
-        CHECK(p.fault(data, set) == "");
+        CHECK(p.fault(data, isa) == "");
     }
 }
 
 TEST_CASE("compiled convolutions of random shapes and knobs stay within their buffers and are right") {
-    for (auto const* set : compiled_kernel::sets()) {
+    for (auto const* isa : compiled_kernel::sets()) {
         std::vector<std::pair<conv2d_shape, conv2d_config>> cases;
         for (std::uint64_t seed = 500; cases.size() < 24; ++seed) {
             random_stream r{seed};
-            auto const s = random_shape(r, *set);
-            auto const c = random_config(r, s, *set);
+            auto const s = random_shape(r, *isa);
+            auto const c = random_config(r, s, *isa);
             // The compiler takes time in proportion to what is unrolled.
             auto const rows = c.tile_oh * (c.unroll_kh ? s.kernel[0] : 1);
             if (c.tile_ow * c.tile_oc * c.unroll_ic * s.kernel[1] * rows <= 192) cases.emplace_back(s, c);
         }
-        check_compiled(*set, cases, {"-O1"});
+        check_compiled(*isa, cases, {"-O1"});
     }
 }
 
 // Layers of networks of videos and volumes.
-std::vector<conv2d_shape> deep_layers(isa const& set) {
-    std::int64_t const l = set.lanes();
+std::vector<conv2d_shape> deep_layers(isa const& isa) {
+    std::int64_t const l = isa.lanes();
     conv2d_shape stem; // 3x7x7 of NCDHW
     stem.in_channels = 3, stem.out_channels = 2 * l, stem.in = {9, 17}, stem.kernel = {7, 7}, stem.stride = {2, 2};
     stem.pads = {3, 3, 3, 3}, stem.input = image_layout::planar, stem.bias = true, stem.low = 0;
@@ -412,40 +412,40 @@ std::vector<conv2d_shape> deep_layers(isa const& set) {
 }
 
 TEST_CASE("layers of images that have depth are right with the configuration that is chosen for them") {
-    for (auto const* set : compiled_kernel::sets()) {
+    for (auto const* isa : compiled_kernel::sets()) {
         std::vector<std::pair<conv2d_shape, conv2d_config>> cases;
-        for (auto const& s : deep_layers(*set)) cases.emplace_back(s, kernels::default_config(s, *set));
+        for (auto const& s : deep_layers(*isa)) cases.emplace_back(s, kernels::default_config(s, *isa));
         for (std::uint64_t seed = 0; seed < 12; ++seed) {
             random_stream r{seed + 6000};
-            auto const s = random_deep_shape(r, *set);
-            cases.emplace_back(s, kernels::default_config(s, *set));
+            auto const s = random_deep_shape(r, *isa);
+            cases.emplace_back(s, kernels::default_config(s, *isa));
         }
-        check_compiled(*set, cases, {"-O1"});
+        check_compiled(*isa, cases, {"-O1"});
     }
 }
 
 TEST_CASE("depth has the register tiles of two dimensions, and is none where it has no window") {
-    for (auto const* set : {&isa::avx2, &isa::avx512}) {
+    for (auto const* isa : {&isa::avx2, &isa::avx512}) {
         conv2d_shape flat, deep;
         flat.in_channels = flat.out_channels = 64, flat.in = {28, 28}, flat.kernel = {3, 3}, flat.pads = {1, 1, 1, 1};
         deep = flat;
         deep.depth = {16, 3, 1, 1, {1, 1}};
-        auto const a = kernels::default_config(flat, *set), b = kernels::default_config(deep, *set);
+        auto const a = kernels::default_config(flat, *isa), b = kernels::default_config(deep, *isa);
         CHECK(a.tile_ow == b.tile_ow);
         CHECK(a.tile_oc == b.tile_oc);
         CHECK(deep.operations() == 48 * flat.operations());
         deep.kernel = {1, 1}, deep.pads = {}, deep.depth.kernel = 1, deep.depth.pads = {};
         flat = deep;
         flat.depth = {}, flat.in = {16 * 28, 28}; // the same pixels in one plane
-        auto const c = kernels::default_config(deep, *set);
-        CHECK(to_string(kernels::conv2d_nest(deep, c, *set)) ==
-              to_string(kernels::conv2d_nest(flat, kernels::default_config(flat, *set), *set)));
+        auto const c = kernels::default_config(deep, *isa);
+        CHECK(to_string(kernels::conv2d_nest(deep, c, *isa)) ==
+              to_string(kernels::conv2d_nest(flat, kernels::default_config(flat, *isa), *isa)));
     }
 }
 
 // Layers as networks have them, small, but with all that is special of them.
-std::vector<conv2d_shape> layers(isa const& set) {
-    std::int64_t const l = set.lanes();
+std::vector<conv2d_shape> layers(isa const& isa) {
+    std::int64_t const l = isa.lanes();
     conv2d_shape stem; // 7x7, stride 2, three channels in NCHW
     stem.in_channels = 3, stem.out_channels = 2 * l, stem.in = {17, 31}, stem.kernel = {7, 7}, stem.stride = {2, 2};
     stem.pads = {3, 3, 3, 3}, stem.input = image_layout::planar, stem.bias = true, stem.low = 0;
@@ -484,45 +484,45 @@ std::vector<conv2d_shape> layers(isa const& set) {
 }
 
 TEST_CASE("layers of networks are right with the configuration that is chosen for them") {
-    for (auto const* set : compiled_kernel::sets()) {
+    for (auto const* isa : compiled_kernel::sets()) {
         std::vector<std::pair<conv2d_shape, conv2d_config>> cases;
-        for (auto const& s : layers(*set)) cases.emplace_back(s, kernels::default_config(s, *set));
-        check_compiled(*set, cases, {"-O2"});
+        for (auto const& s : layers(*isa)) cases.emplace_back(s, kernels::default_config(s, *isa));
+        check_compiled(*isa, cases, {"-O2"});
     }
 }
 
 TEST_CASE("rows of every width are right with the configuration that is chosen for them") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::int64_t width = 1; width <= 20; ++width)
             for (std::int64_t const kernel : {1, 3}) {
-                CAPTURE(set->name, width, kernel);
+                CAPTURE(isa->name, width, kernel);
                 conv2d_shape s;
                 s.in_channels = 3, s.out_channels = 17, s.in = {3, width}, s.kernel = {kernel, kernel};
                 s.pads = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
                 problem const p{s, 1};
-                auto const k = lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value();
-                auto data = p.buffers(*set);
+                auto const k = lower(kernels::conv2d_nest(s, kernels::default_config(s, *isa), *isa), "conv").value();
+                auto data = p.buffers(*isa);
                 interpreted_kernel::machine m{k, data};
                 REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
-                CHECK(p.fault(data, *set) == "");
+                CHECK(p.fault(data, *isa) == "");
             }
 }
 
 TEST_CASE("weights are read for many pixels, also where the tiles of an image are a prime number") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::int64_t width = 200; width <= 320; ++width) {
-            CAPTURE(set->name, width);
+            CAPTURE(isa->name, width);
             conv2d_shape s;
-            s.in_channels = 2 * set->lanes(), s.out_channels = 17, s.in = {1, width};
-            auto const c = kernels::default_config(s, *set);
+            s.in_channels = 2 * isa->lanes(), s.out_channels = 17, s.in = {1, width};
+            auto const c = kernels::default_config(s, *isa);
             if ((width + c.tile_ow - 1) / c.tile_ow > 16) CHECK(c.chunk >= 4);
             if (width % 40 != 1) continue;
             problem const p{s, 1};
-            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
-            auto data = p.buffers(*set);
+            auto const k = lower(kernels::conv2d_nest(s, c, *isa), "conv").value();
+            auto data = p.buffers(*isa);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
-            CHECK(p.fault(data, *set) == "");
+            CHECK(p.fault(data, *isa) == "");
         }
 }
 
@@ -535,21 +535,21 @@ conv2d_shape depthwise_layer(std::int64_t channels, std::int64_t in, std::int64_
 }
 
 TEST_CASE("depthwise images of every size are right with the configuration that is chosen for them") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::int64_t size = 1; size <= 15; ++size)
             for (std::int64_t const kernel : {2, 3, 5})
                 for (std::int64_t const stride : {1, 2}) {
-                    CAPTURE(set->name, size, kernel, stride);
-                    auto s = depthwise_layer(set->lanes(), size, kernel, stride);
+                    CAPTURE(isa->name, size, kernel, stride);
+                    auto s = depthwise_layer(isa->lanes(), size, kernel, stride);
                     s.dilation = {1 + size % 2, 1};
                     if (s.out(0) < 1) continue;
                     problem const p{s, 1};
-                    auto const c = kernels::default_config(s, *set);
-                    auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
-                    auto data = p.buffers(*set);
+                    auto const c = kernels::default_config(s, *isa);
+                    auto const k = lower(kernels::conv2d_nest(s, c, *isa), "conv").value();
+                    auto data = p.buffers(*isa);
                     interpreted_kernel::machine m{k, data};
                     REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
-                    CHECK(p.fault(data, *set) == "");
+                    CHECK(p.fault(data, *isa) == "");
                 }
 }
 
@@ -588,13 +588,13 @@ TEST_CASE("an accumulator of a depthwise kernel adds its taps in the order of th
 }
 
 TEST_CASE("a pixel that a depthwise tile reads is used at once by every product that needs it") {
-    for (auto const* set : {&isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::avx2, &isa::avx512})
         for (std::int64_t const stride : {1, 2}) {
-            auto const s = depthwise_layer(set->lanes(), 56, 3, stride);
-            auto const c = kernels::default_config(s, *set);
-            CAPTURE(set->name, stride, text_of(s, c));
+            auto const s = depthwise_layer(isa->lanes(), 56, 3, stride);
+            auto const c = kernels::default_config(s, *isa);
+            CAPTURE(isa->name, stride, text_of(s, c));
             CHECK(c.tile_oh == 2);
-            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+            auto const k = lower(kernels::conv2d_nest(s, c, *isa), "conv").value();
             each_block(k.body, [&](auto const& code) {
                 std::vector<codegen::reg> pixels; // one for each run of products
                 for (auto const& i : code)
@@ -611,16 +611,16 @@ TEST_CASE("a pixel that a depthwise tile reads is used at once by every product 
 }
 
 TEST_CASE("the chosen configuration fits the registers") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon})
         for (std::uint64_t seed = 0; seed < 60; ++seed) {
             random_stream r{seed};
-            auto const s = random_shape(r, *set);
-            auto const c = kernels::default_config(s, *set);
-            CAPTURE(set->name, seed, text_of(s, c));
-            auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+            auto const s = random_shape(r, *isa);
+            auto const c = kernels::default_config(s, *isa);
+            CAPTURE(isa->name, seed, text_of(s, c));
+            auto const k = lower(kernels::conv2d_nest(s, c, *isa), "conv").value();
             // Accumulators, a vector of weights each column, and one of the image, or each pixel that taps share.
             auto const shared = s.input == image_layout::planar && s.stride[1] == 1 && s.kernel[1] > 1;
-            CHECK(k.live + (depthwise(s) ? 2 : c.tile_oc + (shared ? c.tile_ow : 1)) <= set->registers);
+            CHECK(k.live + (depthwise(s) ? 2 : c.tile_oc + (shared ? c.tile_ow : 1)) <= isa->registers);
         }
 }
 
@@ -628,18 +628,18 @@ TEST_CASE("NaN stays NaN where it is read, and reaches nothing else") {
     conv2d_shape s;
     s.in_channels = s.out_channels = 3, s.in = {3, 9}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
     s.low = 0, s.high = 6;
-    for (auto const* set : compiled_kernel::sets()) {
-        CAPTURE(set->name);
+    for (auto const* isa : compiled_kernel::sets()) {
+        CAPTURE(isa->name);
         problem p{s, 3};
         p.x[9 + 4] = std::numeric_limits<float>::quiet_NaN(); // channel 0, row 1, column 4
         std::fill(p.w.begin(), p.w.end(), 1.0f);
-        compiled_kernel::batch kernels{*set};
-        kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value());
+        compiled_kernel::batch kernels{*isa};
+        kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *isa), *isa), "conv").value());
         kernels.compile({});
-        auto data = p.buffers(*set);
+        auto data = p.buffers(*isa);
         kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
         for (std::int64_t pixel = 0; pixel < 27; ++pixel) {
-            auto const v = data.back()[static_cast<std::size_t>(pixel * set->lanes())];
+            auto const v = data.back()[static_cast<std::size_t>(pixel * isa->lanes())];
             auto const touched = pixel % 9 >= 3 && pixel % 9 <= 5;
             CHECK((v != v) == touched);
         }
@@ -649,9 +649,9 @@ TEST_CASE("NaN stays NaN where it is read, and reaches nothing else") {
 TEST_CASE("NaN and infinities pass through what stands behind a convolution") {
     using loop::scalar_op;
     constexpr auto infinity = std::numeric_limits<float>::infinity();
-    for (auto const* set : compiled_kernel::sets())
+    for (auto const* isa : compiled_kernel::sets())
         for (std::int64_t const groups : {1, 4, 24}) {
-            CAPTURE(set->name, groups);
+            CAPTURE(isa->name, groups);
             conv2d_shape s;
             s.in_channels = s.out_channels = 24, s.groups = groups, s.in = {1, 8};
             s.chain = {{scalar_op::sigmoid, 0, -1, 0}, {scalar_op::maximum, 1, -1, 0.25}};
@@ -662,14 +662,14 @@ TEST_CASE("NaN and infinities pass through what stands behind a convolution") {
                 p.x[8 * c] = std::numeric_limits<float>::quiet_NaN();
                 p.x[8 * c + 1] = infinity, p.x[8 * c + 2] = -infinity;
             }
-            compiled_kernel::batch kernels{*set};
-            kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value());
+            compiled_kernel::batch kernels{*isa};
+            kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *isa), *isa), "conv").value());
             kernels.compile({});
-            auto data = p.buffers(*set);
+            auto data = p.buffers(*isa);
             kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
             for (std::size_t lane = 0; lane < 4; ++lane) {
                 auto const at = [&](std::size_t pixel) {
-                    return data.back()[pixel * static_cast<std::size_t>(set->lanes()) + lane];
+                    return data.back()[pixel * static_cast<std::size_t>(isa->lanes()) + lane];
                 };
                 CHECK(at(0) != at(0));
                 CHECK(at(1) == 1);
@@ -680,20 +680,20 @@ TEST_CASE("NaN and infinities pass through what stands behind a convolution") {
 }
 
 TEST_CASE("NaN in a group of channels reaches no other group") {
-    for (auto const* set : compiled_kernel::sets())
+    for (auto const* isa : compiled_kernel::sets())
         for (std::int64_t const width : {3, 4, 6}) {
-            CAPTURE(set->name, width);
+            CAPTURE(isa->name, width);
             conv2d_shape s;
             s.groups = 5, s.in_channels = s.out_channels = s.groups * width, s.in = {3, 9}, s.kernel = {3, 3};
             s.pads = {1, 1, 1, 1}, s.low = 0;
             problem p{s, 3};
             p.x[static_cast<std::size_t>(27 * (2 * width + 1) + 9 + 4)] = std::numeric_limits<float>::quiet_NaN();
-            compiled_kernel::batch kernels{*set};
-            kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *set), *set), "conv").value());
+            compiled_kernel::batch kernels{*isa};
+            kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, *isa), *isa), "conv").value());
             kernels.compile({});
-            auto data = p.buffers(*set);
+            auto data = p.buffers(*isa);
             kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
-            auto const l = std::int64_t{set->lanes()};
+            auto const l = std::int64_t{isa->lanes()};
             for (std::int64_t c = 0; c < s.out_channels; ++c)
                 for (std::int64_t pixel = 0; pixel < 27; ++pixel) {
                     auto const v = data.back()[static_cast<std::size_t>((c / l * 27 + pixel) * l + c % l)];
@@ -704,12 +704,12 @@ TEST_CASE("NaN in a group of channels reaches no other group") {
 }
 
 TEST_CASE("a kernel of narrow groups loads each vector of the image once for all products of a row of taps") {
-    for (auto const* set : {&isa::avx2, &isa::avx512}) {
+    for (auto const* isa : {&isa::avx2, &isa::avx512}) {
         conv2d_shape s;
         s.in_channels = s.out_channels = 64, s.groups = 16, s.in = {14, 56}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
-        auto const c = kernels::default_config(s, *set);
-        CAPTURE(set->name, text_of(s, c));
-        auto const k = lower(kernels::conv2d_nest(s, c, *set), "conv").value();
+        auto const c = kernels::default_config(s, *isa);
+        CAPTURE(isa->name, text_of(s, c));
+        auto const k = lower(kernels::conv2d_nest(s, c, *isa), "conv").value();
         each_block(k.body, [&](auto const& code) {
             auto const count = [&](auto&& what) { return std::count_if(code.begin(), code.end(), what); };
             auto const loads = count([](auto& i) { return i.op == codegen::opcode::load && i.buffer == 0; });

@@ -61,13 +61,13 @@ std::string fault(std::vector<elementwise_op> const& chain, interpret::arrays co
 }
 
 TEST_CASE("chains of any length over arrays of any size are right") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::int64_t n = 1; n <= 200; ++n) {
             random_stream r{static_cast<std::uint64_t>(n)};
             auto const arrays = static_cast<std::int32_t>(1 + r.below(3));
             auto const chain = random_chain(r, arrays);
-            CAPTURE(set->name, n);
-            auto const k = codegen::lower(kernels::elementwise_nest(n, arrays, chain, *set), "chain").value();
+            CAPTURE(isa->name, n);
+            auto const k = codegen::lower(kernels::elementwise_nest(n, arrays, chain, *isa), "chain").value();
             auto data = inputs_of(n, arrays, 1);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
@@ -77,10 +77,10 @@ TEST_CASE("chains of any length over arrays of any size are right") {
 
 TEST_CASE("arrays of several parallel pieces, the last one not whole, are right") {
     std::vector<elementwise_op> const chain{{scalar_op::maximum, 0, -1, 1.0}};
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::int64_t n : {1024, 1025, 1039, 1040, 1600, 2047, 2048, 2049, 3000, 5003}) {
-            CAPTURE(set->name, n);
-            auto const made = codegen::lower(kernels::elementwise_nest(n, 1, chain, *set), "chain");
+            CAPTURE(isa->name, n);
+            auto const made = codegen::lower(kernels::elementwise_nest(n, 1, chain, *isa), "chain");
             REQUIRE(made.has_value());
             auto data = inputs_of(n, 1, 2);
             interpreted_kernel::machine m{*made, data};
@@ -90,8 +90,8 @@ TEST_CASE("arrays of several parallel pieces, the last one not whole, are right"
 }
 
 TEST_CASE("compiled chains stay within their arrays and are right") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<std::vector<elementwise_op>> chains;
         std::vector<std::pair<std::int64_t, std::int32_t>> sizes;
         for (std::int64_t n = 1; n <= 200; n += n < 40 ? 1 : 23) {
@@ -99,11 +99,11 @@ TEST_CASE("compiled chains stay within their arrays and are right") {
             auto const arrays = static_cast<std::int32_t>(1 + r.below(3));
             chains.push_back(random_chain(r, arrays));
             sizes.emplace_back(n, arrays);
-            kernels.add(codegen::lower(kernels::elementwise_nest(n, arrays, chains.back(), *set), "chain").value());
+            kernels.add(codegen::lower(kernels::elementwise_nest(n, arrays, chains.back(), *isa), "chain").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < chains.size(); ++i) {
-            CAPTURE(set->name, sizes[i].first);
+            CAPTURE(isa->name, sizes[i].first);
             for (auto side : {compiled_kernel::guarded::side::begin, compiled_kernel::guarded::side::end}) {
                 auto data = inputs_of(sizes[i].first, sizes[i].second, i);
                 kernels.run(i, data, side, {0, kernels[i].parallel_extent});
@@ -115,8 +115,8 @@ TEST_CASE("compiled chains stay within their arrays and are right") {
 
 TEST_CASE("NaN and infinities pass as the operations say") {
     auto const nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<std::vector<elementwise_op>> chains;
         for (auto op : every_op) {
             chains.push_back({{op, 0, 1, 0}});
@@ -124,14 +124,14 @@ TEST_CASE("NaN and infinities pass as the operations say") {
         }
         for (auto op : every_function) chains.push_back({{op, 1}});
         for (auto const& chain : chains)
-            kernels.add(codegen::lower(kernels::elementwise_nest(25, 2, chain, *set), "chain").value());
+            kernels.add(codegen::lower(kernels::elementwise_nest(25, 2, chain, *isa), "chain").value());
         kernels.compile({});
         double const special[] = {nan, infinity, -infinity, 0, 1.5};
         interpret::arrays data(3);
         for (auto a : special)
             for (auto b : special) data[0].push_back(a), data[1].push_back(b), data[2].push_back(0);
         for (std::size_t i = 0; i < chains.size(); ++i) {
-            CAPTURE(set->name, static_cast<int>(chains[i][0].op), chains[i][0].right);
+            CAPTURE(isa->name, static_cast<int>(chains[i][0].op), chains[i][0].right);
             kernels.run(i, data, compiled_kernel::guarded::side::end, {0, kernels[i].parallel_extent});
             CHECK(fault(chains[i], data) == "");
         }

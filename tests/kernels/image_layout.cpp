@@ -17,9 +17,9 @@ using gsub::isa;
 using kernels::descriptor;
 using kernels::image_layout;
 
-codegen::kernel kernel_of(descriptor const& d, isa const& set) {
-    auto const space = kernels::space_of(d, set);
-    return codegen::lower(kernels::nest_of(d, kernels::counted(d, set, space), set), "k").value();
+codegen::kernel kernel_of(descriptor const& d, isa const& isa) {
+    auto const space = kernels::space_of(d, isa);
+    return codegen::lower(kernels::nest_of(d, kernels::counted(d, isa, space), isa), "k").value();
 }
 
 // From [N, C/l, H, W, l] to [N, H, W, C], whole vectors of channels.
@@ -73,9 +73,9 @@ std::vector<layer> layers(std::int64_t l) {
 
 TEST_CASE("kernels of images compute the same whether channels stand in blocks or last") {
     using namespace image_layout_test;
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
-        for (auto const& given : layers(set->lanes())) {
-            auto const in_blocks = kernel_of(given.what, *set);
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
+        for (auto const& given : layers(isa->lanes())) {
+            auto const in_blocks = kernel_of(given.what, *isa);
             random_stream r{7};
             interpret::arrays data;
             for (auto const& b : in_blocks.buffers) {
@@ -88,12 +88,12 @@ TEST_CASE("kernels of images compute the same whether channels stand in blocks o
                 for (auto const to : {image_layout::blocked, image_layout::channels_last}) {
                     auto other = given.what;
                     *kernels::images_of(other)->input = from, *kernels::images_of(other)->result = to;
-                    auto const k = kernel_of(other, *set);
-                    CAPTURE(set->name, kernels::to_string(other));
+                    auto const k = kernel_of(other, *isa);
+                    CAPTURE(isa->name, kernels::to_string(other));
                     auto moved = start;
                     auto const turn = [&](std::size_t i, image_layout how, std::int64_t channels) {
                         if (how == image_layout::channels_last)
-                            moved[i] = channels_last(moved[i], given.batch, channels, set->lanes());
+                            moved[i] = channels_last(moved[i], given.batch, channels, isa->lanes());
                     };
                     turn(0, from, given.in);
                     for (std::size_t i = 0; i < k.buffers.size(); ++i) {
@@ -106,7 +106,7 @@ TEST_CASE("kernels of images compute the same whether channels stand in blocks o
                     while (k.buffers[y].name != "y") ++y;
                     auto const want = to == image_layout::blocked
                                           ? data[y]
-                                          : channels_last(data[y], given.batch, given.out, set->lanes());
+                                          : channels_last(data[y], given.batch, given.out, isa->lanes());
                     CHECK(moved[y] == want);
                 }
         }

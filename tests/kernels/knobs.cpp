@@ -54,8 +54,8 @@ attention_shape attention(std::int64_t m, std::int64_t k, std::int64_t keys, std
 }
 
 // Kernels with knobs, small enough to run.
-std::vector<descriptor> small(isa const& set) {
-    std::int64_t const l = set.lanes();
+std::vector<descriptor> small(isa const& isa) {
+    std::int64_t const l = isa.lanes();
     auto stem = image(3, 2 * l, 9, 21, 7);
     stem.input = kernels::image_layout::planar, stem.stride = {2, 2};
     auto point = image(l + 1, 4 * l, 7, 7, 1);
@@ -139,27 +139,27 @@ std::vector<descriptor> joined(std::vector<descriptor> a, std::vector<descriptor
 }
 
 // The nest as the template itself gives it, with the knobs that it counts.
-loop::fused_nest direct(descriptor const& d, isa const& set, winograd_options const& options) {
+loop::fused_nest direct(descriptor const& d, isa const& isa, winograd_options const& options) {
     return std::visit(
         overloaded{
-            [&](conv2d_shape const& s) -> loop::fused_nest { return conv2d_nest(s, default_config(s, set), set); },
+            [&](conv2d_shape const& s) -> loop::fused_nest { return conv2d_nest(s, default_config(s, isa), isa); },
             [&](winograd_shape const& s) {
-                return winograd_nest(s.conv, default_winograd(s.conv, set, s.m, options), set);
+                return winograd_nest(s.conv, default_winograd(s.conv, isa, s.m, options), isa);
             },
             [&](separable_shape const& s) {
-                auto const chosen = choose_separable(s, set);
-                return separable_nest(s, chosen ? *chosen : default_config(s, set), set);
+                auto const chosen = choose_separable(s, isa);
+                return separable_nest(s, chosen ? *chosen : default_config(s, isa), isa);
             },
-            [&](matmul_shape const& s) { return matmul_nest(s, default_config(s, set), set); },
-            [&](attention_shape const& s) { return attention_nest(s, default_config(s, set), set); },
-            [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, set); },
+            [&](matmul_shape const& s) { return matmul_nest(s, default_config(s, isa), isa); },
+            [&](attention_shape const& s) { return attention_nest(s, default_config(s, isa), isa); },
+            [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, isa); },
             [&](elementwise_shape const& s) -> loop::fused_nest {
-                return elementwise_nest(s.elements, s.arrays, s.chain, set);
+                return elementwise_nest(s.elements, s.arrays, s.chain, isa);
             },
-            [&](row_program const& p) { return row_nest(p, set); },
-            [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, set); },
-            [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, set); },
-            [&](movement_shape const& s) { return movement_nest(s, set); },
+            [&](row_program const& p) { return row_nest(p, isa); },
+            [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, isa); },
+            [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, isa); },
+            [&](movement_shape const& s) { return movement_nest(s, isa); },
         },
         d);
 }
@@ -168,36 +168,36 @@ std::string text_of(loop::fused_nest const& nest) {
 }
 
 TEST_CASE("the counted point is allowed and gives the kernel that its template chooses") {
-    for (auto const* set : sets)
-        for (auto const& d : joined(joined(small(*set), large()), plain())) {
-            auto const space = space_of(d, *set);
-            auto const c = counted(d, *set, space);
-            CAPTURE(set->name, kind_of(d), to_string(c));
+    for (auto const* isa : sets)
+        for (auto const& d : joined(joined(small(*isa), large()), plain())) {
+            auto const space = space_of(d, *isa);
+            auto const c = counted(d, *isa, space);
+            CAPTURE(isa->name, kind_of(d), to_string(c));
             CHECK(space.allows(c));
-            CHECK(to_string(nest_of(d, c, *set)) == to_string(direct(d, *set, {})));
+            CHECK(to_string(nest_of(d, c, *isa)) == to_string(direct(d, *isa, {})));
         }
-    for (auto const* set : sets)
-        for (auto const& d : joined(small(*set), plain())) {
-            auto const space = space_of(d, *set);
-            CAPTURE(set->name, kind_of(d));
-            CHECK(text_of(nest_of(d, counted(d, *set, space), *set)) == text_of(direct(d, *set, {})));
+    for (auto const* isa : sets)
+        for (auto const& d : joined(small(*isa), plain())) {
+            auto const space = space_of(d, *isa);
+            CAPTURE(isa->name, kind_of(d));
+            CHECK(text_of(nest_of(d, counted(d, *isa, space), *isa)) == text_of(direct(d, *isa, {})));
         }
 }
 
 TEST_CASE("a Winograd space has what counting prefers on any machine") {
-    for (auto const* set : sets)
-        for (auto const& d : joined(small(*set), large())) {
+    for (auto const* isa : sets)
+        for (auto const& d : joined(small(*isa), large())) {
             auto const* const s = std::get_if<winograd_shape>(&d);
             if (!s) continue;
-            auto const space = space_of(d, *set);
+            auto const space = space_of(d, *isa);
             for (std::uint32_t const threads : {1u, 2u, 6u, 64u})
                 for (std::uint64_t const l2 : {std::uint64_t{1} << 18, std::uint64_t{1} << 21}) {
                     winograd_options options;
                     options.threads = threads, options.l2_bytes = l2;
-                    auto const c = counted(d, *set, space, options);
-                    CAPTURE(set->name, threads, l2, s->conv.out_channels, to_string(c));
+                    auto const c = counted(d, *isa, space, options);
+                    CAPTURE(isa->name, threads, l2, s->conv.out_channels, to_string(c));
                     CHECK(space.allows(c));
-                    CHECK(to_string(nest_of(d, c, *set)) == to_string(direct(d, *set, options)));
+                    CHECK(to_string(nest_of(d, c, *isa)) == to_string(direct(d, *isa, options)));
                 }
         }
 }
@@ -212,7 +212,7 @@ std::vector<loop::configuration> points(loop::config_space const& space, std::ui
 
 // Of the buffers of a kernel: whole numbers, weights of Winograd kernels transformed.
 interpret::arrays operands(descriptor const& d, loop::configuration const& c, codegen::kernel const& k,
-                           isa const& set) {
+                           isa const& isa) {
     random_stream r{5};
     interpret::arrays all;
     for (auto const& b : k.buffers) {
@@ -221,7 +221,7 @@ interpret::arrays operands(descriptor const& d, loop::configuration const& c, co
             std::vector<float> weights;
             for (auto n = s->conv.out_channels * s->conv.in_channels * 9; n > 0; --n)
                 weights.push_back(static_cast<float>(r.below(9)) - 4);
-            auto const packed = pack_winograd_weights(s->conv, winograd_knobs(c, s->m), weights, set);
+            auto const packed = pack_winograd_weights(s->conv, winograd_knobs(c, s->m), weights, isa);
             v.assign(packed.begin(), packed.end());
         } else if (!b.written) {
             for (auto& x : v) x = static_cast<double>(r.below(9)) - 4;
@@ -231,13 +231,13 @@ interpret::arrays operands(descriptor const& d, loop::configuration const& c, co
 }
 // What a kernel stores, channels that fill blocks up left out.
 std::vector<double> stored(descriptor const& d, codegen::kernel const& k, interpret::arrays const& data,
-                           isa const& set) {
+                           isa const& isa) {
     std::size_t y = 0;
-    while (!k.buffers[y].written || k.buffers[y].scratch) ++y;
+    while (!k.buffers[y].written || k.buffers[y].workspace) ++y;
     auto out = data[y];
     auto const* const s = std::get_if<winograd_shape>(&d);
     if (!s) return out;
-    auto const l = static_cast<std::size_t>(set.lanes()), channels = static_cast<std::size_t>(s->conv.out_channels);
+    auto const l = static_cast<std::size_t>(isa.lanes()), channels = static_cast<std::size_t>(s->conv.out_channels);
     auto const area = static_cast<std::size_t>(s->conv.out(0) * s->conv.out(1));
     for (std::size_t i = 0; i < out.size(); ++i)
         if (i / l / area * l + i % l >= channels) out[i] = 0;
@@ -252,84 +252,84 @@ double worst(std::vector<double> const& a, std::vector<double> const& b) {
     }
     return gap / largest;
 }
-std::vector<double> interpreted(descriptor const& d, loop::configuration const& c, isa const& set) {
-    auto const k = codegen::lower(nest_of(d, c, set), "kernel").value();
-    auto data = operands(d, c, k, set);
+std::vector<double> interpreted(descriptor const& d, loop::configuration const& c, isa const& isa) {
+    auto const k = codegen::lower(nest_of(d, c, isa), "kernel").value();
+    auto data = operands(d, c, k, isa);
     interpreted_kernel::machine m{k, data};
     m.run(0, k.parallel_extent);
-    return stored(d, k, data, set);
+    return stored(d, k, data, isa);
 }
 
 TEST_CASE("every allowed point gives a kernel that computes the same") {
-    for (auto const* set : sets)
-        for (auto const& d : small(*set)) {
-            auto const space = space_of(d, *set);
-            auto const expected = interpreted(d, counted(d, *set, space), *set);
+    for (auto const* isa : sets)
+        for (auto const& d : small(*isa)) {
+            auto const space = space_of(d, *isa);
+            auto const expected = interpreted(d, counted(d, *isa, space), *isa);
             for (auto const& c : points(space, 11, 8)) {
-                CAPTURE(set->name, kind_of(d), to_string(c));
-                CHECK(worst(interpreted(d, c, *set), expected) <= 1e-5);
+                CAPTURE(isa->name, kind_of(d), to_string(c));
+                CHECK(worst(interpreted(d, c, *isa), expected) <= 1e-5);
             }
         }
 }
 
 TEST_CASE("compiled kernels of random points stay within their buffers and compute the same") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<descriptor> all; // compilers take long for all of them
-        for (auto i = set->extends ? std::size_t{0} : std::size_t{1}; auto& d : small(*set))
+        for (auto i = isa->extends ? std::size_t{0} : std::size_t{1}; auto& d : small(*isa))
             if (i++ % 3 == 0) all.push_back(std::move(d));
         std::vector<loop::config_space> spaces;
-        for (auto const& d : all) spaces.push_back(space_of(d, *set));
+        for (auto const& d : all) spaces.push_back(space_of(d, *isa));
         std::vector<loop::configuration> chosen;
         for (std::size_t i = 0; i < all.size(); ++i) {
             chosen.push_back(points(spaces[i], 21, 1).front());
-            kernels.add(codegen::lower(nest_of(all[i], chosen[i], *set), "kernel").value());
+            kernels.add(codegen::lower(nest_of(all[i], chosen[i], *isa), "kernel").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < all.size(); ++i) {
-            CAPTURE(set->name, kind_of(all[i]), to_string(chosen[i]));
-            auto data = operands(all[i], chosen[i], kernels[i], *set);
+            CAPTURE(isa->name, kind_of(all[i]), to_string(chosen[i]));
+            auto data = operands(all[i], chosen[i], kernels[i], *isa);
             auto const last = kernels[i].parallel_extent;
             kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last / 2, last});
-            auto const expected = interpreted(all[i], counted(all[i], *set, spaces[i]), *set);
-            CHECK(worst(stored(all[i], kernels[i], data, *set), expected) <= 1e-4);
+            auto const expected = interpreted(all[i], counted(all[i], *isa, spaces[i]), *isa);
+            CHECK(worst(stored(all[i], kernels[i], data, *isa), expected) <= 1e-4);
         }
     }
 }
 
 TEST_CASE("points of large kernels give nests that can be lowered, and their text is read again") {
-    for (auto const* set : sets)
-        for (auto const& d : joined(small(*set), large())) {
-            auto const space = space_of(d, *set);
+    for (auto const* isa : sets)
+        for (auto const& d : joined(small(*isa), large())) {
+            auto const space = space_of(d, *isa);
             for (auto const& c : points(space, 31, 3)) {
-                CAPTURE(set->name, kind_of(d), to_string(c));
-                CHECK(codegen::lower(nest_of(d, c, *set), "kernel").has_value());
+                CAPTURE(isa->name, kind_of(d), to_string(c));
+                CHECK(codegen::lower(nest_of(d, c, *isa), "kernel").has_value());
                 CHECK(space.parse(to_string(c)) == c);
             }
         }
 }
 
 TEST_CASE("configurations and points are the same thing") {
-    auto const round = [](descriptor const& d, isa const& set, auto&& read) {
-        auto const space = space_of(d, set);
+    auto const round = [](descriptor const& d, isa const& isa, auto&& read) {
+        auto const space = space_of(d, isa);
         for (auto const& c : points(space, 41, 5)) {
             auto other = space.at(0);
             set_knobs(other, read(c));
             CHECK(other == c);
         }
     };
-    for (auto const* set : sets)
-        for (auto const& d : small(*set))
+    for (auto const* isa : sets)
+        for (auto const& d : small(*isa))
             std::visit(overloaded{
-                           [&](conv2d_shape const&) { round(d, *set, [](auto& c) { return conv2d_knobs(c); }); },
+                           [&](conv2d_shape const&) { round(d, *isa, [](auto& c) { return conv2d_knobs(c); }); },
                            [&](winograd_shape const& s) {
-                               round(d, *set, [&](auto& c) { return winograd_knobs(c, s.m); });
-                               auto const space = space_of(d, *set);
+                               round(d, *isa, [&](auto& c) { return winograd_knobs(c, s.m); });
+                               auto const space = space_of(d, *isa);
                                CHECK(winograd_knobs(space.at(0), s.m).m == s.m);
                            },
-                           [&](separable_shape const&) { round(d, *set, [](auto& c) { return separable_knobs(c); }); },
-                           [&](matmul_shape const&) { round(d, *set, [](auto& c) { return matmul_knobs(c); }); },
-                           [&](attention_shape const&) { round(d, *set, [](auto& c) { return attention_knobs(c); }); },
+                           [&](separable_shape const&) { round(d, *isa, [](auto& c) { return separable_knobs(c); }); },
+                           [&](matmul_shape const&) { round(d, *isa, [](auto& c) { return matmul_knobs(c); }); },
+                           [&](attention_shape const&) { round(d, *isa, [](auto& c) { return attention_knobs(c); }); },
                            [](auto const&) {},
                        },
                        d);
@@ -340,16 +340,16 @@ TEST_CASE("configurations and points are the same thing") {
 }
 
 TEST_CASE("each value of a knob is that of an allowed point") {
-    for (auto const* set : sets)
-        for (auto const& d : small(*set)) {
-            auto const space = space_of(d, *set);
+    for (auto const* isa : sets)
+        for (auto const& d : small(*isa)) {
+            auto const space = space_of(d, *isa);
             if (space.size() > 20'000) continue;
             std::vector<std::set<std::uint32_t>> seen(space.knobs().size());
             for (std::uint64_t i = 0; i < space.size(); ++i)
                 if (auto const c = space.at(i); space.allows(c))
                     for (std::size_t k = 0; k < seen.size(); ++k) seen[k].insert(c.digits()[k]);
             for (std::size_t k = 0; k < seen.size(); ++k) {
-                CAPTURE(set->name, kind_of(d), space.knobs()[k].name);
+                CAPTURE(isa->name, kind_of(d), space.knobs()[k].name);
                 CHECK(seen[k].size() == space.knobs()[k].size());
             }
         }

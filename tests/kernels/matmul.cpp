@@ -74,15 +74,15 @@ struct problem {
                 }
         return out;
     }
-    [[nodiscard]] interpret::arrays buffers(codegen::kernel const& made, isa const& set) const {
+    [[nodiscard]] interpret::arrays buffers(codegen::kernel const& made, isa const& isa) const {
         interpret::arrays out;
         for (std::size_t i = 0; i < operands.size(); ++i) {
             auto const v =
-                i == 1 && s.constant ? kernels::pack_matmul_weights(s, operands[i], false, set) : operands[i];
+                i == 1 && s.constant ? kernels::pack_matmul_weights(s, operands[i], false, isa) : operands[i];
             out.emplace_back(v.begin(), v.end());
         }
         if (s.bias) {
-            auto const l = static_cast<std::size_t>(set.lanes());
+            auto const l = static_cast<std::size_t>(isa.lanes());
             out[2].resize((out[2].size() + l - 1) / l * l);
         }
         for (auto i = out.size(); i < made.buffers.size(); ++i)
@@ -162,15 +162,15 @@ std::string text_of(matmul_shape const& s, matmul_config const& c) {
 }
 
 TEST_CASE("a product of any size, with any knobs, is right") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
             random_stream r{seed};
             auto const s = random_shape(r);
-            auto const c = seed % 2 ? random_config(r, s) : kernels::default_config(s, *set);
-            CAPTURE(set->name, seed, text_of(s, c));
+            auto const c = seed % 2 ? random_config(r, s) : kernels::default_config(s, *isa);
+            CAPTURE(isa->name, seed, text_of(s, c));
             problem const p{s, seed};
-            auto const k = codegen::lower(kernels::matmul_nest(s, c, *set), "matmul").value();
-            auto data = p.buffers(k, *set);
+            auto const k = codegen::lower(kernels::matmul_nest(s, c, *isa), "matmul").value();
+            auto data = p.buffers(k, *isa);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
             auto const y = output_of(k);
@@ -181,25 +181,25 @@ TEST_CASE("a product of any size, with any knobs, is right") {
 }
 
 TEST_CASE("compiled products stay within their buffers and are right") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<std::pair<matmul_shape, matmul_config>> cases;
         for (std::uint64_t seed = 900; seed < 930; ++seed) {
             random_stream r{seed};
             auto const s = random_shape(r);
-            cases.emplace_back(s, seed % 2 ? random_config(r, s) : kernels::default_config(s, *set));
-            kernels.add(codegen::lower(kernels::matmul_nest(s, cases.back().second, *set), "matmul").value());
+            cases.emplace_back(s, seed % 2 ? random_config(r, s) : kernels::default_config(s, *isa));
+            kernels.add(codegen::lower(kernels::matmul_nest(s, cases.back().second, *isa), "matmul").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < cases.size(); ++i) {
-            CAPTURE(set->name, i, text_of(cases[i].first, cases[i].second));
+            CAPTURE(isa->name, i, text_of(cases[i].first, cases[i].second));
             problem const p{cases[i].first, i};
             auto const last = kernels[i].parallel_extent;
             auto const y = output_of(kernels[i]);
-            auto data = p.buffers(kernels[i], *set);
+            auto data = p.buffers(kernels[i], *isa);
             kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last});
             CHECK(data[y] == p.expected());
-            data = p.buffers(kernels[i], *set);
+            data = p.buffers(kernels[i], *isa);
             kernels.run(i, data, compiled_kernel::guarded::side::begin, {0, last / 2, last});
             CHECK(data[y] == p.expected());
         }
@@ -207,15 +207,15 @@ TEST_CASE("compiled products stay within their buffers and are right") {
 }
 
 TEST_CASE("the chosen configuration fits the registers and applies") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon})
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
             random_stream r{seed};
             auto const s = random_shape(r);
-            auto const c = kernels::default_config(s, *set);
-            CAPTURE(set->name, text_of(s, c));
+            auto const c = kernels::default_config(s, *isa);
+            CAPTURE(isa->name, text_of(s, c));
             CHECK(s.k % c.unroll_k == 0);
-            auto const k = codegen::lower(kernels::matmul_nest(s, c, *set), "matmul").value();
-            CHECK(std::min<std::int64_t>(c.tile_m, s.m) * c.tile_n + c.tile_n + 1 <= set->registers);
+            auto const k = codegen::lower(kernels::matmul_nest(s, c, *isa), "matmul").value();
+            CHECK(std::min<std::int64_t>(c.tile_m, s.m) * c.tile_n + c.tile_n + 1 <= isa->registers);
         }
 }
 

@@ -57,12 +57,12 @@ struct job {
 // Movements of one instruction set, checked together.
 struct movements {
     explicit movements(isa const& s) : set(&s), kernels(s) {}
-    isa const* set;
+    gsub::isa const* isa;
     compiled_kernel::batch kernels;
     std::vector<job> jobs;
 
     void add(movement_shape s) {
-        auto k = codegen::lower(movement_nest(s, *set), "movement").value();
+        auto k = codegen::lower(movement_nest(s, *isa), "movement").value();
         jobs.push_back({kernels.add(std::move(k)), std::move(s)});
     }
     // What differs; every buffer ends, or begins, at memory that cannot be touched.
@@ -116,7 +116,7 @@ struct movements {
             auto const& s = jobs[i].what;
             std::string dims;
             for (auto d : s.dims) dims.append(" ").append(std::to_string(d));
-            CAPTURE(set->name, to_string(s.kind), to_string(s.element), dims, i);
+            CAPTURE(isa->name, to_string(s.kind), to_string(s.element), dims, i);
             CHECK(difference(jobs[i], i) == "");
         }
     }
@@ -210,9 +210,9 @@ movement_shape random_movement(random_stream& r) {
 
 TEST_CASE("movements are those of single elements, bit for bit, for every type and instruction set") {
     using namespace movement_test;
-    for (auto const* set : compiled_kernel::sets()) {
+    for (auto const* isa : compiled_kernel::sets()) {
         random_stream r{11};
-        movements all{*set};
+        movements all{*isa};
         for (int i = 0; i < 120; ++i) all.add(random_movement(r));
         for (auto const t : stored_dtypes) all.add(copied_view(t, ints{3, 37, 41}, {3 * 37 * 41, 0, {37 * 41, 1, 37}}));
         all.check();
@@ -221,11 +221,11 @@ TEST_CASE("movements are those of single elements, bit for bit, for every type a
 
 TEST_CASE("a gather tells of an entry that is not there, and reads the first one") {
     using namespace movement_test;
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         for (std::int64_t const inner : {1, 5})
             kernels.add(
-                codegen::lower(movement_nest(gathered_entries(dtype::f32, ints{5, inner}, 0, 3, dtype::i64), *set),
+                codegen::lower(movement_nest(gathered_entries(dtype::f32, ints{5, inner}, 0, 3, dtype::i64), *isa),
                                "gather")
                     .value());
         kernels.compile();

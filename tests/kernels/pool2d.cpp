@@ -20,8 +20,8 @@ using kernels::pool2d_shape;
 constexpr auto infinity = std::numeric_limits<double>::infinity();
 
 // The input as blocks, small whole numbers in all lanes.
-interpret::arrays pool_buffers(pool2d_shape const& s, isa const& set, std::uint64_t seed) {
-    std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
+interpret::arrays pool_buffers(pool2d_shape const& s, isa const& isa, std::uint64_t seed) {
+    std::int64_t const l = isa.lanes(), blocks = (s.channels + l - 1) / l;
     random_stream r{seed};
     auto const pixels = s.depth.in * s.in[0] * s.in[1];
     interpret::arrays out{std::vector<double>(static_cast<std::size_t>(s.batch * blocks * pixels * l))};
@@ -36,8 +36,8 @@ interpret::arrays pool_buffers(pool2d_shape const& s, isa const& set, std::uint6
 }
 
 // The definition of the operator on a block: what is wrong with the output; empty where nothing is.
-std::string fault(pool2d_shape const& s, isa const& set, interpret::arrays const& data) {
-    std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
+std::string fault(pool2d_shape const& s, isa const& isa, interpret::arrays const& data) {
+    std::int64_t const l = isa.lanes(), blocks = (s.channels + l - 1) / l;
     std::size_t at = 0;
     auto const& d = s.depth;
     auto const bits = 8 * static_cast<int>(byte_size(s.element));
@@ -141,17 +141,17 @@ pool2d_shape random_deep_shape(random_stream& r) {
 }
 
 TEST_CASE("a pooling of any shape is right") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 250; ++seed) {
             random_stream r{seed};
             auto const s = seed % 2 ? random_deep_shape(r) : random_shape(r);
-            CAPTURE(set->name, seed, text_of(s));
-            auto const k = codegen::lower(kernels::pool2d_nest(s, *set), "pool").value();
-            auto data = pool_buffers(s, *set, seed);
+            CAPTURE(isa->name, seed, text_of(s));
+            auto const k = codegen::lower(kernels::pool2d_nest(s, *isa), "pool").value();
+            auto data = pool_buffers(s, *isa, seed);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
-            CHECK(fault(s, *set, data) == "");
-            CHECK(k.live + 1 <= set->registers);
+            CHECK(fault(s, *isa, data) == "");
+            CHECK(k.live + 1 <= isa->registers);
         }
 }
 
@@ -169,24 +169,24 @@ TEST_CASE("windows of pixels of every direction divide by their taps") {
 }
 
 TEST_CASE("compiled poolings stay within their buffers and are right") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<pool2d_shape> cases;
         for (std::uint64_t seed = 700; seed < 732; ++seed) {
             random_stream r{seed};
             cases.push_back(seed % 2 ? random_deep_shape(r) : random_shape(r));
-            kernels.add(codegen::lower(kernels::pool2d_nest(cases.back(), *set), "pool").value());
+            kernels.add(codegen::lower(kernels::pool2d_nest(cases.back(), *isa), "pool").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < cases.size(); ++i) {
-            CAPTURE(set->name, i, text_of(cases[i]));
+            CAPTURE(isa->name, i, text_of(cases[i]));
             auto const last = kernels[i].parallel_extent;
-            auto data = pool_buffers(cases[i], *set, i);
+            auto data = pool_buffers(cases[i], *isa, i);
             kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last});
-            CHECK(fault(cases[i], *set, data) == "");
-            data = pool_buffers(cases[i], *set, i);
+            CHECK(fault(cases[i], *isa, data) == "");
+            data = pool_buffers(cases[i], *isa, i);
             kernels.run(i, data, compiled_kernel::guarded::side::begin, {0, last / 2, last});
-            CHECK(fault(cases[i], *set, data) == "");
+            CHECK(fault(cases[i], *isa, data) == "");
         }
     }
 }
@@ -194,28 +194,28 @@ TEST_CASE("compiled poolings stay within their buffers and are right") {
 TEST_CASE("poolings of every type are right") {
     constexpr dtype types[] = {dtype::f64, dtype::f16, dtype::bf16, dtype::i8,  dtype::u8, dtype::i16,
                                dtype::u16, dtype::i32, dtype::u32,  dtype::i64, dtype::u64};
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<pool2d_shape> cases;
         for (std::uint64_t seed = 0; seed < 44; ++seed) {
             random_stream r{seed};
             auto& s = cases.emplace_back(seed % 4 ? random_shape(r) : random_deep_shape(r));
             s.element = types[seed % std::size(types)];
             s.average = s.average && is_floating(s.element);
-            kernels.add(codegen::lower(kernels::pool2d_nest(s, *set), "pool").value());
+            kernels.add(codegen::lower(kernels::pool2d_nest(s, *isa), "pool").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < cases.size(); ++i) {
             auto const& s = cases[i];
-            CAPTURE(set->name, i, text_of(s));
-            auto data = pool_buffers(s, *set, i);
+            CAPTURE(isa->name, i, text_of(s));
+            auto data = pool_buffers(s, *isa, i);
             interpreted_kernel::machine{kernels[i], data}.run(0, kernels[i].parallel_extent);
-            CHECK(fault(s, *set, data) == "");
-            CHECK(kernels[i].live + 1 <= set->registers);
-            CHECK(kernels[i].lanes * (byte_size(s.element) > 4 ? 2 : 1) == set->lanes());
-            data = pool_buffers(s, *set, i);
+            CHECK(fault(s, *isa, data) == "");
+            CHECK(kernels[i].live + 1 <= isa->registers);
+            CHECK(kernels[i].lanes * (byte_size(s.element) > 4 ? 2 : 1) == isa->lanes());
+            data = pool_buffers(s, *isa, i);
             kernels.run(i, data, compiled_kernel::guarded::side::end, {0, kernels[i].parallel_extent});
-            CHECK(fault(s, *set, data) == "");
+            CHECK(fault(s, *isa, data) == "");
         }
     }
 }
@@ -269,19 +269,19 @@ TEST_CASE("averages divide by the taps inside, or by those on stated padding too
 
 TEST_CASE("a maximum and an average over a NaN are NaN") {
     auto s = square(4, 2, 2, 0, 2);
-    for (auto const* set : compiled_kernel::sets())
+    for (auto const* isa : compiled_kernel::sets())
         for (auto const average : {false, true}) {
             s.average = average;
-            compiled_kernel::batch kernels{*set};
-            kernels.add(codegen::lower(kernels::pool2d_nest(s, *set), "pool").value());
+            compiled_kernel::batch kernels{*isa};
+            kernels.add(codegen::lower(kernels::pool2d_nest(s, *isa), "pool").value());
             kernels.compile({});
-            auto data = pool_buffers(s, *set, 4);
-            auto const l = static_cast<std::size_t>(set->lanes());
+            auto data = pool_buffers(s, *isa, 4);
+            auto const l = static_cast<std::size_t>(isa->lanes());
             for (auto pixel : {0, 2, 3, 6, 7}) // one of the first window, all of the second
                 data[0][static_cast<std::size_t>(pixel) * l] = std::numeric_limits<double>::quiet_NaN();
             data[0][10 * l] = infinity;
             kernels.run(0, data, compiled_kernel::guarded::side::end, {0, kernels[0].parallel_extent});
-            CHECK(fault(s, *set, data) == "");
+            CHECK(fault(s, *isa, data) == "");
             CHECK(data.back()[3 * l] == infinity);
             for (auto touched : {std::size_t{0}, l}) CHECK(data.back()[touched] != data.back()[touched]);
             CHECK(data.back()[2 * l] == data.back()[2 * l]);

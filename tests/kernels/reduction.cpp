@@ -38,19 +38,19 @@ reduction_shape random_shape(random_stream& r) {
 }
 
 TEST_CASE("a reduction of any type along any dimensions, stored in any order, is that of its elements") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<reduction_shape> shapes;
         random_stream r{11};
         for (int i = 0; i < 60; ++i) {
             shapes.push_back(random_shape(r));
-            auto const nest = kernels::reduction_nest(shapes.back(), *set);
+            auto const nest = kernels::reduction_nest(shapes.back(), *isa);
             kernels.add(codegen::lower(nest, "reduction").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < shapes.size(); ++i) {
             auto const& s = shapes[i];
-            CAPTURE(set->name, i, to_string(s.x.element), s.dims, std::vector<int>(s.reduced.begin(), s.reduced.end()));
+            CAPTURE(isa->name, i, to_string(s.x.element), s.dims, std::vector<int>(s.reduced.begin(), s.reduced.end()));
             interpret::arrays data{std::vector<double>(static_cast<std::size_t>(s.x.elements)), {}};
             for (auto& v : data[0]) v = interpret::small_number(r, s.x.element);
             std::vector<double> want;

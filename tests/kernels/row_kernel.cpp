@@ -214,8 +214,8 @@ TEST_CASE("a row program computes what it says, interpreted") {
                  : seed == 2 ? layer_norm({5})
                              : random_program(r);
         if (r.below(3) == 0) p = in_columns(std::move(p));
-        auto const& set = *(r.below(2) ? &isa::avx2 : &isa::avx512);
-        auto const nest = kernels::row_nest(p, set);
+        auto const& isa = *(r.below(2) ? &isa::avx2 : &isa::avx512);
+        auto const nest = kernels::row_nest(p, isa);
         CAPTURE(seed, to_string(nest));
         auto const k = codegen::lower(nest, "rows").value();
         auto const data = random_data(k, seed);
@@ -228,8 +228,8 @@ TEST_CASE("a row program computes what it says, interpreted") {
 }
 
 TEST_CASE("a row program computes what it says, compiled") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<row_program> programs{softmax({3, 4, 50}), softmax({2, 128}), layer_norm({2, 3, 768}),
                                           layer_norm({7})};
         for (auto const& dims :
@@ -242,10 +242,10 @@ TEST_CASE("a row program computes what it says, compiled") {
             programs.push_back(random_program(r));
             if (seed % 3 == 0) programs.back() = in_columns(std::move(programs.back()));
         }
-        for (auto const& p : programs) kernels.add(codegen::lower(kernels::row_nest(p, *set), "rows").value());
+        for (auto const& p : programs) kernels.add(codegen::lower(kernels::row_nest(p, *isa), "rows").value());
         kernels.compile();
         for (std::size_t i = 0; i < kernels.size(); ++i) {
-            CAPTURE(set->name, i);
+            CAPTURE(isa->name, i);
             auto const data = random_data(kernels[i], i);
             auto const last = kernels[i].parallel_extent;
             for (auto flush : {compiled_kernel::guarded::side::end, compiled_kernel::guarded::side::begin}) {

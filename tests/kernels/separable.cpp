@@ -44,7 +44,7 @@ separable_shape random_shape(random_stream& r) {
     if (r.below(3) == 0) p.arrays = 1, p.chain = {{scalar_op::negate, 0, -1, 0}, {scalar_op::add, 1, 2, 0}};
     return s;
 }
-separable_config random_config(random_stream& r, separable_shape const& s, isa const& set) {
+separable_config random_config(random_stream& r, separable_shape const& s, isa const& isa) {
     separable_config c;
     c.rows = static_cast<std::int64_t>(1 + r.below(static_cast<std::uint64_t>(s.pointwise.in[0])));
     c.depthwise.tile_ow = static_cast<std::int32_t>(1 + r.below(8));
@@ -52,7 +52,7 @@ separable_config random_config(random_stream& r, separable_shape const& s, isa c
     c.depthwise.unroll_kh = r.below(2) == 0;
     c.pointwise.tile_ow = static_cast<std::int32_t>(1 + r.below(14));
     c.pointwise.tile_oc = static_cast<std::int32_t>(1 + r.below(3));
-    c.pointwise.unroll_ic = std::min(1 << r.below(3), set.lanes());
+    c.pointwise.unroll_ic = std::min(1 << r.below(3), isa.lanes());
     c.pointwise.oc_inner = r.below(2) == 0;
     return c;
 }
@@ -62,10 +62,10 @@ struct problem {
     interpret::arrays data; // of the fused kernel; its result is not there yet
     std::vector<double> expected;
 
-    problem(separable_shape const& s, isa const& set, std::uint64_t seed) {
+    problem(separable_shape const& s, isa const& isa, std::uint64_t seed) {
         random_stream r{seed};
         auto const kernel_of = [&](kernels::conv2d_shape const& c) {
-            return lower(kernels::conv2d_nest(c, kernels::default_config(c, set), set), "conv").value();
+            return lower(kernels::conv2d_nest(c, kernels::default_config(c, isa), isa), "conv").value();
         };
         auto const run = [&](codegen::kernel const& k, std::vector<double> const* image) {
             interpret::arrays own;
@@ -94,14 +94,14 @@ struct problem {
 };
 
 TEST_CASE("one kernel of both convolutions computes what two compute, bit by bit, whatever its knobs") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 120; ++seed) {
             random_stream r{seed};
             auto const s = random_shape(r);
-            auto const c = random_config(r, s, *set);
-            CAPTURE(set->name, seed, c.rows);
-            problem const p{s, *set, seed};
-            auto const k = lower(kernels::separable_nest(s, c, *set), "separable").value();
+            auto const c = random_config(r, s, *isa);
+            CAPTURE(isa->name, seed, c.rows);
+            problem const p{s, *isa, seed};
+            auto const k = lower(kernels::separable_nest(s, c, *isa), "separable").value();
             auto data = p.buffers(k);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
@@ -113,18 +113,18 @@ TEST_CASE("one kernel of both convolutions computes what two compute, bit by bit
 }
 
 TEST_CASE("compiled separable convolutions stay within their buffers and are right") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<separable_shape> cases;
         for (std::uint64_t seed = 500; seed < 512; ++seed) {
             random_stream r{seed};
             auto const& s = cases.emplace_back(random_shape(r));
-            kernels.add(lower(kernels::separable_nest(s, random_config(r, s, *set), *set), "separable").value());
+            kernels.add(lower(kernels::separable_nest(s, random_config(r, s, *isa), *isa), "separable").value());
         }
         kernels.compile({"-O1"});
         for (std::size_t i = 0; i < cases.size(); ++i) {
-            CAPTURE(set->name, i);
-            problem const p{cases[i], *set, i};
+            CAPTURE(isa->name, i);
+            problem const p{cases[i], *isa, i};
             auto const last = kernels[i].parallel_extent;
             auto const y = p.data.size() - 1;
             for (auto const side : {compiled_kernel::guarded::side::end, compiled_kernel::guarded::side::begin}) {

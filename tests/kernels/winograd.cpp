@@ -91,8 +91,8 @@ struct problem {
     }
     // Contents of a kernel's buffers; what is written starts as a mark, scratch memory as NaN.
     [[nodiscard]] interpret::arrays buffers(codegen::kernel const& k, std::vector<float> const& packed,
-                                            isa const& set) const {
-        std::int64_t const l = set.lanes(), out_area = s.out(0) * s.out(1);
+                                            isa const& isa) const {
+        std::int64_t const l = isa.lanes(), out_area = s.out(0) * s.out(1);
         interpret::arrays out{blocked(x, s.batch, s.in_channels, s.in[0] * s.in[1], l), {packed.begin(), packed.end()}};
         if (s.bias) out.push_back(blocked(bias, 1, s.out_channels, 1, l));
         if (s.residual) out.push_back(blocked(residual, s.batch, s.out_channels, out_area, l));
@@ -100,7 +100,7 @@ struct problem {
         while (out.size() < k.buffers.size()) {
             auto const& b = k.buffers[out.size()];
             out.emplace_back(at(b.elements()),
-                             b.scratch ? std::numeric_limits<double>::quiet_NaN() : interpret::untouched);
+                             b.workspace ? std::numeric_limits<double>::quiet_NaN() : interpret::untouched);
         }
         return out;
     }
@@ -114,8 +114,8 @@ struct problem {
     struct distance {
         double most = 0, mean = 0;
     };
-    [[nodiscard]] distance error_of(std::vector<double> const& y, isa const& set) const {
-        std::int64_t const l = set.lanes(), blocks = (s.out_channels + l - 1) / l, area = s.out(0) * s.out(1);
+    [[nodiscard]] distance error_of(std::vector<double> const& y, isa const& isa) const {
+        std::int64_t const l = isa.lanes(), blocks = (s.out_channels + l - 1) / l, area = s.out(0) * s.out(1);
         auto const want = expected();
         distance d;
         double square = 0;
@@ -144,9 +144,9 @@ std::string text_of(conv2d_shape const& s, winograd_config const& c) {
     return out;
 }
 
-conv2d_shape random_shape(random_stream& r, isa const& set) {
+conv2d_shape random_shape(random_stream& r, isa const& isa) {
     auto const one_of = [&](std::initializer_list<std::int64_t> of) { return of.begin()[r.below(of.size())]; };
-    std::int64_t const l = set.lanes();
+    std::int64_t const l = isa.lanes();
     conv2d_shape s;
     s.kernel = {3, 3};
     s.batch = one_of({1, 1, 2});
@@ -165,7 +165,7 @@ conv2d_shape random_shape(random_stream& r, isa const& set) {
     if (r.below(4) == 0) s.arrays = 1, s.chain = {{scalar_op::multiply, 0, -1, 0.5}, {scalar_op::add, 2, 1, 0}};
     return s;
 }
-winograd_config random_config(random_stream& r, conv2d_shape const& s, isa const& set) {
+winograd_config random_config(random_stream& r, conv2d_shape const& s, isa const& isa) {
     auto const up_to = [&](std::int64_t n) {
         return static_cast<std::int32_t>(1 + r.below(static_cast<std::uint64_t>(n)));
     };
@@ -179,43 +179,43 @@ winograd_config random_config(random_stream& r, conv2d_shape const& s, isa const
         c.rows = up_to(rows);
     c.tile = up_to(6);
     c.vectors = up_to(3);
-    c.unroll_ic = std::min(1 << r.below(3), set.lanes());
-    auto const blocks = (s.out_channels + set.lanes() - 1) / set.lanes();
+    c.unroll_ic = std::min(1 << r.below(3), isa.lanes());
+    auto const blocks = (s.out_channels + isa.lanes() - 1) / isa.lanes();
     c.parts = up_to((blocks + c.vectors - 1) / c.vectors);
     c.points_outer = r.below(2) == 1;
     return c;
 }
 
 TEST_CASE("a Winograd kernel of any shape and any knobs computes the convolution") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 0; seed < 120; ++seed) {
             random_stream r{seed};
-            auto const s = random_shape(r, *set);
-            auto const c = random_config(r, s, *set);
-            CAPTURE(set->name, seed, text_of(s, c));
+            auto const s = random_shape(r, *isa);
+            auto const c = random_config(r, s, *isa);
+            CAPTURE(isa->name, seed, text_of(s, c));
             problem const p{s, seed};
-            auto const k = lower(kernels::winograd_nest(s, c, *set), "winograd").value();
-            auto data = p.buffers(k, kernels::pack_winograd_weights(s, c, p.w, *set), *set);
+            auto const k = lower(kernels::winograd_nest(s, c, *isa), "winograd").value();
+            auto data = p.buffers(k, kernels::pack_winograd_weights(s, c, p.w, *isa), *isa);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
             auto const y = problem::output_of(k);
-            CHECK(p.error_of(data[y], *set).most < 1e-5); // of rounded weights
+            CHECK(p.error_of(data[y], *isa).most < 1e-5); // of rounded weights
             auto const& written = m.written(y);
             CHECK(std::all_of(written.begin(), written.end(), [](int n) { return n == 1; }));
         }
 }
 
 TEST_CASE("compiled Winograd kernels stay within their buffers, cut anywhere") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<problem> problems;
         std::vector<winograd_config> configs;
         for (std::uint64_t seed = 700; kernels.size() < 10; ++seed) {
             random_stream r{seed};
-            auto const s = random_shape(r, *set);
-            auto const c = kernels.size() % 2 ? kernels::default_winograd(s, *set, kernels.size() % 4 == 1 ? 2 : 4)
-                                              : random_config(r, s, *set);
-            kernels.add(lower(kernels::winograd_nest(s, c, *set), "winograd").value());
+            auto const s = random_shape(r, *isa);
+            auto const c = kernels.size() % 2 ? kernels::default_winograd(s, *isa, kernels.size() % 4 == 1 ? 2 : 4)
+                                              : random_config(r, s, *isa);
+            kernels.add(lower(kernels::winograd_nest(s, c, *isa), "winograd").value());
             problems.emplace_back(s, seed);
             configs.push_back(c);
         }
@@ -223,11 +223,11 @@ TEST_CASE("compiled Winograd kernels stay within their buffers, cut anywhere") {
         for (std::size_t i = 0; i < kernels.size(); ++i)
             for (auto flush : {compiled_kernel::guarded::side::begin, compiled_kernel::guarded::side::end}) {
                 auto const& p = problems[i];
-                CAPTURE(set->name, text_of(p.s, configs[i]));
-                auto data = p.buffers(kernels[i], kernels::pack_winograd_weights(p.s, configs[i], p.w, *set), *set);
+                CAPTURE(isa->name, text_of(p.s, configs[i]));
+                auto data = p.buffers(kernels[i], kernels::pack_winograd_weights(p.s, configs[i], p.w, *isa), *isa);
                 auto const last = kernels[i].parallel_extent;
                 kernels.run(i, data, flush, {0, last / 3, last / 3, last / 2, last});
-                CHECK(p.error_of(data[problem::output_of(kernels[i])], *set).most < 1e-4);
+                CHECK(p.error_of(data[problem::output_of(kernels[i])], *isa).most < 1e-4);
             }
     }
 }
@@ -250,7 +250,7 @@ problem special_problem(std::uint64_t seed, conv2d_shape const& s) {
 }
 // What is not as the definition has it: NaN, infinities, numbers beyond an error relative to the largest one. Where
 // sums of what is finite come near the largest float, their order decides.
-std::string fault_of(problem const& p, std::vector<double> const& y, isa const& set) {
+std::string fault_of(problem const& p, std::vector<double> const& y, isa const& isa) {
     auto absolute = p;
     for (auto* of : {&absolute.x, &absolute.w, &absolute.bias, &absolute.residual, &absolute.added})
         for (auto& v : *of) v = std::isfinite(v) ? std::abs(v) : 0;
@@ -258,7 +258,7 @@ std::string fault_of(problem const& p, std::vector<double> const& y, isa const& 
     auto const want = p.expected(), size = absolute.expected();
     constexpr double near = 1e38, beyond = 1e39;
     auto const largest = *std::max_element(size.begin(), size.end());
-    std::int64_t const l = set.lanes(), blocks = (p.s.out_channels + l - 1) / l, area = p.s.out(0) * p.s.out(1);
+    std::int64_t const l = isa.lanes(), blocks = (p.s.out_channels + l - 1) / l, area = p.s.out(0) * p.s.out(1);
     for (std::size_t i = 0; i < want.size(); ++i) {
         auto const n = static_cast<std::int64_t>(i) / area / p.s.out_channels,
                    c = static_cast<std::int64_t>(i) / area % p.s.out_channels, e = static_cast<std::int64_t>(i) % area;
@@ -273,44 +273,44 @@ std::string fault_of(problem const& p, std::vector<double> const& y, isa const& 
 }
 
 TEST_CASE("NaN and infinities come out where sums of products have them, and nothing else of a tile changes") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512})
         for (std::uint64_t seed = 300; seed < 340; ++seed) {
             random_stream r{seed};
-            auto const s = random_shape(r, *set);
-            auto const c = random_config(r, s, *set);
-            CAPTURE(set->name, seed, text_of(s, c));
+            auto const s = random_shape(r, *isa);
+            auto const c = random_config(r, s, *isa);
+            CAPTURE(isa->name, seed, text_of(s, c));
             auto const p = special_problem(seed, s);
-            auto const k = lower(kernels::winograd_nest(s, c, *set), "winograd").value();
-            auto data = p.buffers(k, kernels::pack_winograd_weights(s, c, p.w, *set), *set);
+            auto const k = lower(kernels::winograd_nest(s, c, *isa), "winograd").value();
+            auto data = p.buffers(k, kernels::pack_winograd_weights(s, c, p.w, *isa), *isa);
             interpreted_kernel::machine m{k, data};
             REQUIRE_NOTHROW(m.run(0, k.parallel_extent));
             auto const y = problem::output_of(k);
-            CHECK(fault_of(p, data[y], *set) == "");
+            CHECK(fault_of(p, data[y], *isa) == "");
         }
 }
 
 TEST_CASE("compiled Winograd kernels have NaN and infinities where sums of products have them") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<conv2d_shape> shapes;
         std::vector<winograd_config> configs;
         for (std::uint64_t seed = 800; kernels.size() < 10; ++seed) {
             random_stream r{seed};
-            shapes.push_back(random_shape(r, *set));
+            shapes.push_back(random_shape(r, *isa));
             configs.push_back(kernels.size() % 2
-                                  ? kernels::default_winograd(shapes.back(), *set, kernels.size() % 4 == 1 ? 2 : 4)
-                                  : random_config(r, shapes.back(), *set));
-            kernels.add(lower(kernels::winograd_nest(shapes.back(), configs.back(), *set), "winograd").value());
+                                  ? kernels::default_winograd(shapes.back(), *isa, kernels.size() % 4 == 1 ? 2 : 4)
+                                  : random_config(r, shapes.back(), *isa));
+            kernels.add(lower(kernels::winograd_nest(shapes.back(), configs.back(), *isa), "winograd").value());
         }
         kernels.compile();
         for (std::size_t i = 0; i < kernels.size(); ++i)
             for (std::uint64_t seed = 0; seed < 30; ++seed) {
-                CAPTURE(set->name, seed, text_of(shapes[i], configs[i]));
+                CAPTURE(isa->name, seed, text_of(shapes[i], configs[i]));
                 auto const p = special_problem(seed, shapes[i]);
-                auto data = p.buffers(kernels[i], kernels::pack_winograd_weights(p.s, configs[i], p.w, *set), *set);
+                auto data = p.buffers(kernels[i], kernels::pack_winograd_weights(p.s, configs[i], p.w, *isa), *isa);
                 auto const last = kernels[i].parallel_extent;
                 kernels.run(i, data, compiled_kernel::guarded::side::end, {0, last / 2, last});
-                CHECK(fault_of(p, data[problem::output_of(kernels[i])], *set) == "");
+                CHECK(fault_of(p, data[problem::output_of(kernels[i])], *isa) == "");
             }
     }
 }
@@ -322,25 +322,25 @@ TEST_CASE("weights are transformed if they are finite and not huge") {
 }
 
 TEST_CASE("errors are a small multiple of the direct kernel's") {
-    auto const& set = *compiled_kernel::sets().back();
+    auto const& isa = *compiled_kernel::sets().back();
     conv2d_shape s;
     s.in_channels = 64, s.out_channels = 32, s.in = {28, 28}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
-    compiled_kernel::batch kernels{set};
-    auto const f2 = kernels::default_winograd(s, set, 2), f4 = kernels::default_winograd(s, set, 4);
-    kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, set), set), "direct").value());
-    kernels.add(lower(kernels::winograd_nest(s, f2, set), "f2").value());
-    kernels.add(lower(kernels::winograd_nest(s, f4, set), "f4").value());
+    compiled_kernel::batch kernels{isa};
+    auto const f2 = kernels::default_winograd(s, isa, 2), f4 = kernels::default_winograd(s, isa, 4);
+    kernels.add(lower(kernels::conv2d_nest(s, kernels::default_config(s, isa), isa), "direct").value());
+    kernels.add(lower(kernels::winograd_nest(s, f2, isa), "f2").value());
+    kernels.add(lower(kernels::winograd_nest(s, f4, isa), "f4").value());
     kernels.compile();
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
         problem const p{s, seed};
-        std::vector<float> const weights[] = {kernels::pack_conv2d_weights(s, p.w, set),
-                                              kernels::pack_winograd_weights(s, f2, p.w, set),
-                                              kernels::pack_winograd_weights(s, f4, p.w, set)};
+        std::vector<float> const weights[] = {kernels::pack_conv2d_weights(s, p.w, isa),
+                                              kernels::pack_winograd_weights(s, f2, p.w, isa),
+                                              kernels::pack_winograd_weights(s, f4, p.w, isa)};
         problem::distance error[3];
         for (std::size_t i = 0; i < 3; ++i) {
-            auto data = p.buffers(kernels[i], weights[i], set);
+            auto data = p.buffers(kernels[i], weights[i], isa);
             kernels.run(i, data, compiled_kernel::guarded::side::end, {0, kernels[i].parallel_extent});
-            error[i] = p.error_of(data[problem::output_of(kernels[i])], set);
+            error[i] = p.error_of(data[problem::output_of(kernels[i])], isa);
         }
         CAPTURE(error[0].mean, error[1].mean, error[2].mean, error[0].most, error[1].most, error[2].most);
         CHECK(error[1].mean <= 1.2 * error[0].mean);
@@ -351,10 +351,10 @@ TEST_CASE("errors are a small multiple of the direct kernel's") {
 }
 
 TEST_CASE("what is chosen applies, keeps to the accuracy asked for, and fits the registers") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon})
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon})
         for (std::uint64_t seed = 0; seed < 200; ++seed) {
             random_stream r{seed};
-            auto s = random_shape(r, *set);
+            auto s = random_shape(r, *isa);
             s.in_channels = static_cast<std::int64_t>(1 + r.below(200));
             s.out_channels = static_cast<std::int64_t>(1 + r.below(200));
             if (r.below(8) == 0) s.stride = {2, 2};
@@ -363,14 +363,14 @@ TEST_CASE("what is chosen applies, keeps to the accuracy asked for, and fits the
             for (auto const accuracy : {winograd_accuracy::off, winograd_accuracy::f2, winograd_accuracy::f4}) {
                 kernels::winograd_options o;
                 o.accuracy = accuracy, o.threads = threads;
-                auto const c = kernels::choose_winograd(s, *set, o);
+                auto const c = kernels::choose_winograd(s, *isa, o);
                 if (!c) continue;
-                CAPTURE(set->name, seed, text_of(s, *c));
+                CAPTURE(isa->name, seed, text_of(s, *c));
                 CHECK(kernels::winograd_applies(s));
                 CHECK(accuracy != winograd_accuracy::off);
                 CHECK((c->m == 2 || accuracy == winograd_accuracy::f4));
-                CHECK(kernels::winograd_cycles(s, *c, *set, o) < kernels::direct_cycles(s, *set, o));
-                CHECK(c->tile * c->vectors + c->vectors + 1 <= set->registers);
+                CHECK(kernels::winograd_cycles(s, *c, *isa, o) < kernels::direct_cycles(s, *isa, o));
+                CHECK(c->tile * c->vectors + c->vectors + 1 <= isa->registers);
             }
         }
 }

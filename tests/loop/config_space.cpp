@@ -219,7 +219,7 @@ TEST_CASE("restrictions keep numbers, and draws and neighbours within them") {
         auto space = random_space(r);
         auto const free = space;
         auto const modulus = 1 + r.below(5);
-        space.only([&](configuration const& c) { return c.index() % modulus == 0; });
+        space.constrain([&](configuration const& c) { return c.index() % modulus == 0; });
         CHECK(space.size() == free.size());
         auto const index = r.below(space.size());
         CHECK(to_string(space.at(index)) == to_string(free.at(index)));
@@ -264,14 +264,14 @@ TEST_CASE("a single allowed point is found, and its absence too") {
     auto const wanted = space.size() - 1;
     random_stream r{3};
     auto one = space;
-    one.only([&](configuration const& c) { return c.index() == wanted; });
+    one.constrain([&](configuration const& c) { return c.index() == wanted; });
     CHECK(one.draw(r) == wanted);
     CHECK(one.neighbours(wanted).empty());
     CHECK_FALSE(one.neighbour(wanted, r));
     CHECK(config_space{}.draw(r) == 0u);
     CHECK_FALSE(config_space{}.neighbour(0, r));
     auto none = product(12, 6, 4);
-    none.only([](configuration const&) { return false; });
+    none.constrain([](configuration const&) { return false; });
     CHECK_FALSE(none.draw(r));
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("a built expression says what it computes") {
 TEST_CASE("a buffer with strides is a view of what is stored") {
     loop::expression_builder e{"transposed"};
     auto const i = e.spatial("i", 2), j = e.spatial("j", 3);
-    auto const x = e.lies(e.input("x", {2, 3}), {1, 2}), y = e.lies(e.output("y", {2, 3}), {4, 1});
+    auto const x = e.set_strides(e.input("x", {2, 3}), {1, 2}), y = e.set_strides(e.output("y", {2, 3}), {4, 1});
     auto const made = e.store(y, {i, j}, e.at(x, {i, j}));
     CHECK(made.buffers[0].elements() == 6);
     CHECK(made.buffers[1].elements() == 7); // one gap
@@ -49,7 +49,7 @@ TEST_CASE("a buffer with strides is a view of what is stored") {
     interpret::run(made, data);
     CHECK(data[1] == std::vector<double>{1, 3, 5, 0, 2, 4, 6});
     loop::expression_builder none{"nothing"};
-    CHECK(none.lies(none.input("x", {0, 3}), {3, 1}) == 0);
+    CHECK(none.set_strides(none.input("x", {0, 3}), {3, 1}) == 0);
     CHECK(none.buffers()[0].elements() == 0);
 }
 
@@ -59,8 +59,8 @@ TEST_CASE("operands of a term come before it") {
     auto const x = e.input("x", {4}), y = e.output("y", {4});
     auto const v = e.at(x, {i});
     auto const made = e.store(y, {i}, min(max((v + v) * v - e.constant(1), e.constant(0)), v / e.constant(2)));
-    for (std::size_t t = 0; t < made.terms.size(); ++t)
-        for (auto o : made.terms[t].operands) CHECK(o < static_cast<std::int32_t>(t));
+    for (std::size_t t = 0; t < made.exprs.size(); ++t)
+        for (auto o : made.exprs[t].operands) CHECK(o < static_cast<std::int32_t>(t));
     CHECK(made.update == -1);
     interpret::arrays data{{-3, 0.5, 1, 8}, std::vector<double>(4)};
     interpret::run(made, data);
@@ -74,7 +74,7 @@ TEST_CASE("functions have one operand") {
     auto const v = e.at(x, {i});
     auto const made = e.store(y, {i}, floor(sqrt(abs(-v)) + exp(log(e.constant(0.5)))) + erf(tanh(v)) * sigmoid(v));
     auto functions = 0;
-    for (auto const& t : made.terms)
+    for (auto const& t : made.exprs)
         if (loop::is_unary(t.op)) {
             ++functions;
             CHECK(t.operands[0] >= 0);
@@ -106,7 +106,7 @@ TEST_CASE("steps out of bounds add nothing, positions out of the domain are not 
     loop::expression_builder e{"sums"};
     auto const i = e.spatial("i", 4), k = e.reduction("k", 3);
     auto const x = e.input("x", {4}), y = e.output("y", {3});
-    e.only({i, 3});
+    e.restrict_domain({i, 3});
     auto const made = e.store(y, {i}, e.sum(e.constant(10), e.at(x, {i + k - affine{1}}), {{i + k - affine{1}, 4}}));
     CHECK(made.domain.size() == 1);
     interpret::arrays data{{1, 2, 4, 8}, std::vector<double>(3)};

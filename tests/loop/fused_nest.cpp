@@ -17,7 +17,7 @@ using loop::schedule;
 std::pair<loop_nest, std::vector<loop::buffer>> row_sums(std::int64_t rows, bool parallel = true) {
     expression_builder e{"sums"};
     auto const i = e.spatial("i", rows), j = e.reduction("j", 8);
-    auto const x = e.input("x", {rows, 8}), sum = e.scratch("sum", {1});
+    auto const x = e.input("x", {rows, 8}), sum = e.workspace("sum", {1});
     auto known = e.buffers();
     schedule plan{e.store(sum, {loop::affine{0}}, e.sum(e.constant(0), e.at(x, {i, j})))};
     if (parallel) plan.parallel(plan.loop_of("i"));
@@ -68,12 +68,12 @@ TEST_CASE("what cannot be shared is refused") {
     CHECK_FALSE(refuses(serial, quotients(5, same, false), 1));
 }
 
-TEST_CASE("a rescue follows a check, over the same buffers, and has loops of its own, none parallel") {
+TEST_CASE("a fallback follows a guard, over the same buffers, and has loops of its own, none parallel") {
     auto const made = [](bool checked, bool parallel, std::int64_t rows) {
         loop::expression_builder e{"copy"};
         auto const i = e.spatial("i", rows), j = e.spatial("j", 8);
         auto const x = e.input("x", {rows, 8}), y = e.output("y", {rows, 8});
-        if (checked) e.check(e.at(x, {i, j}), {i});
+        if (checked) e.guard(e.at(x, {i, j}), {i});
         schedule plan{e.store(y, {i, j}, e.at(x, {i, j}))};
         if (parallel) plan.parallel(plan.loop_of("i"));
         plan.vectorize(plan.loop_of("j"));
@@ -82,9 +82,9 @@ TEST_CASE("a rescue follows a check, over the same buffers, and has loops of its
     auto const refused = [](loop_nest first, loop_nest instead) {
         fused_nest nest{std::move(first)};
         try {
-            nest.rescue(std::move(instead));
-        } catch (error const& e) { return e.code() == error_code::usage && !nest.rescue(); }
-        return nest.rescue() == nullptr;
+            nest.fallback(std::move(instead));
+        } catch (error const& e) { return e.code() == error_code::usage && !nest.fallback(); }
+        return nest.fallback() == nullptr;
     };
     CHECK_FALSE(refused(made(true, true, 5), made(false, false, 5)));
     CHECK(refused(made(false, true, 5), made(false, false, 5)));

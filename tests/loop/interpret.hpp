@@ -141,15 +141,15 @@ inline double combine(loop::scalar_op op, double sum, double next, dtype of = dt
 }
 inline double term(tensor_expression const& e, std::int32_t id, positions const& p, arrays const& data,
                    double reduced) {
-    auto const& t = e.terms.at(static_cast<std::size_t>(id));
+    auto const& t = e.exprs.at(static_cast<std::size_t>(id));
     auto const number = is_floating(t.type) ? t.value : static_cast<double>(t.integer);
     auto const operand = [&](int o) { return t.operands[o] < 0 ? 0 : term(e, t.operands[o], p, data, reduced); };
-    auto const type = [&](int o) { return e.terms.at(static_cast<std::size_t>(t.operands[o])).type; };
+    auto const type = [&](int o) { return e.exprs.at(static_cast<std::size_t>(t.operands[o])).type; };
     switch (t.op) {
     case loop::scalar_op::constant:
         return t.type == dtype::f32 ? static_cast<double>(static_cast<float>(number)) : held(number, t.type);
     case loop::scalar_op::load:
-        if (!holds(t.within, p)) return held(number, t.type);
+        if (!holds(t.predicate, p)) return held(number, t.type);
         if (t.chosen.by >= 0) { // tells nobody
             auto chosen = static_cast<std::int64_t>(term(e, t.chosen.by, p, data, reduced));
             if (chosen < -t.chosen.entries || chosen >= t.chosen.entries) chosen = 0;
@@ -195,14 +195,14 @@ inline void run(tensor_expression const& e, arrays& data) {
             each(axes, true, 0, p, [&] {
                 if (holds(e.bounds, p))
                     sum = combine(e.combine, sum, term(e, e.update, p, data, 0),
-                                  e.terms.at(static_cast<std::size_t>(e.update)).type);
+                                  e.exprs.at(static_cast<std::size_t>(e.update)).type);
             });
         }
         // All values before any is stored: one may be of what another replaces.
         std::vector<std::pair<loop::access const*, double>> made;
-        if (holds(e.target_within, p)) made.emplace_back(&e.target, term(e, e.result, p, data, sum));
-        for (auto const& s : e.also)
-            if (holds(s.within, p)) made.emplace_back(&s.target, term(e, s.value, p, data, sum));
+        if (holds(e.target_predicate, p)) made.emplace_back(&e.target, term(e, e.result, p, data, sum));
+        for (auto const& s : e.more_stores)
+            if (holds(s.predicate, p)) made.emplace_back(&s.target, term(e, s.value, p, data, sum));
         for (auto const& [target, v] : made)
             data.at(static_cast<std::size_t>(target->of)).at(element(e, *target, p)) = v;
     });
@@ -215,7 +215,7 @@ inline void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t,
     auto const& e = nest.what;
     positions p(nest.names.size(), 0);
     auto const parts = [&] {
-        for (auto const& part : nest.parts)
+        for (auto const& part : nest.fused_indices)
             p[static_cast<std::size_t>(part.var)] = p[static_cast<std::size_t>(part.of)] / part.divisor % part.extent;
     };
     auto& out = data.at(static_cast<std::size_t>(e.target.of));
@@ -250,8 +250,8 @@ inline void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t,
                              sum != sums.end() ? sum->second
                              : e.update >= 0   ? term(e, e.initial, p, data, 0)
                                                : 0);
-        for (auto const& s : e.also)
-            if (holds(s.within, p))
+        for (auto const& s : e.more_stores)
+            if (holds(s.predicate, p))
                 data.at(static_cast<std::size_t>(s.target.of)).at(element(e, s.target, p)) =
                     term(e, s.value, p, data, 0);
     });

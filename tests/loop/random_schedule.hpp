@@ -48,7 +48,7 @@ inline loop::tensor_expression computation(random_stream& r, std::int64_t lanes)
                    column = turned(x, ow) * s + turned(kx, kw) * d - affine{left};
         auto const in = e.input("in", {c, h, w}), weights = e.input("weights", {blocks, c, kh, kw, lanes}),
                    y = e.output("y", {blocks, oh, ow, lanes});
-        if (r.below(2)) e.only({o * lanes + lane, channels});
+        if (r.below(2)) e.restrict_domain({o * lanes + lane, channels});
         auto const sum = e.sum(e.constant(1), e.at(in, {ic, row, column}) * e.at(weights, {o, ic, ky, kx, lane}),
                                {{row, h}, {column, w}});
         return e.store(y, {o, i, x, lane}, min(sum, e.constant(30)));
@@ -83,7 +83,7 @@ inline loop::tensor_expression computation(random_stream& r, std::int64_t lanes)
             return e.at(a, {row, column, lane * step}, {{row, h}, {column, w}});
         };
         auto const p = at(i - affine{1}, x + affine{left}), q = at(i + affine{1}, x - affine{left});
-        e.also(z, {x, i, lane}, p - q);
+        e.also_store(z, {x, i, lane}, p - q);
         return e.store(y, {i, x, lane}, p + q);
     }
     auto const m = upto(5), n = upto(40);

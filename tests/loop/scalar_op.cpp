@@ -46,7 +46,7 @@ TEST_CASE("terms have types: those of buffers, of operands, bools of comparisons
     CHECK(select(less, v, -v).type() == dtype::i16);
     CHECK(cast(v, dtype::i16).id() == v.id());
     auto const made = e.store(y, {i}, cast(select(less, v, -v), dtype::f64));
-    CHECK(made.terms[static_cast<std::size_t>(made.result)].type == dtype::f64);
+    CHECK(made.exprs[static_cast<std::size_t>(made.result)].type == dtype::f64);
 }
 
 } // namespace scalar_op_test

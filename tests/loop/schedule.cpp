@@ -80,7 +80,7 @@ TEST_CASE("ranges, names and extents of a nest agree") {
         // A part stands after what it is of.
         std::vector<variable> known;
         for (auto const& l : nest.loops) known.push_back(l.var);
-        for (auto const& p : nest.parts) {
+        for (auto const& p : nest.fused_indices) {
             CHECK(std::find(known.begin(), known.end(), p.of) != known.end());
             CHECK(nest.ranges[static_cast<std::size_t>(p.var)] == loop::interval{0, p.extent - 1});
             known.push_back(p.var);
@@ -106,7 +106,7 @@ TEST_CASE("split makes two loops of one, fuse one of two") {
     CHECK(plan.loops()[1].extent == 32);
     auto const nest = plan.finish();
     CHECK(nest.tails.size() == 1); // 4 does not divide 6
-    CHECK(nest.parts.size() == 2);
+    CHECK(nest.fused_indices.size() == 2);
     CHECK(nest.parallel_loops() == 0);
     CHECK(nest.parallel_extent() == 1);
 }

@@ -47,8 +47,8 @@ tensor filled(ints const& dims, std::uint64_t seed) {
     return t;
 }
 // What is said of a graph that is not emitted.
-std::string refusal(kernel_graph k, isa const& set = isa::avx512) {
-    auto const made = emit(std::move(k), set);
+std::string refusal(kernel_graph k, isa const& isa = isa::avx512) {
+    auto const made = emit(std::move(k), isa);
     REQUIRE_FALSE(made);
     CHECK(made.error().code() == error_code::usage);
     return made.error().message();
@@ -58,13 +58,13 @@ std::string refusal(kernel_graph k, isa const& set = isa::avx512) {
 
 TEST_CASE("a kernel graph that is made by hand is scheduled, emitted and run") {
     using namespace emit_test;
-    auto const& set = isa_of(host());
+    auto const& isa = isa_of(host());
     auto const w = filled({12, 33}, 2), x = filled({20, 12}, 3);
     auto const by_hand = product_by_hand(w);
     REQUIRE(check(by_hand).empty());
-    auto scheduled = schedule(by_hand, set, counting_heuristic{}).value();
+    auto scheduled = schedule(by_hand, isa, counting_heuristic{}).value();
     REQUIRE(check(scheduled).empty());
-    auto const program = loaded(emit(std::move(scheduled), set).value());
+    auto const program = loaded(emit(std::move(scheduled), isa).value());
     CHECK(program.steps().size() == 2);
     CHECK(program.output_names()[0] == "y");
 
@@ -78,13 +78,13 @@ TEST_CASE("a kernel graph that is made by hand is scheduled, emitted and run") {
 
 TEST_CASE("what would read or write beyond its values is not emitted") {
     using namespace emit_test;
-    auto const& set = isa::avx512;
-    auto const k = schedule(product_by_hand(filled({12, 33}, 2)), set, counting_heuristic{}).value();
+    auto const& isa = isa::avx512;
+    auto const k = schedule(product_by_hand(filled({12, 33}, 2)), isa, counting_heuristic{}).value();
     using Catch::Matchers::Contains;
     auto wide = k; // a descriptor that reads more than there is
     std::get<kernels::matmul_shape>(std::get<kernels::descriptor>(wide.ops[0].computes)).m = 21;
     wide.ops[0].moves = "wide";
-    wide = schedule(std::move(wide), set, counting_heuristic{}).value();
+    wide = schedule(std::move(wide), isa, counting_heuristic{}).value();
     CHECK_THAT(refusal(wide), Contains("matmul (node \"wide\"): its kernel takes 1008 bytes as a, and is given 960"));
     auto narrow = k;
     auto& rows = std::get<kernels::row_program>(std::get<kernels::descriptor>(narrow.ops[1].computes));
@@ -106,7 +106,7 @@ TEST_CASE("what would read or write beyond its values is not emitted") {
         return loop::schedule{e.store(out, {i}, e.at(in, {i}))}.finish();
     };
     own.ops[1].computes = c;
-    own = schedule(std::move(own), set, counting_heuristic{}).value();
+    own = schedule(std::move(own), isa, counting_heuristic{}).value();
     CHECK_THAT(refusal(own), Contains("mine: its kernel takes 2800 bytes as in, and is given 2640"));
     std::get<custom_kernel>(own.ops[1].computes).nest = [](loop::configuration const&, isa const&) -> loop::fused_nest {
         loop::expression_builder e{"mine"};
@@ -127,9 +127,9 @@ TEST_CASE("kernels of one text are one, and so are weights that several kernels 
     auto const w = net.constant(filled({8, 8}, 5), "w");
     for (int i = 0; i < 3; ++i) x = net.add<ops::mat_mul>({}, {x, w});
     net.output(x, "y");
-    auto const& set = isa_of(host());
-    auto const k = stages(g, set).back();
-    auto program = emit(k, set).value();
+    auto const& isa = isa_of(host());
+    auto const k = stages(g, isa).back();
+    auto program = emit(k, isa).value();
     CHECK(program.steps.size() == 3);
     CHECK(program.kernels.size() == 1);
     for (auto const& s : program.steps) CHECK(s.values[1] == program.steps[0].values[1]);
@@ -156,8 +156,8 @@ TEST_CASE("weights that kernels read in other orders are packed for each order")
     for (int i = 0; i < 3; ++i) last = net.add<ops::conv>(same, {last, filters});
     value_id const outputs[] = {halved, plain, again, last};
     g.set_outputs(outputs);
-    auto const& set = isa_of(host());
-    auto program = emit(stages(g, set).back(), set).value();
+    auto const& isa = isa_of(host());
+    auto program = emit(stages(g, isa).back(), isa).value();
     std::map<std::int32_t, std::set<std::string>> readers; // of weights
     for (auto const& s : program.steps)
         for (auto const v : s.values) {

@@ -24,7 +24,7 @@ TEST_CASE("the only reader of a value is an operator of one result that is free"
     auto const split = b.add<ops::split>({.axis = 0, .sizes = {1, 3}}, {end}, 2);
     b.outputs({split, value_id{split.node, 1}});
     fusion_rules rules;
-    rules.set = &isa::avx2;
+    rules.isa = &isa::avx2;
     all_but_one const s{g, rules, node_id{}};
     CHECK(s.only_reader(x) == once.node);
     CHECK(s.only_reader(once) == twice.node);
@@ -32,7 +32,7 @@ TEST_CASE("the only reader of a value is an operator of one result that is free"
     CHECK_FALSE(s.only_reader(end));   // its reader has two results
     CHECK_FALSE(s.only_reader(split)); // an output
     CHECK_FALSE(all_but_one{g, rules, twice.node}.only_reader(once));
-    CHECK(&s.set() == &isa::avx2);
+    CHECK(&s.isa() == &isa::avx2);
     CHECK(s.type(x).element == dtype::f32);
 }
 

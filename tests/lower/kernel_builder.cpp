@@ -10,7 +10,7 @@ using namespace kernel_graphs;
 
 fuse_context context() {
     fuse_context cx;
-    cx.evaluators = evaluators, cx.set = &isa::avx512;
+    cx.evaluators = evaluators, cx.isa = &isa::avx512;
     return cx;
 }
 
@@ -29,7 +29,7 @@ TEST_CASE("a builder numbers inputs, constants and results, and knows what is th
     any_graph const any{g};
     auto const cx = context();
     kernel_builder b{any, cx};
-    CHECK(&b.set() == &isa::avx512);
+    CHECK(&b.isa() == &isa::avx512);
     CHECK(b.exists(x));
     CHECK(b.exists(c));
     CHECK_FALSE(b.exists(sum));

@@ -48,17 +48,17 @@ result f32[1,8,3,2] "y" %6
 
 TEST_CASE("kernel graphs of every stage read back as they are printed") {
     using namespace kernel_graph_text_test;
-    for (auto const* set : {&isa::avx512, &isa::baseline})
+    for (auto const* isa : {&isa::avx512, &isa::baseline})
         for (auto const& g : graphs())
-            for (auto const& k : stages(g, *set)) {
+            for (auto const& k : stages(g, *isa)) {
                 auto const text = to_text(k);
                 INFO(text);
-                auto const back = parsed(text, *set);
+                auto const back = parsed(text, *isa);
                 CHECK(to_text(back) == text);
                 CHECK(hash_of(back) == hash_of(k));
                 CHECK(check(back).empty());
                 CHECK(summary(back) == summary(k));
-                CHECK(whole_text(parsed(whole_text(k), *set)) == whole_text(k));
+                CHECK(whole_text(parsed(whole_text(k), *isa)) == whole_text(k));
             }
 }
 
@@ -80,16 +80,16 @@ TEST_CASE("every kind of kernel has a text") {
 
 TEST_CASE("a kernel graph that is read goes on like the one that was printed") {
     using namespace kernel_graph_text_test;
-    auto const& set = isa::avx512;
+    auto const& isa = isa::avx512;
     for (auto const& g : graphs()) {
-        auto const all = stages(g, set);
+        auto const all = stages(g, isa);
         for (std::size_t from = 0; from < all.size(); ++from) {
-            auto k = parsed(whole_text(all[from]), set);
-            if (from < 1) k = select(std::move(k), set);
-            if (from < 2) k = layout_values(std::move(k), set).value();
-            if (from < 3) k = schedule(std::move(k), set, counting_heuristic{}).value();
+            auto k = parsed(whole_text(all[from]), isa);
+            if (from < 1) k = select(std::move(k), isa);
+            if (from < 2) k = layout_values(std::move(k), isa).value();
+            if (from < 3) k = schedule(std::move(k), isa, counting_heuristic{}).value();
             CHECK(whole_text(k) == whole_text(all[3]));
-            auto const here = emit(std::move(k), set).value(), there = emit(all[3], set).value();
+            auto const here = emit(std::move(k), isa).value(), there = emit(all[3], isa).value();
             REQUIRE(here.kernels.size() == there.kernels.size());
             for (std::size_t i = 0; i < here.kernels.size(); ++i)
                 CHECK(here.kernels[i].source.text == there.kernels[i].source.text);
@@ -280,7 +280,7 @@ TEST_CASE("texts with errors anywhere are refused, or read and print again") {
             for (auto n = random.below(4); n > 0; --n) by += alphabet[random.below(alphabet.size())];
             text.replace(at, size, by);
         }
-        auto const k = parse_kernel_graph(text, {.set = &isa::avx512});
+        auto const k = parse_kernel_graph(text, {.isa = &isa::avx512});
         if (!k) {
             CHECK(k.error().message().find("line ") != std::string::npos);
             continue;
@@ -289,7 +289,7 @@ TEST_CASE("texts with errors anywhere are refused, or read and print again") {
         static_cast<void>(check(*k));
         static_cast<void>(summary(*k));
         auto const printed = to_text(*k);
-        CHECK(to_text(parse_kernel_graph(printed, {.set = &isa::avx512}).value()) == printed);
+        CHECK(to_text(parse_kernel_graph(printed, {.isa = &isa::avx512}).value()) == printed);
     }
     CHECK(read > 50);
 }

@@ -26,11 +26,11 @@ using models::weight_source;
 inline auto const evaluators = table_of<eval_row, standard_ops>();
 
 /// The graphs behind fuse, select, layout and schedule.
-inline std::vector<kernel_graph> stages(any_graph g, isa const& set, lowering_options options = {}) {
+inline std::vector<kernel_graph> stages(any_graph g, isa const& isa, lowering_options options = {}) {
     std::vector<kernel_graph> all;
     auto const keep = [&](kernel_graph const& k) { all.push_back(k); };
     options.on_stage = keep;
-    static_cast<void>(lower_graph(std::move(g), evaluators, set, options).value());
+    static_cast<void>(lower_graph(std::move(g), evaluators, isa, options).value());
     return all;
 }
 
@@ -38,12 +38,12 @@ inline std::vector<kernel_graph> stages(any_graph g, isa const& set, lowering_op
 inline std::string whole_text(kernel_graph const& g) {
     return to_text(g, {.max_constant_elements = static_cast<std::size_t>(-1)});
 }
-inline kernel_graph parsed(std::string_view text, isa const& set = isa::avx512) {
-    return parse_kernel_graph(text, {.set = &set}).value();
+inline kernel_graph parsed(std::string_view text, isa const& isa = isa::avx512) {
+    return parse_kernel_graph(text, {.isa = &isa}).value();
 }
 /// What is said of a text that is none of a kernel graph.
-inline std::string complaint(std::string_view text, isa const& set = isa::avx512) {
-    auto const made = parse_kernel_graph(text, {.set = &set});
+inline std::string complaint(std::string_view text, isa const& isa = isa::avx512) {
+    auto const made = parse_kernel_graph(text, {.isa = &isa});
     return made ? std::string{} : made.error().message();
 }
 /// The text with a piece of it replaced.
@@ -109,12 +109,12 @@ inline std::vector<graph> graphs() {
 }
 
 /// What fuse makes of a graph.
-inline kernel_graph fused(any_graph const& g, isa const& set = isa::avx512, fuse_context cx = {}) {
-    cx.evaluators = evaluators, cx.set = &set;
+inline kernel_graph fused(any_graph const& g, isa const& isa = isa::avx512, fuse_context cx = {}) {
+    cx.evaluators = evaluators, cx.isa = &isa;
     if (cx.rows.empty()) cx.rows = table_of<lowering_row, standard_ops>();
     if (cx.scalars.empty()) cx.scalars = table_of<scalar_row, standard_ops>();
     cx.laid_out = true;
-    return fuse(passes::lay_out_graph(g, target{}, kernel_layouts{&set}).graph, cx).value();
+    return fuse(passes::lay_out_graph(g, target{}, kernel_layouts{&isa}).graph, cx).value();
 }
 inline any_graph graph_of(std::string_view body) {
     return any_graph{parse_graph<standard_ops>("graph \"\" {\n" + std::string{body} + "}\n").value()};

@@ -8,8 +8,8 @@ namespace layout_test {
 
 using namespace kernel_graphs;
 
-std::string laid_out(std::string const& selected, isa const& set = isa::avx512) {
-    auto const k = layout_values(parsed("kernel graph selected\n" + selected, set), set).value();
+std::string laid_out(std::string const& selected, isa const& isa = isa::avx512) {
+    auto const k = layout_values(parsed("kernel graph selected\n" + selected, isa), isa).value();
     auto const found = check(k);
     INFO((found.empty() ? std::string{} : to_string(found[0])));
     CHECK(found.empty());

@@ -19,7 +19,7 @@ TEST_CASE("lowering goes through all stages in order, each of them legal") {
 
 TEST_CASE("what is lowered computes what the graph does, as far as kernels go or by the evaluator alone") {
     using namespace kernel_graphs;
-    auto const& set = isa_of(host());
+    auto const& isa = isa_of(host());
     for (auto const& g : graphs())
         for (auto const generate : {true, false}) {
             lowering_options options;
@@ -27,10 +27,10 @@ TEST_CASE("what is lowered computes what the graph does, as far as kernels go or
             auto inputs = random_inputs(g, 5);
             for (auto& t : inputs)
                 if (t.element() == dtype::i64) t = tensor::from<std::int64_t>({3}, {-1, 0, 5});
-            auto k = lower_graph(g, evaluators, set, options).value();
+            auto k = lower_graph(g, evaluators, isa, options).value();
             if (!generate)
                 for (auto const& op : k.ops) CHECK_FALSE(std::holds_alternative<kernels::descriptor>(op.computes));
-            CHECK(difference_of(loaded(emit(std::move(k), set).value()).run(inputs).value(),
+            CHECK(difference_of(loaded(emit(std::move(k), isa).value()).run(inputs).value(),
                                 evaluate_graph(any_graph{g}, evaluators, inputs).value()) < 1e-4);
         }
 }

@@ -49,25 +49,25 @@ using namespace gsub;
 // The kernel: a tensor expression, and a schedule with a knob.
 struct distances_kernel {
     std::int64_t m, n, k;
-    loop::config_space space(isa const& set) const {
+    loop::config_space space(isa const& isa) const {
         loop::config_space s;
         s.choice("rows", {1, 2, 4});
         s.choice("vectors", {1, 2});
-        s.only([registers = set.registers](loop::configuration const& c) {
+        s.constrain([registers = isa.registers](loop::configuration const& c) {
             return c.choice("rows").number() * c.choice("vectors").number() < registers &&
                    c.choice("rows").number() > 1;
         });
         return s;
     }
-    loop::fused_nest nest(loop::configuration const& c, isa const& set) const {
+    loop::fused_nest nest(loop::configuration const& c, isa const& isa) const {
         loop::expression_builder e{"distances"};
         auto const i = e.spatial("i", m), j = e.spatial("j", n), p = e.reduction("k", k);
         auto const a = e.input("a", {m, k}), b = e.input("b", {k, n}), y = e.output("y", {m, n});
         auto const d = e.at(a, {i, p}) - e.at(b, {p, j});
         loop::schedule plan{e.store(y, {i, j}, e.sum(e.constant(0), d * d))};
         auto const [rows, row] = plan.split(plan.loop_of("i"), c.choice("rows").number());
-        auto const [columns, of_columns] = plan.split(plan.loop_of("j"), c.choice("vectors").number() * set.lanes());
-        auto const [vector, lane] = plan.split(of_columns, set.lanes());
+        auto const [columns, of_columns] = plan.split(plan.loop_of("j"), c.choice("vectors").number() * isa.lanes());
+        auto const [vector, lane] = plan.split(of_columns, isa.lanes());
         plan.reorder({rows, columns, plan.loop_of("k"), row, vector, lane});
         plan.parallel(rows), plan.unroll(row), plan.unroll(vector), plan.vectorize(lane);
         return plan.finish();
@@ -84,8 +84,8 @@ struct gsub::lowering<lowering_test::ops::distances> {
         if (left.element != dtype::f32) return false; // the evaluator computes the others
         lowering_test::distances_kernel const how{left.dims[0].size(), right.dims[1].size(), left.dims[1].size()};
         custom_kernel own{.name = "distances", .operations = 3.0 * static_cast<double>(how.m * how.n * how.k)};
-        own.space = [how](isa const& set) { return how.space(set); };
-        own.nest = [how](loop::configuration const& c, isa const& set) { return how.nest(c, set); };
+        own.space = [how](isa const& isa) { return how.space(isa); };
+        own.nest = [how](loop::configuration const& c, isa const& isa) { return how.nest(c, isa); };
         b.add({&n, 1},
               {.computes = std::move(own), .operands = {b.whole(x), b.whole(y)}, .results = {b.result({n, 0})}});
         return true;
@@ -111,14 +111,14 @@ basic_graph<my_ops> nearest(dtype element) {
 TEST_CASE("a row of the application makes a kernel of its own expression and schedule") {
     using namespace lowering_test;
     using namespace kernel_graphs;
-    auto const& set = isa_of(host());
+    auto const& isa = isa_of(host());
     lowering_options options;
     options.rows = table_of<lowering_row, my_ops>();
     options.scalars = table_of<scalar_row, my_ops>();
     auto const of_mine = table_of<eval_row, my_ops>();
     for (auto const element : {dtype::f32, dtype::f64}) {
         auto const g = nearest(element);
-        auto k = lower_graph(any_graph{g}, of_mine, set, options).value();
+        auto k = lower_graph(any_graph{g}, of_mine, isa, options).value();
         auto const found = std::find_if(k.ops.begin(), k.ops.end(), [](kernel_op const& op) {
             return !op.covers.empty() && op.covers[0].op == "Distances";
         });
@@ -141,7 +141,7 @@ TEST_CASE("a row of the application makes a kernel of its own expression and sch
                 if (!op.space->allows(op.space->at(at))) continue;
                 op.schedule = op.space->at(at);
             }
-            CHECK(difference_of(loaded(emit(std::move(other), set).value()).run(inputs).value(), want) < 1e-5);
+            CHECK(difference_of(loaded(emit(std::move(other), isa).value()).run(inputs).value(), want) < 1e-5);
         }
     }
 }

@@ -55,7 +55,7 @@ TEST_CASE("without rows operators are expressions of elements, views, or calls o
     using namespace kernel_graphs;
     auto const g = attending();
     fuse_context cx;
-    cx.evaluators = evaluators, cx.set = &isa::avx512, cx.scalars = table_of<scalar_row, standard_ops>();
+    cx.evaluators = evaluators, cx.isa = &isa::avx512, cx.scalars = table_of<scalar_row, standard_ops>();
     auto const k = fuse(g, cx).value();
     CHECK(check(k).empty());
     std::set<std::string> kinds;

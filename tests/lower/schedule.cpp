@@ -29,25 +29,25 @@ struct random_source {
 };
 static_assert(schedule_source<random_source>);
 
-kernel_graph laid_out(any_graph const& g, isa const& set) {
-    return stages(g, set)[2];
+kernel_graph laid_out(any_graph const& g, isa const& isa) {
+    return stages(g, isa)[2];
 }
 
 } // namespace schedule_test
 
 TEST_CASE("any allowed points compute what the counted ones do") {
     using namespace schedule_test;
-    auto const& set = isa_of(host());
+    auto const& isa = isa_of(host());
     auto const g = conv_and_product();
     auto const inputs = random_inputs(g, 3);
     auto const want = evaluate_graph(any_graph{g}, evaluators, inputs).value();
-    auto const before = laid_out(g, set);
-    auto const run = [&](kernel_graph k) { return loaded(emit(std::move(k), set).value()).run(inputs).value(); };
-    CHECK(difference_of(run(schedule(before, set, counting_heuristic{}).value()), want) < 1e-5);
+    auto const before = laid_out(g, isa);
+    auto const run = [&](kernel_graph k) { return loaded(emit(std::move(k), isa).value()).run(inputs).value(); };
+    CHECK(difference_of(run(schedule(before, isa, counting_heuristic{}).value()), want) < 1e-5);
     random_stream random{11};
     std::set<hash128> seen;
     for (int round = 0; round < 4; ++round) {
-        auto const k = schedule(before, set, random_source{&random}).value();
+        auto const k = schedule(before, isa, random_source{&random}).value();
         CHECK(check(k).empty());
         seen.insert(hash_of(k));
         CHECK(difference_of(run(k), want) < 1e-5);
@@ -90,9 +90,9 @@ TEST_CASE("a source is asked once for a descriptor, and only where there is some
     for (auto const* name : {"a", "b", "c"}) x = net.conv(name, x, {16, {1, 1}});
     net.output(net.add<ops::softmax>({.axis = 3}, {x}), "y");
     std::size_t asked = 0;
-    auto const counting = [&](kernels::descriptor const& d, isa const& set, loop::config_space const& space) {
+    auto const counting = [&](kernels::descriptor const& d, isa const& isa, loop::config_space const& space) {
         ++asked;
-        return kernels::counted(d, set, space);
+        return kernels::counted(d, isa, space);
     };
     auto const k = schedule(laid_out(g, isa::avx512), isa::avx512, schedule_function{counting}).value();
     CHECK(asked == 1);
@@ -110,7 +110,7 @@ TEST_CASE("a kernel of the application has the first point that its space allows
     own.space = [&](isa const&) {
         loop::config_space space;
         space.choice("tile", {1, 2, 3, 4});
-        space.only([&](loop::configuration const& c) { return c.choice("tile").number() >= least; });
+        space.constrain([&](loop::configuration const& c) { return c.choice("tile").number() >= least; });
         return space;
     };
     CHECK(schedule(k, isa::avx512, counting_heuristic{}).value().ops[0].schedule->choice("tile").number() == 3);

@@ -19,7 +19,7 @@ graph network() {
     net.output(net.linear("fc", net.add<ops::flatten>({}, {x}), 24), "y");
     return g;
 }
-kernel_graph lowered(graph const& g, isa const& set, schedule_table const& table) {
+kernel_graph lowered(graph const& g, isa const& isa, schedule_table const& table) {
     lowering_options options;
     auto const schedules = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
         return table.choose(d, on, space);
@@ -29,7 +29,7 @@ kernel_graph lowered(graph const& g, isa const& set, schedule_table const& table
     };
     options.schedules = schedule_function{schedules};
     options.algorithms = algorithm_function{algorithms};
-    return lower_graph(g, evaluators, set, options).value();
+    return lower_graph(g, evaluators, isa, options).value();
 }
 std::vector<problem> problems_of(std::string_view text) {
     auto const read = schedule_table::parse(text, isa::avx512);
@@ -42,34 +42,34 @@ static_assert(algorithm_choice<schedule_table>);
 
 TEST_CASE("what is written of tasks is read back, and lowers to the same kernels") {
     auto const g = network();
-    for (auto const* set : {&isa::avx512, &isa::avx2}) {
-        auto const counted = lowered(g, *set, schedule_table{});
-        CHECK(hash_of(counted) == hash_of(lower_graph(g, evaluators, *set).value()));
-        auto const text = schedule_table::to_text(tasks_of(counted), *set);
-        auto const table = schedule_table::parse(text, *set).value();
+    for (auto const* isa : {&isa::avx512, &isa::avx2}) {
+        auto const counted = lowered(g, *isa, schedule_table{});
+        CHECK(hash_of(counted) == hash_of(lower_graph(g, evaluators, *isa).value()));
+        auto const text = schedule_table::to_text(tasks_of(counted), *isa);
+        auto const table = schedule_table::parse(text, *isa).value();
         CHECK(table.size() >= 2);
-        auto const again = lowered(g, *set, table);
+        auto const again = lowered(g, *isa, table);
         CHECK(hash_of(again) == hash_of(counted));
-        CHECK(schedule_table::to_text(tasks_of(again), *set) == text);
+        CHECK(schedule_table::to_text(tasks_of(again), *isa) == text);
     }
 }
 
 TEST_CASE("an edited table changes the kernels that stand in it, and what they compute stays") {
     auto const g = network();
-    auto const& set = isa_of(host());
-    auto const counted = lowered(g, set, schedule_table{});
+    auto const& isa = isa_of(host());
+    auto const counted = lowered(g, isa, schedule_table{});
     auto tasks = tasks_of(counted);
     std::vector<loop::config_space> spaces;
     spaces.reserve(tasks.size());
     random_stream random{5};
-    std::string text = "# tried by hand\ntarget " + std::string{set.name} + "\n\n";
+    std::string text = "# tried by hand\ntarget " + std::string{isa.name} + "\n\n";
     for (auto const& t : tasks) {
         if (t.space->knobs().empty()) continue;
         auto const point = t.space->at(*t.space->draw(random));
         text += kernels::to_string(t.what) + " = " + loop::to_string(point) + "\r\n";
     }
-    auto const table = schedule_table::parse(text, set).value();
-    auto const changed = lowered(g, set, table);
+    auto const table = schedule_table::parse(text, isa).value();
+    auto const changed = lowered(g, isa, table);
     CHECK_FALSE(hash_of(changed) == hash_of(counted));
     auto const inputs = random_inputs(g, 3);
     auto const want = evaluate_graph(any_graph{g}, evaluators, inputs).value();
@@ -80,9 +80,9 @@ TEST_CASE("an edited table changes the kernels that stand in it, and what they c
 
 TEST_CASE("the algorithm that stands in a table is taken") {
     auto const g = network();
-    auto const& set = isa::avx512;
+    auto const& isa = isa::avx512;
     auto const is_winograd = [&](schedule_table const& table) {
-        for (auto const& op : lowered(g, set, table).ops)
+        for (auto const& op : lowered(g, isa, table).ops)
             if (auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
                 d && std::holds_alternative<kernels::winograd_shape>(*d))
                 return true;
@@ -90,12 +90,12 @@ TEST_CASE("the algorithm that stands in a table is taken") {
     };
     CHECK(is_winograd(schedule_table{}));
     kernels::conv2d_shape direct;
-    for (auto const& t : tasks_of(lowered(g, set, schedule_table{})))
+    for (auto const& t : tasks_of(lowered(g, isa, schedule_table{})))
         if (auto const* const w = std::get_if<kernels::winograd_shape>(&t.what)) direct = w->conv;
-    auto const space = kernels::space_of(direct, set);
+    auto const space = kernels::space_of(direct, isa);
     auto const text = "target avx512\n" + kernels::to_string(kernels::descriptor{direct}) + " = " +
-                      loop::to_string(kernels::counted(direct, set, space)) + "\n";
-    CHECK_FALSE(is_winograd(schedule_table::parse(text, set).value()));
+                      loop::to_string(kernels::counted(direct, isa, space)) + "\n";
+    CHECK_FALSE(is_winograd(schedule_table::parse(text, isa).value()));
 }
 
 TEST_CASE("what is wrong with a table is told by line and name, all of it, and nothing is built") {

@@ -23,10 +23,10 @@ std::vector<float> UNIT() {
     std::vector<float> out;
     auto const keep = [&](tensor const& y) { out.insert(out.end(), y.data<float>().begin(), y.data<float>().end()); };
     keep(evaluate_graph(g, inputs).value().at(0));
-    for (auto const* set : {static_cast<isa const*>(nullptr), &isa::baseline, &isa_of(host())}) {
+    for (auto const* isa : {static_cast<isa const*>(nullptr), &isa::baseline, &isa_of(host())}) {
         build_options options;
-        options.generate = set != nullptr;
-        options.set = set;
+        options.generate = isa != nullptr;
+        options.isa = isa;
         options.threads = &threads;
         keep(build(g, host(), options).value().run(inputs, &threads).value().at(0));
     }

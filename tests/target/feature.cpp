@@ -22,10 +22,10 @@ TEST_CASE("no two features have one option or one word") {
 }
 
 TEST_CASE("the options of an instruction set are features of the table, and ask for its words and no more") {
-    for (auto const* set : instruction_sets()) {
-        CAPTURE(set->name);
+    for (auto const* isa : instruction_sets()) {
+        CAPTURE(isa->name);
         std::set<std::string> asked, named;
-        std::istringstream options{std::string{set->flags}}, words{std::string{set->features}};
+        std::istringstream options{std::string{isa->flags}}, words{std::string{isa->features}};
         for (std::string option; options >> option;) {
             auto const* const f = feature_of_option(option);
             REQUIRE(f);
@@ -37,7 +37,7 @@ TEST_CASE("the options of an instruction set are features of the table, and ask 
 }
 
 TEST_CASE("the host has the features of its instruction set, and nothing that is not in the table") {
-    std::istringstream words{std::string{host().set->features}};
+    std::istringstream words{std::string{host().isa->features}};
     for (std::string word; words >> word;) CHECK(host_has(word));
     CHECK_FALSE(host_has("time travel"));
     CHECK_FALSE(host_has(""));

@@ -10,23 +10,23 @@ using namespace gsub;
 using gsub::isa;
 
 TEST_CASE("a vector holds whole floats, of a number that is a power of two") {
-    for (auto const* set : instruction_sets()) {
-        CAPTURE(set->name);
-        CHECK(set->lanes() * 4 == set->vector_bytes);
-        for (auto const bytes : {1, 2, 8}) CHECK(set->lanes(bytes) * bytes == set->vector_bytes);
-        CHECK((set->lanes() & (set->lanes() - 1)) == 0);
-        CHECK(set->registers >= 16);
-        CHECK(set->fma_per_cycle >= 1);
-        CHECK(set->fma_latency >= 1);
+    for (auto const* isa : instruction_sets()) {
+        CAPTURE(isa->name);
+        CHECK(isa->lanes() * 4 == isa->vector_bytes);
+        for (auto const bytes : {1, 2, 8}) CHECK(isa->lanes(bytes) * bytes == isa->vector_bytes);
+        CHECK((isa->lanes() & (isa->lanes() - 1)) == 0);
+        CHECK(isa->registers >= 16);
+        CHECK(isa->fma_per_cycle >= 1);
+        CHECK(isa->fma_latency >= 1);
     }
 }
 
 TEST_CASE("flags name instruction sets, so that kernels do not depend on where they are compiled") {
-    for (auto const* set : instruction_sets()) {
-        CHECK(set->flags.find("native") == std::string_view::npos);
-        for (std::size_t at = 0; at < set->flags.size();) {
-            CHECK(set->flags.substr(at, 2) == "-m");
-            at = std::min(set->flags.find(' ', at), set->flags.size() - 1) + 1;
+    for (auto const* isa : instruction_sets()) {
+        CHECK(isa->flags.find("native") == std::string_view::npos);
+        for (std::size_t at = 0; at < isa->flags.size();) {
+            CHECK(isa->flags.substr(at, 2) == "-m");
+            at = std::min(isa->flags.find(' ', at), isa->flags.size() - 1) + 1;
         }
     }
 }
@@ -34,7 +34,7 @@ TEST_CASE("flags name instruction sets, so that kernels do not depend on where t
 TEST_CASE("a target gets the widest set that it has") {
     target t;
     CHECK(&isa_of(t) == &isa::baseline);
-    t.set = &isa::avx2;
+    t.isa = &isa::avx2;
     CHECK(&isa_of(t) == &isa::avx2);
     CHECK(t.has(isa::baseline));
     CHECK_FALSE(t.has(isa::avx512));
@@ -42,11 +42,11 @@ TEST_CASE("a target gets the widest set that it has") {
 }
 
 TEST_CASE("a set that extends another has vectors at least as wide, and options that name its features") {
-    for (auto const* set : instruction_sets()) {
-        CAPTURE(set->name);
-        CHECK(set->runs(*set));
-        if (set->extends) CHECK(set->vector_bytes >= set->extends->vector_bytes);
-        if (set != &isa::baseline) CHECK(set->runs(isa::baseline));
+    for (auto const* isa : instruction_sets()) {
+        CAPTURE(isa->name);
+        CHECK(isa->runs(*isa));
+        if (isa->extends) CHECK(isa->vector_bytes >= isa->extends->vector_bytes);
+        if (isa != &isa::baseline) CHECK(isa->runs(isa::baseline));
     }
 }
 

@@ -8,9 +8,9 @@ namespace microarchitecture_test {
 
 using namespace gsub;
 
-target with(std::string_view name, isa const& set) {
+target with(std::string_view name, isa const& isa) {
     target t;
-    t.name = name, t.set = &set;
+    t.name = name, t.isa = &isa;
     return t;
 }
 
@@ -19,7 +19,7 @@ TEST_CASE("rows of micro-architectures have names of their own, an instruction s
     for (auto const& row : microarchitectures()) {
         CAPTURE(row.name);
         CHECK(names.insert(row.name).second);
-        REQUIRE(row.set);
+        REQUIRE(row.isa);
         for (auto const rate : {row.gigahertz, row.fma_units, row.vector_units, row.fma_latency, row.loads, row.stores,
                                 row.scalar_loads, row.issue, row.reorder_buffer, row.l2_bytes_per_cycle,
                                 row.l3_bytes_per_cycle, row.memory_bytes_per_second})
@@ -55,12 +55,12 @@ TEST_CASE("a target's row is found by the name that its processor tells or by it
 }
 
 TEST_CASE("a processor that no row knows has one of no processor in particular") {
-    for (auto const* set : instruction_sets()) {
-        CAPTURE(set->name);
-        auto const& row = microarchitecture_of(with("abacus", *set));
+    for (auto const* isa : instruction_sets()) {
+        CAPTURE(isa->name);
+        auto const& row = microarchitecture_of(with("abacus", *isa));
         CHECK(row.generic);
-        CHECK(row.set == set);
-        CHECK(microarchitecture_of(with("", *set)).generic);
+        CHECK(row.isa == isa);
+        CHECK(microarchitecture_of(with("", *isa)).generic);
     }
     CHECK(microarchitecture_of(with("zen4", isa::neon)).generic); // a row is for its instruction set
 }

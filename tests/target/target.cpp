@@ -52,8 +52,8 @@ TEST_CASE("the key tells machines of different speed apart, and only those") {
     CHECK(differs([](target& t) { t.l1_bytes *= 2; }));
     CHECK(differs([](target& t) { t.l2_bytes *= 2; }));
     CHECK(differs([](target& t) { t.l3_bytes = 0; }));
-    CHECK(differs([](target& t) { t.set = &isa::baseline; }));
-    CHECK(differs([](target& t) { t.set = &isa::avx512; }));
+    CHECK(differs([](target& t) { t.isa = &isa::baseline; }));
+    CHECK(differs([](target& t) { t.isa = &isa::avx512; }));
 }
 
 TEST_CASE("a target that says nothing is the least machine") {
@@ -66,8 +66,8 @@ TEST_CASE("a target that says nothing is the least machine") {
 
 TEST_CASE("a target is read back from its text") {
     std::vector<target> all{host(), {}};
-    for (auto const* set : instruction_sets()) {
-        target t{"a processor", 3, 49152, 1 << 20, 1000001, set, 1};
+    for (auto const* isa : instruction_sets()) {
+        target t{"a processor", 3, 49152, 1 << 20, 1000001, isa, 1};
         all.push_back(t);
         t.l1_bytes = t.l2_bytes = t.l3_bytes = 0, t.name.clear(), t.fma_per_cycle = 0;
         all.push_back(t);

@@ -17,7 +17,7 @@ struct fused_roofline {
     using unit = gsub::seconds;
     static constexpr bool concurrent = true;
     roofline machine{};
-    isa const* set = &isa::avx512; ///< what kernels are generated for
+    gsub::isa const* isa = &gsub::isa::avx512; ///< what kernels are generated for
 
     /// Of operators that are one kernel.
     [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
@@ -28,7 +28,7 @@ struct fused_roofline {
                                                       changed_nodes const& changes) const;
     [[nodiscard]] unit operator()(any_graph const& g) const;
     [[nodiscard]] hash128 parameters() const {
-        return hasher{}.add("kernels").add(machine.parameters()).add(set->name).finish();
+        return hasher{}.add("kernels").add(machine.parameters()).add(isa->name).finish();
     }
 };
 

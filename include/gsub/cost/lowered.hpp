@@ -25,8 +25,8 @@ namespace gsub::cost {
 
 /// What a price depends on beside the graph and the machine.
 struct lowered_options {
-    unsigned threads = 0;     ///< that run a kernel; 0: those of the machine
-    isa const* set = nullptr; ///< that kernels are generated for; null: the widest of the machine
+    unsigned threads = 0;           ///< that run a kernel; 0: those of the machine
+    gsub::isa const* isa = nullptr; ///< that kernels are generated for; null: the widest of the machine
     kernels::winograd_accuracy winograd = kernels::winograd_accuracy::f4;
     /// Bytes of all weights of the network: what no cache keeps of them from run to run, kernels wait for.
     double weight_bytes = 0;
@@ -73,7 +73,7 @@ public:
     /// Another than the direct one, which errs least, takes at most 0.95 of its time. 0 for what is no convolution, and
     /// for kernels of other instruction sets. *Requires* one alternative or more. *Complexity* that of pricing each,
     /// once.
-    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& set) const;
+    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const;
 
     [[nodiscard]] microarchitecture const& core() const noexcept { return core_; }
     /// Distinct groups that have been lowered and priced.
@@ -84,7 +84,7 @@ private:
     lowered(target const& machine, lowered_options const& options)
         : machine_(machine),
           core_(microarchitecture_of(machine)),
-          set_(options.set ? options.set : machine.set),
+          set_(options.isa ? options.isa : machine.isa),
           options_(options) {}
     GSUB_LAZY [[nodiscard]] auto priced_into(std::vector<node_price>& out, any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] double price(any_graph const& g, kernel_group const& group,
@@ -102,7 +102,7 @@ private:
 
     target machine_;
     microarchitecture core_;
-    isa const* set_;
+    isa const* isa_;
     lowered_options options_;
     eval_table evaluators_{};
     std::shared_ptr<known_prices> known_{};

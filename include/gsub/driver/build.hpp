@@ -30,7 +30,7 @@ struct build_options {
     /// Whether the default pipeline runs and values get the layouts of kernels, see `lowering_options::lay_out`.
     bool lay_out = true;
     std::span<std::uint32_t const> within{};                 ///< groups made by passes, see `fusion_rules::within`
-    isa const* set = nullptr;                                ///< null: the widest that the target has
+    gsub::isa const* isa = nullptr;                          ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     /// Which convolutions may be computed in tiles, and what that is decided from: `build` takes all but the accuracy
     /// from its target. F4 errs about twice as much as a direct sum.
@@ -75,7 +75,7 @@ struct build_options {
 /// Operators share generated kernels as far as templates take them, the others are steps of the reference runtime; the
 /// type of each step says which. Weights that a kernel has packed are freed one by one where no copy of the graph
 /// shares them: a graph that is moved here does not keep them in memory twice. *Errors* those of both.
-GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& set,
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& isa,
                                                       build_options const& options = {});
 
 /// The same for a machine: which algorithms convolutions have, and the knobs of their kernels, follow from it.
@@ -97,7 +97,7 @@ enum class grouping : std::uint8_t {
 
 /// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel
 /// crosses; regions go to their receivers (`bind_regions`). *Errors* those of these two as well.
-GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, eval_table evaluators, isa const& set,
+GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, eval_table evaluators, isa const& isa,
                                                       build_options const& options = {},
                                                       grouping groups = grouping::by_kernels,
                                                       std::string_view entry = "main");

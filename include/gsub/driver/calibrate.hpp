@@ -33,7 +33,7 @@ struct calibration {
 
 /// What rates depend on, as text: machine, threads, instruction set and version of gsub. Rates stand under it in a
 /// `cost::profile`.
-[[nodiscard]] std::string calibration_key(target const& machine, std::size_t threads, isa const& set);
+[[nodiscard]] std::string calibration_key(target const& machine, std::size_t threads, isa const& isa);
 
 /// Measures the roofline of this machine with generated kernels on the threads of `measuring`:
 ///   - FLOP/s: the middle one of a product and two convolutions, of sizes that stay in caches, none in Winograd's

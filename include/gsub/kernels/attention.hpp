@@ -36,14 +36,14 @@ struct attention_config {
 };
 
 /// Pieces as large as the second-level cache likes, smaller where they are few; tiles that counting cycles prefers.
-GSUB_LAZY [[nodiscard]] attention_config default_config(attention_shape const& shape, isa const& set);
+GSUB_LAZY [[nodiscard]] attention_config default_config(attention_shape const& shape, isa const& isa);
 
 /// Stages within one parallel loop over batches and pieces of queries: keys packed; scores; their maxima, exponentials
 /// and sums; values packed; results. Buffers: q, keys, values, the arrays, y, all flat. *Errors* throws `error`
 /// (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
 /// *Source* the exact softmax of a block of rows as in Dao et al., FlashAttention, 2022, whole rows at a time.
 GSUB_LAZY [[nodiscard]] loop::fused_nest attention_nest(attention_shape const& shape, attention_config const& config,
-                                                        isa const& set);
+                                                        isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -55,16 +55,16 @@ struct conv2d_config {
 };
 
 /// The configuration that counting cycles prefers: multiplications against loads, latency and tails. No measuring.
-GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& isa);
 
 /// Whether the kernel reads vectors of input channels: not in planes, and not channels last that are no whole vectors.
-GSUB_LAZY [[nodiscard]] bool reads_vectors(conv2d_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] bool reads_vectors(conv2d_shape const& s, isa const& isa);
 
 /// Whether there is a kernel: groups need an input that is read in vectors, and few enough parts that differ; a result
 /// with channels last has whole vectors of them. A part is a vector of output channels, of those until the lanes of
 /// their groups repeat, with one of a group's input channels, of as many as a vector has lanes; 512 are the most.
 /// Groups of whole blocks, and one filter a channel, have no parts.
-GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& isa);
 
 /// Buffers: input, weights, then bias `[OC/l, l]`, residual and arrays (as the output) where there are, then the
 /// output `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` where no vectors
@@ -75,11 +75,11 @@ GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& se
 /// that have depth have none for `tile_ic`. Sums that are put down lie in scratch memory, `[OH, OW, tile_oc, l]` for
 /// each thread. *Errors* throws `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for knobs that do
 /// not apply.
-GSUB_LAZY [[nodiscard]] loop::fused_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& isa);
 
 /// Weights `[OC, IC/groups, KD, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
-                                                               isa const& set);
+                                                               isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -57,7 +57,7 @@ GSUB_LAZY void apply_chain(loop::expression_builder& e, std::vector<loop::value>
 /// Buffers: `arrays` inputs of `elements` elements, then the output, the result of the last operation.
 /// *Requires* elements > 0, at least one operation, operands that come earlier.
 GSUB_LAZY [[nodiscard]] loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
-                                                         std::span<elementwise_op const> chain, isa const& set);
+                                                         std::span<elementwise_op const> chain, isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -27,17 +27,17 @@ namespace gsub::kernels {
 /// All others have none: one point. A knob that the kernel has no use for has one value. Points are allowed whose
 /// register tiles fit the registers and whose unrolled text stays short, and none that a nest refuses; the counted one
 /// always is. *Requires* a shape of which there is a kernel. *Complexity* that of counting a few register tiles.
-GSUB_LAZY [[nodiscard]] loop::config_space space_of(descriptor const& d, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::config_space space_of(descriptor const& d, isa const& isa);
 
 /// The point that counting cycles prefers: `default_config`, or `default_winograd` of the tiles, which alone reads the
 /// options. It points to the space, which must outlive it. *Errors* throws `error` (`usage`) where the space is not
 /// that of the descriptor and the instruction set.
 GSUB_LAZY [[nodiscard]] loop::configuration
-counted(descriptor const& d, isa const& set, loop::config_space const& space, winograd_options const& options = {});
+counted(descriptor const& d, isa const& isa, loop::config_space const& space, winograd_options const& options = {});
 
 /// The nest of a kernel; its buffers are those of the template. *Errors* throws `error`: `usage` where a knob is
 /// missing or does not apply, and what the template throws.
-GSUB_LAZY [[nodiscard]] loop::fused_nest nest_of(descriptor const& d, loop::configuration const& knobs, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest nest_of(descriptor const& d, loop::configuration const& knobs, isa const& isa);
 
 /// Floating-point operations: the multiplications and additions of the direct algorithm, whichever computes it; for
 /// arithmetic those of each element, by `scalar_op_info::cost`. Zero for movements.

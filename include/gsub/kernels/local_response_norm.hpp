@@ -22,7 +22,7 @@ struct local_response_norm_shape {
 
 /// Buffers: x and y, `[N, C, area]`. A power of 1/4, 1/2, 3/4 or 1 is roots and products. *Requires* a floating element
 /// type.
-GSUB_LAZY [[nodiscard]] loop::loop_nest local_response_norm_nest(local_response_norm_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::loop_nest local_response_norm_nest(local_response_norm_shape const& s, isa const& isa);
 
 } // namespace gsub::kernels
 

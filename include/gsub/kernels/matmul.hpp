@@ -37,17 +37,17 @@ struct matmul_config {
 };
 
 /// The configuration that counting cycles prefers.
-GSUB_LAZY [[nodiscard]] matmul_config default_config(matmul_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] matmul_config default_config(matmul_shape const& s, isa const& isa);
 
 /// Buffers: a, flat; weights `[n/l, k, l]` as `pack_matmul_weights` makes them, or b, flat; bias `[n/l, l]` where there
 /// is one; the arrays, flat; y, flat. A variable right operand is packed in scratch memory where enough rows use it or
 /// its rows have gaps. Sums that are put down lie in scratch memory, `[m, tile_n, l]` for each thread. *Errors* throws
 /// `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
-GSUB_LAZY [[nodiscard]] loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& isa);
 
 /// Weights `[k, n]`, or `[n, k]` where transposed, in the order that the kernel reads; columns filled up with zeros.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
-                                                               bool transposed, isa const& set);
+                                                               bool transposed, isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -48,7 +48,7 @@ struct movement_shape {
 /// Buffers: the arrays; the integers and, behind the result, an i32 that becomes 1 where one of them is out of range,
 /// if there are choices; the result. *Requires* positive dims and extents, and a target that is contiguous along the
 /// last dimension.
-GSUB_LAZY [[nodiscard]] loop::fused_nest movement_nest(movement_shape s, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest movement_nest(movement_shape s, isa const& isa);
 
 /// A whole result of these dimensions, of which nothing is moved as yet.
 GSUB_LAZY [[nodiscard]] movement_shape empty_movement(dtype element, std::span<std::int64_t const> dims);

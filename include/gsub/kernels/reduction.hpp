@@ -24,7 +24,7 @@ struct reduction_shape {
 /// Buffers: x, flat; y, the kept dimensions row-major. Vectors lie along the last dimension: where that is kept each
 /// lane is a result, else the lanes of a row are combined at its end. *Requires* positive dims, a stride and a mark for
 /// each, a step of sums or maxima.
-GSUB_LAZY [[nodiscard]] loop::loop_nest reduction_nest(reduction_shape s, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::loop_nest reduction_nest(reduction_shape s, isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -15,7 +15,7 @@ struct register_tile {
 
 /// Cycles of one step of a tile: a scalar for each position, a vector for each column and their products. The greatest
 /// of multiplications, loads and the chain through an accumulator.
-GSUB_LAZY [[nodiscard]] double step_cycles(register_tile t, isa const& set);
+GSUB_LAZY [[nodiscard]] double step_cycles(register_tile t, isa const& isa);
 
 /// What is known of the loop around a tile.
 struct tile_options {
@@ -31,7 +31,7 @@ struct tile_options {
 /// The tile that covers `positions * vectors` in the fewest cycles a step, tails included, of those whose accumulators
 /// and operands fit the registers. Loads count a little beside the multiplications that hide them, vectors that do not
 /// stay in a first-level cache (32 KiB) four times as much. Cost: a few hundred evaluations.
-GSUB_LAZY [[nodiscard]] register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
+GSUB_LAZY [[nodiscard]] register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& isa,
                                                 tile_options const& options = {});
 
 } // namespace gsub::kernels

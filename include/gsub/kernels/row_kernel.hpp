@@ -40,7 +40,7 @@ struct row_program {
 /// Buffers: the arrays, flat; then the results. Rows that cost more to compute twice than to read again are kept in
 /// scratch memory. *Requires* positive dims, a stride for each, operands that come earlier, at least one result, and
 /// all results contiguous along the same one of the last two dimensions, which without a reduction is the last.
-GSUB_LAZY [[nodiscard]] loop::fused_nest row_nest(row_program p, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest row_nest(row_program p, isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -27,18 +27,18 @@ GSUB_LAZY [[nodiscard]] bool is_separable(separable_shape const& s) noexcept;
 
 /// Knobs by counting, whether or not one kernel is better than two: pieces that stay in a cache, enough of them for
 /// threads to share where the image has as many rows. *Requires* `is_separable`.
-GSUB_LAZY [[nodiscard]] separable_config default_config(separable_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] separable_config default_config(separable_shape const& s, isa const& isa);
 
 /// The default configuration, where one kernel is better than two; nothing where not: where the pieces of an image are
 /// few, or the weights that each piece reads again are large beside it.
-GSUB_LAZY [[nodiscard]] std::optional<separable_config> choose_separable(separable_shape const& s, isa const& set);
+GSUB_LAZY [[nodiscard]] std::optional<separable_config> choose_separable(separable_shape const& s, isa const& isa);
 
 /// Stages within one parallel loop over images and pieces of rows: the rows of the depthwise convolution, then the
 /// pixels of the results. Buffers: input, depthwise weights and bias where there is one, pointwise weights, bias,
 /// residual and arrays where there are, then the output, all as `conv2d_nest` has them. *Errors* throws `error`
 /// (`usage`) for shapes that are not separable and knobs that do not apply.
 GSUB_LAZY [[nodiscard]] loop::fused_nest separable_nest(separable_shape const& s, separable_config const& c,
-                                                        isa const& set);
+                                                        isa const& isa);
 
 } // namespace gsub::kernels
 

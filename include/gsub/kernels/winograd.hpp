@@ -50,18 +50,18 @@ GSUB_LAZY [[nodiscard]] winograd_options winograd_options_of(target const& t);
 GSUB_LAZY [[nodiscard]] bool winograd_applies(conv2d_shape const& s) noexcept;
 
 /// Knobs for tiles of `m` x `m`, by counting. *Requires* a shape to which it applies, and `m` 2 or 4.
-GSUB_LAZY [[nodiscard]] winograd_config default_winograd(conv2d_shape const& s, isa const& set, std::int32_t m,
+GSUB_LAZY [[nodiscard]] winograd_config default_winograd(conv2d_shape const& s, isa const& isa, std::int32_t m,
                                                          winograd_options const& options = {});
 
 /// Cycles of a thread that the kernel is expected to take, and the direct kernel with its default configuration:
 /// counted multiplications, loads and stores with tails, and weights that come from memory. Never measured.
-GSUB_LAZY [[nodiscard]] double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& set,
+GSUB_LAZY [[nodiscard]] double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& isa,
                                                winograd_options const& options = {});
-GSUB_LAZY [[nodiscard]] double direct_cycles(conv2d_shape const& s, isa const& set,
+GSUB_LAZY [[nodiscard]] double direct_cycles(conv2d_shape const& s, isa const& isa,
                                              winograd_options const& options = {});
 
 /// The kernel that is expected to be fastest; nothing where that is the direct one.
-GSUB_LAZY [[nodiscard]] std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& set,
+GSUB_LAZY [[nodiscard]] std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& isa,
                                                                        winograd_options const& options = {});
 
 /// The stages of the kernel: transform of the input, products and transform of the output. Buffers as of `conv2d_nest`,
@@ -70,7 +70,7 @@ GSUB_LAZY [[nodiscard]] std::optional<winograd_config> choose_winograd(conv2d_sh
 /// computed anew for these output channels as a sum of products: NaN and infinities are where they are by definition,
 /// but for sums within 1e-5 of the largest float. *Errors* throws `error`: `unsupported` for shapes to which it does
 /// not apply; `usage` for knobs that do not.
-GSUB_LAZY [[nodiscard]] loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set);
+GSUB_LAZY [[nodiscard]] loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& isa);
 
 /// Whether weights are finite and small enough, 1e30 at most, to be transformed.
 GSUB_LAZY [[nodiscard]] bool winograd_holds(std::span<float const> weights) noexcept;
@@ -79,7 +79,7 @@ GSUB_LAZY [[nodiscard]] bool winograd_holds(std::span<float const> weights) noex
 /// The last of the (m + 2)^2 + 1 numbers of a filter has the signs of its nine weights as digits -1, 0, 1 to the base
 /// of three, the first weight's the lowest. *Requires* weights that `winograd_holds`.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
-                                                                 std::span<float const> weights, isa const& set);
+                                                                 std::span<float const> weights, isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -10,7 +10,7 @@
 
 namespace gsub::loop {
 
-/// A variable of a nest: an axis of the computation, a loop, or a part of a fused loop.
+/// A variable of a nest: an axis of the computation, a loop, or a fused-loop index.
 using variable = std::int32_t;
 
 /// `constant + sum of factor * variable`, kept sorted by variable and without zero factors, so that equality is

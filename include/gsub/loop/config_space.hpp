@@ -128,7 +128,7 @@ public:
     /// words of other characters than letters, digits and underscores.
     GSUB_LAZY void choice(std::string_view name, std::vector<choice_value> values);
     /// Allows only points for which `allowed` holds. It must be a function of the values alone.
-    void only(std::function<bool(configuration const&)> allowed) { restrictions_.push_back(std::move(allowed)); }
+    void constrain(std::function<bool(configuration const&)> allowed) { restrictions_.push_back(std::move(allowed)); }
 
     [[nodiscard]] std::span<knob const> knobs() const noexcept { return as_span(knobs_); }
     /// The knob's place. *Errors* where there is none of that name.

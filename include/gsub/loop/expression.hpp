@@ -21,7 +21,7 @@ struct buffer {
     dtype element = dtype::f32;
     small_vector<std::int64_t, 6> dims;
     bool written = false;
-    bool scratch = false; ///< memory of the thread that runs a position of the outermost loop; written too
+    bool workspace = false; ///< memory of the thread that runs a position of the outermost loop; written too
     small_vector<std::int64_t, 6> strides{}; ///< elements from one index to the next, at least 0; none: row-major
 
     /// From the first to the last one that an index reaches, gaps included.
@@ -29,7 +29,7 @@ struct buffer {
 };
 
 /// Place of an axis in a computation: one element of the result for each position on the spatial axes, each the
-/// combination of a term for each position on the reduction axes.
+/// combination of an expression for each position on the reduction axes.
 enum class axis_kind : std::uint8_t { spatial, reduction };
 
 struct axis {
@@ -60,50 +60,51 @@ struct bound {
 /// An entry of a buffer that an integer chooses while a kernel runs, counted from the end where it is negative. Where
 /// it is out of range, the one element of an i32 buffer becomes 1, and the entry is the first one.
 struct chosen_entry {
-    std::int32_t by = -1;     ///< a term, i32 or i64; -1: nothing is chosen
+    std::int32_t by = -1;     ///< a scalar expression, i32 or i64; -1: nothing is chosen
     std::int64_t entries = 0; ///< at least one
     std::int64_t stride = 0;  ///< between entries, in elements
     std::int32_t status = -1; ///< number of the buffer that tells
 };
 
-/// A scalar term: a node of `tensor_expression::terms`.
-struct term {
+/// A scalar expression, whose operands are earlier ones: an entry of `tensor_expression::exprs`.
+struct scalar_expr {
     scalar_op op = scalar_op::constant;
     dtype type = dtype::f32;                 ///< of its value
-    double value = 0;                        ///< of a constant of a floating type; of a load: outside of `within`
+    double value = 0;                        ///< of a constant of a floating type; of a load: outside of `predicate`
     std::int64_t integer = 0;                ///< the same of other types; u64 beyond it as its bits
     access source{};                         ///< of a load
-    std::vector<bound> within{};             ///< of a load: outside, it is `value` or `integer`
+    std::vector<bound> predicate{};          ///< of a load: outside, it is `value` or `integer`
     chosen_entry chosen{};                   ///< of a load: its element lies in this entry, `source` in the first one
-    std::int32_t operands[3] = {-1, -1, -1}; ///< earlier terms
+    std::int32_t operands[3] = {-1, -1, -1}; ///< earlier ones
 };
 
 /// A further element that a position stores.
-struct stored_term {
+struct stored_expr {
     access target{};
-    std::int32_t value = -1;     ///< a term
-    std::vector<bound> within{}; ///< outside, it is not stored
+    std::int32_t value = -1;        ///< a scalar expression
+    std::vector<bound> predicate{}; ///< outside, it is not stored
 };
 
 /// A computation over buffers. For each position on the spatial axes, `reduced` is `initial` combined with `update` of
-/// all positions on the reduction axes that lie within `bounds`; the element stored is `result`. `also` stores more
-/// elements a position. A computation with a `check` is legal only in a `fused_nest` with a rescue.
+/// all positions on the reduction axes that lie within `bounds`; the element stored is `result`. `more_stores` store
+/// more elements a position. A computation with a `guard` is legal only in a `fused_nest` with a fallback.
 struct tensor_expression {
     std::string name;
     std::vector<axis> axes; ///< variable i is axis i
     std::vector<buffer> buffers;
-    std::vector<term> terms;
+    std::vector<scalar_expr> exprs;
     scalar_op combine = scalar_op::add; ///< add, or maximum, which here keeps any NaN
     std::int32_t initial = -1;          ///< what a reduction starts from; -1: there is none
     std::int32_t update = -1;
     std::int32_t result = -1; ///< may read `reduced`
     access target;
-    std::vector<bound> target_within{}; ///< outside, `result` is not stored
-    std::vector<stored_term> also{};
-    std::int32_t check = -1;         ///< a term; where a lane of it is not finite, the rescue of the nest stores anew
-    std::vector<affine> rescue_at{}; ///< the first positions of the rescue
-    std::vector<bound> bounds;       ///< of reads by `update`; outside, a position adds nothing
-    std::vector<bound> domain;       ///< spatial positions outside do not exist
+    std::vector<bound> target_predicate{}; ///< outside, `result` is not stored
+    std::vector<stored_expr> more_stores{};
+    std::int32_t guard =
+        -1; ///< a scalar expression; where a lane of it is not finite, the fallback of the nest stores anew
+    std::vector<affine> fallback_at{}; ///< the first positions of the fallback
+    std::vector<bound> bounds;         ///< of reads by `update`; outside, a position adds nothing
+    std::vector<bound> domain;         ///< spatial positions outside do not exist
 
     /// Additions, multiplications, comparisons and functions, each counted once, those outside bounds included.
     GSUB_LAZY [[nodiscard]] double operations() const;
@@ -116,7 +117,7 @@ class value;
 [[nodiscard]] value cast(value a, dtype to);
 [[nodiscard]] value select(value condition, value a, value b);
 
-/// A scalar term under construction.
+/// A scalar expression under construction.
 class value {
 public:
     friend value operator+(value a, value b) { return apply(scalar_op::add, a, b); }
@@ -147,7 +148,7 @@ public:
 private:
     friend class expression_builder;
     value(expression_builder& in, std::int32_t id) noexcept : in_(&in), id_(id) {}
-    [[nodiscard]] term const& made() const noexcept;
+    [[nodiscard]] scalar_expr const& made() const noexcept;
     expression_builder* in_;
     std::int32_t id_;
 };
@@ -173,10 +174,10 @@ public:
                                                dtype element = dtype::f32);
     GSUB_LAZY [[nodiscard]] std::int32_t output(std::string_view name, std::initializer_list<std::int64_t> dims,
                                                 dtype element = dtype::f32);
-    GSUB_LAZY [[nodiscard]] std::int32_t scratch(std::string_view name, std::initializer_list<std::int64_t> dims,
-                                                 dtype element = dtype::f32);
+    GSUB_LAZY [[nodiscard]] std::int32_t workspace(std::string_view name, std::initializer_list<std::int64_t> dims,
+                                                   dtype element = dtype::f32);
     /// Where the elements of a buffer lie that are not row-major: strides, one a dimension. *Returns* the buffer.
-    GSUB_LAZY std::int32_t lies(std::int32_t b, std::initializer_list<std::int64_t> strides);
+    GSUB_LAZY std::int32_t set_strides(std::int32_t b, std::initializer_list<std::int64_t> strides);
     [[nodiscard]] std::vector<buffer> const& buffers() const noexcept { return made_.buffers; }
 
     /// A number of a floating type.
@@ -189,9 +190,9 @@ public:
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index);
     /// The same, but zero where a bound does not hold; or a constant of the buffer's type.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
-                                     std::initializer_list<bound> within);
+                                     std::initializer_list<bound> predicate);
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
-                                     std::vector<bound> within, value outside);
+                                     std::vector<bound> predicate, value outside);
     /// The element that lies as many elements beyond an index as a table says. *Requires* that it is in the buffer
     /// wherever `by` is a number of the table.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, lookup beyond);
@@ -199,19 +200,19 @@ public:
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, value by,
                                      std::int64_t entries, std::int64_t stride, std::int32_t status);
     /// The reduction of `update`, within bounds where an index may lie outside its buffer.
-    GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> within = {});
-    GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> within = {});
+    GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> predicate = {});
+    GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> predicate = {});
     /// Leaves out positions on the spatial axes: the tail of an axis that is given in blocks.
-    void only(bound where) { made_.domain.push_back(std::move(where)); }
+    void restrict_domain(bound where) { made_.domain.push_back(std::move(where)); }
     /// Stores one more element a position; only where the bounds hold.
-    GSUB_LAZY void also(std::int32_t buffer, std::initializer_list<affine> index, value v,
-                        std::initializer_list<bound> within = {});
-    /// Where `v` is infinite or NaN in some lane, or the sum of all lanes is, what was stored is replaced by the rescue
-    /// of the nest, at `at` on its outermost axes (see `fused_nest::rescue`).
-    GSUB_LAZY void check(value v, std::initializer_list<affine> at);
+    GSUB_LAZY void also_store(std::int32_t buffer, std::initializer_list<affine> index, value v,
+                              std::initializer_list<bound> predicate = {});
+    /// Where `v` is infinite or NaN in some lane, or the sum of all lanes is, what was stored is replaced by the
+    /// fallback of the nest, at `at` on its outermost axes (see `fused_nest::fallback`).
+    GSUB_LAZY void guard(value v, std::initializer_list<affine> at);
     /// The computation, whose element at an index is `v`; not stored where a bound does not hold.
     GSUB_LAZY [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v,
-                                                    std::vector<bound> within = {});
+                                                    std::vector<bound> predicate = {});
 
 private:
     friend class value;
@@ -222,8 +223,8 @@ private:
     GSUB_LAZY affine add_axis(std::string_view name, std::int64_t extent, axis_kind kind);
     GSUB_LAZY std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written,
                                       dtype element);
-    GSUB_LAZY value add(term t);
-    GSUB_LAZY value reduce(scalar_op combine, value initial, value update, std::initializer_list<bound> within);
+    GSUB_LAZY value add(scalar_expr t);
+    GSUB_LAZY value reduce(scalar_op combine, value initial, value update, std::initializer_list<bound> predicate);
     tensor_expression made_;
 };
 

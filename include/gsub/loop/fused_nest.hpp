@@ -25,13 +25,13 @@ public:
     /// axes, a parallel loop is not shared, or the buffers before are not the first ones of this stage.
     GSUB_LAZY fused_nest& then(loop_nest next, std::size_t shared);
 
-    /// What replaces what the last stage stored at positions where its check is not finite; the outermost loops, as
-    /// many as the check gives positions, have these. *Errors* throws `error` (`usage`) where the stage has no check,
+    /// What replaces what the last stage stored at positions where its guard is not finite; the outermost loops, as
+    /// many as the guard gives positions, have these. *Errors* throws `error` (`usage`) where the stage has no guard,
     /// the nest has fewer loops or parallel ones, or its buffers are not those of the stage.
-    GSUB_LAZY fused_nest& rescue(loop_nest instead);
+    GSUB_LAZY fused_nest& fallback(loop_nest instead);
 
-    /// The rescue, or nothing.
-    [[nodiscard]] loop_nest const* rescue() const noexcept { return rescue_.empty() ? nullptr : rescue_.data(); }
+    /// The fallback, or nothing.
+    [[nodiscard]] loop_nest const* fallback() const noexcept { return fallback_.empty() ? nullptr : fallback_.data(); }
     [[nodiscard]] std::span<loop_nest const> stages() const noexcept { return as_span(stages_); }
     /// Leading loops of stage `i` that are those of the stage before; zero for the first.
     [[nodiscard]] std::size_t shared(std::size_t i) const noexcept { return shared_[i]; }
@@ -40,7 +40,7 @@ public:
 private:
     std::vector<loop_nest> stages_;
     std::vector<std::size_t> shared_{0};
-    std::vector<loop_nest> rescue_; // one at most
+    std::vector<loop_nest> fallback_; // one at most
 };
 
 /// The stages as indented text, one after another.

@@ -1,4 +1,4 @@
-// Scalar operations: what terms of a tensor expression and instructions of a kernel compute, as a table.
+// Scalar operations: what scalar expressions and instructions of a kernel compute, as a table.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -11,7 +11,7 @@
 
 namespace gsub::loop {
 
-/// Operations of scalar terms.
+/// Operations of scalar expressions.
 /// `maximum` and `minimum` give the second operand only where it is greater or less: a NaN in the first stays.
 /// Integers wrap; a division of integers truncates, and by zero it is zero. A cast rounds to nearest, ties to even;
 /// from a floating type to an integer it truncates and saturates, NaN is 0; between integers it keeps the low bits;

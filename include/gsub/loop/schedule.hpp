@@ -24,20 +24,20 @@ struct nest_loop {
     bool reduction = false;
 };
 
-/// A variable that is a part of a fused loop: `of / divisor % extent`.
-struct fused_part {
+/// A fused-loop index: a variable that a fused loop stands for, `of / divisor % extent`.
+struct fused_index {
     variable var = 0, of = 0;
     std::int64_t divisor = 1, extent = 1;
 };
 
-/// Loops, outermost first, and the computation with its indices in terms of their variables.
+/// Loops, outermost first, and the computation with its indices over their variables.
 struct loop_nest {
-    tensor_expression what; ///< accesses and bounds over the variables of loops and parts
+    tensor_expression what; ///< accesses and bounds over the variables of loops and fused indices
     std::vector<nest_loop> loops;
-    std::vector<fused_part> parts;  ///< each after the part or loop that it is of
-    std::vector<bound> tails;       ///< positions outside do not exist: left by splits that do not divide
-    std::vector<std::string> names; ///< of variables
-    std::vector<interval> ranges;   ///< of variables
+    std::vector<fused_index> fused_indices; ///< each after the index or loop that it is of
+    std::vector<bound> tails;               ///< positions outside do not exist: left by splits that do not divide
+    std::vector<std::string> names;         ///< of variables
+    std::vector<interval> ranges;           ///< of variables
 
     /// Number of leading parallel loops.
     GSUB_LAZY [[nodiscard]] std::size_t parallel_loops() const noexcept;

@@ -12,7 +12,7 @@ namespace gsub {
 /// else holds them. *Requires* stage `scheduled`. *Errors* `usage` for a kernel graph that is illegal, and for
 /// constants without elements and kernels of the application without functions, as a graph that was read from a text
 /// has; those of `codegen::lower`.
-GSUB_LAZY [[nodiscard]] result<runtime::program> emit(kernel_graph g, isa const& set, executor* threads = nullptr);
+GSUB_LAZY [[nodiscard]] result<runtime::program> emit(kernel_graph g, isa const& isa, executor* threads = nullptr);
 
 } // namespace gsub
 

@@ -15,7 +15,7 @@
 namespace gsub {
 
 /// gsub's own rows, where the graph has its operators, and none otherwise.
-GSUB_LAZY [[nodiscard]] fusion_rules fusion_rules_of(any_graph const& g, isa const& set);
+GSUB_LAZY [[nodiscard]] fusion_rules fusion_rules_of(any_graph const& g, isa const& isa);
 
 /// The groups of a graph, in an order in which their kernels can run. Every operator that an output needs is in one:
 /// alone, or led by an operator whose row takes others behind it (`lowering<Op>::match`), or in an expression of

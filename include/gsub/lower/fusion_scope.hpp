@@ -16,7 +16,7 @@ struct scalar_row;
 
 /// What groups are made by: the kernels that there are, and what else bounds them.
 struct fusion_rules {
-    isa const* set = nullptr;              ///< what kernels are generated for
+    gsub::isa const* isa = nullptr;        ///< what kernels are generated for
     std::span<lowering_row const> rows{};  ///< of the graph's operators
     std::span<scalar_row const> scalars{}; ///< the same
     bool generate = true;                  ///< false: every operator is alone
@@ -40,7 +40,7 @@ public:
 
     [[nodiscard]] any_graph const& graph() const noexcept { return g_; }
     [[nodiscard]] fusion_rules const& rules() const noexcept { return *rules_; }
-    [[nodiscard]] isa const& set() const noexcept { return *rules_->set; }
+    [[nodiscard]] gsub::isa const& isa() const noexcept { return *rules_->isa; }
     [[nodiscard]] tensor_type const& type(value_id v) const { return g_.type(v); }
 
     /// Whether an operator may join the kernel.

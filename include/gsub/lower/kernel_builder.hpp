@@ -43,7 +43,7 @@ public:
     /// Whether a value is computed by now, or constant.
     [[nodiscard]] bool exists(value_id v) const { return number_.contains(v) || (v.valid() && g_.constant(v)); }
     /// Whether a value lies in blocks of channels.
-    [[nodiscard]] bool in_blocks(value_id v) const override { return in_channel_blocks(type(v), set()); }
+    [[nodiscard]] bool in_blocks(value_id v) const override { return in_channel_blocks(type(v), isa()); }
     /// The elements of a constant, or nothing.
     GSUB_LAZY [[nodiscard]] std::optional<tensor> constant_of(value_id v) const;
     [[nodiscard]] bool is_free(node_id n) const override {

@@ -48,9 +48,9 @@ GSUB_LAZY [[nodiscard]] std::string to_text(kernel_graph const& g, kernel_text_o
 
 /// What a text does not say.
 struct kernel_reading {
-    isa const* set = &isa::baseline;    ///< of which schedules are; its spaces are made anew
-    dialect const* operators = nullptr; ///< of the graphs of reference calls; null: gsub's own
-    eval_table evaluators{};            ///< the same; outlives the kernel graph
+    gsub::isa const* isa = &gsub::isa::baseline; ///< of which schedules are; its spaces are made anew
+    dialect const* operators = nullptr;          ///< of the graphs of reference calls; null: gsub's own
+    eval_table evaluators{};                     ///< the same; outlives the kernel graph
     std::size_t max_bytes = std::size_t{1} << 28;
     std::size_t max_values = std::size_t{1} << 20; ///< the same number of kernels
 };

@@ -22,22 +22,22 @@ enum class kernel_storage : std::uint8_t {
     follows, ///< in either, as what it reads
 };
 /// What gsub's own kernels do. *Complexity* O(operands).
-GSUB_LAZY [[nodiscard]] kernel_storage kernel_storage_of(any_graph const& g, node_id n, isa const& set);
+GSUB_LAZY [[nodiscard]] kernel_storage kernel_storage_of(any_graph const& g, node_id n, isa const& isa);
 
 /// Blocks of as many channels as vectors have lanes, for values of a rank of 3 to 5.
-GSUB_LAZY [[nodiscard]] layout channel_blocks(std::size_t rank, isa const& set);
+GSUB_LAZY [[nodiscard]] layout channel_blocks(std::size_t rank, isa const& isa);
 /// Whether a value is in such blocks. Values in other layouts are stored row-major: no kernel reads these.
-GSUB_LAZY [[nodiscard]] bool in_channel_blocks(tensor_type const& type, isa const& set);
+GSUB_LAZY [[nodiscard]] bool in_channel_blocks(tensor_type const& type, isa const& isa);
 
 /// Whether the kernel of an operator reads its data operand, in front of all changes of layout, as it is: rows where
 /// there are few channels, or what lies with channels last behind a transposition.
-GSUB_LAZY [[nodiscard]] bool reads_in_place(any_graph const& g, node_id n, isa const& set);
+GSUB_LAZY [[nodiscard]] bool reads_in_place(any_graph const& g, node_id n, isa const& isa);
 /// What it reads then, or the data operand.
-GSUB_LAZY [[nodiscard]] value_id data_of(any_graph const& g, node_id n, isa const& set);
+GSUB_LAZY [[nodiscard]] value_id data_of(any_graph const& g, node_id n, isa const& isa);
 
 /// Answers for gsub's own kernels: `passes::alter_op_layout{kernel_layouts{}}`.
 struct kernel_layouts {
-    isa const* set = nullptr; ///< null: the widest that the pass's machine has
+    gsub::isa const* isa = nullptr; ///< null: the widest that the pass's machine has
 
     GSUB_LAZY std::optional<passes::desired_layout> operator()(passes::layout_query const& q) const;
 };

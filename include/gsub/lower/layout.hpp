@@ -10,7 +10,7 @@ namespace gsub {
 /// read them; joins write to their place what they join, or become copies; borders become movements. In the graph made
 /// values are pieces of storage, and no operator is a view, a join or a border.
 /// *Requires* stage `selected`. *Errors* `unsupported` for values that are too large. *Complexity* O(operands).
-GSUB_LAZY [[nodiscard]] result<kernel_graph> layout_values(kernel_graph g, isa const& set);
+GSUB_LAZY [[nodiscard]] result<kernel_graph> layout_values(kernel_graph g, isa const& isa);
 
 } // namespace gsub
 

@@ -41,7 +41,7 @@ struct lowering_options {
 /// graph that is moved here is gone afterwards, so that weights can be freed as they are packed. Each stage is checked
 /// (`check`). *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond the
 /// limit; those of `runtime::bind_kernels` and of the passes.
-GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& set,
+GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& isa,
                                                          lowering_options const& options = {});
 
 } // namespace gsub

@@ -12,17 +12,17 @@ namespace gsub {
 /// Who chooses schedules: `choose` gives a point of the space of a kernel on an instruction set. It must be allowed.
 /// Everything else that it goes by (a machine's caches, records, a model) it has as members.
 template <class S>
-concept schedule_source = requires(S const& s, kernels::descriptor const& d, isa const& set,
+concept schedule_source = requires(S const& s, kernels::descriptor const& d, isa const& isa,
                                    loop::config_space const& space) {
-    { s.choose(d, set, space) } -> std::same_as<loop::configuration>;
+    { s.choose(d, isa, space) } -> std::same_as<loop::configuration>;
 };
 
 /// Counted cycles of registers, loads and tails. Measures nothing.
 struct counting_heuristic {
     kernels::winograd_options winograd{};
-    [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& set,
+    [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& isa,
                                              loop::config_space const& space) const {
-        return kernels::counted(d, set, space, winograd);
+        return kernels::counted(d, isa, space, winograd);
     }
 };
 static_assert(schedule_source<counting_heuristic>);
@@ -35,10 +35,10 @@ using schedule_function =
 /// that its space allows. *Requires* stage `laid_out`. *Errors* `usage` naming the kernel, where the source chooses
 /// what its space does not allow, and where that allows nothing; what the source throws. *Complexity* a call of the
 /// source for each distinct descriptor.
-GSUB_LAZY [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& set, schedule_function choose);
+GSUB_LAZY [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& isa, schedule_function choose);
 template <schedule_source S>
-[[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& set, S const& source) {
-    return schedule(std::move(g), set,
+[[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& isa, S const& source) {
+    return schedule(std::move(g), isa,
                     schedule_function{[&](kernels::descriptor const& d, isa const& on,
                                           loop::config_space const& space) { return source.choose(d, on, space); }});
 }

@@ -30,17 +30,17 @@ public:
     /// a value for each knob of its space. Blank lines and those that begin with `#` say nothing. *Errors*
     /// `invalid_input` with all lines that are wrong, by number: what is no descriptor or no kernel, unknown, missing
     /// and repeated knobs, values that a knob does not have, points that are not allowed, a kernel that stands twice,
-    /// or another instruction set than `set`. *Complexity* that of a space a line; texts may come from strangers.
-    GSUB_LAZY [[nodiscard]] static result<schedule_table> parse(std::string_view text, isa const& set,
+    /// or another instruction set than `isa`. *Complexity* that of a space a line; texts may come from strangers.
+    GSUB_LAZY [[nodiscard]] static result<schedule_table> parse(std::string_view text, isa const& isa,
                                                                 kernels::winograd_options const& winograd = {});
     /// The text of tasks with their schedules, which `parse` reads.
-    GSUB_LAZY [[nodiscard]] static std::string to_text(std::span<kernel_task const> tasks, isa const& set);
+    GSUB_LAZY [[nodiscard]] static std::string to_text(std::span<kernel_task const> tasks, isa const& isa);
 
     [[nodiscard]] std::size_t size() const noexcept { return points_.size(); }
 
-    GSUB_LAZY [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& set,
+    GSUB_LAZY [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& isa,
                                                        loop::config_space const& space) const;
-    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& set) const;
+    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const;
 
 private:
     counting_heuristic counted_;

@@ -13,14 +13,14 @@ namespace gsub {
 /// Who chooses algorithms: `choose` gives the number of one of several descriptors that compute the same, of which the
 /// first is the direct one. All that it goes by has it as members.
 template <class A>
-concept algorithm_choice = requires(A const& a, std::span<kernels::descriptor const> alternatives, isa const& set) {
-    { a.choose(alternatives, set) } -> std::same_as<std::size_t>;
+concept algorithm_choice = requires(A const& a, std::span<kernels::descriptor const> alternatives, isa const& isa) {
+    { a.choose(alternatives, isa) } -> std::same_as<std::size_t>;
 };
 
 /// Counted cycles of direct and Winograd's convolution (`kernels::choose_winograd`). Measures nothing.
 struct counted_algorithm {
     kernels::winograd_options winograd{};
-    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& set) const;
+    GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const;
 };
 
 /// Any choice, called.
@@ -34,18 +34,18 @@ algorithms_of(kernels::descriptor const& d, kernels::winograd_accuracy accuracy 
 /// Asks for each kernel that has several algorithms, and whose weights allow tiles. *Requires* stage `fused`. *Errors*
 /// `usage` naming the kernel where the choice is none of them; what the choice throws. *Complexity* O(kernels), and a
 /// look at the weights of those that may be transformed.
-GSUB_LAZY [[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& set, algorithm_function choose,
+GSUB_LAZY [[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& isa, algorithm_function choose,
                                                     kernels::winograd_accuracy accuracy);
 template <algorithm_choice A>
-[[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& set, A const& choice,
+[[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& isa, A const& choice,
                                           kernels::winograd_accuracy accuracy = kernels::winograd_accuracy::f4) {
-    return select(std::move(g), set, algorithm_function{[&](std::span<kernels::descriptor const> all, isa const& on) {
+    return select(std::move(g), isa, algorithm_function{[&](std::span<kernels::descriptor const> all, isa const& on) {
                       return choice.choose(all, on);
                   }},
                   accuracy);
 }
 /// By counted cycles.
-GSUB_LAZY [[nodiscard]] kernel_graph select(kernel_graph g, isa const& set,
+GSUB_LAZY [[nodiscard]] kernel_graph select(kernel_graph g, isa const& isa,
                                             kernels::winograd_options const& options = {});
 
 } // namespace gsub

@@ -12,12 +12,12 @@ namespace gsub {
 /// A row of the table of micro-architectures. Widths are those of the units: a vector that is wider takes several
 /// passes.
 struct microarchitecture {
-    std::string_view name;        ///< as `cpu=` of a target takes it, e.g. `zen4`
-    std::string_view title;       ///< for people
-    std::string_view cpus;        ///< beginnings of processors' names as `host()` has them, by `;`; `*`: below
-    isa const* set = nullptr;     ///< the widest
-    double gigahertz = 2.5;       ///< sustained by one core that multiplies vectors
-    std::int32_t unit_bytes = 16; ///< that a vector unit is wide
+    std::string_view name;          ///< as `cpu=` of a target takes it, e.g. `zen4`
+    std::string_view title;         ///< for people
+    std::string_view cpus;          ///< beginnings of processors' names as `host()` has them, by `;`; `*`: below
+    gsub::isa const* isa = nullptr; ///< the widest
+    double gigahertz = 2.5;         ///< sustained by one core that multiplies vectors
+    std::int32_t unit_bytes = 16;   ///< that a vector unit is wide
     double fma_units = 2, vector_units = 2; ///< that multiply and add; all that compute on floats
     double fma_latency = 4;                 ///< cycles
     double loads = 2, stores = 1;           ///< of `unit_bytes`, a cycle
@@ -141,7 +141,7 @@ struct microarchitecture {
         return false;
     };
     for (auto const& row : rows)
-        if (row.set == t.set && (row.generic || t.name == row.name || fits(row.cpus))) return row;
+        if (row.isa == t.isa && (row.generic || t.name == row.name || fits(row.cpus))) return row;
     return rows.back();
 }
 

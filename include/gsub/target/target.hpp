@@ -13,16 +13,16 @@ namespace gsub {
 
 /// What a machine is, as far as costs and code generation need to know it.
 struct target {
-    std::string name;                ///< of the processor, e.g. `x86_64 family 25 model 17 stepping 1`; may be empty
-    unsigned threads = 1;            ///< hardware threads that this process may use
-    std::uint64_t l1_bytes = 0;      ///< data cache of one core, 0 where unknown
-    std::uint64_t l2_bytes = 0;      ///< second-level cache of one core
-    std::uint64_t l3_bytes = 0;      ///< last-level cache
-    isa const* set = &isa::baseline; ///< the widest instruction set
-    std::int32_t fma_per_cycle = 0;  ///< vectors of that set that it multiplies a cycle; 0: as the set says
+    std::string name;           ///< of the processor, e.g. `x86_64 family 25 model 17 stepping 1`; may be empty
+    unsigned threads = 1;       ///< hardware threads that this process may use
+    std::uint64_t l1_bytes = 0; ///< data cache of one core, 0 where unknown
+    std::uint64_t l2_bytes = 0; ///< second-level cache of one core
+    std::uint64_t l3_bytes = 0; ///< last-level cache
+    gsub::isa const* isa = &gsub::isa::baseline; ///< the widest instruction set
+    std::int32_t fma_per_cycle = 0;              ///< vectors of that set that it multiplies a cycle; 0: as the set says
 
     /// Whether it runs programs for an instruction set.
-    [[nodiscard]] bool has(isa const& s) const noexcept { return set->runs(s); }
+    [[nodiscard]] bool has(isa const& s) const noexcept { return isa->runs(s); }
     /// A key for measurements: two machines with equal keys are expected to run at equal speed.
     [[nodiscard]] std::string key() const;
     friend bool operator==(target const&, target const&) = default;
@@ -30,7 +30,7 @@ struct target {
 
 /// The widest set that a target has.
 [[nodiscard]] inline isa const& isa_of(target const& t) noexcept {
-    return *t.set;
+    return *t.isa;
 }
 
 /// The machine that this process runs on. Asks the processor and the operating system, at each call.

@@ -22,14 +22,14 @@ using loop::affine;
 constexpr auto infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
 
 TEST_CASE("any legal schedule becomes code that computes the expression, within its buffers") {
-    for (auto const* set : compiled_kernel::sets()) {
-        CAPTURE(set->name);
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        CAPTURE(isa->name);
+        compiled_kernel::batch kernels{*isa};
         std::vector<loop::tensor_expression> expressions;
         for (std::uint64_t seed = 0; seed < 70; ++seed) {
             random_stream r{seed + 1000};
-            auto const& what = expressions.emplace_back(random_schedule::computation(r, set->lanes()));
-            auto const nest = random_schedule::nest(what, r, {.lanes = set->lanes()});
+            auto const& what = expressions.emplace_back(random_schedule::computation(r, isa->lanes()));
+            auto const nest = random_schedule::nest(what, r, {.lanes = isa->lanes()});
             kernels.add(lower(nest, "k", {.max_ranges = static_cast<std::int32_t>(1 + r.below(8))}).value());
         }
         kernels.compile();
@@ -41,13 +41,13 @@ TEST_CASE("any legal schedule becomes code that computes the expression, within 
 }
 
 TEST_CASE("generated code does nothing that the language leaves undefined") {
-    auto const& set = *compiled_kernel::sets().back();
-    compiled_kernel::batch kernels{set};
+    auto const& isa = *compiled_kernel::sets().back();
+    compiled_kernel::batch kernels{isa};
     std::vector<loop::tensor_expression> expressions;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         random_stream r{seed + 5000};
-        auto const& what = expressions.emplace_back(random_schedule::computation(r, set.lanes()));
-        kernels.add(lower(random_schedule::nest(what, r, {.lanes = set.lanes()}), "k").value());
+        auto const& what = expressions.emplace_back(random_schedule::computation(r, isa.lanes()));
+        kernels.add(lower(random_schedule::nest(what, r, {.lanes = isa.lanes()}), "k").value());
     }
     // What the sanitizer finds ends the process.
     kernels.compile({"-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"});
@@ -58,13 +58,13 @@ TEST_CASE("generated code does nothing that the language leaves undefined") {
 }
 
 // A product of rows whose names are the caller's.
-codegen::kernel product(isa const& set, std::string const& prefix) {
+codegen::kernel product(isa const& isa, std::string const& prefix) {
     loop::expression_builder e{prefix + "product"};
     auto const i = e.spatial(prefix + "i", 5), x = e.spatial(prefix + "x", 21), k = e.reduction(prefix + "k", 6);
     auto const a = e.input(prefix + "a", {5, 6}), w = e.input(prefix + "w", {6, 21}),
                y = e.output(prefix + "y", {5, 21});
     loop::schedule plan{e.store(y, {i, x}, e.sum(e.constant(0), e.at(a, {i, k}) * e.at(w, {k, x})))};
-    auto const [blocks, lane] = plan.split(plan.loop_of(prefix + "x"), set.lanes());
+    auto const [blocks, lane] = plan.split(plan.loop_of(prefix + "x"), isa.lanes());
     auto const rows = plan.loop_of(prefix + "i"), steps = plan.loop_of(prefix + "k");
     plan.reorder({blocks, rows, steps, lane});
     plan.parallel(plan.fuse(blocks, rows));
@@ -73,11 +73,11 @@ codegen::kernel product(isa const& set, std::string const& prefix) {
 }
 
 TEST_CASE("equal computations have equal texts, whatever they are called") {
-    for (auto const* set : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon}) {
-        auto const text = codegen::emit_cpp(product(*set, "zebra\"*/_"), "product");
-        CHECK(text == codegen::emit_cpp(product(*set, "b"), "product"));
+    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon}) {
+        auto const text = codegen::emit_cpp(product(*isa, "zebra\"*/_"), "product");
+        CHECK(text == codegen::emit_cpp(product(*isa, "b"), "product"));
         CHECK(text.find("zebra") == std::string::npos);
-        CHECK(text != codegen::emit_cpp(product(*set, "b"), "other"));
+        CHECK(text != codegen::emit_cpp(product(*isa, "b"), "other"));
     }
 }
 
@@ -90,9 +90,9 @@ TEST_CASE("the text includes nothing and defines one function with C linkage") {
 }
 
 TEST_CASE("the parallel range may be cut anywhere") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
-        kernels.add(product(*set, ""));
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
+        kernels.add(product(*isa, ""));
         kernels.compile({}); // as kernels are compiled for use
         random_stream r{5};
         interpret::arrays data{std::vector<double>(30), std::vector<double>(126), std::vector<double>(105, -1)};
@@ -110,7 +110,7 @@ TEST_CASE("the parallel range may be cut anywhere") {
         auto part = data;
         kernels.run(0, part, compiled_kernel::guarded::side::begin, {1, 2});
         for (std::size_t i = 0; i < 105; ++i) {
-            auto const own = i / 21 == 1 && i % 21 < static_cast<std::size_t>(set->lanes());
+            auto const own = i / 21 == 1 && i % 21 < static_cast<std::size_t>(isa->lanes());
             CHECK(part[2][i] == (own ? whole[2][i] : -1));
         }
     }
@@ -118,15 +118,15 @@ TEST_CASE("the parallel range may be cut anywhere") {
 
 // y[x] = f(x), compiled for one set and run on what is given.
 template <class F>
-std::vector<double> mapped(isa const& set, std::vector<double> const& inputs, F&& f) {
+std::vector<double> mapped(isa const& isa, std::vector<double> const& inputs, F&& f) {
     auto const n = static_cast<std::int64_t>(inputs.size());
     loop::expression_builder e{"map"};
     auto const x = e.spatial("x", n);
     auto const a = e.input("a", {n}), y = e.output("y", {n});
     auto what = e.store(y, {x}, f(e, e.at(a, {x})));
     loop::schedule plan{std::move(what)};
-    plan.vectorize(plan.split(plan.loop_of("x"), set.lanes()).second);
-    compiled_kernel::batch kernels{set};
+    plan.vectorize(plan.split(plan.loop_of("x"), isa.lanes()).second);
+    compiled_kernel::batch kernels{isa};
     kernels.add(lower(plan.finish(), "map").value());
     kernels.compile({});
     interpret::arrays data{inputs, std::vector<double>(inputs.size())};
@@ -139,9 +139,9 @@ bool same(double a, double b) {
 
 TEST_CASE("a clip keeps NaN, and cuts infinities") {
     std::vector<double> const in{nan, infinity, -infinity, 0, -1, 1, 7, 6, 3, nan, -0.5, 5.5, 100, -100, nan, 2, nan};
-    for (auto const* set : compiled_kernel::sets()) {
-        CAPTURE(set->name);
-        auto const out = mapped(*set, in, [](auto& e, auto v) { return min(max(v, e.constant(0)), e.constant(6)); });
+    for (auto const* isa : compiled_kernel::sets()) {
+        CAPTURE(isa->name);
+        auto const out = mapped(*isa, in, [](auto& e, auto v) { return min(max(v, e.constant(0)), e.constant(6)); });
         for (std::size_t i = 0; i < in.size(); ++i)
             CHECK(same(out[i], in[i] != in[i] ? nan : std::min(std::max(in[i], 0.0), 6.0)));
     }
@@ -183,13 +183,13 @@ TEST_CASE("zeros of both signs are two constants") {
 
 TEST_CASE("square roots are those of the machine") {
     auto const n = 11;
-    for (auto const* set : compiled_kernel::sets()) {
+    for (auto const* isa : compiled_kernel::sets()) {
         loop::expression_builder e{"roots"};
         auto const x = e.spatial("x", n);
         auto const a = e.input("a", {n}), y = e.output("y", {n});
         loop::schedule plan{e.store(y, {x}, sqrt(e.at(a, {x})))};
-        plan.vectorize(plan.split(plan.loop_of("x"), set->lanes()).second);
-        compiled_kernel::batch kernels{*set};
+        plan.vectorize(plan.split(plan.loop_of("x"), isa->lanes()).second);
+        compiled_kernel::batch kernels{*isa};
         kernels.add(lower(plan.finish(), "roots").value());
         kernels.compile({});
         interpret::arrays data{{0, 1, 2, 3, 4, 1e30, infinity, nan, -1, 0.25, 9}, std::vector<double>(n)};
@@ -202,11 +202,11 @@ TEST_CASE("square roots are those of the machine") {
 }
 
 TEST_CASE("lanes that look their places up find what is there") {
-    for (auto const* set : compiled_kernel::sets())
+    for (auto const* isa : compiled_kernel::sets())
         for (std::uint64_t seed = 0; seed < 12; ++seed) {
-            CAPTURE(set->name, seed);
+            CAPTURE(isa->name, seed);
             random_stream r{seed};
-            std::int64_t const l = set->lanes(), width = 4 * l + (seed % 3 == 0); // whole vectors, or not
+            std::int64_t const l = isa->lanes(), width = 4 * l + (seed % 3 == 0); // whole vectors, or not
             std::vector<std::int64_t> table;
             for (std::int64_t i = 0; i < l; ++i)
                 table.push_back(static_cast<std::int64_t>(r.below(static_cast<std::uint64_t>(l) * (1 + seed % 4))));
@@ -215,7 +215,7 @@ TEST_CASE("lanes that look their places up find what is there") {
             auto const x = e.input("x", {3, width}), y = e.output("y", {3, l});
             loop::schedule plan{e.store(y, {row, lane}, e.at(x, {row, 0}, {lane, table}))};
             plan.vectorize(plan.loop_of("lane"));
-            compiled_kernel::batch kernels{*set};
+            compiled_kernel::batch kernels{*isa};
             kernels.add(lower(plan.finish(), "picked").value());
             kernels.compile({});
             interpret::arrays data{std::vector<double>(static_cast<std::size_t>(3 * width)),

@@ -66,7 +66,7 @@ struct typed_kernel {
     explicit typed_kernel(std::int64_t count) : i(e.spatial("i", count)), n(count) {}
     void store(loop::value v) { stores.emplace_back(e.output("y", {n}, v.type()), v); }
     codegen::kernel lowered(std::int64_t lanes) {
-        for (std::size_t s = 1; s < stores.size(); ++s) e.also(stores[s].first, {i}, stores[s].second);
+        for (std::size_t s = 1; s < stores.size(); ++s) e.also_store(stores[s].first, {i}, stores[s].second);
         loop::schedule plan{e.store(stores[0].first, {i}, stores[0].second)};
         plan.vectorize(plan.split(plan.loop_of("i"), lanes).second);
         return codegen::lower(plan.finish(), "typed").value();
@@ -109,20 +109,20 @@ std::string difference(tensor const& got, tensor const& wanted, double units = 0
 constexpr std::int64_t count = 1003;
 
 TEST_CASE("a cast between any two element types is that of tensors, bit by bit") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         for (auto const from : stored_dtypes) {
             typed_kernel k{count};
             auto const x = k.e.at(k.e.input("x", {count}, from), {k.i});
             for (auto const to : stored_dtypes) k.store(cast(x, to));
-            kernels.add(k.lowered(set->lanes(from == dtype::f64 ? 8 : 4)));
+            kernels.add(k.lowered(isa->lanes(from == dtype::f64 ? 8 : 4)));
         }
         kernels.compile();
         for (std::size_t f = 0; f < std::size(stored_dtypes); ++f) {
             auto const input = numbers(stored_dtypes[f], count, 7 + f);
             auto const outputs = run(kernels, f, {input});
             for (std::size_t t = 0; t < std::size(stored_dtypes); ++t) {
-                CAPTURE(set->name, to_string(stored_dtypes[f]), to_string(stored_dtypes[t]));
+                CAPTURE(isa->name, to_string(stored_dtypes[f]), to_string(stored_dtypes[t]));
                 CHECK(difference(outputs[t], input.converted_to(stored_dtypes[t])) == "");
             }
         }
@@ -199,8 +199,8 @@ double allowed(scalar_op op, dtype type) {
 }
 
 TEST_CASE("every scalar operation computes what it says in every type that it takes, but for f32's functions") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         std::vector<std::vector<scalar_op>> functions;
         for (auto const type : stored_dtypes) {
             typed_kernel k{count};
@@ -215,7 +215,7 @@ TEST_CASE("every scalar operation computes what it says in every type that it ta
                 all.push_back(op);
                 k.store(op == scalar_op::select ? select(c, a, b) : is_unary(op) ? apply(op, a) : apply(op, a, b));
             }
-            kernels.add(k.lowered(set->lanes(byte_size(type) == 8 ? 8 : 4)));
+            kernels.add(k.lowered(isa->lanes(byte_size(type) == 8 ? 8 : 4)));
         }
         kernels.compile();
         for (std::size_t t = 0; t < std::size(stored_dtypes); ++t) {
@@ -241,7 +241,7 @@ TEST_CASE("every scalar operation computes what it says in every type that it ta
                         }
                     }
                 });
-                CAPTURE(set->name, to_string(type), to_string(op));
+                CAPTURE(isa->name, to_string(type), to_string(op));
                 CHECK(difference(outputs[f], wanted, allowed(op, type)) == "");
             }
         }
@@ -274,13 +274,13 @@ TEST_CASE("functions on vectors of f64 are as near to the exact value as stated"
         {scalar_op::exponential, dtype::f64, -746, 710.5, 0, 0}, {scalar_op::tanh, dtype::f64, -25, 25, 0, 0},
         {scalar_op::sigmoid, dtype::f64, -709, 50, 0, 0},        {scalar_op::power, dtype::f32, 1e-6, 30, -30, 30},
         {scalar_op::power, dtype::f32, 1e-30, 3e38, -4, 4},      {scalar_op::power, dtype::f32, 0.9, 1.1, -900, 900}};
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         for (auto const& f : ranges) {
             typed_kernel k{n};
             auto const a = k.e.at(k.e.input("a", {n}, f.type), {k.i}), b = k.e.at(k.e.input("b", {n}, f.type), {k.i});
             k.store(f.op == scalar_op::power ? apply(f.op, a, b) : apply(f.op, a));
-            kernels.add(k.lowered(set->lanes(static_cast<std::int32_t>(byte_size(f.type)))));
+            kernels.add(k.lowered(isa->lanes(static_cast<std::int32_t>(byte_size(f.type)))));
         }
         kernels.compile();
         for (std::size_t f = 0; f < std::size(ranges); ++f) {
@@ -302,7 +302,7 @@ TEST_CASE("functions on vectors of f64 are as near to the exact value as stated"
                                                          : std::pow(x, static_cast<long double>(b.data<T>()[i])));
                     }
             });
-            CAPTURE(set->name, to_string(op));
+            CAPTURE(isa->name, to_string(op));
             CHECK(difference(got, wanted, allowed(op, type)) == "");
         }
     }
@@ -310,8 +310,8 @@ TEST_CASE("functions on vectors of f64 are as near to the exact value as stated"
 
 TEST_CASE("reductions of every type add and take maxima, over lanes too") {
     constexpr std::int64_t rows = 3, n = 37;
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         struct reduction {
             dtype type;
             bool adds, lanes;
@@ -327,7 +327,7 @@ TEST_CASE("reductions of every type add and take maxima, over lanes too") {
                     auto const v = over_lanes ? e.at(x, {i, k}) : e.at(x, {k, i});
                     auto const start = e.number(1, 1, type);
                     loop::schedule plan{e.store(y, {i}, adds ? e.sum(start, v) : e.maximum(start, v))};
-                    auto const [outer, lane] = plan.split(plan.loop_of(over_lanes ? "k" : "i"), set->lanes());
+                    auto const [outer, lane] = plan.split(plan.loop_of(over_lanes ? "k" : "i"), isa->lanes());
                     if (over_lanes)
                         plan.reorder({plan.loop_of("i"), outer, lane});
                     else
@@ -340,7 +340,7 @@ TEST_CASE("reductions of every type add and take maxima, over lanes too") {
         kernels.compile();
         for (std::size_t f = 0; f < all.size(); ++f) {
             auto const& r = all[f];
-            CAPTURE(set->name, to_string(r.type), r.adds, r.lanes);
+            CAPTURE(isa->name, to_string(r.type), r.adds, r.lanes);
             auto x = numbers(dtype::i8, rows * n, 9).converted_to(r.type); // exact in every order
             auto const y = run(kernels, f, {x})[0];
             std::int64_t const dims[] = {r.lanes ? rows : n};
@@ -362,8 +362,8 @@ TEST_CASE("reductions of every type add and take maxima, over lanes too") {
 }
 
 TEST_CASE("outside of its bounds a load is a number of its type") {
-    for (auto const* set : compiled_kernel::sets()) {
-        compiled_kernel::batch kernels{*set};
+    for (auto const* isa : compiled_kernel::sets()) {
+        compiled_kernel::batch kernels{*isa};
         for (auto const type : stored_dtypes) {
             loop::expression_builder e{"pad"};
             auto const i = e.spatial("i", 4), x = e.spatial("x", 5);
@@ -376,7 +376,7 @@ TEST_CASE("outside of its bounds a load is a number of its type") {
         kernels.compile();
         for (std::size_t t = 0; t < std::size(stored_dtypes); ++t) {
             auto const type = stored_dtypes[t];
-            CAPTURE(set->name, to_string(type));
+            CAPTURE(isa->name, to_string(type));
             auto const y = run(kernels, t, {numbers(type, 10, 1)})[0];
             for (std::int64_t e : {0, 4, 15, 19})
                 CHECK(interpret::get(type, y.raw().data() + static_cast<std::size_t>(e) * byte_size(type)) ==

@@ -46,12 +46,12 @@ constexpr auto tiny = std::numeric_limits<float>::denorm_min(), huge = std::nume
 constexpr scalar_op approximations[] = {scalar_op::fast_exponential, scalar_op::fast_tanh, scalar_op::fast_erf};
 
 // Every function over n elements, in their order.
-compiled_kernel::batch kernels_of(isa const& set, std::int64_t n, runtime::compiler const& with,
+compiled_kernel::batch kernels_of(isa const& isa, std::int64_t n, runtime::compiler const& with,
                                   std::span<scalar_op const> of) {
-    compiled_kernel::batch kernels{set};
+    compiled_kernel::batch kernels{isa};
     for (auto const op : of) {
         elementwise_op const chain[] = {{op, 0}};
-        kernels.add(codegen::lower(kernels::elementwise_nest(n, 1, chain, set), "function").value());
+        kernels.add(codegen::lower(kernels::elementwise_nest(n, 1, chain, isa), "function").value());
     }
     kernels.compile({}, with);
     return kernels;
@@ -94,9 +94,9 @@ TEST_CASE("functions are as near to the exact value as stated, over all magnitud
     };
     std::vector<loaded> all;
     for (auto const& with : compilers())
-        for (auto const* set : compiled_kernel::sets())
-            all.push_back({with.path + " " + std::string{set->name},
-                           kernels_of(*set, static_cast<std::int64_t>(x.size()), with, exact_functions)});
+        for (auto const* isa : compiled_kernel::sets())
+            all.push_back({with.path + " " + std::string{isa->name},
+                           kernels_of(*isa, static_cast<std::int64_t>(x.size()), with, exact_functions)});
     for (std::size_t f = 0; f < count; ++f) {
         std::vector<double> exact(x.size()), unit(x.size());
         for (std::size_t i = 0; i < x.size(); ++i) {
@@ -131,8 +131,8 @@ TEST_CASE("approximations of fewer terms are within their bounds, over all magni
     for (std::uint64_t bits = 0; bits >> 32 == 0; bits += 4093)
         x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
     auto const with = runtime::find_compiler().value();
-    for (auto const* set : compiled_kernel::sets()) {
-        auto const kernels = kernels_of(*set, static_cast<std::int64_t>(x.size()), with, approximations);
+    for (auto const* isa : compiled_kernel::sets()) {
+        auto const kernels = kernels_of(*isa, static_cast<std::int64_t>(x.size()), with, approximations);
         for (std::size_t f = 0; f < std::size(all); ++f) {
             auto const y = run(kernels, f, x);
             auto worst = 0.0;
@@ -147,7 +147,7 @@ TEST_CASE("approximations of fewer terms are within their bounds, over all magni
                             : infinity;
                 if (e > worst) worst = e, at = x[i];
             }
-            CAPTURE(set->name, to_string(all[f].op), worst, at);
+            CAPTURE(isa->name, to_string(all[f].op), worst, at);
             CHECK(worst <= 1);
         }
     }
@@ -216,13 +216,13 @@ TEST_CASE("limits, signed zeros, NaN and the ends of the range are those of the 
     std::vector<float> x;
     for (auto const& c : cases) x.push_back(c.x);
     for (auto const& with : compilers())
-        for (auto const* set : compiled_kernel::sets()) {
-            auto const kernels = kernels_of(*set, static_cast<std::int64_t>(x.size()), with, all);
+        for (auto const* isa : compiled_kernel::sets()) {
+            auto const kernels = kernels_of(*isa, static_cast<std::int64_t>(x.size()), with, all);
             for (std::size_t f = 0; f < all.size(); ++f) {
                 auto const y = run(kernels, f, x);
                 for (std::size_t i = 0; i < x.size(); ++i) {
                     if (cases[i].op != all[f]) continue;
-                    CAPTURE(with.path, set->name, to_string(cases[i].op), x[i], y[i]);
+                    CAPTURE(with.path, isa->name, to_string(cases[i].op), x[i], y[i]);
                     CHECK(same(y[i], cases[i].y));
                 }
             }
@@ -230,18 +230,18 @@ TEST_CASE("limits, signed zeros, NaN and the ends of the range are those of the 
 }
 
 TEST_CASE("functions of constants and of what all lanes share are functions of vectors") {
-    for (auto const* set : compiled_kernel::sets()) {
+    for (auto const* isa : compiled_kernel::sets()) {
         loop::expression_builder e{"scales"};
         auto const i = e.spatial("i", 3), x = e.spatial("x", 21);
         auto const a = e.input("a", {3}), y = e.output("y", {3, 21});
         auto const v = e.at(a, {i});
         auto const what = e.store(y, {i, x}, -exp(v) + floor(v) * tanh(e.constant(0.5)) + abs(-v));
         loop::schedule plan{what};
-        plan.vectorize(plan.split(plan.loop_of("x"), set->lanes()).second);
-        compiled_kernel::batch kernels{*set};
+        plan.vectorize(plan.split(plan.loop_of("x"), isa->lanes()).second);
+        compiled_kernel::batch kernels{*isa};
         kernels.add(codegen::lower(plan.finish(), "scales").value());
         kernels.compile();
-        CAPTURE(set->name);
+        CAPTURE(isa->name);
         CHECK(kernels.difference(0, what, 1) == "");
     }
 }

@@ -39,13 +39,13 @@ TEST_CASE("RemoveUnusedFunctions P1: what main calls by way of others stays, in 
 
 TEST_CASE("RemoveUnusedFunctions P2: calls may begin in several functions") {
     auto const m = of({{"main1", {"a"}}, {"main2", {"b"}}, {"a", {}}, {"b", {}}, {"c", {}}, {"main", {}}});
-    auto set = m, given = m;
-    set.set_entry_points({"main1", "main2"});
-    CHECK(run_pass(remove_unused_functions{}, set).value().matches == 2);
-    CHECK(names(set) == "main1 main2 a b");
+    auto isa = m, given = m;
+    isa.set_entry_points({"main1", "main2"});
+    CHECK(run_pass(remove_unused_functions{}, isa).value().matches == 2);
+    CHECK(names(isa) == "main1 main2 a b");
     auto const p = remove_unused_functions::from_text(" main2 , main1").value();
     CHECK(run_pass(p, given).value().matches == 2);
-    CHECK(names(given) == names(set));
+    CHECK(names(given) == names(isa));
     CHECK(given.entry_points() == std::vector<std::string>{"main2", "main1"});
     CHECK_FALSE(run_pass(p, given).value().changed);
 }

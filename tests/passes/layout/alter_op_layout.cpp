@@ -191,7 +191,7 @@ TEST_CASE("the hook sees the operator, its attributes and types, and the machine
         return std::optional<layout>{};
     };
     pass_context cx;
-    cx.machine.set = &isa::avx512;
+    cx.machine.isa = &isa::avx512;
     CHECK(alter_op_layout{look}(n.g, cx));
     CHECK(asked == 1);
 }

@@ -556,14 +556,14 @@ TEST_CASE("the compiler is the one that is asked for, else that of the environme
     CHECK(find_compiler().value().identity == "c++ 1\narch");
     CHECK(find_compiler("clang++").value().path == last);
     {
-        variable const set{"CXX", "clang++"};
+        variable const isa{"CXX", "clang++"};
         CHECK(find_compiler().value().path == last);
         variable const first{"GSUB_CXX", usable};
         CHECK(find_compiler().value().path == usable);
         CHECK(find_compiler(last).value().path == last);
     }
     // What is set and does not work is not passed over.
-    variable const set{"CXX", "/nonexistent/c++"};
+    variable const isa{"CXX", "/nonexistent/c++"};
     auto const none = find_compiler();
     REQUIRE(!none);
     CHECK(none.error().code() == error_code::environment);

@@ -222,9 +222,9 @@ TEST_CASE("pinned threads stay on one CPU each") {
     pool.parallel_for(2, [&](std::size_t) {
         ++arrived;
         while (arrived < 2) std::this_thread::yield();
-        cpu_set_t set;
-        if (std::this_thread::get_id() != caller && ::sched_getaffinity(0, sizeof set, &set) == 0)
-            allowed = CPU_COUNT(&set);
+        cpu_set_t isa;
+        if (std::this_thread::get_id() != caller && ::sched_getaffinity(0, sizeof isa, &isa) == 0)
+            allowed = CPU_COUNT(&isa);
     });
     CHECK(allowed == 1);
 }
@@ -236,9 +236,9 @@ TEST_CASE("threads of a pool leave the host's signals alone") {
     pool.parallel_for(2, [&](std::size_t) {
         ++arrived;
         while (arrived < 2) std::this_thread::yield();
-        sigset_t set;
-        if (std::this_thread::get_id() != caller && ::pthread_sigmask(SIG_BLOCK, nullptr, &set) == 0)
-            blocked = sigismember(&set, SIGINT) && sigismember(&set, SIGCHLD) && !sigismember(&set, SIGSEGV);
+        sigset_t isa;
+        if (std::this_thread::get_id() != caller && ::pthread_sigmask(SIG_BLOCK, nullptr, &isa) == 0)
+            blocked = sigismember(&isa, SIGINT) && sigismember(&isa, SIGCHLD) && !sigismember(&isa, SIGSEGV);
     });
     CHECK(blocked == 1);
 }

@@ -141,7 +141,7 @@ struct slot {
         number("input_count", p_.inputs.size());
         number("output_count", p_.outputs.size());
         number("arena_bytes", arena_.size);
-        number("scratch_bytes", scratch);
+        number("workspace_bytes", scratch);
         number("work_items_per_thread", static_cast<std::uint64_t>(work_items_per_thread));
         number("weights_size", weights_.size());
         number("weights_magic", weights_magic);

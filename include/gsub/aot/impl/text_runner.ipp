@@ -229,7 +229,7 @@ void run_range(@name@_context& c, step const& s, std::int64_t begin, std::int64_
         }
     void* own[most_slots];
     std::memcpy(own, at, s.slots * sizeof *own);
-    own[s.slots] = c.scratch.data + share * scratch_bytes;
+    own[s.slots] = c.scratch.data + share * workspace_bytes;
     s.kernel(own, begin, end);
     c.taken[share].store(false, std::memory_order_release);
 }
@@ -283,8 +283,8 @@ void run_step(@name@_context& c, step const& s) {
         return @NAME@_NO_THREADS;
 #endif
     }
-    if (!c.arena.take(arena_bytes) || !c.scratch.take(scratch_bytes * c.threads.concurrency)) return @NAME@_NO_MEMORY;
-    if (scratch_bytes > 0) c.taken = std::vector<std::atomic<bool>>(c.threads.concurrency);
+    if (!c.arena.take(arena_bytes) || !c.scratch.take(workspace_bytes * c.threads.concurrency)) return @NAME@_NO_MEMORY;
+    if (workspace_bytes > 0) c.taken = std::vector<std::atomic<bool>>(c.threads.concurrency);
     c.addresses.resize(slot_count);
     for (std::size_t i = 0; i < slot_count; ++i) {
         if (slots[i].where == in_arena) c.addresses[i] = c.arena.data + slots[i].offset;

@@ -36,18 +36,18 @@ public:
         made.lanes = lanes;
         loop_of_.resize(nest.names.size());
         for (std::size_t i = 0; i < nest.loops.size(); ++i) loop_of_[static_cast<std::size_t>(nest.loops[i].var)] = i;
-        for (auto const& p : nest.parts)
+        for (auto const& p : nest.fused_indices)
             loop_of_[static_cast<std::size_t>(p.var)] = loop_of_[static_cast<std::size_t>(p.of)];
     }
 
-    std::vector<node> run() {
-        std::vector<node> body;
+    std::vector<statement> run() {
+        std::vector<statement> body;
         descend(0, body);
         return body;
     }
 
 private:
-    using nodes = std::vector<node>;
+    using statements = std::vector<statement>;
 
     [[noreturn]] static void fail(error_code code, std::string_view reason) {
         throw error{code, message({"lowering: ", reason})};
@@ -133,16 +133,16 @@ private:
         for (auto const& b : nest_.tails) cuts_of(b, v, depth, true, cuts);
         auto all = cuts;
         for (auto const& b : nest_.what.bounds) cuts_of(b, v, depth, false, all);
-        for (auto const& t : nest_.what.terms)
-            for (auto const& b : t.within) cuts_of(b, v, depth, false, all);
-        for (auto const& b : nest_.what.target_within) cuts_of(b, v, depth, false, all);
-        for (auto const& s : nest_.what.also)
-            for (auto const& b : s.within) cuts_of(b, v, depth, false, all);
+        for (auto const& t : nest_.what.exprs)
+            for (auto const& b : t.predicate) cuts_of(b, v, depth, false, all);
+        for (auto const& b : nest_.what.target_predicate) cuts_of(b, v, depth, false, all);
+        for (auto const& s : nest_.what.more_stores)
+            for (auto const& b : s.predicate) cuts_of(b, v, depth, false, all);
         auto ranges = finish(std::move(all));
         return static_cast<std::int32_t>(ranges.size()) - 1 <= options_.max_ranges ? ranges : finish(std::move(cuts));
     }
 
-    void descend(std::size_t depth, nodes& out) {
+    void descend(std::size_t depth, statements& out) {
         if (depth == nest_.loops.size()) return leaf(out);
         auto const& l = nest_.loops[depth];
         if (depth < within_) {
@@ -165,7 +165,7 @@ private:
         case loop::loop_kind::parallel: {
             auto& n = add_loop(l.var, out);
             n.begin.clear(), n.end.clear(); // the caller's range
-            nodes body;
+            statements body;
             auto const whole = range(l.var);
             alternatives(l.var, cut(l.var, depth + 1), 0, 0, l.var, depth, body);
             range(l.var) = whole;
@@ -182,7 +182,7 @@ private:
                     enter_parts(0, l.var, depth, out);
                 } else {
                     add_loop(l.var, out);
-                    nodes body;
+                    statements body;
                     enter_parts(0, l.var, depth, body);
                     out.back().body = std::move(body);
                 }
@@ -191,9 +191,9 @@ private:
             return;
         }
     }
-    node& add_loop(variable v, nodes& out) {
-        node n;
-        n.kind = node_kind::loop;
+    statement& add_loop(variable v, statements& out) {
+        statement n;
+        n.kind = statement_kind::loop;
         n.var = v;
         n.begin = {{range(v).low, 1}};
         n.end = {{range(v).high + 1, 1}};
@@ -207,32 +207,32 @@ private:
     }
 
     // Parts of a fused loop, from the `next` one on, each with its ranges as alternatives.
-    void enter_parts(std::size_t next, variable of, std::size_t depth, nodes& out) {
-        auto const reaches = [&](variable part) { // parts of parts count too
-            auto v = part;
-            for (std::size_t i = nest_.parts.size(); v != of && i-- > 0;)
-                if (nest_.parts[i].var == v) v = nest_.parts[i].of;
-            return v == of && part != of;
+    void enter_parts(std::size_t next, variable of, std::size_t depth, statements& out) {
+        auto const reaches = [&](variable index) { // fused indices of fused indices count too
+            auto v = index;
+            for (std::size_t i = nest_.fused_indices.size(); v != of && i-- > 0;)
+                if (nest_.fused_indices[i].var == v) v = nest_.fused_indices[i].of;
+            return v == of && index != of;
         };
-        while (next < nest_.parts.size() && !reaches(nest_.parts[next].var)) ++next;
-        if (next == nest_.parts.size()) return descend(depth + 1, out);
-        auto const& p = nest_.parts[next];
+        while (next < nest_.fused_indices.size() && !reaches(nest_.fused_indices[next].var)) ++next;
+        if (next == nest_.fused_indices.size()) return descend(depth + 1, out);
+        auto const& p = nest_.fused_indices[next];
         if (known(p.var)) return enter_parts(next + 1, of, depth, out);
-        node n;
-        n.kind = node_kind::part;
+        statement n;
+        n.kind = statement_kind::fused_index;
         n.var = p.var, n.of = p.of, n.divisor = p.divisor, n.extent = p.extent;
         out.push_back(std::move(n));
         auto const whole = range(p.var);
         alternatives(p.var, cut(p.var, depth + 1), 0, next + 1, of, depth, out);
         range(p.var) = whole;
     }
-    // What stands within a loop `of` from its `next` part on, for each range of `v`.
+    // What stands within a loop `of` from its `next` fused index on, for each range of `v`.
     void alternatives(variable v, std::vector<std::int64_t> const& cuts, std::size_t i, std::size_t next, variable of,
-                      std::size_t depth, nodes& out) {
+                      std::size_t depth, statements& out) {
         range(v) = {cuts[i], cuts[i + 1] - 1};
         if (i + 2 == cuts.size()) return enter_parts(next, of, depth, out);
-        node n;
-        n.kind = node_kind::branch;
+        statement n;
+        n.kind = statement_kind::branch;
         n.conditions = {{affine::of(v), cuts[i + 1]}};
         enter_parts(next, of, depth, n.body);
         alternatives(v, cuts, i + 1, next, of, depth, n.otherwise);
@@ -240,7 +240,7 @@ private:
     }
 
     // The ranges of a reduction loop within which its steps exist alike.
-    void reduce(std::size_t depth, nodes& out) {
+    void reduce(std::size_t depth, statements& out) {
         auto const v = nest_.loops[depth].var;
         auto const whole = range(v);
         std::vector<std::int64_t> cuts{whole.low, whole.high + 1};
@@ -255,10 +255,10 @@ private:
         range(v) = whole;
     }
     // A reduction loop takes over each condition that it and enclosing loops decide.
-    void reduce_range(std::size_t depth, nodes& out) {
+    void reduce_range(std::size_t depth, statements& out) {
         auto const& l = nest_.loops[depth];
-        node n;
-        n.kind = node_kind::loop;
+        statement n;
+        n.kind = statement_kind::loop;
         n.var = l.var;
         n.begin = {{range(l.var).low, 1}};
         n.end = {{range(l.var).high + 1, 1}};
@@ -291,8 +291,8 @@ private:
     // ---- blocks
 
     // The block at the end of a list. A new one knows no values: what an earlier one computed may be out of scope.
-    std::vector<instruction>& block(nodes& out) {
-        if (out.empty() || out.back().kind != node_kind::block) {
+    std::vector<instruction>& block(statements& out) {
+        if (out.empty() || out.back().kind != statement_kind::block) {
             out.emplace_back();
             values_.clear();
             terms_.clear();
@@ -312,14 +312,14 @@ private:
     }
 
     // The register of a pure instruction: one that computes the same in this block, or a new one.
-    reg value_of(instruction i, nodes& out) {
+    reg value_of(instruction i, statements& out) {
         auto& code = block(out);
         for (auto const& [known, r] : values_)
             if (known.op == i.op && known.function == i.function && known.type == i.type && known.buffer == i.buffer &&
                 std::ranges::equal(known.operands, i.operands) && known.integer == i.integer &&
                 known.lanes == i.lanes && known.stride == i.stride && known.entry == i.entry &&
                 same_bits(known.value, i.value) && known.offset == i.offset && known.order == i.order &&
-                std::equal(known.within.begin(), known.within.end(), i.within.begin(), i.within.end(),
+                std::equal(known.predicate.begin(), known.predicate.end(), i.predicate.begin(), i.predicate.end(),
                            [](auto& a, auto& b) { return a.extent == b.extent && a.value == b.value; }))
                 return r;
         i.result = fresh();
@@ -355,26 +355,26 @@ private:
         return places;
     }
 
-    // A term that is stored at the present place: what many stores share is looked up once.
-    reg stored_term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
+    // An expression that is stored at the present place: what many stores share is looked up once.
+    reg stored_value(std::int32_t id, std::int32_t lanes, reg reduced, statements& out) {
         block(out);
         storing_ = true;
-        auto const r = term(id, lanes, reduced, out);
+        auto const r = value_of(id, lanes, reduced, out);
         storing_ = false;
         return r;
     }
-    reg term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
+    reg value_of(std::int32_t id, std::int32_t lanes, reg reduced, statements& out) {
         if (!storing_) return new_term(id, lanes, reduced, out);
         auto const n = static_cast<std::size_t>(id);
-        if (terms_.size() <= n) terms_.resize(nest_.what.terms.size(), -1);
+        if (terms_.size() <= n) terms_.resize(nest_.what.exprs.size(), -1);
         if (terms_[n] < 0) {
             auto const r = new_term(id, lanes, reduced, out);
             terms_[n] = r;
         }
         return terms_[n];
     }
-    reg new_term(std::int32_t id, std::int32_t lanes, reg reduced, nodes& out) {
-        auto const& t = nest_.what.terms[static_cast<std::size_t>(id)];
+    reg new_term(std::int32_t id, std::int32_t lanes, reg reduced, statements& out) {
+        auto const& t = nest_.what.exprs[static_cast<std::size_t>(id)];
         instruction i;
         i.type = t.type;
         switch (t.op) {
@@ -395,7 +395,7 @@ private:
             i.buffer = t.source.of;
             i.offset = resolved(offset.with(lane_, 0));
             auto const all = lanes;
-            for (auto const& b : t.within) {
+            for (auto const& b : t.predicate) {
                 auto here = check(b);
                 if (here == truth::yes) continue;
                 if (here == truth::unknown && b.value.depends_on(lane_)) {
@@ -413,14 +413,14 @@ private:
                     i.integer = t.integer;
                     return value_of(std::move(i), out);
                 }
-                i.within.push_back({resolved(b.value), b.extent});
+                i.predicate.push_back({resolved(b.value), b.extent});
             }
             auto const& chosen = t.chosen;
             if (chosen.by >= 0) {
                 instruction c;
                 c.op = opcode::choose;
                 c.type = dtype::i64;
-                c.operands[0] = term(chosen.by, lanes, reduced, out);
+                c.operands[0] = value_of(chosen.by, lanes, reduced, out);
                 c.buffer = chosen.status;
                 c.integer = chosen.entries;
                 c.lanes = lanes;
@@ -447,14 +447,14 @@ private:
             i.op = opcode::compute;
             i.function = t.op;
             for (std::size_t o = 0; o < std::size(t.operands); ++o)
-                if (t.operands[o] >= 0) i.operands[o] = term(t.operands[o], lanes, reduced, out);
+                if (t.operands[o] >= 0) i.operands[o] = value_of(t.operands[o], lanes, reduced, out);
             return value_of(std::move(i), out);
         }
     }
 
-    // Whether a term has a value for each lane.
+    // Whether an expression has a value for each lane.
     [[nodiscard]] bool varies(std::int32_t id) const {
-        auto const& t = nest_.what.terms[static_cast<std::size_t>(id)];
+        auto const& t = nest_.what.exprs[static_cast<std::size_t>(id)];
         if (t.op == loop::scalar_op::reduced) return true;
         if (t.op == loop::scalar_op::load && offset_of(t.source).depends_on(lane_)) return true;
         return (t.chosen.by >= 0 && varies(t.chosen.by)) ||
@@ -479,12 +479,12 @@ private:
 
     // Everything from the first reduction loop on, or from where only unrolled loops remain: one accumulator for each
     // position of the unrolled spatial loops, kept in registers to the end.
-    void tile(std::size_t depth, nodes& out) {
+    void tile(std::size_t depth, statements& out) {
         auto open = open_guards(depth);
         if (open.empty()) return whole_tile(depth, out);
         // Where all hold there is nothing to test within.
-        node n;
-        n.kind = node_kind::branch;
+        statement n;
+        n.kind = statement_kind::branch;
         for (auto const& a : open) {
             n.conditions.push_back({a.varying + affine{a.low}, a.extent});
             if (a.low != a.high) n.conditions.push_back({a.varying + affine{a.high}, a.extent});
@@ -523,14 +523,14 @@ private:
             }
         };
         each_place(depth, [&] {
-            for (auto const& t : nest_.what.terms) add(t.within);
-            add(nest_.what.target_within);
-            for (auto const& s : nest_.what.also) add(s.within);
+            for (auto const& t : nest_.what.exprs) add(t.predicate);
+            add(nest_.what.target_predicate);
+            for (auto const& s : nest_.what.more_stores) add(s.predicate);
         });
         if (count < 4) open.clear();
         return open;
     }
-    void whole_tile(std::size_t depth, nodes& out) {
+    void whole_tile(std::size_t depth, statements& out) {
         in_tile_ = true;
         tile_.clear();
         auto const reducing = nest_.what.update >= 0;
@@ -541,7 +541,7 @@ private:
             instruction i;
             i.op = opcode::copy;
             i.type = type_of(nest_.what.initial);
-            i.operands[0] = lanes_reduce_ ? neutral(out) : term(nest_.what.initial, lanes, -1, out);
+            i.operands[0] = lanes_reduce_ ? neutral(out) : value_of(nest_.what.initial, lanes, -1, out);
             i.result = fresh();
             block(out).push_back(i);
             tile_.push_back({i.result, lanes});
@@ -550,11 +550,11 @@ private:
                                               tile_.begin(), tile_.end(), [](auto& p) { return p.accumulator >= 0; })));
         tile_depth_ = depth;
         if (reducing) {
-            auto const begins_block = out.empty() || out.back().kind != node_kind::block;
-            auto const node = begins_block ? out.size() : out.size() - 1;
+            auto const begins_block = out.empty() || out.back().kind != statement_kind::block;
+            auto const statement = begins_block ? out.size() : out.size() - 1;
             auto const code = begins_block ? 0 : out.back().code.size();
             descend(depth, out);
-            for (auto i = node; i < out.size(); ++i) order_steps(out[i], i == node ? code : 0);
+            for (auto i = statement; i < out.size(); ++i) order_steps(out[i], i == statement ? code : 0);
         }
         std::size_t at = 0;
         each_place(depth, [&] {
@@ -562,19 +562,19 @@ private:
             if (place.accumulator < 0) return;
             auto const reduced = lanes_reduce_ ? combined_lanes(place.accumulator, out) : place.accumulator;
             terms_.clear();
-            store({nest_.what.target, nest_.what.result, nest_.what.target_within}, place.lanes, reduced, out);
-            for (auto const& more : nest_.what.also) store(more, place.lanes, reduced, out);
-            if (nest_.what.check < 0) return;
+            store({nest_.what.target, nest_.what.result, nest_.what.target_predicate}, place.lanes, reduced, out);
+            for (auto const& more : nest_.what.more_stores) store(more, place.lanes, reduced, out);
+            if (nest_.what.guard < 0) return;
             instruction i;
             i.op = opcode::reduce;
-            i.type = type_of(nest_.what.check);
-            i.operands[0] = stored_term(nest_.what.check, place.lanes, reduced, out);
+            i.type = type_of(nest_.what.guard);
+            i.operands[0] = stored_value(nest_.what.guard, place.lanes, reduced, out);
             i.result = fresh();
             block(out).push_back(i);
-            node n;
-            n.kind = node_kind::check;
-            n.checked = i.result;
-            for (auto const& a : nest_.what.rescue_at) n.arguments.push_back(resolved(a));
+            statement n;
+            n.kind = statement_kind::guard;
+            n.guarded = i.result;
+            for (auto const& a : nest_.what.fallback_at) n.arguments.push_back(resolved(a));
             out.push_back(std::move(n));
         });
         in_tile_ = false;
@@ -582,7 +582,7 @@ private:
     // Products of two vectors that are read: the steps that share the first stand together, in the order of memory, so
     // that it is read once and is in a register no longer than that. The steps of one accumulator stay in order where
     // the loops of the reduction walk memory forwards.
-    void order_steps(node& n, std::size_t from) {
+    void order_steps(statement& n, std::size_t from) {
         for (auto* within : {&n.body, &n.otherwise})
             for (auto& inner : *within) order_steps(inner, 0);
         auto& code = n.code;
@@ -619,18 +619,18 @@ private:
         if (from + ordered.size() == code.size())
             std::move(ordered.begin(), ordered.end(), code.begin() + static_cast<std::ptrdiff_t>(from));
     }
-    void store(loop::stored_term const& what, std::int32_t lanes, reg reduced, nodes& out) {
+    void store(loop::stored_expr const& what, std::int32_t lanes, reg reduced, statements& out) {
         instruction i;
-        for (auto const& b : what.within) {
+        for (auto const& b : what.predicate) {
             auto const here = check(b);
             if (here == truth::no) return;
             if (here == truth::yes) continue;
             if (b.value.depends_on(lane_)) fail(error_code::unsupported, "a condition depends on the vectorised loop");
-            i.within.push_back({resolved(b.value), b.extent});
+            i.predicate.push_back({resolved(b.value), b.extent});
         }
         i.op = opcode::store;
         i.type = type_of(what.value);
-        i.operands[0] = stored_term(what.value, lanes, reduced, out);
+        i.operands[0] = stored_value(what.value, lanes, reduced, out);
         i.buffer = what.target.of;
         auto const offset = offset_of(what.target);
         if (offset.factor(lane_) != (lanes_reduce_ ? 0 : 1))
@@ -644,9 +644,9 @@ private:
     void forget_loads_of(std::int32_t buffer) {
         if (std::erase_if(values_, [&](auto const& v) { return v.first.buffer == buffer; }) > 0) terms_.clear();
     }
-    [[nodiscard]] dtype type_of(std::int32_t id) const { return nest_.what.terms[static_cast<std::size_t>(id)].type; }
+    [[nodiscard]] dtype type_of(std::int32_t id) const { return nest_.what.exprs[static_cast<std::size_t>(id)].type; }
     // What a combination starts from that leaves every element as it is.
-    reg neutral(nodes& out) {
+    reg neutral(statements& out) {
         instruction i;
         i.type = type_of(nest_.what.initial);
         auto const adds = nest_.what.combine == loop::scalar_op::add;
@@ -659,7 +659,7 @@ private:
         return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * static_cast<int>(byte_size(t)));
     }
     // The initial value and all lanes of an accumulator as one.
-    reg combined_lanes(reg accumulator, nodes& out) {
+    reg combined_lanes(reg accumulator, statements& out) {
         instruction i;
         i.op = opcode::reduce;
         i.function = nest_.what.combine;
@@ -670,7 +670,7 @@ private:
         instruction first;
         first.op = opcode::copy;
         first.type = i.type;
-        first.operands[0] = term(nest_.what.initial, made_.lanes, -1, out);
+        first.operands[0] = value_of(nest_.what.initial, made_.lanes, -1, out);
         first.result = fresh();
         block(out).push_back(first);
         instruction both;
@@ -728,7 +728,7 @@ private:
     }
 
     // One step of a reduction for one place of the tile.
-    void leaf(nodes& out) {
+    void leaf(statements& out) {
         auto const place = tile_[place_index()];
         if (place.accumulator < 0) return;
         auto const lanes = lanes_here(true);
@@ -746,8 +746,8 @@ private:
         }
         auto const valid = lanes_reduce_ ? lanes : place.lanes;
         if (open.empty()) return step(place.accumulator, valid, out);
-        node n;
-        n.kind = node_kind::branch;
+        statement n;
+        n.kind = statement_kind::branch;
         n.conditions = std::move(open);
         step(place.accumulator, valid, n.body);
         out.push_back(std::move(n));
@@ -762,9 +762,9 @@ private:
         }
         return index;
     }
-    void step(reg accumulator, std::int32_t lanes, nodes& out) {
+    void step(reg accumulator, std::int32_t lanes, statements& out) {
         auto const& what = nest_.what;
-        auto const& update = what.terms[static_cast<std::size_t>(what.update)];
+        auto const& update = what.exprs[static_cast<std::size_t>(what.update)];
         instruction i;
         i.result = accumulator;
         i.lanes = lanes_reduce_ ? lanes : made_.lanes;
@@ -772,11 +772,11 @@ private:
         i.function = what.combine;
         if (what.combine == loop::scalar_op::add && update.op == loop::scalar_op::multiply) {
             i.op = opcode::multiply_add;
-            i.operands[0] = term(update.operands[0], lanes, -1, out);
-            i.operands[1] = term(update.operands[1], lanes, -1, out);
+            i.operands[0] = value_of(update.operands[0], lanes, -1, out);
+            i.operands[1] = value_of(update.operands[1], lanes, -1, out);
         } else {
             i.op = opcode::accumulate;
-            i.operands[0] = term(what.update, lanes, -1, out);
+            i.operands[0] = value_of(what.update, lanes, -1, out);
         }
         block(out).push_back(i);
     }
@@ -798,7 +798,7 @@ private:
     bool in_tile_ = false;
     std::size_t tile_depth_ = 0;
     std::vector<tile_place> tile_;
-    nodes const* block_of_values_ = nullptr;
+    statements const* block_of_values_ = nullptr;
     std::size_t values_in_ = 0;
     std::vector<guard> assumed_;
     bool storing_ = false;
@@ -830,7 +830,8 @@ public:
             made_.parallel_extent = stages[0].parallel_extent();
         }
         assemble(0, stages.size(), 0, made_.body);
-        if (auto const* const rescue = nest_.rescue()) assemble_rescue(*rescue, stages.back().what.rescue_at.size());
+        if (auto const* const fallback = nest_.fallback())
+            assemble_fallback(*fallback, stages.back().what.fallback_at.size());
         return std::move(made_);
     }
 
@@ -838,7 +839,7 @@ private:
     static std::size_t index(variable v) { return static_cast<std::size_t>(v); }
 
     // Stages that stand within `depth` common loops.
-    void assemble(std::size_t first, std::size_t last, std::size_t depth, std::vector<node>& out) {
+    void assemble(std::size_t first, std::size_t last, std::size_t depth, std::vector<statement>& out) {
         for (auto i = first; i < last;) {
             auto end = i + 1;
             while (end < last && nest_.shared(end) > depth) ++end;
@@ -849,8 +850,8 @@ private:
                 std::move(body.begin(), body.end(), std::back_inserter(out));
             } else {
                 auto const& l = stage.loops[depth];
-                node n;
-                n.kind = node_kind::loop;
+                statement n;
+                n.kind = statement_kind::loop;
                 n.var = variables_[i][index(l.var)];
                 if (l.kind != loop::loop_kind::parallel) n.begin = {{0, 1}}, n.end = {{l.extent, 1}};
                 assemble(i, end, depth + 1, n.body);
@@ -861,7 +862,7 @@ private:
     }
 
     // Seldom run, so it is kept short: what can be tested while it runs is.
-    void assemble_rescue(loop::loop_nest const& nest, std::size_t given) {
+    void assemble_fallback(loop::loop_nest const& nest, std::size_t given) {
         std::vector<variable> own;
         for (auto const& n : nest.names) {
             own.push_back(static_cast<variable>(made_.names.size()));
@@ -869,9 +870,9 @@ private:
         }
         auto options = options_;
         options.max_ranges = 1;
-        made_.rescue = nest_lowerer{nest, given, options, made_}.run();
-        rename(made_.rescue, own);
-        for (std::size_t d = 0; d < given; ++d) made_.rescue_parameters.push_back(own[index(nest.loops[d].var)]);
+        made_.fallback = nest_lowerer{nest, given, options, made_}.run();
+        rename(made_.fallback, own);
+        for (std::size_t d = 0; d < given; ++d) made_.fallback_parameters.push_back(own[index(nest.loops[d].var)]);
     }
 
     static affine renamed(affine const& a, std::vector<variable> const& to) {
@@ -879,11 +880,11 @@ private:
         for (auto const& t : a.terms()) out += affine::of(to[index(t.of)], t.factor);
         return out;
     }
-    static void rename(std::vector<node>& nodes, std::vector<variable> const& to) {
+    static void rename(std::vector<statement>& statements, std::vector<variable> const& to) {
         auto const bounds = [&](std::vector<loop::bound>& all) {
             for (auto& b : all) b.value = renamed(b.value, to);
         };
-        for (auto& n : nodes) {
+        for (auto& n : statements) {
             if (n.var >= 0) n.var = to[index(n.var)];
             if (n.of >= 0) n.of = to[index(n.of)];
             for (auto* limits : {&n.begin, &n.end})
@@ -892,7 +893,7 @@ private:
             for (auto& a : n.arguments) a = renamed(a, to);
             for (auto& i : n.code) {
                 i.offset = renamed(i.offset, to);
-                bounds(i.within);
+                bounds(i.predicate);
             }
             rename(n.body, to);
             rename(n.otherwise, to);

@@ -51,10 +51,11 @@ struct instruction {
     std::int32_t lanes = 0;   ///< of a load, store or step of an accumulator, from the first; others read as zero, stay
     std::int64_t stride = 1;  ///< of a load, between lanes, in elements
     std::vector<std::int64_t> order{}; ///< of a load of all lanes: where each reads, from `offset`; empty: by `stride`
-    std::vector<loop::bound> within{}; ///< of a load: outside, it gives its number; of a store: outside, there is none
-    double value = 0;                  ///< the number of a splat or load, of a floating type
-    std::int64_t integer = 0;          ///< the same of other types; of u64 its bits; of a choice, the entries
-    std::int64_t entry = 0;            ///< of a load whose operand is a choice: elements between entries
+    std::vector<loop::bound>
+        predicate{};          ///< of a load: outside, it gives its number; of a store: outside, there is none
+    double value = 0;         ///< the number of a splat or load, of a floating type
+    std::int64_t integer = 0; ///< the same of other types; of u64 its bits; of a choice, the entries
+    std::int64_t entry = 0;   ///< of a load whose operand is a choice: elements between entries
 };
 /// What an instruction does, in one word: `load`, `add`, `accumulate_maximum`.
 GSUB_LAZY [[nodiscard]] std::string to_string(instruction const& i);
@@ -65,20 +66,20 @@ struct limit {
     std::int64_t divisor = 1;
 };
 
-enum class node_kind : std::uint8_t { block, loop, part, branch, check };
+enum class statement_kind : std::uint8_t { block, loop, fused_index, branch, guard };
 
 /// A piece of a kernel.
-struct node {
-    node_kind kind = node_kind::block;
+struct statement {
+    statement_kind kind = statement_kind::block;
     std::vector<instruction> code; ///< block
-    variable var = -1;             ///< loop and part
+    variable var = -1;             ///< loop and fused index
     std::vector<limit> begin, end; ///< loop: from the greatest to before the least
-    variable of = -1;              ///< part: `of / divisor % extent`
+    variable of = -1;              ///< fused index: `of / divisor % extent`
     std::int64_t divisor = 1, extent = 1;
     std::vector<loop::bound> conditions; ///< branch: all hold
-    reg checked = -1;                    ///< check: where it is not finite the kernel's rescue runs
-    std::vector<affine> arguments;       ///< check: of the rescue
-    std::vector<node> body, otherwise;
+    reg guarded = -1;                    ///< guard: where it is not finite the kernel's fallback runs
+    std::vector<affine> arguments;       ///< guard: of the fallback
+    std::vector<statement> body, otherwise;
 };
 
 /// One kernel: called with its buffers, scratch buffers as one block after the others, and a range of positions of its
@@ -92,14 +93,14 @@ struct kernel {
     std::int32_t lanes = 1; ///< of every register, whatever its type
     std::int32_t registers = 0;
     std::int32_t live = 0; ///< accumulators that are live at once
-    std::vector<node> body;
-    std::vector<variable> rescue_parameters;
-    std::vector<node> rescue; ///< run by checks, with values for its parameters
+    std::vector<statement> body;
+    std::vector<variable> fallback_parameters;
+    std::vector<statement> fallback; ///< run by guards, with values for its parameters
 };
 
 /// Where a scratch buffer starts in the block of a thread, and the size of the block, in bytes; aligned to 64.
-GSUB_LAZY [[nodiscard]] std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept;
-GSUB_LAZY [[nodiscard]] std::size_t scratch_bytes(kernel const& k) noexcept;
+GSUB_LAZY [[nodiscard]] std::size_t workspace_offset(kernel const& k, std::size_t buffer) noexcept;
+GSUB_LAZY [[nodiscard]] std::size_t workspace_bytes(kernel const& k) noexcept;
 
 /// The kernel as indented text.
 GSUB_LAZY [[nodiscard]] std::string to_string(kernel const& k);

@@ -77,7 +77,7 @@ class block_counter {
 public:
     block_counter(codegen::kernel const& k, microarchitecture const& core) : k_(k), core_(core) {}
 
-    [[nodiscard]] block_work work_of(codegen::node const& n) const {
+    [[nodiscard]] block_work work_of(codegen::statement const& n) const {
         block_work w;
         std::map<codegen::reg, double> steps, uses;
         for (auto const& i : n.code)
@@ -107,7 +107,7 @@ public:
                     if (i.lanes > 0 && i.lanes < k_.lanes) w.others += 2;
                     if (i.operands[0] >= 0) w.others += 3; // the place of the entry
                 }
-                w.others += static_cast<double>(i.within.size());
+                w.others += static_cast<double>(i.predicate.size());
                 break;
             case codegen::opcode::broadcast:
                 w.scalar_loads += 1;
@@ -122,7 +122,7 @@ public:
                 w.stores += std::max(1.0, static_cast<double>(byte_size(i.type)) * (i.lanes > 0 ? i.lanes : k_.lanes) /
                                               core_.unit_bytes);
                 if (i.lanes > 1 && i.lanes < k_.lanes) w.others += 3;
-                w.others += static_cast<double>(i.within.size());
+                w.others += static_cast<double>(i.predicate.size());
                 break;
             case codegen::opcode::compute:
                 if (divides(i.function) && is_floating(i.type)) w.divided += bytes * (i.type == dtype::f64 ? 2 : 1);
@@ -159,11 +159,11 @@ private:
                std::all_of(terms.begin(), terms.end(), [&](auto const& t) { return blocks(t.factor); });
     }
     // Whether a strided load is one of as many side by side, which are exchanged in registers.
-    [[nodiscard]] bool transposed(codegen::node const& block, codegen::instruction const& i) const {
+    [[nodiscard]] bool transposed(codegen::statement const& block, codegen::instruction const& i) const {
         auto const beside = std::count_if(block.code.begin(), block.code.end(), [&](codegen::instruction const& o) {
             return o.op == i.op && o.buffer == i.buffer && o.stride == i.stride && o.lanes == i.lanes;
         });
-        return i.within.empty() && beside >= k_.lanes;
+        return i.predicate.empty() && beside >= k_.lanes;
     }
 
     codegen::kernel const& k_;

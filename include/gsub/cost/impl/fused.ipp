@@ -46,19 +46,19 @@ GSUB_INLINE fused_roofline::unit fused_roofline::of_group(any_graph const& g, st
 
 GSUB_INLINE std::vector<node_price> fused_roofline::prices(any_graph const& g) const {
     std::vector<node_price> out;
-    each_kernel_group(g, fusion_rules_of(g, *set), detail::priced_into(out, *this, g));
+    each_kernel_group(g, fusion_rules_of(g, *isa), detail::priced_into(out, *this, g));
     return out;
 }
 GSUB_INLINE grouped_prices fused_roofline::remembered(any_graph const& g) const {
     grouped_prices out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *set), detail::priced_into(out.nodes, *this, g));
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa), detail::priced_into(out.nodes, *this, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
 GSUB_INLINE grouped_prices fused_roofline::remembered(any_graph const& g, void const* memory,
                                                       changed_nodes const& changes) const {
     grouped_prices out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *set), *static_cast<kernel_grouping const*>(memory), changes,
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
                               detail::priced_into(out.nodes, *this, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
@@ -66,7 +66,7 @@ GSUB_INLINE grouped_prices fused_roofline::remembered(any_graph const& g, void c
 GSUB_INLINE std::vector<node_price> fused_roofline::prices_near(any_graph const& g, void const* memory,
                                                                 changed_nodes const& changes) const {
     std::vector<node_price> out;
-    each_changed_group(g, fusion_rules_of(g, *set), *static_cast<kernel_grouping const*>(memory), changes,
+    each_changed_group(g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
                        detail::priced_into(out, *this, g));
     return out;
 }

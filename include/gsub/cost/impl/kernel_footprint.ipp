@@ -50,29 +50,29 @@ public:
     }
 
 private:
-    using node = codegen::node;
+    using statement = codegen::statement;
     using variable = codegen::variable;
     static std::size_t index(std::int32_t v) noexcept { return static_cast<std::size_t>(v); }
     [[nodiscard]] std::size_t number(variable v) const noexcept { return index(loops_.same[index(v)]); }
 
     // What a list touches each time it runs.
-    std::vector<touched> memory(std::vector<node> const& nodes, std::size_t from) {
+    std::vector<touched> memory(std::vector<statement> const& statements, std::size_t from) {
         std::vector<touched> all;
-        for (auto i = from; i < nodes.size(); ++i) {
-            auto const& n = nodes[i];
+        for (auto i = from; i < statements.size(); ++i) {
+            auto const& n = statements[i];
             switch (n.kind) {
-            case codegen::node_kind::block:
+            case codegen::statement_kind::block:
                 touch(n, all);
                 break;
-            case codegen::node_kind::check:
+            case codegen::statement_kind::guard:
                 break;
-            case codegen::node_kind::branch:
+            case codegen::statement_kind::branch:
                 merge(all, sides(n));
                 break;
-            case codegen::node_kind::part:
-                merge(all, parts(nodes, i));
+            case codegen::statement_kind::fused_index:
+                merge(all, parts(statements, i));
                 return all;
-            case codegen::node_kind::loop: {
+            case codegen::statement_kind::loop: {
                 auto const found = loops_.loops.find(&n);
                 if (found == loops_.loops.end() || found->second.entries <= 0 || found->second.turns <= 0) break;
                 auto const turns = found->second.turns / found->second.entries;
@@ -86,7 +86,7 @@ private:
     }
     // Of a branch. The side that runs more often stands for both, but for what the other one touches elsewhere in the
     // same turns: weights of a part of its own.
-    std::vector<touched> sides(node const& n) {
+    std::vector<touched> sides(statement const& n) {
         auto const runs = loops_.branches.find(&n);
         if (runs == loops_.branches.end()) return {};
         auto const [then, otherwise] = runs->second;
@@ -123,15 +123,15 @@ private:
     }
     // Parts of a loop's variable, one behind the other: loops in one another, of which that part changes fastest that
     // is divided by the least.
-    std::vector<touched> parts(std::vector<node> const& nodes, std::size_t from) {
+    std::vector<touched> parts(std::vector<statement> const& statements, std::size_t from) {
         struct part {
-            node const* what;
+            statement const* what;
             double divisor; // of the loop's variable
         };
         std::vector<part> found;
         auto to = from;
-        for (; to < nodes.size() && nodes[to].kind == codegen::node_kind::part; ++to) {
-            auto const& n = nodes[to];
+        for (; to < statements.size() && statements[to].kind == codegen::statement_kind::fused_index; ++to) {
+            auto const& n = statements[to];
             if (inside_[number(n.var)] > 0) continue; // stages say it again
             ++inside_[number(n.var)];
             auto const of = divisors_.find(number(n.of));
@@ -139,7 +139,7 @@ private:
             divisors_[number(n.var)] = divisor;
             found.push_back({&n, divisor});
         }
-        auto all = memory(nodes, to);
+        auto all = memory(statements, to);
         std::stable_sort(found.begin(), found.end(),
                          [](auto const& a, auto const& b) { return a.divisor < b.divisor; });
         for (auto const& p : found) {
@@ -150,7 +150,7 @@ private:
         }
         return all;
     }
-    void touch(node const& block, std::vector<touched>& all) {
+    void touch(statement const& block, std::vector<touched>& all) {
         struct places {
             codegen::instruction const* first;
             std::vector<std::pair<double, double>> pieces; // bytes, from and to

@@ -30,7 +30,7 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     std::vector<residence> homes;
     for (auto const& b : k.buffers) {
         auto home = residence::cache;
-        if (!b.scratch) {
+        if (!b.workspace) {
             if (given < setting.buffers.size()) home = setting.buffers[given];
             ++given;
         }
@@ -51,9 +51,9 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
         stage.l2 += factor * t.missed[0];
         auto const home = homes[static_cast<std::size_t>(t.buffer)];
         // What has just been written lies in the second cache as far as that holds it; so does a thread's own memory.
-        auto const kept = (b.scratch || (home == residence::cache && !shared)) && cold <= footprint.sizes()[1];
+        auto const kept = (b.workspace || (home == residence::cache && !shared)) && cold <= footprint.sizes()[1];
         stage.l3 += factor * std::max(0.0, t.missed[1] - (kept ? cold : 0));
-        if (b.scratch) continue;
+        if (b.workspace) continue;
         auto const in_last = home != residence::memory && cold <= footprint.sizes()[2];
         auto const lost = home == residence::last ? std::clamp(setting.lost, 0.0, 1.0) : 0.0;
         stage.memory += factor * std::max(0.0, t.missed[2] - (in_last ? cold * (1 - lost) : 0));

@@ -25,15 +25,15 @@ struct walked_loops {
     struct loop_counts {
         double entries = 0, turns = 0;
     };
-    std::map<codegen::node const*, loop_counts> loops;
-    std::map<codegen::node const*, std::pair<double, double>> branches; // how often each side runs
+    std::map<codegen::statement const*, loop_counts> loops;
+    std::map<codegen::statement const*, std::pair<double, double>> branches; // how often each side runs
     // By variable: of a part the first one that is the same, as stages name theirs anew, else itself; and the product
     // of the extents of its parts.
     std::vector<codegen::variable> same;
     std::vector<double> parted;
     // By node, the stage that it is a part of: what reads scratch that something before it in the same list has written
     // begins one. Stages take longer than a core looks ahead, so that one does not hide what another waits for.
-    std::map<codegen::node const*, std::size_t> stages;
+    std::map<codegen::statement const*, std::size_t> stages;
     std::vector<double> stage_cycles; // that units, chains and loops take
 };
 
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] walked_loops const& loops() const noexcept { return walked_; }
 
 private:
-    using node = codegen::node;
+    using statement = codegen::statement;
     using variable = codegen::variable;
     static std::size_t index(std::int32_t v) noexcept { return static_cast<std::size_t>(v); }
     [[nodiscard]] std::size_t number(variable v) const noexcept { return index(walked_.same[index(v)]); }
@@ -64,21 +64,21 @@ private:
     // ---- stages
 
     // Which scratch a node reads, and which it writes.
-    struct scratch_use {
+    struct workspace_use {
         std::vector<char> read, written;
     };
-    void find_scratch(node const& n, scratch_use& use) const {
+    void find_workspace(statement const& n, workspace_use& use) const {
         for (auto const& i : n.code)
-            if (i.buffer >= 0 && k_.buffers[index(i.buffer)].scratch)
+            if (i.buffer >= 0 && k_.buffers[index(i.buffer)].workspace)
                 (i.op == codegen::opcode::store ? use.written : use.read)[index(i.buffer)] = 1;
         for (auto const* list : {&n.body, &n.otherwise})
-            for (auto const& inner : *list) find_scratch(inner, use);
+            for (auto const& inner : *list) find_workspace(inner, use);
     }
-    void find_stages(std::vector<node> const& nodes, std::size_t stage) {
+    void find_stages(std::vector<statement> const& statements, std::size_t stage) {
         std::vector<char> written(k_.buffers.size(), 0);
-        for (auto const& n : nodes) {
-            scratch_use use{std::vector<char>(written.size(), 0), std::vector<char>(written.size(), 0)};
-            find_scratch(n, use);
+        for (auto const& n : statements) {
+            workspace_use use{std::vector<char>(written.size(), 0), std::vector<char>(written.size(), 0)};
+            find_workspace(n, use);
             auto waits = false;
             for (std::size_t b = 0; b < written.size(); ++b) waits = waits || (written[b] && use.read[b]);
             if (waits) {
@@ -98,12 +98,12 @@ private:
     // ---- how often everything runs
 
     // Marks the variables on which limits and conditions depend.
-    void find_dependences(std::vector<node> const& nodes) {
+    void find_dependences(std::vector<statement> const& statements) {
         auto const mark = [&](codegen::affine const& a) {
             for (auto const& t : a.terms()) depends_[number(t.of)] = 1;
         };
-        for (auto const& n : nodes) {
-            if (n.kind == codegen::node_kind::part) {
+        for (auto const& n : statements) {
+            if (n.kind == codegen::statement_kind::fused_index) {
                 auto const [known, is_new] =
                     parts_.try_emplace({walked_.same[index(n.of)], n.divisor, n.extent}, n.var);
                 walked_.same[index(n.var)] = known->second;
@@ -146,21 +146,22 @@ private:
     }
     // `times`: how often the list runs; `steps`: turns of the reduction loops around, of one result.
     // `turned`: whether the list is all of a loop.
-    void walk(std::vector<node> const& nodes, std::size_t from, double times, double steps, bool turned = false) {
-        for (auto i = from; i < nodes.size() && times > 0; ++i) {
-            auto const& n = nodes[i];
+    void walk(std::vector<statement> const& statements, std::size_t from, double times, double steps,
+              bool turned = false) {
+        for (auto i = from; i < statements.size() && times > 0; ++i) {
+            auto const& n = statements[i];
             ++visits_;
             stage_ = walked_.stages[&n];
             switch (n.kind) {
-            case codegen::node_kind::block:
-                i = count_run(nodes, i, times, steps, turned) - 1;
+            case codegen::statement_kind::block:
+                i = count_run(statements, i, times, steps, turned) - 1;
                 break;
-            case codegen::node_kind::check:
+            case codegen::statement_kind::guard:
                 spend(times * 2);
                 break;
-            case codegen::node_kind::branch: {
+            case codegen::statement_kind::branch: {
                 if (is_simple(n)) {
-                    i = count_run(nodes, i, times, steps, turned) - 1;
+                    i = count_run(statements, i, times, steps, turned) - 1;
                     break;
                 }
                 spend(times);
@@ -170,16 +171,16 @@ private:
                 walk(holds ? n.body : n.otherwise, 0, times, steps);
                 break;
             }
-            case codegen::node_kind::part:
+            case codegen::statement_kind::fused_index:
                 if (depends_[number(n.var)] == 0 || inside_[number(n.var)] > 0) break; // stages say it again
                 ++inside_[number(n.var)];
                 sample(0, static_cast<double>(n.extent), [&](double v, double weight) {
                     value_[number(n.var)] = v;
-                    walk(nodes, i + 1, times * weight / static_cast<double>(n.extent), steps);
+                    walk(statements, i + 1, times * weight / static_cast<double>(n.extent), steps);
                 });
                 --inside_[number(n.var)];
                 return;
-            case codegen::node_kind::loop: {
+            case codegen::statement_kind::loop: {
                 auto const own = n.var == k_.parallel;
                 auto const begin = own ? 0.0 : limit_of(n.begin, true);
                 auto const end = own ? static_cast<double>(k_.parallel_extent) : limit_of(n.end, false);
@@ -207,16 +208,16 @@ private:
         }
     }
     // Whether a list is instructions that run one behind the other, but for one condition: `count_run` takes all of it.
-    static bool is_straight(std::vector<node> const& nodes) {
-        node const* asked = nullptr;
-        for (auto const& n : nodes) {
-            if (n.kind == codegen::node_kind::block) continue;
+    static bool is_straight(std::vector<statement> const& statements) {
+        statement const* asked = nullptr;
+        for (auto const& n : statements) {
+            if (n.kind == codegen::statement_kind::block) continue;
             if (!is_simple(n) || (asked && !alike(*asked, n))) return false;
             asked = &n;
         }
         return true;
     }
-    static bool alike(node const& a, node const& b) {
+    static bool alike(statement const& a, statement const& b) {
         return std::ranges::equal(a.conditions, b.conditions,
                                   [](auto& x, auto& y) { return x.extent == y.extent && x.value == y.value; });
     }
@@ -226,40 +227,41 @@ private:
             return v >= 0 && v < static_cast<double>(c.extent);
         });
     }
-    static bool is_simple(node const& n) {
-        return n.kind == codegen::node_kind::branch && n.otherwise.empty() && n.body.size() == 1 &&
-               n.body[0].kind == codegen::node_kind::block;
+    static bool is_simple(statement const& n) {
+        return n.kind == codegen::statement_kind::branch && n.otherwise.empty() && n.body.size() == 1 &&
+               n.body[0].kind == codegen::statement_kind::block;
     }
     // Blocks, and branches to blocks, from one on: those under one condition are one. Compilers test what several ask
     // once, and read what several read once. `turned`: whether they are all of a loop. Behind them.
-    std::size_t count_run(std::vector<node> const& nodes, std::size_t from, double times, double steps, bool turned) {
-        node const* asked = nullptr;
+    std::size_t count_run(std::vector<statement> const& statements, std::size_t from, double times, double steps,
+                          bool turned) {
+        statement const* asked = nullptr;
         auto to = from;
-        for (; to < nodes.size(); ++to) {
-            auto const& n = nodes[to];
-            if (n.kind == codegen::node_kind::block) continue;
+        for (; to < statements.size(); ++to) {
+            auto const& n = statements[to];
+            if (n.kind == codegen::statement_kind::block) continue;
             if (!is_simple(n) || (asked && !alike(*asked, n))) break;
             asked = &n;
         }
-        auto const whole = turned && from == 0 && to == nodes.size();
+        auto const whole = turned && from == 0 && to == statements.size();
         auto const holds = !asked || hold(asked->conditions);
         for (auto i = from; asked && i < to; ++i)
-            if (nodes[i].kind == codegen::node_kind::branch) {
-                auto& runs = walked_.branches[&nodes[i]];
+            if (statements[i].kind == codegen::statement_kind::branch) {
+                auto& runs = walked_.branches[&statements[i]];
                 (holds ? runs.first : runs.second) += times;
             }
         if (asked) spend(times);
-        auto const& all = to == from + 1 && !asked ? nodes[from] : together(nodes, from, to, holds);
+        auto const& all = to == from + 1 && !asked ? statements[from] : together(statements, from, to, holds);
         count(all, times, steps, whole);
         return to;
     }
     // Their instructions as one block.
-    node const& together(std::vector<node> const& nodes, std::size_t from, std::size_t to, bool holds) {
-        auto const [found, is_new] = joined_.try_emplace({&nodes[from], holds});
+    statement const& together(std::vector<statement> const& statements, std::size_t from, std::size_t to, bool holds) {
+        auto const [found, is_new] = joined_.try_emplace({&statements[from], holds});
         auto& made = found->second;
         if (!is_new) return made;
         std::map<codegen::reg, codegen::reg> same;
-        auto const add = [&](node const& block) {
+        auto const add = [&](statement const& block) {
             for (auto instruction : block.code) {
                 for (auto& o : instruction.operands)
                     if (auto const found_as = same.find(o); found_as != same.end()) o = found_as->second;
@@ -276,15 +278,15 @@ private:
             }
         };
         for (auto i = from; i < to; ++i) {
-            if (nodes[i].kind == codegen::node_kind::block)
-                add(nodes[i]);
+            if (statements[i].kind == codegen::statement_kind::block)
+                add(statements[i]);
             else if (holds)
-                add(nodes[i].body[0]);
+                add(statements[i].body[0]);
         }
         return made;
     }
     // Whether a loop has steps of accumulators that are set outside of it.
-    bool accumulates(node const& n) {
+    bool accumulates(statement const& n) {
         auto const [found, is_new] = accumulates_.try_emplace(&n, false);
         if (!is_new) return found->second;
         std::vector<codegen::reg> set, stepped;
@@ -298,8 +300,8 @@ private:
                });
     }
     template <class F>
-    static void each_instruction(std::vector<node> const& nodes, F&& f) {
-        for (auto const& n : nodes) {
+    static void each_instruction(std::vector<statement> const& statements, F&& f) {
+        for (auto const& n : statements) {
             for (auto const& i : n.code) f(i);
             each_instruction(n.body, f);
             each_instruction(n.otherwise, f);
@@ -311,7 +313,7 @@ private:
 
     // ---- what a block does
 
-    void count(node const& n, double times, double steps, bool turned) {
+    void count(statement const& n, double times, double steps, bool turned) {
         auto const& w = work_of(n);
         made_.multiply_adds += times * w.multiply_adds, made_.arithmetic += times * w.arithmetic;
         made_.loads += times * (w.loads + w.scalar_loads), made_.stores += times * w.stores;
@@ -327,7 +329,7 @@ private:
         auto const others = std::max(1.0, core_.reorder_buffer / std::max(1.0, issued * steps));
         spend(times * (std::max(units, chain / others) + w.latency / std::max(1.0, others / 2)));
     }
-    block_work const& work_of(node const& n) {
+    block_work const& work_of(statement const& n) {
         auto const [found, is_new] = work_.try_emplace(&n);
         if (is_new) found->second = block_counter<>{k_, core_}.work_of(n);
         return found->second;
@@ -343,9 +345,10 @@ private:
     std::vector<int> inside_;   // of parts, whether their values are known here
     std::map<std::tuple<variable, std::int64_t, std::int64_t>, variable> parts_;
     std::size_t visits_ = 0;
-    std::map<node const*, bool> accumulates_;
-    std::map<node const*, block_work> work_;
-    std::map<std::pair<node const*, bool>, node> joined_; // by the first of several, and whether their condition holds
+    std::map<statement const*, bool> accumulates_;
+    std::map<statement const*, block_work> work_;
+    std::map<std::pair<statement const*, bool>, statement>
+        joined_; // by the first of several, and whether their condition holds
 };
 
 } // namespace gsub::cost::detail

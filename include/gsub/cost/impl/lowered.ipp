@@ -76,12 +76,12 @@ public:
         std::vector<std::uint32_t> within;
     };
     template <class Zeros>
-    [[nodiscard]] alone extracted(isa const& set, Zeros&& zeros) const {
+    [[nodiscard]] alone extracted(isa const& isa, Zeros&& zeros) const {
         alone out{any_graph{g_.operators()}, {}, {}};
         graph_cloner copies{g_, out.graph, cloned_text::nothing};
         auto const stored = [&](value_id v, bool in_blocks) {
             auto t = g_.type(v);
-            t.layout = in_blocks ? channel_blocks(t.rank(), set) : layout{};
+            t.layout = in_blocks ? channel_blocks(t.rank(), isa) : layout{};
             return t;
         };
         std::vector<value_id> outputs;
@@ -179,7 +179,7 @@ private:
 };
 
 // Bytes that the weights of a convolution take beside their own where its kernel reads them transformed.
-GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& set,
+GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& isa,
                                 kernels::winograd_options const& options) {
     auto const weights = g.operand(conv, 1);
     auto const &in = g.type(g.operand(conv, 0)), &filters = g.type(weights);
@@ -194,7 +194,7 @@ GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& set
         s.stride[i] = a.strides[i], s.dilation[i] = a.dilations[i];
         s.pads[i] = a.pads[i], s.pads[i + 2] = a.pads[i + 2];
     }
-    auto const chosen = kernels::conv2d_applies(s, set) ? kernels::choose_winograd(s, set, options) : std::nullopt;
+    auto const chosen = kernels::conv2d_applies(s, isa) ? kernels::choose_winograd(s, isa, options) : std::nullopt;
     if (!chosen) return 0;
     auto const numbers = (chosen->m + 2) * (chosen->m + 2) + 1;
     return gsub::cost::detail::size_bytes(g, weights) * (numbers / 9.0 - 1);
@@ -235,7 +235,7 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
     return made;
 }
 GSUB_LAZY_BODY lowered lowered::of(any_graph const& g, target const& machine, lowered_options options) {
-    auto const set = options.set ? options.set : machine.set;
+    auto const isa = options.isa ? options.isa : machine.isa;
     auto tiles = kernels::winograd_options_of(machine);
     tiles.accuracy = options.winograd;
     if (options.threads > 0) tiles.threads = options.threads;
@@ -243,7 +243,7 @@ GSUB_LAZY_BODY lowered lowered::of(any_graph const& g, target const& machine, lo
         if (g.is<ops::constant>(n))
             options.weight_bytes += gsub::cost::detail::size_bytes(g, {n, 0});
         else if (g.is<ops::conv>(n))
-            options.weight_bytes += detail::bytes_of_tiles(g, n, *set, tiles);
+            options.weight_bytes += detail::bytes_of_tiles(g, n, *isa, tiles);
     return on(machine, options);
 }
 
@@ -252,7 +252,7 @@ GSUB_LAZY_BODY hash128 lowered::parameters() const {
         .add("lowered")
         .add(to_string(machine_))
         .add(core_.name)
-        .add(set_->name)
+        .add(isa_->name)
         .add(options_.threads)
         .add(static_cast<std::uint64_t>(options_.winograd))
         .add_real(options_.weight_bytes)
@@ -285,7 +285,7 @@ GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op c
     for (auto const& o : op.operands)
         homes.push_back(value(o.value).role == runtime::memory_role::constant ? residence::last : residence::cache);
     if (d) return of_descriptor(*d, *op.schedule, homes);
-    return timed(own->nest(*op.schedule, *set_), runtime::worth_threads(nullptr, own->operations), homes);
+    return timed(own->nest(*op.schedule, *isa_), runtime::worth_threads(nullptr, own->operations), homes);
 }
 GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool shared,
                                           std::span<residence const> homes) const {
@@ -304,15 +304,15 @@ GSUB_LAZY_BODY kernel_time lowered::of_descriptor(kernels::descriptor const& d, 
         if (auto const found = known_->kernels.find(key); found != known_->kernels.end()) return found->second;
     }
     auto const out =
-        timed(kernels::nest_of(d, knobs, *set_), runtime::worth_threads(&d, kernels::operations_of(d)), homes);
+        timed(kernels::nest_of(d, knobs, *isa_), runtime::worth_threads(&d, kernels::operations_of(d)), homes);
     std::unique_lock const lock{known_->mutex};
     return known_->kernels.emplace(key, out).first->second;
 }
 
-GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> alternatives, isa const& set) const {
+GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const {
     GSUB_ASSERT(!alternatives.empty(), "something to choose from");
     auto const* const s = std::get_if<kernels::conv2d_shape>(&alternatives[0]);
-    if (alternatives.size() == 1 || !s || &set != set_) return 0;
+    if (alternatives.size() == 1 || !s || &isa != isa_) return 0;
     auto const key = kernels::hash_of(alternatives[0]);
     {
         std::shared_lock const lock{known_->mutex};
@@ -327,8 +327,8 @@ GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> 
     auto least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
         auto const& d = alternatives[i];
-        auto const space = kernels::space_of(d, set);
-        auto const seconds = of_descriptor(d, kernels::counted(d, set, space, tiles()), homes).seconds;
+        auto const space = kernels::space_of(d, isa);
+        auto const seconds = of_descriptor(d, kernels::counted(d, isa, space, tiles()), homes).seconds;
         if (seconds < least) least = i == 0 ? sure * seconds : seconds, best = i;
     }
     std::unique_lock const lock{known_->mutex};
@@ -345,7 +345,7 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
     options.winograd = tiles();
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) { return choose(all, on); };
     options.algorithms = algorithm_function{algorithm};
-    auto const made = lower_graph(g, evaluators_, *set_, options);
+    auto const made = lower_graph(g, evaluators_, *isa_, options);
     if (!made) return made.error();
     unit total{};
     for (auto const& op : made->ops) total.amount += of_kernel(*made, op).seconds;
@@ -375,17 +375,17 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
     }
     double total = 0;
     if (of.is_static()) {
-        auto const alone = of.extracted(*set_, [&](tensor_type const& t) {
+        auto const alone = of.extracted(*isa_, [&](tensor_type const& t) {
             std::unique_lock const lock{known_->mutex};
             auto& kept = known_->zeros[to_string(t)];
             if (!kept) kept = std::make_shared<constant_blob const>(tensor::zeros(t.element, t.sizes()));
             return kept;
         });
         fuse_context cx;
-        static_cast<fusion_rules&>(cx) = fusion_rules_of(alone.graph, *set_);
+        static_cast<fusion_rules&>(cx) = fusion_rules_of(alone.graph, *isa_);
         cx.evaluators = evaluators_, cx.laid_out = true, cx.within = as_span(alone.within);
-        auto const chosen = select(fuse(alone.graph, cx).value(), *set_, *this, options_.winograd).value();
-        auto const made = schedule(layout_values(chosen, *set_).value(), *set_, counting_heuristic{tiles()}).value();
+        auto const chosen = select(fuse(alone.graph, cx).value(), *isa_, *this, options_.winograd).value();
+        auto const made = schedule(layout_values(chosen, *isa_).value(), *isa_, counting_heuristic{tiles()}).value();
         auto const value = [&](kernel_value_id v) -> kernel_value const& {
             return made.values[static_cast<std::size_t>(v)];
         };
@@ -403,7 +403,7 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
             if (moved && moved->kind == kernels::movement_kind::from_blocks && op.covers.empty() &&
                 value(op.results[0]).role == runtime::memory_role::output) {
                 auto const out = alone.graph.output(value(op.results[0]).position);
-                if (in_channel_blocks(alone.graph.type(out), *set_)) continue;
+                if (in_channel_blocks(alone.graph.type(out), *isa_)) continue;
             }
             // Parts of a join in blocks are written in their place.
             if (std::holds_alternative<runtime::copy_call>(op.computes) && op.operands.size() == 1 &&
@@ -481,19 +481,19 @@ GSUB_LAZY_BODY auto lowered::priced_into(std::vector<node_price>& out, any_graph
 }
 GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
     auto out = prices_of_weights(g);
-    each_kernel_group(g, fusion_rules_of(g, *set_), priced_into(out, g));
+    each_kernel_group(g, fusion_rules_of(g, *isa_), priced_into(out, g));
     return out;
 }
 GSUB_LAZY_BODY grouped_prices lowered::remembered(any_graph const& g) const {
     grouped_prices out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *set_), priced_into(out.nodes, g));
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa_), priced_into(out.nodes, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
 GSUB_LAZY_BODY grouped_prices lowered::remembered(any_graph const& g, void const* memory,
                                                   changed_nodes const& changes) const {
     grouped_prices out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *set_), *static_cast<kernel_grouping const*>(memory), changes,
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa_), *static_cast<kernel_grouping const*>(memory), changes,
                               priced_into(out.nodes, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     add_weights_near(out.nodes, g, changes);
@@ -502,7 +502,7 @@ GSUB_LAZY_BODY grouped_prices lowered::remembered(any_graph const& g, void const
 GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g, void const* memory,
                                                             changed_nodes const& changes) const {
     std::vector<node_price> out;
-    each_changed_group(g, fusion_rules_of(g, *set_), *static_cast<kernel_grouping const*>(memory), changes,
+    each_changed_group(g, fusion_rules_of(g, *isa_), *static_cast<kernel_grouping const*>(memory), changes,
                        priced_into(out, g));
     add_weights_near(out, g, changes);
     return out;

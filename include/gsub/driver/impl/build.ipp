@@ -21,15 +21,15 @@ namespace gsub {
 namespace detail {
 
 // What is said of values in layouts that no kernel reads, once a layout.
-GSUB_LAZY [[nodiscard]] std::vector<std::string> layouts_not_stored(any_graph const& g, isa const& set) {
+GSUB_LAZY [[nodiscard]] std::vector<std::string> layouts_not_stored(any_graph const& g, isa const& isa) {
     std::vector<std::string> notes;
     std::set<std::string_view> told;
     for (auto n : g.order())
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
             if (auto const& t = g.type({n, port});
-                !t.layout.empty() && !in_channel_blocks(t, set) && told.insert(t.layout.text()).second)
+                !t.layout.empty() && !in_channel_blocks(t, isa) && told.insert(t.layout.text()).second)
                 notes.push_back(message({"layout ", in_quotes(t.layout.text()), " of ", g.display_name(n),
-                                         ": no kernel for ", set.name, " reads it; such values stay row-major"}));
+                                         ": no kernel for ", isa.name, " reads it; such values stay row-major"}));
     return notes;
 }
 
@@ -45,37 +45,37 @@ GSUB_LAZY [[nodiscard]] bool has_own_operators(any_graph const& g, std::span<run
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& set,
+GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& isa,
                                              build_options const& options) {
     if (options.lay_out && options.generate && options.within.empty() && default_pipeline_pays(g) &&
         !detail::has_own_operators(g, options.kernels)) {
         module m;
         m.add("main", std::move(g));
         pass_context cx;
-        cx.machine.set = &set;
+        cx.machine.isa = &isa;
         cx.evaluators = evaluators.data();
         cx.threads = options.threads;
         if (auto done = run_pass(default_pipeline(), m, cx); !done) return done.error();
         g = std::move(m.find("main")->body);
     }
-    auto lowered = lower_graph(std::move(g), evaluators, set, lowering_of(options));
+    auto lowered = lower_graph(std::move(g), evaluators, isa, lowering_of(options));
     if (!lowered) return lowered.error();
-    return emit(std::move(*lowered), set, options.threads);
+    return emit(std::move(*lowered), isa, options.threads);
 }
 
 GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators, target const& machine,
                                              build_options const& options) {
     auto chosen = options;
-    auto const& set = options.set ? *options.set : isa_of(machine);
+    auto const& isa = options.isa ? *options.isa : isa_of(machine);
     chosen.winograd = kernels::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
-    if (!options.generate || options.algorithms) return plan(std::move(g), evaluators, set, chosen);
-    auto const prices = cost::lowered::of(g, machine, {.set = &set, .winograd = options.winograd.accuracy});
+    if (!options.generate || options.algorithms) return plan(std::move(g), evaluators, isa, chosen);
+    auto const prices = cost::lowered::of(g, machine, {.isa = &isa, .winograd = options.winograd.accuracy});
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
         return prices.choose(all, on);
     };
     chosen.algorithms = algorithm_function{algorithm};
-    return plan(std::move(g), evaluators, set, chosen);
+    return plan(std::move(g), evaluators, isa, chosen);
 }
 
 GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
@@ -92,7 +92,7 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluat
         chosen.generate = false;
     }
     if (options.observe)
-        for (auto const& note : detail::layouts_not_stored(g, options.set ? *options.set : isa_of(machine)))
+        for (auto const& note : detail::layouts_not_stored(g, options.isa ? *options.isa : isa_of(machine)))
             options.observe->on_note(note);
     auto made = plan(std::move(g), evaluators, machine, chosen);
     if (!made) return made.error();
@@ -132,11 +132,11 @@ GSUB_LAZY result<grouped_build> grouped_of(module const& m, build_options const&
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<runtime::program> plan(module const& m, eval_table evaluators, isa const& set,
+GSUB_LAZY_BODY result<runtime::program> plan(module const& m, eval_table evaluators, isa const& isa,
                                              build_options const& options, grouping groups, std::string_view entry) {
     auto made = detail::grouped_of(m, options, groups, entry);
     if (!made) return made.error();
-    return plan(std::move(made->what.graph), evaluators, set, made->options);
+    return plan(std::move(made->what.graph), evaluators, isa, made->options);
 }
 
 GSUB_LAZY_BODY result<runtime::program> plan(module const& m, eval_table evaluators, target const& machine,

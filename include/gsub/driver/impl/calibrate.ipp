@@ -79,8 +79,8 @@ double median_seconds(std::size_t runs, std::size_t inner, Call const& call) {
 
 } // namespace detail
 
-GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, isa const& set) {
-    return message({machine.key(), " threads=", threads, " backend=simd isa=", set.name, " gsub=", version});
+GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, isa const& isa) {
+    return message({machine.key(), " threads=", threads, " backend=simd isa=", isa.name, " gsub=", version});
 }
 
 GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table evaluators,
@@ -92,7 +92,7 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table e
         measuring.threads = &threads;
         building.winograd.accuracy = kernels::winograd_accuracy::off; // what is counted is what is computed
         calibration done;
-        done.machine = calibration_key(machine, threads.concurrency(), building.set ? *building.set : isa_of(machine));
+        done.machine = calibration_key(machine, threads.concurrency(), building.isa ? *building.isa : isa_of(machine));
         auto const note = [&](std::string_view name, double taken, double amount, std::string_view unit) {
             auto const rate = amount / taken;
             if (!(taken > 0) || !(rate > 0) || !std::isfinite(rate))

@@ -133,11 +133,11 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(eval_table evaluator
     if (!building.threads) building.threads = measuring.threads;
     if (!building.observe) building.observe = measuring.observe;
     measured_kernels made{evaluators, measuring, std::move(building), machine};
-    auto const& set = made.building_.set ? *made.building_.set : isa_of(machine);
+    auto const& isa = made.building_.isa ? *made.building_.isa : isa_of(machine);
     auto const workers = measuring.threads ? measuring.threads->concurrency() : 1;
-    if (auto const found = p.rates().find(calibration_key(machine, workers, set)); found != p.rates().end())
+    if (auto const found = p.rates().find(calibration_key(machine, workers, isa)); found != p.rates().end())
         made.roof_ = found->second;
-    made.machine_ = message({machine.key(), " threads=", workers, " backend=simd isa=", set.name,
+    made.machine_ = message({machine.key(), " threads=", workers, " backend=simd isa=", isa.name,
                              " winograd=", static_cast<int>(made.building_.winograd.accuracy), " gsub=", version,
                              " compiler=", compiler->identity});
     std::replace(made.machine_.begin(), made.machine_.end(), '\n', ' ');
@@ -149,7 +149,7 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(eval_table evaluator
 GSUB_INLINE measured_kernels::unit measured_kernels::operator()(any_graph const& g) const {
     unit total{};
     std::lock_guard const lock{state_->mutex};
-    auto rules = fusion_rules_of(g, building_.set ? *building_.set : isa_of(target_));
+    auto rules = fusion_rules_of(g, building_.isa ? *building_.isa : isa_of(target_));
     if (!building_.rows.empty()) rules.rows = building_.rows;
     if (!building_.scalars.empty()) rules.scalars = building_.scalars;
     rules.group = building_.group;

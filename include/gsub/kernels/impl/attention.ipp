@@ -21,15 +21,15 @@ GSUB_LAZY_BODY double attention_shape::operations() const noexcept {
     return scores * (2.0 * static_cast<double>(k + n) + 12 + static_cast<double>(chain.size()));
 }
 
-GSUB_LAZY_BODY attention_config default_config(attention_shape const& shape, isa const& set) {
+GSUB_LAZY_BODY attention_config default_config(attention_shape const& shape, isa const& isa) {
     constexpr std::int64_t elements = std::int64_t{1} << 16, pieces = 16; // of both scratch matrices; at least
     auto const few = (shape.m * shape.batches() + pieces - 1) / pieces;
     auto const fit = std::max<std::int64_t>(elements / (2 * shape.s), 1);
     attention_config c;
     c.rows = std::min(shape.m, std::max<std::int64_t>(std::min(fit, few), 16));
-    auto const vectors = [&](std::int64_t columns) { return (columns + set.lanes() - 1) / set.lanes(); };
-    c.scores = best_tile(c.rows, vectors(shape.s), set, {.max_vectors = 8, .steps = shape.k});
-    c.values = best_tile(c.rows, vectors(shape.n), set, {.max_vectors = 8, .steps = shape.s});
+    auto const vectors = [&](std::int64_t columns) { return (columns + isa.lanes() - 1) / isa.lanes(); };
+    c.scores = best_tile(c.rows, vectors(shape.s), isa, {.max_vectors = 8, .steps = shape.k});
+    c.values = best_tile(c.rows, vectors(shape.n), isa, {.max_vectors = 8, .steps = shape.s});
     return c;
 }
 
@@ -38,8 +38,8 @@ namespace detail {
 template <class = void>
 class attention_writer {
 public:
-    attention_writer(attention_shape const& shape, attention_config const& c, isa const& set)
-        : s_(shape), c_(c), l_(set.lanes()) {
+    attention_writer(attention_shape const& shape, attention_config const& c, isa const& isa)
+        : s_(shape), c_(c), l_(isa.lanes()) {
         auto const refuse = [](std::string_view reason) {
             throw error{error_code::usage, message({"attention: ", reason})};
         };
@@ -53,13 +53,13 @@ public:
         values_ = e.input("values", {s_.values.elements});
         for (auto const& v : s_.arrays) arrays_.push_back(e.input("x", {v.elements}));
         y_ = e.output("y", {s_.y.elements});
-        packed_keys_ = e.scratch("packed keys", {blocks(s_.s, c_.scores), s_.k, l_});
-        packed_values_ = e.scratch("packed values", {blocks(s_.n, c_.values), s_.s, l_});
+        packed_keys_ = e.workspace("packed keys", {blocks(s_.s, c_.scores), s_.k, l_});
+        packed_values_ = e.workspace("packed values", {blocks(s_.n, c_.values), s_.s, l_});
         auto const row = (s_.s + l_ - 1) / l_ * l_;
-        scores_ = e.scratch("scores", {c_.rows, row});
-        weights_ = e.scratch("weights", {c_.rows, row});
-        maxima_ = e.scratch("maxima", {c_.rows});
-        shares_ = e.scratch("shares", {c_.rows});
+        scores_ = e.workspace("scores", {c_.rows, row});
+        weights_ = e.workspace("weights", {c_.rows, row});
+        maxima_ = e.workspace("maxima", {c_.rows});
+        shares_ = e.workspace("shares", {c_.rows});
         buffers_ = e.buffers();
     }
 
@@ -102,7 +102,7 @@ private:
     [[nodiscard]] std::pair<loop::affine, loop::affine> rows(stage& t) const {
         auto const row = t.e.spatial("row", c_.rows);
         auto const of_all = t.piece * c_.rows + row;
-        if (s_.m % c_.rows != 0) t.e.only({of_all, s_.m});
+        if (s_.m % c_.rows != 0) t.e.restrict_domain({of_all, s_.m});
         return {row, of_all};
     }
     static loop::affine place(stage const& t, array_view const& v, loop::affine const& row,
@@ -126,7 +126,7 @@ private:
         auto const block = t.e.spatial("block", (columns + l_ - 1) / l_), k = t.e.spatial("k", rows),
                    lane = t.e.spatial("lane", l_);
         auto const column = block * l_ + lane;
-        if (columns % l_ != 0) t.e.only({column, columns});
+        if (columns % l_ != 0) t.e.restrict_domain({column, columns});
         auto const v = t.e.at(from, {place(t, view, k, column)});
         loop::schedule plan{t.e.store(to, {block, k, lane}, v)};
         plan.vectorize(plan.loop_of("lane"));
@@ -143,7 +143,7 @@ private:
                    lane = t.e.spatial("lane", l_), k = t.e.reduction("k", inner);
         auto const block = jo * tile.vectors + ji;
         auto const column = block * l_ + lane;
-        if (columns % (tile.vectors * l_) != 0) t.e.only({column, columns});
+        if (columns % (tile.vectors * l_) != 0) t.e.restrict_domain({column, columns});
         auto const sum = t.e.sum(t.e.constant(0), left(t, row, of_all, k) * t.e.at(packed, {block, k, lane}));
         auto const made = result(t, row, of_all, column, sum);
         loop::schedule plan{target(t, row, of_all, column, made)};
@@ -228,8 +228,8 @@ private:
 } // namespace detail
 
 GSUB_LAZY_BODY loop::fused_nest attention_nest(attention_shape const& shape, attention_config const& config,
-                                               isa const& set) {
-    return detail::attention_writer{shape, config, set}.run();
+                                               isa const& isa) {
+    return detail::attention_writer{shape, config, isa}.run();
 }
 
 } // namespace gsub::kernels

@@ -40,8 +40,8 @@ GSUB_LAZY conv2d_shape planar(conv2d_shape s) {
     }
     return s;
 }
-GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& set) {
-    return (channels + set.lanes() - 1) / set.lanes();
+GSUB_LAZY std::int64_t blocks(std::int64_t channels, isa const& isa) {
+    return (channels + isa.lanes() - 1) / isa.lanes();
 }
 // What is fused behind all sums. `read` gives an element of an array of the chain.
 template <class Read>
@@ -72,20 +72,20 @@ struct lane_groups {
     std::int64_t rest = 0;        // vectors behind the turns
     std::int64_t channels, steps; // of a group: those with code of their own, of how many each stands for one
 
-    lane_groups(conv2d_shape const& s, isa const& set) : in(s.in_channels / s.groups), out(s.out_channels / s.groups) {
-        std::int64_t const l = set.lanes(), all = detail::blocks(s.out_channels, set);
+    lane_groups(conv2d_shape const& s, isa const& isa) : in(s.in_channels / s.groups), out(s.out_channels / s.groups) {
+        std::int64_t const l = isa.lanes(), all = detail::blocks(s.out_channels, isa);
         vectors = 1;
         while (vectors < all && (vectors * l % out != 0 || vectors * l / out * in % l != 0)) ++vectors;
-        auto const beyond = ((all * l - 1) / out * in + in - 1) / l >= detail::blocks(s.in_channels, set);
+        auto const beyond = ((all * l - 1) / out * in + in - 1) / l >= detail::blocks(s.in_channels, isa);
         turns = beyond ? s.out_channels / (vectors * l) : (all + vectors - 1) / vectors;
         if (turns <= 1) turns = 1, vectors = all;
         rest = std::max<std::int64_t>(all - turns * vectors, 0);
-        blocks = turns == 1 ? detail::blocks(s.in_channels, set) : vectors * l / out * in / l;
+        blocks = turns == 1 ? detail::blocks(s.in_channels, isa) : vectors * l / out * in / l;
         channels = std::min(in, l);
         steps = (in + channels - 1) / channels;
     }
-    static bool apply(conv2d_shape const& s, isa const& set) {
-        auto const l = set.lanes();
+    static bool apply(conv2d_shape const& s, isa const& isa) {
+        auto const l = isa.lanes();
         return s.groups > 1 && !is_depthwise(s) &&
                (s.in_channels / s.groups % l != 0 || s.out_channels / s.groups % l != 0);
     }
@@ -112,8 +112,8 @@ struct lane_groups {
 
 // The tile of a row that takes the fewest cycles: its products, the vectors that are read and shuffled for them, one a
 // cycle, and the chains through its accumulators. Text grows with the parts; that of the rest runs once.
-GSUB_LAZY conv2d_config lane_config(conv2d_shape const& s, isa const& set) {
-    lane_groups const of{s, set};
+GSUB_LAZY conv2d_config lane_config(conv2d_shape const& s, isa const& isa) {
+    lane_groups const of{s, isa};
     auto const flat = is_flat(s);
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1), taps = s.kernel[1];
     auto const read = [&](std::int64_t width) {
@@ -124,11 +124,11 @@ GSUB_LAZY conv2d_config lane_config(conv2d_shape const& s, isa const& set) {
         return std::unique(columns.begin(), columns.end()) - columns.begin();
     };
     auto const cycles = [&](std::int64_t width) {
-        auto const products = static_cast<double>(width * taps) / set.fma_per_cycle;
-        return std::max({products, static_cast<double>(read(width)), static_cast<double>(set.fma_latency * taps)}) + 1;
+        auto const products = static_cast<double>(width * taps) / isa.fma_per_cycle;
+        return std::max({products, static_cast<double>(read(width)), static_cast<double>(isa.fma_latency * taps)}) + 1;
     };
     constexpr std::int64_t text = 2048; // products
-    auto const fits = std::min(set.registers - std::min<std::int64_t>(taps, set.registers / 4) - 3,
+    auto const fits = std::min(isa.registers - std::min<std::int64_t>(taps, isa.registers / 4) - 3,
                                text / (of.vectors * of.channels * taps));
     conv2d_config best;
     auto least = std::numeric_limits<double>::infinity();
@@ -138,16 +138,16 @@ GSUB_LAZY conv2d_config lane_config(conv2d_shape const& s, isa const& set) {
     }
     auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
     if (flat) best.chunk = static_cast<std::int32_t>(std::min<std::int64_t>(tiles, 16));
-    if (!flat && tiles == 1 && s.out(0) > 1 && row < set.fma_latency * set.fma_per_cycle && 2 * row <= fits)
+    if (!flat && tiles == 1 && s.out(0) > 1 && row < isa.fma_latency * isa.fma_per_cycle && 2 * row <= fits)
         best.tile_oh = 2;
     return best;
 }
 
-GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& c, isa const& set) {
-    lane_groups const of{s, set};
-    std::int64_t const l = set.lanes();
+GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& c, isa const& isa) {
+    lane_groups const of{s, isa};
+    std::int64_t const l = isa.lanes();
     auto const flat = is_flat(s);
-    auto const out_blocks = blocks(s.out_channels, set);
+    auto const out_blocks = blocks(s.out_channels, isa);
     auto const oh = flat ? 1 : s.out(0), ow = flat ? s.out(0) * s.out(1) : s.out(1);
     auto const h = flat ? 1 : s.in[0], w = flat ? s.in[0] * s.in[1] : s.in[1];
 
@@ -163,8 +163,8 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     auto const row_out = depth.out * oh + y, row_in = depth.plane * h + row, tap = depth.tap * s.kernel[0] + ky;
     auto const whole = turn + part * of.turns; // turns before these vectors
     auto const o = whole * of.vectors + v;
-    if (of.turns * of.vectors != out_blocks) e.only({o, out_blocks});
-    if (of.rest) e.only({whole - part, of.turns}); // behind the turns once
+    if (of.turns * of.vectors != out_blocks) e.restrict_domain({o, out_blocks});
+    if (of.rest) e.restrict_domain({whole - part, of.turns}); // behind the turns once
 
     image_operand const image{s.input, s.batch, s.in_channels, s.depth.in * h, w, l},
         result{s.result, s.batch, s.out_channels, depth.count * oh, ow, l};
@@ -207,14 +207,14 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
 // Depthwise kernels read much for what they compute. Two rows of pixels at once read the rows of the image that they
 // share once, if the taps of two rows fit the registers beside accumulators enough to hide the latency. More rows, or
 // two of a kernel that has more products for each read, bring nothing but text.
-GSUB_LAZY conv2d_config depthwise_config(conv2d_shape const& s, isa const& set) {
+GSUB_LAZY conv2d_config depthwise_config(conv2d_shape const& s, isa const& isa) {
     auto const row = s.out(1), taps = s.kernel[0] * s.kernel[1];
     auto const shared = s.stride[0] % s.dilation[0] == 0 && s.stride[0] / s.dilation[0] < s.kernel[0];
-    std::int64_t const enough = set.fma_latency * set.fma_per_cycle / 2;
-    auto widest = std::min<std::int64_t>(8, (set.registers - 1 - 2 * s.kernel[1]) / 2), least = enough;
+    std::int64_t const enough = isa.fma_latency * isa.fma_per_cycle / 2;
+    auto widest = std::min<std::int64_t>(8, (isa.registers - 1 - 2 * s.kernel[1]) / 2), least = enough;
     auto const two = shared && s.out(0) > 1 && taps <= (s.stride[1] > 1 ? 25 : 9) && widest >= enough;
     if (!two) {
-        widest = std::clamp<std::int64_t>(set.registers - 1 - s.kernel[1], set.registers / 2 - 2, 14);
+        widest = std::clamp<std::int64_t>(isa.registers - 1 - s.kernel[1], isa.registers / 2 - 2, 14);
         least = (widest + 1) / 2;
     }
     conv2d_config best;
@@ -239,40 +239,40 @@ GSUB_LAZY_BODY double conv2d_shape::operations() const noexcept {
            static_cast<double>(in_channels / groups) * static_cast<double>(taps);
 }
 
-GSUB_LAZY_BODY bool reads_vectors(conv2d_shape const& s, isa const& set) {
+GSUB_LAZY_BODY bool reads_vectors(conv2d_shape const& s, isa const& isa) {
     return s.input == image_layout::blocked ||
-           (s.input == image_layout::channels_last && s.in_channels % set.lanes() == 0);
+           (s.input == image_layout::channels_last && s.in_channels % isa.lanes() == 0);
 }
 
-GSUB_LAZY_BODY bool conv2d_applies(conv2d_shape const& s, isa const& set) {
-    if (s.groups > 1 && !reads_vectors(s, set)) return false;
+GSUB_LAZY_BODY bool conv2d_applies(conv2d_shape const& s, isa const& isa) {
+    if (s.groups > 1 && !reads_vectors(s, isa)) return false;
     if (s.result == image_layout::planar) return false;
-    if (s.result == image_layout::channels_last && s.out_channels % set.lanes() != 0) return false;
-    return !detail::lane_groups::apply(s, set) || detail::lane_groups{s, set}.parts() <= detail::lane_groups::most;
+    if (s.result == image_layout::channels_last && s.out_channels % isa.lanes() != 0) return false;
+    return !detail::lane_groups::apply(s, isa) || detail::lane_groups{s, isa}.parts() <= detail::lane_groups::most;
 }
 
-GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const& set) {
+GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const& isa) {
     auto const s = detail::planar(given);
-    if (detail::is_depthwise(s)) return detail::depthwise_config(s, set);
-    if (detail::lane_groups::apply(s, set)) return detail::lane_config(s, set);
+    if (detail::is_depthwise(s)) return detail::depthwise_config(s, isa);
+    if (detail::lane_groups::apply(s, isa)) return detail::lane_config(s, isa);
     auto const flat = detail::is_flat(s);
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
-    auto const out_blocks = detail::blocks(s.out_channels, set) / s.groups;
+    auto const out_blocks = detail::blocks(s.out_channels, isa) / s.groups;
     conv2d_config best;
     // Pixels of a plane that several taps of a row use: compilers read them once for all of these taps.
     auto const scalars_stay =
-        !reads_vectors(s, set) && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
+        !reads_vectors(s, isa) && s.stride[1] / std::gcd(s.stride[1], s.dilation[1]) < s.kernel[1];
     auto const results =
-        s.batch * detail::blocks(s.out_channels, set) * s.out_depth() * s.out(0) * s.out(1) * set.vector_bytes;
+        s.batch * detail::blocks(s.out_channels, isa) * s.out_depth() * s.out(0) * s.out(1) * isa.vector_bytes;
     auto const taps = s.depth.kernel * s.kernel[0] * s.kernel[1];
-    auto const tile = best_tile(row, out_blocks, set,
+    auto const tile = best_tile(row, out_blocks, isa,
                                 {.max_vectors = flat ? 6 : 4,
                                  .scalars_stay = scalars_stay,
                                  .steps = s.in_channels / s.groups * taps,
                                  .far = results > 1 << 20 ? 1 + s.residual : 0});
     best.tile_ow = tile.pixels;
     best.tile_oc = tile.vectors;
-    best.unroll_ic = taps == 1 ? std::min(4, set.lanes()) : 1;
+    best.unroll_ic = taps == 1 ? std::min(4, isa.lanes()) : 1;
     if (flat) {
         auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
         // The most tiles a position, up to 16, that divide evenly: so no position has a tail of its own.
@@ -286,27 +286,27 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const
     return best;
 }
 
-GSUB_LAZY_BODY loop::fused_nest conv2d_nest(conv2d_shape const& given, conv2d_config const& c, isa const& set) {
+GSUB_LAZY_BODY loop::fused_nest conv2d_nest(conv2d_shape const& given, conv2d_config const& c, isa const& isa) {
     auto const s = detail::planar(given);
     auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
     auto const depthwise = detail::is_depthwise(s), flat = detail::is_flat(s) && !depthwise;
-    std::int64_t const l = set.lanes();
-    auto const vectors = reads_vectors(s, set);
+    std::int64_t const l = isa.lanes();
+    auto const vectors = reads_vectors(s, isa);
     if (s.groups != 1 && !vectors) refuse("grouped convolution of an input that is not read in vectors");
     if (s.result != image_layout::blocked && (s.result == image_layout::planar || s.out_channels % l != 0))
         refuse("a result in planes, or with channels last that are no whole vectors");
-    if (!conv2d_applies(s, set)) refuse("grouped convolution of too many parts that differ");
+    if (!conv2d_applies(s, isa)) refuse("grouped convolution of too many parts that differ");
     auto const in_lanes = vectors ? l : 1;
-    auto const in_groups = detail::lane_groups::apply(s, set);
-    auto const ocb = detail::blocks(s.out_channels, set),
-               icb = detail::blocks(s.in_channels, set) / (depthwise ? 1 : s.groups);
+    auto const in_groups = detail::lane_groups::apply(s, isa);
+    auto const ocb = detail::blocks(s.out_channels, isa),
+               icb = detail::blocks(s.in_channels, isa) / (depthwise ? 1 : s.groups);
     auto const steps = depthwise ? 1 : vectors ? icb : s.in_channels;
     auto const tiled = c.tile_ic > 0;
     if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 || l % c.unroll_ic != 0 ||
         c.tile_ic < 0 ||
         (tiled && (in_groups || s.depth.exists() || c.tile_ic % in_lanes != 0 || c.tile_ic / in_lanes >= steps)))
         throw error{error_code::usage, "a knob of conv2d that does not apply"};
-    if (in_groups) return detail::lane_nest(s, c, set);
+    if (in_groups) return detail::lane_nest(s, c, isa);
 
     auto const oh = s.out(0), ow = s.out(1), ih = s.in[0], iw = s.in[1];
     auto const h = flat ? 1 : ih, w = flat ? ih * iw : iw;
@@ -325,7 +325,7 @@ GSUB_LAZY_BODY loop::fused_nest conv2d_nest(conv2d_shape const& given, conv2d_co
     auto const residual = s.residual ? result.input(operands, "residual") : -1;
     auto const arrays = detail::arrays_of(operands, s, result);
     auto const out = result.output(operands, "y");
-    auto const sums = tiled ? operands.scratch("sums", {rows, columns, tile_oc, l}) : -1;
+    auto const sums = tiled ? operands.workspace("sums", {rows, columns, tile_oc, l}) : -1;
 
     auto const stage = [&](detail::step_tiles const& of) {
         loop::expression_builder e{"conv2d", operands.buffers()};
@@ -333,7 +333,7 @@ GSUB_LAZY_BODY loop::fused_nest conv2d_nest(conv2d_shape const& given, conv2d_co
         // Tiles of channels are axes of their own where sums are put down by their place in one.
         auto const oct = tiled ? e.spatial("oct", (group_blocks + tile_oc - 1) / tile_oc) : loop::affine{0};
         auto const oc = e.spatial("oc", tiled ? tile_oc : group_blocks), o = oct * tile_oc + oc;
-        if (tiled && group_blocks % tile_oc != 0) e.only({o, group_blocks});
+        if (tiled && group_blocks % tile_oc != 0) e.restrict_domain({o, group_blocks});
         auto const tile = of.count > 1 ? e.spatial("ict", of.count) : loop::affine{0};
         auto const y = e.spatial("oh", rows), x = e.spatial("ow", columns), lane = e.spatial("lane", l);
         auto const step = e.reduction("ic", of.each), ky = e.reduction("kh", s.kernel[0]),
@@ -396,15 +396,15 @@ GSUB_LAZY_BODY loop::fused_nest conv2d_nest(conv2d_shape const& given, conv2d_co
 }
 
 GSUB_LAZY_BODY std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
-                                                      isa const& set) {
+                                                      isa const& isa) {
     auto const depthwise = detail::is_depthwise(s);
-    auto const l = static_cast<std::int64_t>(set.lanes()), per_group = s.in_channels / s.groups;
+    auto const l = static_cast<std::int64_t>(isa.lanes()), per_group = s.in_channels / s.groups;
     auto const area = s.depth.kernel * s.kernel[0] * s.kernel[1];
-    auto const in_lanes = reads_vectors(s, set) && !depthwise ? l : 1;
+    auto const in_lanes = reads_vectors(s, isa) && !depthwise ? l : 1;
     auto const in_blocks = (per_group + in_lanes - 1) / in_lanes;
-    auto const out_blocks = detail::blocks(s.out_channels, set);
-    if (detail::lane_groups::apply(s, set)) {
-        detail::lane_groups const of{s, set};
+    auto const out_blocks = detail::blocks(s.out_channels, isa);
+    if (detail::lane_groups::apply(s, isa)) {
+        detail::lane_groups const of{s, isa};
         std::vector<float> lanes(static_cast<std::size_t>(out_blocks * of.channels * of.steps * area * l), 0.0f);
         for (std::int64_t o = 0; o < s.out_channels; ++o)
             for (std::int64_t i = 0; i < per_group; ++i)

@@ -24,7 +24,7 @@ GSUB_LAZY_BODY void apply_chain(loop::expression_builder& e, std::vector<loop::v
 }
 
 GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
-                                                std::span<elementwise_op const> chain, isa const& set) {
+                                                std::span<elementwise_op const> chain, isa const& isa) {
     loop::expression_builder e{"elementwise"};
     auto const i = e.spatial("i", elements);
     std::vector<std::int32_t> buffers;
@@ -34,8 +34,8 @@ GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int3
     for (auto b : buffers) values.push_back(e.at(b, {i}));
     apply_chain(e, values, chain);
     loop::schedule plan{e.store(y, {i}, values.back())};
-    auto const [blocks, lane] = plan.split(plan.loop_of("i"), set.lanes());
-    auto const count = (elements + set.lanes() - 1) / set.lanes();
+    auto const [blocks, lane] = plan.split(plan.loop_of("i"), isa.lanes());
+    auto const count = (elements + isa.lanes() - 1) / isa.lanes();
     auto const pieces = plan.split(blocks, std::min<std::int64_t>(count, 64)).first;
     plan.parallel(pieces);
     plan.vectorize(lane);

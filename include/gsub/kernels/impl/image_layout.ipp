@@ -11,7 +11,7 @@ GSUB_LAZY std::int32_t lay_out(loop::expression_builder& e, std::int32_t buffer,
     GSUB_ASSERT(o.layout != image_layout::planar || o.lanes == 1, "one channel of planes at a time");
     if (o.layout != image_layout::channels_last) return buffer;
     auto const row = o.columns * o.channels;
-    return e.lies(buffer, {o.rows * row, o.lanes, row, o.channels, 1});
+    return e.set_strides(buffer, {o.rows * row, o.lanes, row, o.channels, 1});
 }
 } // namespace detail
 

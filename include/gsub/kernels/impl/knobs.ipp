@@ -95,13 +95,13 @@ GSUB_LAZY std::vector<loop::choice_value> either(bool open, bool preferred) {
     return {loop::choice_value{false}, loop::choice_value{true}};
 }
 // Rows of a register tile one vector wide.
-GSUB_LAZY std::int64_t pixels_of(std::int64_t positions, isa const& set) {
-    return std::min({positions, most_pixels, std::int64_t{set.registers} - 2});
+GSUB_LAZY std::int64_t pixels_of(std::int64_t positions, isa const& isa) {
+    return std::min({positions, most_pixels, std::int64_t{isa.registers} - 2});
 }
 // Holds accumulators, a vector of each column and a scalar.
 class register_file {
 public:
-    explicit register_file(isa const& set) : registers_(set.registers) {}
+    explicit register_file(isa const& isa) : registers_(isa.registers) {}
     [[nodiscard]] bool holds(std::int64_t pixels, std::int64_t vectors) const {
         return pixels * vectors + vectors + 1 <= registers_;
     }
@@ -112,21 +112,21 @@ private:
 
 // ---- spaces
 
-GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& set) {
-    auto const best = default_config(s, set);
-    auto const depthwise = is_depthwise(s), flat = is_flat(s) && !depthwise, lanes = lane_groups::apply(s, set);
+GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& isa) {
+    auto const best = default_config(s, isa);
+    auto const depthwise = is_depthwise(s), flat = is_flat(s) && !depthwise, lanes = lane_groups::apply(s, isa);
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
-    auto const columns = blocks(s.out_channels, set) / (depthwise || lanes ? 1 : s.groups);
+    auto const columns = blocks(s.out_channels, isa) / (depthwise || lanes ? 1 : s.groups);
     std::vector<std::int64_t> chunks{best.chunk};
     for (std::int64_t c = 1; flat && c <= std::min<std::int64_t>(row, 16); ++c)
         if (row % c == 0 || (c & (c - 1)) == 0) chunks.push_back(c);
 
     loop::config_space space;
-    space.choice("tile_ow", up_to(pixels_of(row, set), best.tile_ow));
+    space.choice("tile_ow", up_to(pixels_of(row, isa), best.tile_ow));
     space.choice("tile_oh", up_to(flat ? 1 : std::min<std::int64_t>(s.out(0), 4), best.tile_oh));
     space.choice("tile_oc", up_to(depthwise || lanes ? 1 : std::min(columns, most_vectors), best.tile_oc));
-    auto const one_channel = depthwise || lanes || !reads_vectors(s, set); // a turn
-    space.choice("unroll_ic", one_channel ? values_of({best.unroll_ic}) : powers_up_to(set.lanes(), best.unroll_ic));
+    auto const one_channel = depthwise || lanes || !reads_vectors(s, isa); // a turn
+    space.choice("unroll_ic", one_channel ? values_of({best.unroll_ic}) : powers_up_to(isa.lanes(), best.unroll_ic));
     space.choice("chunk", values_of(std::move(chunks)));
     space.choice("unroll_kh", either(s.kernel[0] > 1, best.unroll_kh));
     space.choice("oc_inner", either(!lanes, best.oc_inner));
@@ -137,13 +137,13 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& set) {
         tiles.push_back(t);
     space.choice("tile_ic", values_of(std::move(tiles)));
 
-    auto const parts = lanes ? lane_groups{s, set}.parts() : 1;
+    auto const parts = lanes ? lane_groups{s, isa}.parts() : 1;
     auto const products = [=, height = s.kernel[0], width = s.kernel[1]](conv2d_config const& c) {
         return parts * c.tile_ow * c.tile_oh * c.tile_oc * (one_channel ? 1 : c.unroll_ic) * width *
                (c.unroll_kh ? height : 1);
     };
-    space.only([=, most = std::max(products(best), most_products), registers = register_file{set}, l = set.lanes(),
-                pixels = s.out(0) * s.out(1)](loop::configuration const& knobs) {
+    space.constrain([=, most = std::max(products(best), most_products), registers = register_file{isa}, l = isa.lanes(),
+                     pixels = s.out(0) * s.out(1)](loop::configuration const& knobs) {
         auto const c = conv2d_knobs(knobs);
         auto const tiled = c.tile_ic > 0; // then there is one order of parallel positions
         return registers.holds(std::int64_t{c.tile_ow} * c.tile_oh, c.tile_oc) && products(c) <= most &&
@@ -152,10 +152,10 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& set) {
     return space;
 }
 
-GSUB_LAZY loop::config_space knobs_of(winograd_shape const& s, isa const& set) {
+GSUB_LAZY loop::config_space knobs_of(winograd_shape const& s, isa const& isa) {
     auto const up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     auto const tile_rows = up(s.conv.out(0), s.m), tile_columns = up(s.conv.out(1), s.m);
-    auto const out_blocks = blocks(s.conv.out_channels, set);
+    auto const out_blocks = blocks(s.conv.out_channels, isa);
     auto const rows = std::clamp<std::int64_t>(most_block_tiles / tile_columns, 1, tile_rows);
     // Pieces of a row, shorter ones than counting considers too.
     std::vector<std::int64_t> columns{tile_columns};
@@ -170,12 +170,12 @@ GSUB_LAZY loop::config_space knobs_of(winograd_shape const& s, isa const& set) {
     loop::config_space space;
     space.choice("rows", up_to(rows, 1));
     space.choice("columns", values_of(std::move(columns)));
-    space.choice("tile", up_to(pixels_of(rows * tile_columns, set), 1));
+    space.choice("tile", up_to(pixels_of(rows * tile_columns, isa), 1));
     space.choice("vectors", up_to(vectors, 1));
-    space.choice("unroll_ic", powers_up_to(std::min(set.lanes(), 8), 1));
+    space.choice("unroll_ic", powers_up_to(std::min(isa.lanes(), 8), 1));
     space.choice("parts", values_of(std::move(parts)));
     space.choice("points_outer", either(out_blocks > 1, false));
-    space.only([=, registers = register_file{set}](loop::configuration const& knobs) {
+    space.constrain([=, registers = register_file{isa}](loop::configuration const& knobs) {
         auto const c = read_knobs<winograd_config>(knobs);
         auto const groups = up(out_blocks, c.vectors), of_part = up(groups, c.parts);
         return (c.rows == 1 || c.columns == tile_columns) && c.parts == up(groups, of_part) && // none is empty
@@ -184,29 +184,29 @@ GSUB_LAZY loop::config_space knobs_of(winograd_shape const& s, isa const& set) {
     return space;
 }
 
-GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& set) {
+GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& isa) {
     constexpr std::int64_t elements = 4 * separable_cache; // of a piece
     auto const &d = s.depthwise, &p = s.pointwise;
-    auto const best = default_config(s, set);
+    auto const best = default_config(s, isa);
     auto const height = d.out(0), width = d.out(1);
     auto const rows =
         std::min({height, std::int64_t{16}, std::max<std::int64_t>(elements / (width * d.out_channels), 1)});
     loop::config_space space;
     space.choice("rows", up_to(rows, best.rows));
-    space.choice("depthwise_tile_ow", up_to(pixels_of(width, set), best.depthwise.tile_ow));
+    space.choice("depthwise_tile_ow", up_to(pixels_of(width, isa), best.depthwise.tile_ow));
     space.choice("depthwise_tile_oh", up_to(std::min<std::int64_t>(height, 4), best.depthwise.tile_oh));
     space.choice("depthwise_unroll_kh", either(d.kernel[0] > 1, best.depthwise.unroll_kh));
-    auto const pixels = std::max(rows, best.rows) * width, columns = blocks(p.out_channels, set);
-    space.choice("pointwise_tile_ow", up_to(pixels_of(pixels, set), best.pointwise.tile_ow));
+    auto const pixels = std::max(rows, best.rows) * width, columns = blocks(p.out_channels, isa);
+    space.choice("pointwise_tile_ow", up_to(pixels_of(pixels, isa), best.pointwise.tile_ow));
     space.choice("pointwise_tile_oc", up_to(std::min(columns, most_vectors), best.pointwise.tile_oc));
-    space.choice("pointwise_unroll_ic", powers_up_to(set.lanes(), best.pointwise.unroll_ic));
+    space.choice("pointwise_unroll_ic", powers_up_to(isa.lanes(), best.pointwise.unroll_ic));
     space.choice("pointwise_oc_inner", either(true, best.pointwise.oc_inner));
 
     auto const products = [taps_y = d.kernel[0], taps_x = d.kernel[1]](conv2d_config const& c) {
         return c.tile_ow * c.tile_oh * taps_x * (c.unroll_kh ? taps_y : 1);
     };
-    space.only([=, most = std::max(products(best.depthwise), most_products),
-                registers = register_file{set}](loop::configuration const& knobs) {
+    space.constrain([=, most = std::max(products(best.depthwise), most_products),
+                     registers = register_file{isa}](loop::configuration const& knobs) {
         auto const c = separable_knobs(knobs);
         return c.depthwise.tile_oh <= c.rows && products(c.depthwise) <= most &&
                registers.holds(std::int64_t{c.depthwise.tile_ow} * c.depthwise.tile_oh, 1) &&
@@ -215,20 +215,20 @@ GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& set) 
     return space;
 }
 
-GSUB_LAZY loop::config_space knobs_of(matmul_shape const& s, isa const& set) {
-    auto const best = default_config(s, set);
+GSUB_LAZY loop::config_space knobs_of(matmul_shape const& s, isa const& isa) {
+    auto const best = default_config(s, isa);
     std::vector<std::int64_t> steps{best.unroll_k};
     for (std::int64_t u = 1; u <= 8; ++u)
         if (s.k % u == 0) steps.push_back(u);
     loop::config_space space;
-    space.choice("tile_m", up_to(pixels_of(s.m, set), best.tile_m));
-    space.choice("tile_n", up_to(std::min(blocks(s.n, set), most_vectors), best.tile_n));
+    space.choice("tile_m", up_to(pixels_of(s.m, isa), best.tile_m));
+    space.choice("tile_n", up_to(std::min(blocks(s.n, isa), most_vectors), best.tile_n));
     space.choice("unroll_k", values_of(std::move(steps)));
     // Tiles of steps whose columns fit the first cache, or a share of the second.
     std::vector<std::int64_t> tiles{0};
     for (std::int64_t t = 64; t <= 1024 && 2 * t <= s.k; t *= 2) tiles.push_back(t);
     space.choice("tile_k", values_of(std::move(tiles)));
-    space.only([registers = register_file{set}, rows = s.m, l = set.lanes()](loop::configuration const& knobs) {
+    space.constrain([registers = register_file{isa}, rows = s.m, l = isa.lanes()](loop::configuration const& knobs) {
         auto const c = matmul_knobs(knobs);
         return registers.holds(c.tile_m, c.tile_n) &&
                (c.tile_k == 0 || (c.tile_k % c.unroll_k == 0 && rows * c.tile_n * l <= most_sums));
@@ -236,24 +236,24 @@ GSUB_LAZY loop::config_space knobs_of(matmul_shape const& s, isa const& set) {
     return space;
 }
 
-GSUB_LAZY loop::config_space knobs_of(attention_shape const& s, isa const& set) {
+GSUB_LAZY loop::config_space knobs_of(attention_shape const& s, isa const& isa) {
     constexpr std::int64_t elements = std::int64_t{1} << 18; // of the scores of a piece and their exponentials
-    auto const best = default_config(s, set);
+    auto const best = default_config(s, isa);
     std::vector<std::int64_t> rows{best.rows};
     auto const consider = [&](std::int64_t r) {
         if (r <= s.m && 2 * r * s.s <= elements) rows.push_back(r);
     };
     for (std::int64_t r = 1; r <= s.m; r *= 2) consider(r);
     consider(s.m);
-    auto const pixels = pixels_of(*std::max_element(rows.begin(), rows.end()), set);
-    auto const columns = [&](std::int64_t n) { return std::min(blocks(n, set), most_vectors); };
+    auto const pixels = pixels_of(*std::max_element(rows.begin(), rows.end()), isa);
+    auto const columns = [&](std::int64_t n) { return std::min(blocks(n, isa), most_vectors); };
     loop::config_space space;
     space.choice("rows", values_of(std::move(rows)));
     space.choice("scores_pixels", up_to(pixels, best.scores.pixels));
     space.choice("scores_vectors", up_to(columns(s.s), best.scores.vectors));
     space.choice("values_pixels", up_to(pixels, best.values.pixels));
     space.choice("values_vectors", up_to(columns(s.n), best.values.vectors));
-    space.only([registers = register_file{set}](loop::configuration const& knobs) {
+    space.constrain([registers = register_file{isa}](loop::configuration const& knobs) {
         auto const c = attention_knobs(knobs);
         auto const fits = [&](register_tile t) { return t.pixels <= c.rows && registers.holds(t.pixels, t.vectors); };
         return fits(c.scores) && fits(c.values);
@@ -297,45 +297,45 @@ GSUB_LAZY_BODY void set_knobs(loop::configuration& knobs, attention_config const
     detail::write_knobs(knobs, c);
 }
 
-GSUB_LAZY_BODY loop::config_space space_of(descriptor const& d, isa const& set) {
+GSUB_LAZY_BODY loop::config_space space_of(descriptor const& d, isa const& isa) {
     return std::visit(
         [&](auto const& s) {
-            if constexpr (requires { detail::knobs_of(s, set); }) return detail::knobs_of(s, set);
+            if constexpr (requires { detail::knobs_of(s, isa); }) return detail::knobs_of(s, isa);
             return loop::config_space{};
         },
         d);
 }
 
-GSUB_LAZY_BODY loop::configuration counted(descriptor const& d, isa const& set, loop::config_space const& space,
+GSUB_LAZY_BODY loop::configuration counted(descriptor const& d, isa const& isa, loop::config_space const& space,
                                            winograd_options const& options) {
     auto point = space.at(0);
     std::visit(
         [&](auto const& s) {
             if constexpr (std::same_as<std::decay_t<decltype(s)>, winograd_shape>)
-                set_knobs(point, default_winograd(s.conv, set, s.m, options));
-            else if constexpr (requires { default_config(s, set); })
-                set_knobs(point, default_config(s, set));
+                set_knobs(point, default_winograd(s.conv, isa, s.m, options));
+            else if constexpr (requires { default_config(s, isa); })
+                set_knobs(point, default_config(s, isa));
         },
         d);
     return point;
 }
 
-GSUB_LAZY_BODY loop::fused_nest nest_of(descriptor const& d, loop::configuration const& knobs, isa const& set) {
+GSUB_LAZY_BODY loop::fused_nest nest_of(descriptor const& d, loop::configuration const& knobs, isa const& isa) {
     return std::visit(
         overloaded{
-            [&](conv2d_shape const& s) -> loop::fused_nest { return conv2d_nest(s, conv2d_knobs(knobs), set); },
-            [&](winograd_shape const& s) { return winograd_nest(s.conv, winograd_knobs(knobs, s.m), set); },
-            [&](separable_shape const& s) { return separable_nest(s, separable_knobs(knobs), set); },
-            [&](matmul_shape const& s) { return matmul_nest(s, matmul_knobs(knobs), set); },
-            [&](attention_shape const& s) { return attention_nest(s, attention_knobs(knobs), set); },
-            [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, set); },
+            [&](conv2d_shape const& s) -> loop::fused_nest { return conv2d_nest(s, conv2d_knobs(knobs), isa); },
+            [&](winograd_shape const& s) { return winograd_nest(s.conv, winograd_knobs(knobs, s.m), isa); },
+            [&](separable_shape const& s) { return separable_nest(s, separable_knobs(knobs), isa); },
+            [&](matmul_shape const& s) { return matmul_nest(s, matmul_knobs(knobs), isa); },
+            [&](attention_shape const& s) { return attention_nest(s, attention_knobs(knobs), isa); },
+            [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, isa); },
             [&](elementwise_shape const& s) -> loop::fused_nest {
-                return elementwise_nest(s.elements, s.arrays, s.chain, set);
+                return elementwise_nest(s.elements, s.arrays, s.chain, isa);
             },
-            [&](row_program const& p) { return row_nest(p, set); },
-            [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, set); },
-            [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, set); },
-            [&](movement_shape const& s) { return movement_nest(s, set); },
+            [&](row_program const& p) { return row_nest(p, isa); },
+            [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, isa); },
+            [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, isa); },
+            [&](movement_shape const& s) { return movement_nest(s, isa); },
         },
         d);
 }

@@ -18,9 +18,9 @@ GSUB_LAZY loop::value power_of(loop::value x, double exponent, loop::expression_
 
 } // namespace detail
 
-GSUB_LAZY_BODY loop::loop_nest local_response_norm_nest(local_response_norm_shape const& s, isa const& set) {
+GSUB_LAZY_BODY loop::loop_nest local_response_norm_nest(local_response_norm_shape const& s, isa const& isa) {
     auto const type = loop::computed_in(s.element);
-    std::int64_t const lanes = set.lanes(static_cast<std::int32_t>(byte_size(type)));
+    std::int64_t const lanes = isa.lanes(static_cast<std::int32_t>(byte_size(type)));
     loop::expression_builder e{"local_response_norm"};
     auto const n = e.spatial("n", s.batch), c = e.spatial("c", s.channels), i = e.spatial("i", s.area);
     auto const k = e.reduction("k", s.size);

@@ -22,9 +22,9 @@ GSUB_LAZY_BODY double matmul_shape::operations() const noexcept {
            static_cast<double>(k);
 }
 
-GSUB_LAZY_BODY matmul_config default_config(matmul_shape const& s, isa const& set) {
-    auto const blocks = (s.n + set.lanes() - 1) / set.lanes();
-    auto const best = best_tile(s.m, blocks, set, {.max_vectors = 8, .steps = s.k});
+GSUB_LAZY_BODY matmul_config default_config(matmul_shape const& s, isa const& isa) {
+    auto const blocks = (s.n + isa.lanes() - 1) / isa.lanes();
+    auto const best = best_tile(s.m, blocks, isa, {.max_vectors = 8, .steps = s.k});
     matmul_config c{best.pixels, best.vectors, 1};
     for (auto u : {2, 4})
         if (s.k % u == 0) c.unroll_k = u;
@@ -36,8 +36,8 @@ namespace detail {
 template <class = void>
 class matmul_writer {
 public:
-    matmul_writer(matmul_shape const& s, matmul_config const& c, isa const& set)
-        : s_(s), c_(c), l_(set.lanes()), blocks_((s.n + l_ - 1) / l_) {
+    matmul_writer(matmul_shape const& s, matmul_config const& c, isa const& isa)
+        : s_(s), c_(c), l_(isa.lanes()), blocks_((s.n + l_ - 1) / l_) {
         auto const refuse = [](std::string_view reason) {
             throw error{error_code::usage, message({"matmul: ", reason})};
         };
@@ -54,8 +54,8 @@ public:
         if (s.bias) bias_ = e.input("bias", {blocks_, l_});
         for (auto const& v : s.arrays) arrays_.push_back(e.input("x", {v.elements}));
         y_ = e.output("y", {s_.y.elements});
-        if (packs_) packed_ = e.scratch("packed", {width, s.k, l_});
-        if (c.tile_k > 0) sums_ = e.scratch("sums", {s.m, width, l_});
+        if (packs_) packed_ = e.workspace("packed", {width, s.k, l_});
+        if (c.tile_k > 0) sums_ = e.workspace("sums", {s.m, width, l_});
         buffers_ = e.buffers();
     }
 
@@ -111,7 +111,7 @@ private:
         auto const jo = e.spatial("jo", tiles), ji = e.spatial("ji", std::min<std::int64_t>(c_.tile_n, blocks_)),
                    k = e.spatial("k", s_.k), lane = e.spatial("lane", l_);
         auto const column = (jo * c_.tile_n + ji) * l_ + lane;
-        if (tiles * c_.tile_n * l_ > s_.n) e.only({column, s_.n});
+        if (tiles * c_.tile_n * l_ > s_.n) e.restrict_domain({column, s_.n});
         auto const v = e.at(b_, {at(s_.b, k, column)});
         loop::schedule plan{e.store(packed_, {ji, k, lane}, v)};
         plan.parallel(join_batches(plan, plan.loop_of("jo")));
@@ -131,7 +131,7 @@ private:
         auto const k = (tile + loop::affine{of.first}) * c_.tile_k + step;
         auto const block = jo * c_.tile_n + ji;
         auto const column = block * l_ + lane;
-        if (tiles * c_.tile_n * l_ > s_.n) e.only({column, s_.n});
+        if (tiles * c_.tile_n * l_ > s_.n) e.restrict_domain({column, s_.n});
         auto const right = packs_        ? e.at(packed_, {ji, k, lane})
                            : s_.constant ? e.at(b_, {block, k, lane})
                                          : e.at(b_, {at(s_.b, k, column)});
@@ -174,13 +174,13 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& set) {
-    return detail::matmul_writer{s, c, set}.run();
+GSUB_LAZY_BODY loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& isa) {
+    return detail::matmul_writer{s, c, isa}.run();
 }
 
 GSUB_LAZY_BODY std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
-                                                      bool transposed, isa const& set) {
-    auto const l = static_cast<std::int64_t>(set.lanes()), blocks = (s.n + l - 1) / l;
+                                                      bool transposed, isa const& isa) {
+    auto const l = static_cast<std::int64_t>(isa.lanes()), blocks = (s.n + l - 1) / l;
     std::vector<float> packed(static_cast<std::size_t>(blocks * s.k * l), 0.0f);
     for (std::int64_t j = 0; j < s.n; ++j)
         for (std::int64_t k = 0; k < s.k; ++k)

@@ -20,13 +20,13 @@ GSUB_INLINE dtype bits_of_size(std::size_t bytes) {
 template <class = void>
 class movement_writer {
 public:
-    movement_writer(movement_shape s, isa const& set)
+    movement_writer(movement_shape s, isa const& isa)
         : s_(std::move(s)),
           bytes_(static_cast<std::int32_t>(byte_size(s_.element))),
           bits_(bits_of_size(byte_size(s_.element))) {
         present_.assign(s_.boxes.size(), -1);
         merge();
-        choose_lanes(set);
+        choose_lanes(isa);
         declare();
     }
 
@@ -111,11 +111,11 @@ private:
 
     // Vectors are no longer than what is moved. Where they are exchanged in registers, there are as many of them as
     // they have elements.
-    void choose_lanes(isa const& set) {
+    void choose_lanes(isa const& isa) {
         auto const unsigned_of = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
         std::int64_t longest = 1;
         for (auto const& b : s_.boxes) longest = std::max(longest, b.extent.back());
-        auto const most = static_cast<std::int64_t>(set.lanes(bytes_));
+        auto const most = static_cast<std::int64_t>(isa.lanes(bytes_));
         lanes_ = std::min(most, static_cast<std::int64_t>(std::bit_floor(unsigned_of(longest))));
         auto const rows = rows_of_source();
         if (!rows || *rows + 1 != last()) return;
@@ -294,8 +294,8 @@ GSUB_LAZY std::vector<border_run> border_runs(std::int64_t size, std::int64_t be
 
 } // namespace detail
 
-GSUB_LAZY_BODY loop::fused_nest movement_nest(movement_shape s, isa const& set) {
-    return detail::movement_writer{std::move(s), set}.run();
+GSUB_LAZY_BODY loop::fused_nest movement_nest(movement_shape s, isa const& isa) {
+    return detail::movement_writer{std::move(s), isa}.run();
 }
 
 GSUB_LAZY_BODY std::string_view to_string(movement_kind k) noexcept {

@@ -8,7 +8,7 @@
 
 namespace gsub::kernels {
 
-GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& set) {
+GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& isa) {
     auto s = given;
     // A window that is the image, as one row.
     auto const& d = s.depth;
@@ -17,7 +17,7 @@ GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const&
                         d.pads[0] == 0 && d.dilation == 1;
     if (global) s.in = s.kernel = {1, d.in * s.in[0] * s.in[1]}, s.depth = {};
     auto const type = loop::computed_in(s.element);
-    std::int64_t const l = set.lanes(), blocks = (s.channels + l - 1) / l;
+    std::int64_t const l = isa.lanes(), blocks = (s.channels + l - 1) / l;
 
     loop::expression_builder e{"pool2d"};
     auto const n = e.spatial("n", s.batch), c = e.spatial("c", blocks), y = e.spatial("oh", s.out[0]),
@@ -48,7 +48,7 @@ GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const&
     loop::schedule plan{e.store(out, {n, c, row_out, x, lane}, cast(v, s.element))};
 
     auto const parts = byte_size(type) > 4 ? 2 : 1; // registers of a block
-    auto const pixels = std::min<std::int64_t>(s.out[1], set.registers / (2 * parts) - 2);
+    auto const pixels = std::min<std::int64_t>(s.out[1], isa.registers / (2 * parts) - 2);
     auto const [xo, xi] = plan.split(plan.loop_of("ow"), pixels);
     auto const [co, ci] = plan.split(plan.loop_of("c"), std::min<std::int64_t>(blocks, s.out[1] == 1 ? 4 : 1));
     auto const batch = plan.loop_of("n"), rows = plan.loop_of("oh"), taps = plan.loop_of("kw");

@@ -40,12 +40,12 @@ GSUB_LAZY_BODY double reduction_shape::operations() const noexcept {
     return n;
 }
 
-GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& set) {
+GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& isa) {
     detail::merge_dims(s);
     auto const stored = s.x.element;
     // The sum of a mean has the bits that it needs before it is divided.
     auto const type = s.divisor != 1 && is_integer(stored) ? widest_of_kind(stored) : loop::computed_in(stored);
-    std::int64_t const lanes = set.lanes(static_cast<std::int32_t>(std::max(byte_size(stored), byte_size(type))));
+    std::int64_t const lanes = isa.lanes(static_cast<std::int32_t>(std::max(byte_size(stored), byte_size(type))));
     loop::expression_builder e{"reduction"};
     std::int64_t kept = 1;
     for (std::size_t d = 0; d < s.dims.size(); ++d)

@@ -7,13 +7,13 @@
 
 namespace gsub::kernels {
 
-GSUB_LAZY_BODY double step_cycles(register_tile t, isa const& set) {
-    auto const products = static_cast<double>(t.pixels * t.vectors) / set.fma_per_cycle;
+GSUB_LAZY_BODY double step_cycles(register_tile t, isa const& isa) {
+    auto const products = static_cast<double>(t.pixels * t.vectors) / isa.fma_per_cycle;
     auto const loads = static_cast<double>(t.pixels + t.vectors) / 2; // two a cycle
-    return std::max({products, loads, static_cast<double>(set.fma_latency)});
+    return std::max({products, loads, static_cast<double>(isa.fma_latency)});
 }
 
-GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& set,
+GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vectors, isa const& isa,
                                        tile_options const& o) {
     register_tile best;
     auto least = std::numeric_limits<double>::infinity();
@@ -21,11 +21,11 @@ GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vect
     // what entering and leaving it takes of a step, so that fewer tiles win a tie, and results that are waited for:
     // prefetchers are some lines ahead of where a tile's results are stored.
     auto const tile = [&](std::int32_t pixels, std::int32_t width) {
-        auto const stay = o.steps * width * set.vector_bytes <= 32 << 10;
+        auto const stay = o.steps * width * isa.vector_bytes <= 32 << 10;
         auto const loads = o.scalars_stay ? 0.0 : o.load * (pixels + (stay ? 1 : 4) * width);
         auto const late =
             10.0 * o.far * std::max(0, pixels - 6) * width / static_cast<double>(std::max<std::int64_t>(o.steps, 1));
-        return step_cycles({pixels, width}, set) + loads + late + 0.02;
+        return step_cycles({pixels, width}, isa) + loads + late + 0.02;
     };
     // Over all positions at a width.
     auto const along = [&](std::int32_t pixels, std::int32_t width) {
@@ -35,7 +35,7 @@ GSUB_LAZY_BODY register_tile best_tile(std::int64_t positions, std::int64_t vect
     };
     for (std::int32_t width = 1; width <= std::min<std::int64_t>(o.max_vectors, vectors); ++width)
         for (std::int32_t pixels = 1; pixels <= std::min<std::int64_t>(positions, 28); ++pixels) {
-            if (pixels * width + width + (o.scalars_stay ? pixels : 1) > set.registers) continue;
+            if (pixels * width + width + (o.scalars_stay ? pixels : 1) > isa.registers) continue;
             auto const rest = static_cast<std::int32_t>(vectors % width);
             auto const cycles =
                 static_cast<double>(vectors / width) * along(pixels, width) + (rest ? along(pixels, rest) : 0.0);

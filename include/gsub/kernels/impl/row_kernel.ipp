@@ -87,7 +87,7 @@ GSUB_LAZY void split_rows(row_program& p, std::int64_t piece) {
 template <class = void>
 class row_writer {
 public:
-    row_writer(row_program p, isa const& set) : p_(std::move(p)) {
+    row_writer(row_program p, isa const& isa) : p_(std::move(p)) {
         reducing_ = std::any_of(p_.ops.begin(), p_.ops.end(), reduces);
         merge_dims(p_);
         auto const count = p_.arrays.size() + p_.ops.size();
@@ -109,7 +109,7 @@ public:
             types_.push_back(type_of(v));
             widest = std::max(widest, byte_size(types_[v]));
         }
-        lanes_ = set.lanes(static_cast<std::int32_t>(widest));
+        lanes_ = isa.lanes(static_cast<std::int32_t>(widest));
         if (reducing_ && lies_in_columns(p_)) {
             columns_ = true;
             std::int64_t kept = 1;
@@ -197,8 +197,8 @@ private:
         auto const across = columns_ ? whole(beside_) : beside_,
                    row = columns_ ? p_.dims.back() : whole(p_.dims.back());
         step_ = columns_ ? std::array{across, std::int64_t{1}} : std::array{std::int64_t{1}, row};
-        for (auto const& [type, count] : kept_scalars) scalars_[type] = e.scratch("scalars", {count, across}, type);
-        for (auto const& [type, count] : kept_rows) rows_[type] = e.scratch("kept", {count, row * across}, type);
+        for (auto const& [type, count] : kept_scalars) scalars_[type] = e.workspace("scalars", {count, across}, type);
+        for (auto const& [type, count] : kept_rows) rows_[type] = e.workspace("kept", {count, row * across}, type);
         buffers_ = e.buffers();
     }
 
@@ -264,7 +264,7 @@ private:
         auto s = begin(false);
         auto const target = [&](std::size_t v) { return loop::affine{row_[v]}; };
         for (std::size_t i = 1; i < all.size(); ++i)
-            s.e.also(rows_.at(types_[all[i]]), {target(all[i]), place_in_row(s)}, compute(s, all[i]));
+            s.e.also_store(rows_.at(types_[all[i]]), {target(all[i]), place_in_row(s)}, compute(s, all[i]));
         auto const first = compute(s, all[0]);
         end(s.e.store(rows_.at(types_[all[0]]), {target(all[0]), place_in_row(s)}, first));
         for (auto v : all) stored_[v] = true;
@@ -291,12 +291,12 @@ private:
                 ready = ready && (!is_op(o) || scalar_[o] < 0 || stored_[o] || s.known[o]);
             });
             if (!ready) continue;
-            s.e.also(scalars_.at(types_[u]), {loop::affine{scalar_[u]}, beside(s)}, compute(s, u));
+            s.e.also_store(scalars_.at(types_[u]), {loop::affine{scalar_[u]}, beside(s)}, compute(s, u));
             made.push_back(u);
         }
         for (std::size_t r = 0; r < p_.results.size(); ++r)
             if (!p_.results[r].whole && std::find(made.begin(), made.end(), index(p_.results[r].value)) != made.end())
-                s.e.also(results_[r], {row_index(s)}, compute(s, index(p_.results[r].value)));
+                s.e.also_store(results_[r], {row_index(s)}, compute(s, index(p_.results[r].value)));
         end(s.e.store(scalars_.at(type), {loop::affine{scalar_[v]}, beside(s)}, reduced));
         for (auto u : made) stored_[u] = true;
     }
@@ -308,8 +308,8 @@ private:
         if (whole.empty()) return;
         auto s = begin(false);
         for (std::size_t i = 1; i < whole.size(); ++i)
-            s.e.also(results_[whole[i]], {element_index(s, p_.results[whole[i]])},
-                     compute(s, index(p_.results[whole[i]].value)));
+            s.e.also_store(results_[whole[i]], {element_index(s, p_.results[whole[i]])},
+                           compute(s, index(p_.results[whole[i]].value)));
         auto const first = compute(s, index(p_.results[whole[0]].value));
         end(s.e.store(results_[whole[0]], {element_index(s, p_.results[whole[0]])}, first));
     }
@@ -374,8 +374,8 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY loop::fused_nest row_nest(row_program p, isa const& set) {
-    return detail::row_writer{std::move(p), set}.run();
+GSUB_LAZY_BODY loop::fused_nest row_nest(row_program p, isa const& isa) {
+    return detail::row_writer{std::move(p), isa}.run();
 }
 
 } // namespace gsub::kernels

@@ -15,8 +15,8 @@ namespace detail {
 template <class = void>
 class separable_writer {
 public:
-    separable_writer(separable_shape const& s, separable_config const& c, isa const& set)
-        : d_(s.depthwise), p_(s.pointwise), c_(c), l_(set.lanes()) {
+    separable_writer(separable_shape const& s, separable_config const& c, isa const& isa)
+        : d_(s.depthwise), p_(s.pointwise), c_(c), l_(isa.lanes()) {
         auto const refuse = [](std::string_view reason) {
             throw error{error_code::usage, message({"separable convolution: ", reason})};
         };
@@ -24,7 +24,7 @@ public:
         for (auto knob : {c.depthwise.tile_ow, c.depthwise.tile_oh, c.pointwise.tile_ow, c.pointwise.tile_oc})
             if (knob < 1) refuse("a knob does not apply");
         if (c.rows < 1 || c.pointwise.unroll_ic < 1 || l_ % c.pointwise.unroll_ic != 0) refuse("a knob does not apply");
-        hidden_blocks_ = blocks(d_.out_channels, set), out_blocks_ = blocks(p_.out_channels, set);
+        hidden_blocks_ = blocks(d_.out_channels, isa), out_blocks_ = blocks(p_.out_channels, isa);
         height_ = d_.out(0), width_ = d_.out(1);
         loop::expression_builder e{"separable"};
         image_operand const image{d_.input, d_.batch, d_.in_channels, d_.in[0], d_.in[1], l_},
@@ -37,7 +37,7 @@ public:
         if (p_.residual) residual_ = result.input(e, "residual");
         arrays_ = arrays_of(e, p_, result);
         y_ = result.output(e, "y");
-        hidden_ = e.scratch("hidden", {hidden_blocks_, c_.rows * width_, l_});
+        hidden_ = e.workspace("hidden", {hidden_blocks_, c_.rows * width_, l_});
         buffers_ = e.buffers();
     }
 
@@ -70,7 +70,7 @@ private:
                    ow = t.e.spatial("ow", width_), lane = t.e.spatial("lane", l_);
         auto const kh = t.e.reduction("kh", d_.kernel[0]), kw = t.e.reduction("kw", d_.kernel[1]);
         auto const of_all = t.piece * c_.rows + oh;
-        if (height_ % c_.rows != 0) t.e.only({of_all, height_});
+        if (height_ % c_.rows != 0) t.e.restrict_domain({of_all, height_});
         auto const row = of_all * d_.stride[0] + kh * d_.dilation[0] - loop::affine{d_.pads[0]},
                    column = ow * d_.stride[1] + kw * d_.dilation[1] - loop::affine{d_.pads[1]};
         auto const start = d_.bias ? t.e.at(depthwise_bias_, {c, lane}) : t.e.constant(0);
@@ -95,7 +95,7 @@ private:
                    lane = t.e.spatial("lane", l_);
         auto const i = t.e.reduction("ic", hidden_blocks_), inner = t.e.reduction("ici", l_);
         auto const of_all = t.piece * (c_.rows * width_) + pixel;
-        if (height_ % c_.rows != 0) t.e.only({of_all, height_ * width_});
+        if (height_ % c_.rows != 0) t.e.restrict_domain({of_all, height_ * width_});
         auto const start = p_.bias ? t.e.at(bias_, {o, lane}) : t.e.constant(0);
         auto v = t.e.sum(start, t.e.at(hidden_, {i, pixel, inner}) * t.e.at(weights_, {o, i, inner, lane}),
                          {{i * l_ + inner, p_.in_channels}});
@@ -142,26 +142,26 @@ GSUB_LAZY std::int64_t separable_rows(separable_shape const& s) {
 
 } // namespace detail
 
-GSUB_LAZY_BODY separable_config default_config(separable_shape const& s, isa const& set) {
+GSUB_LAZY_BODY separable_config default_config(separable_shape const& s, isa const& isa) {
     separable_config c;
-    c.depthwise = default_config(s.depthwise, set);
+    c.depthwise = default_config(s.depthwise, isa);
     c.rows = std::max<std::int64_t>(detail::separable_rows(s), c.depthwise.tile_oh);
     auto piece = s.pointwise;
     piece.in = {c.rows, s.depthwise.out(1)};
-    c.pointwise = default_config(piece, set);
+    c.pointwise = default_config(piece, isa);
     return c;
 }
 
-GSUB_LAZY_BODY std::optional<separable_config> choose_separable(separable_shape const& s, isa const& set) {
+GSUB_LAZY_BODY std::optional<separable_config> choose_separable(separable_shape const& s, isa const& isa) {
     if (!is_separable(s) || s.pointwise.in_channels * s.pointwise.out_channels > detail::separable_cache)
         return std::nullopt;
-    auto const c = default_config(s, set);
+    auto const c = default_config(s, isa);
     if (detail::separable_rows(s) < c.depthwise.tile_oh) return std::nullopt;
     return c;
 }
 
-GSUB_LAZY_BODY loop::fused_nest separable_nest(separable_shape const& s, separable_config const& c, isa const& set) {
-    return detail::separable_writer{s, c, set}.run();
+GSUB_LAZY_BODY loop::fused_nest separable_nest(separable_shape const& s, separable_config const& c, isa const& isa) {
+    return detail::separable_writer{s, c, isa}.run();
 }
 
 } // namespace gsub::kernels

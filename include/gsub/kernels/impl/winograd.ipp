@@ -29,8 +29,8 @@ struct winograd_sizes {
     std::int64_t groups, part_groups;              // of output channels: all, of a part
     bool whole_rows;
 
-    winograd_sizes(conv2d_shape const& s, winograd_config const& c, isa const& set)
-        : l(set.lanes()),
+    winograd_sizes(conv2d_shape const& s, winograd_config const& c, isa const& isa)
+        : l(isa.lanes()),
           in_blocks(up(s.in_channels, l)),
           out_blocks(up(s.out_channels, l)),
           t(c.m + 2),
@@ -160,13 +160,13 @@ GSUB_LAZY_BODY bool winograd_applies(conv2d_shape const& s) noexcept {
            s.out(1) > 0;
 }
 
-GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& set) {
+GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& isa) {
     if (!winograd_applies(s))
         throw error{error_code::unsupported, "no 3x3 convolution of stride 1 over vectors of channels"};
     if ((c.m != 2 && c.m != 4) || c.rows < 1 || c.columns < 1 || c.tile < 1 || c.vectors < 1 || c.parts < 1 ||
-        c.unroll_ic < 1 || set.lanes() % c.unroll_ic != 0)
+        c.unroll_ic < 1 || isa.lanes() % c.unroll_ic != 0)
         throw error{error_code::usage, "a knob of winograd that does not apply"};
-    detail::winograd_sizes const z{s, c, set};
+    detail::winograd_sizes const z{s, c, isa};
     if ((!z.whole_rows && c.rows > 1) || c.columns > z.tile_columns || c.rows > z.tile_rows || c.parts > z.groups)
         throw error{error_code::usage, "a knob of winograd that does not apply"};
     auto const l = z.l, block = z.block;
@@ -188,15 +188,15 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto const arrays = detail::arrays_of(in, s, result);
     auto const y = result.output(in, "y");
     // One more vector a point, lest all points fall into one set of the cache.
-    auto const v = in.scratch("v", {z.points, (z.in_blocks * block + 1) * l});
+    auto const v = in.workspace("v", {z.points, (z.in_blocks * block + 1) * l});
     auto const kept = c.points_outer ? z.part_groups : 1; // groups whose products are kept side by side
-    auto const products = in.scratch("m", {z.points, (kept * c.vectors * block + 1) * l});
+    auto const products = in.workspace("m", {z.points, (kept * c.vectors * block + 1) * l});
     auto const product_of = [&](loop::affine const& g, loop::affine const& vector, loop::affine const& tile) {
         return ((c.points_outer ? g * c.vectors : loop::affine{}) + vector) * block + tile;
     };
     auto const in_only = [&](loop::expression_builder& e, loop::affine const& row, loop::affine const& column) {
-        if (z.row_blocks * c.rows != z.tile_rows) e.only({row, z.tile_rows});
-        if (z.column_blocks * c.columns != z.tile_columns) e.only({column, z.tile_columns});
+        if (z.row_blocks * c.rows != z.tile_rows) e.restrict_domain({row, z.tile_rows});
+        if (z.column_blocks * c.columns != z.tile_columns) e.restrict_domain({column, z.tile_columns});
     };
     in_only(in, ty, tx);
     detail::winograd_terms read;
@@ -208,7 +208,7 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto const made =
         detail::both_directions(read, t, [&](auto const& d) { return detail::input_transform(c.m, d, in); });
     auto const place = (i * block + ry * c.columns + cx) * l + lane;
-    for (std::int64_t p = 1; p < z.points; ++p) in.also(v, {p, place}, made[static_cast<std::size_t>(p)]);
+    for (std::int64_t p = 1; p < z.points; ++p) in.also_store(v, {p, place}, made[static_cast<std::size_t>(p)]);
     loop::schedule input{in.store(v, {0, place}, made[0])};
     auto const buffers = input.finish().what.buffers;
     detail::parallel_block(input);
@@ -222,11 +222,12 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto const ic = mul.reduction("ic", z.in_blocks), inner = mul.reduction("ici", l);
     auto const group = of.part * z.part_groups + g;
     if (z.whole_rows && z.row_blocks * c.rows != z.tile_rows)
-        mul.only({of.y * block + tile, z.tile_rows * z.tile_columns});
-    if (!z.whole_rows && z.column_blocks * c.columns != z.tile_columns) mul.only({of.x * block + tile, z.tile_columns});
+        mul.restrict_domain({of.y * block + tile, z.tile_rows * z.tile_columns});
+    if (!z.whole_rows && z.column_blocks * c.columns != z.tile_columns)
+        mul.restrict_domain({of.x * block + tile, z.tile_columns});
     auto const groups_only = [&](loop::expression_builder& e, loop::affine const& number, loop::affine const& vector) {
-        if (c.parts * z.part_groups != z.groups) e.only({number, z.groups});
-        if (z.groups * c.vectors != z.out_blocks) e.only({number * c.vectors + vector, z.out_blocks});
+        if (c.parts * z.part_groups != z.groups) e.restrict_domain({number, z.groups});
+        if (z.groups * c.vectors != z.out_blocks) e.restrict_domain({number * c.vectors + vector, z.out_blocks});
     };
     groups_only(mul, group, w);
     auto const sum = mul.sum(mul.constant(0), mul.at(v, {p, (ic * block + tile) * l + inner}) *
@@ -257,10 +258,10 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto pixels =
         detail::both_directions(sums, t, [&](auto const& d) { return detail::output_transform(c.m, d, out); });
     // What is not finite in a product is not finite in a corner: together they add all points, none with zero. Large
-    // numbers are rescued too, lest their rounding errors spread to pixels that do not read them.
+    // numbers are computed by the fallback too, lest their rounding errors spread to pixels that do not read them.
     auto const corner = static_cast<std::size_t>(m - 1), end = pixels.size() - 1;
     auto const corners = (pixels[0] + pixels[corner]) + (pixels[end - corner] + pixels[end]);
-    out.check(corners * out.constant(0x1p64), {to.n, number, vector, row, column});
+    out.guard(corners * out.constant(0x1p64), {to.n, number, vector, row, column});
     auto const finished = [&](loop::expression_builder& e, loop::value pixel, loop::affine const& n,
                               loop::affine const& o, loop::affine const& py, loop::affine const& px,
                               loop::affine const& lane_of) {
@@ -274,14 +275,14 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
         auto& pixel = pixels[static_cast<std::size_t>(k)];
         auto const py = row * m + loop::affine{k / m}, px = column * m + loop::affine{k % m};
         pixel = finished(out, pixel, to.n, oc, py, px, ol);
-        if (k > 0) out.also(y, {to.n, oc, py, px, ol}, pixel, {{py, s.out(0)}, {px, s.out(1)}});
+        if (k > 0) out.also_store(y, {to.n, oc, py, px, ol}, pixel, {{py, s.out(0)}, {px, s.out(1)}});
     }
     loop::schedule output{out.store(y, {to.n, oc, row * m, column * m, ol}, pixels[0])};
     detail::parallel_block(output);
     output.vectorize(output.loop_of("lane"));
 
     // Where a pixel of a tile is not finite, or too large on the way: sums of products, tap by tap.
-    loop::expression_builder direct{"winograd_rescue", buffers};
+    loop::expression_builder direct{"winograd_fallback", buffers};
     auto const dn = direct.spatial("n", s.batch), dg = direct.spatial("group", z.groups),
                dv = direct.spatial("oc", c.vectors), dty = direct.spatial("row", z.tile_rows),
                dtx = direct.spatial("column", z.tile_columns), dy = direct.spatial("y", m), dx = direct.spatial("x", m);
@@ -300,16 +301,16 @@ GSUB_LAZY_BODY loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_co
     auto const exact = direct.sum(direct.constant(0), detail::sum_of(parts), {{di * l + dc, s.in_channels}});
     auto const vectors_before = dg * c.vectors + dv;
     auto const pixel = finished(direct, exact, dn, vectors_before, py, px, dl);
-    loop::schedule rescue{direct.store(y, {dn, vectors_before, py, px, dl}, pixel, {{py, s.out(0)}, {px, s.out(1)}})};
+    loop::schedule fallback{direct.store(y, {dn, vectors_before, py, px, dl}, pixel, {{py, s.out(0)}, {px, s.out(1)}})};
     std::vector<loop::variable> order;
     for (auto const* name : {"n", "group", "oc", "row", "column", "y", "ic", "ici", "x", "lane"})
-        order.push_back(rescue.loop_of(name));
-    rescue.reorder(order);
-    rescue.unroll(rescue.loop_of("x"));
-    rescue.vectorize(rescue.loop_of("lane"));
+        order.push_back(fallback.loop_of(name));
+    fallback.reorder(order);
+    fallback.unroll(fallback.loop_of("x"));
+    fallback.vectorize(fallback.loop_of("lane"));
 
     loop::fused_nest nest{input.finish()};
-    nest.then(multiply.finish(), 1).then(output.finish(), c.points_outer ? 1 : 2).rescue(rescue.finish());
+    nest.then(multiply.finish(), 1).then(output.finish(), c.points_outer ? 1 : 2).fallback(fallback.finish());
     return nest;
 }
 
@@ -318,8 +319,8 @@ GSUB_LAZY_BODY bool winograd_holds(std::span<float const> weights) noexcept {
 }
 
 GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
-                                                        std::span<float const> weights, isa const& set) {
-    detail::winograd_sizes const z{s, c, set};
+                                                        std::span<float const> weights, isa const& isa) {
+    detail::winograd_sizes const z{s, c, isa};
     auto const points = detail::points_of(c.m);
     auto const t = static_cast<std::size_t>(z.t);
     // Rows of G: (1, p, p^2) over the product of p - q for the other points q; infinity has (0, 0, 1).
@@ -360,21 +361,21 @@ GSUB_LAZY_BODY std::vector<float> pack_winograd_weights(conv2d_shape const& s, w
 
 namespace detail {
 
-GSUB_LAZY isa counted(isa set, winograd_options const& o) {
-    if (o.fma_per_cycle > 0) set.fma_per_cycle = o.fma_per_cycle;
-    return set;
+GSUB_LAZY isa counted(gsub::isa isa, winograd_options const& o) {
+    if (o.fma_per_cycle > 0) isa.fma_per_cycle = o.fma_per_cycle;
+    return isa;
 }
 // Whether a block gains by reading its transformed input once, and writing and reading the products of all groups,
 // where it read that input again for each group: in bytes beyond the second level, and in time, as much of it is
 // hidden.
-GSUB_LAZY bool gains_by_points(winograd_sizes const& z, std::int32_t vectors, isa const& set,
+GSUB_LAZY bool gains_by_points(winograd_sizes const& z, std::int32_t vectors, isa const& isa,
                                winograd_options const& o) {
     constexpr double seen = 0.2;                     // of the products' time: less is hidden behind them
     auto const bytes = z.points * z.block * z.l * 4; // of a vector of channels
     auto const input = bytes * z.in_blocks, products = bytes * z.part_groups * vectors;
     auto const saved = (z.part_groups - 1) * input - 2 * products;
     auto const cycles = static_cast<double>(z.points * z.block * z.in_blocks * z.l * z.part_groups * vectors) /
-                        static_cast<double>(set.fma_per_cycle);
+                        static_cast<double>(isa.fma_per_cycle);
     return input > static_cast<std::int64_t>(o.l2_bytes) / 2 && saved > 0 &&
            static_cast<double>(saved) / o.l3_bytes_per_cycle > seen * cycles;
 }
@@ -383,9 +384,9 @@ GSUB_LAZY double tile_overhead(std::int64_t pixels, std::int64_t vectors) {
     return 10 + 0.5 * static_cast<double>(pixels * vectors);
 }
 // Register tiles side by side over so many positions, each of so many steps.
-GSUB_LAZY double along(std::int64_t positions, std::int64_t tile, std::int64_t vectors, double steps, isa const& set) {
+GSUB_LAZY double along(std::int64_t positions, std::int64_t tile, std::int64_t vectors, double steps, isa const& isa) {
     auto const one = [&](std::int64_t pixels) {
-        return steps * step_cycles({static_cast<std::int32_t>(pixels), static_cast<std::int32_t>(vectors)}, set) +
+        return steps * step_cycles({static_cast<std::int32_t>(pixels), static_cast<std::int32_t>(vectors)}, isa) +
                tile_overhead(pixels, vectors);
     };
     auto const rest = positions % tile;
@@ -417,15 +418,15 @@ GSUB_LAZY_BODY winograd_options winograd_options_of(target const& t) {
 }
 
 GSUB_LAZY_BODY double direct_cycles(conv2d_shape const& s, isa const& of, winograd_options const& options) {
-    auto const set = detail::counted(of, options);
+    auto const isa = detail::counted(of, options);
     auto const c = default_config(s, of);
-    auto const l = static_cast<std::int64_t>(set.lanes());
-    auto const ocb = detail::blocks(s.out_channels, set), ic = detail::blocks(s.in_channels, set) * l;
+    auto const l = static_cast<std::int64_t>(isa.lanes());
+    auto const ocb = detail::blocks(s.out_channels, isa), ic = detail::blocks(s.in_channels, isa) * l;
     auto const steps = 9 * static_cast<double>(ic) * detail::taps_inside(s.out(0), s.in[0], s.pads[0]) *
                        detail::taps_inside(s.out(1), s.in[1], s.pads[1]);
     auto const rest = ocb % c.tile_oc;
-    auto const row = static_cast<double>(ocb / c.tile_oc) * detail::along(s.out(1), c.tile_ow, c.tile_oc, steps, set) +
-                     (rest ? detail::along(s.out(1), c.tile_ow, rest, steps, set) : 0);
+    auto const row = static_cast<double>(ocb / c.tile_oc) * detail::along(s.out(1), c.tile_ow, c.tile_oc, steps, isa) +
+                     (rest ? detail::along(s.out(1), c.tile_ow, rest, steps, isa) : 0);
     return detail::with_memory(row * static_cast<double>(s.batch * s.out(0)) / options.threads,
                                1 / static_cast<double>(s.batch * s.out(0)), static_cast<double>(9 * ic * ocb * l * 4),
                                options);
@@ -433,9 +434,9 @@ GSUB_LAZY_BODY double direct_cycles(conv2d_shape const& s, isa const& of, winogr
 
 GSUB_LAZY_BODY double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& of,
                                       winograd_options const& options) {
-    auto const set = detail::counted(of, options);
-    detail::winograd_sizes const z{s, c, set};
-    auto const points = static_cast<double>(z.points), fma = static_cast<double>(set.fma_per_cycle);
+    auto const isa = detail::counted(of, options);
+    detail::winograd_sizes const z{s, c, isa};
+    auto const points = static_cast<double>(z.points), fma = static_cast<double>(isa.fma_per_cycle);
     auto const vector = static_cast<double>(z.l * 4), ic = static_cast<double>(z.in_blocks * z.l);
     // Of a tile and vector of channels: arithmetic, loads at two a cycle, stores at one.
     auto const pixels = static_cast<double>(c.m * c.m);
@@ -451,7 +452,7 @@ GSUB_LAZY_BODY double winograd_cycles(conv2d_shape const& s, winograd_config con
     constexpr double near_rate = 40, far_rate = 18; // bytes a cycle from the second level and the third
     auto const position = [&](std::int64_t tiles) {
         auto const group = [&](std::int64_t vectors) {
-            auto const products = points * detail::along(tiles, c.tile, vectors, ic, set);
+            auto const products = points * detail::along(tiles, c.tile, vectors, ic, isa);
             auto const bytes = group_bytes * static_cast<double>(vectors) / c.vectors +
                                (v_bytes > 0.5 * static_cast<double>(options.l2_bytes) ? v_bytes : 0);
             return std::max(products, bytes / (near ? near_rate : far_rate)) +
@@ -481,25 +482,25 @@ GSUB_LAZY_BODY double winograd_cycles(conv2d_shape const& s, winograd_config con
     return detail::with_memory(busiest, share, group_bytes * static_cast<double>(z.groups), options);
 }
 
-GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const& set, std::int32_t m,
+GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const& isa, std::int32_t m,
                                                 winograd_options const& options) {
     GSUB_ASSERT(winograd_applies(s) && (m == 2 || m == 4), "a convolution that has a Winograd kernel");
     auto const tile_rows = (s.out(0) + m - 1) / m, tile_columns = (s.out(1) + m - 1) / m;
-    auto const out_blocks = detail::blocks(s.out_channels, set);
+    auto const out_blocks = detail::blocks(s.out_channels, isa);
     winograd_config best;
     auto least = std::numeric_limits<double>::infinity();
     auto const consider = [&](std::int64_t rows, std::int64_t columns) {
         winograd_config c;
         c.m = m, c.rows = static_cast<std::int32_t>(rows), c.columns = static_cast<std::int32_t>(columns);
-        auto const t = best_tile(rows * columns, out_blocks, set, {.load = 0}); // scalars follow each other
+        auto const t = best_tile(rows * columns, out_blocks, isa, {.load = 0}); // scalars follow each other
         c.tile = t.pixels, c.vectors = t.vectors;
-        c.unroll_ic = std::min(4, set.lanes());
+        c.unroll_ic = std::min(4, isa.lanes());
         auto const groups = (out_blocks + c.vectors - 1) / c.vectors;
         for (std::int64_t parts = 1; parts <= std::min<std::int64_t>(groups, 4 * std::int64_t{options.threads});
              ++parts) {
             if (groups % parts != 0 || (parts > 1 && options.threads == 1)) continue;
             c.parts = static_cast<std::int32_t>(parts);
-            auto const cycles = winograd_cycles(s, c, set, options);
+            auto const cycles = winograd_cycles(s, c, isa, options);
             if (cycles < 0.995 * least) least = cycles, best = c;
         }
     };
@@ -508,21 +509,21 @@ GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const
         consider(rows, tile_columns);
     for (std::int64_t pieces = 2; tile_columns / pieces >= least_piece_tiles; ++pieces)
         consider(1, (tile_columns + pieces - 1) / pieces);
-    best.points_outer = detail::gains_by_points({s, best, set}, best.vectors, detail::counted(set, options), options);
+    best.points_outer = detail::gains_by_points({s, best, isa}, best.vectors, detail::counted(isa, options), options);
     return best;
 }
 
-GSUB_LAZY_BODY std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& set,
+GSUB_LAZY_BODY std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& isa,
                                                               winograd_options const& options) {
     std::optional<winograd_config> best;
     if (!winograd_applies(s)) return best;
     constexpr double sure = 0.95; // of the direct kernel's time: what is not counted costs something too
-    auto least = sure * direct_cycles(s, set, options);
+    auto least = sure * direct_cycles(s, isa, options);
     for (std::int32_t m : {2, 4}) {
         if (options.accuracy == winograd_accuracy::off || (m == 4 && options.accuracy == winograd_accuracy::f2))
             continue;
-        auto const c = default_winograd(s, set, m, options);
-        auto const cycles = winograd_cycles(s, c, set, options);
+        auto const c = default_winograd(s, isa, m, options);
+        auto const cycles = winograd_cycles(s, c, isa, options);
         if (cycles < least) least = cycles, best = c;
     }
     return best;

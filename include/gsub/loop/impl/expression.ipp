@@ -22,21 +22,21 @@ GSUB_LAZY_BODY std::int64_t buffer::elements() const noexcept {
 GSUB_LAZY_BODY double tensor_expression::operations() const {
     double places = 1, steps = 1;
     for (auto const& a : axes) (a.kind == axis_kind::spatial ? places : steps) *= static_cast<double>(a.extent);
-    std::vector<char> inside(terms.size(), 0); // which terms belong to the update
+    std::vector<char> inside(exprs.size(), 0); // which expressions belong to the update
     double per_step = 0, per_place = 0;
     if (update >= 0) inside[static_cast<std::size_t>(update)] = 1, per_step = 1;
-    for (auto i = terms.size(); i-- > 0;) {
-        auto const counts = terms[i].op > scalar_op::select ? 1.0 : 0.0;
+    for (auto i = exprs.size(); i-- > 0;) {
+        auto const counts = exprs[i].op > scalar_op::select ? 1.0 : 0.0;
         (inside[i] ? per_step : per_place) += counts;
         if (inside[i])
-            for (auto o : terms[i].operands)
+            for (auto o : exprs[i].operands)
                 if (o >= 0) inside[static_cast<std::size_t>(o)] = 1;
     }
     return places * (per_place + (update >= 0 ? steps * per_step : 0));
 }
 
-GSUB_INLINE term const& value::made() const noexcept {
-    return in_->made_.terms[static_cast<std::size_t>(id_)];
+GSUB_INLINE scalar_expr const& value::made() const noexcept {
+    return in_->made_.exprs[static_cast<std::size_t>(id_)];
 }
 GSUB_INLINE dtype value::type() const noexcept {
     return made().type;
@@ -46,7 +46,7 @@ GSUB_INLINE value apply(scalar_op op, value a, value b) {
     GSUB_ASSERT(info(op).operands == 2, "an operation of two operands");
     GSUB_ASSERT(a.type() == b.type() && computes(op, a.type()),
                 "operands of one type that the operation computes with");
-    term t;
+    scalar_expr t;
     t.op = op;
     t.type = info(op).truth ? dtype::boolean : a.type();
     t.operands[0] = a.id_;
@@ -56,7 +56,7 @@ GSUB_INLINE value apply(scalar_op op, value a, value b) {
 GSUB_INLINE value apply(scalar_op op, value a) {
     GSUB_ASSERT(is_unary(op), "an operation of one operand");
     GSUB_ASSERT(computes(op, a.type()), "an operand of a type that the operation computes with");
-    term t;
+    scalar_expr t;
     t.op = op;
     t.type = a.type();
     t.operands[0] = a.id_;
@@ -64,7 +64,7 @@ GSUB_INLINE value apply(scalar_op op, value a) {
 }
 GSUB_INLINE value cast(value a, dtype to) {
     if (a.type() == to) return a;
-    term t;
+    scalar_expr t;
     t.op = scalar_op::cast;
     t.type = to;
     t.operands[0] = a.id_;
@@ -72,7 +72,7 @@ GSUB_INLINE value cast(value a, dtype to) {
 }
 GSUB_INLINE value select(value condition, value a, value b) {
     GSUB_ASSERT(condition.type() == dtype::boolean && a.type() == b.type(), "a bool selects among values of one type");
-    term t;
+    scalar_expr t;
     t.op = scalar_op::select;
     t.type = a.type();
     t.operands[0] = condition.id_;
@@ -108,14 +108,15 @@ GSUB_LAZY_BODY std::int32_t expression_builder::output(std::string_view name, st
                                                        dtype element) {
     return add_buffer(name, dims, true, element);
 }
-GSUB_LAZY_BODY std::int32_t expression_builder::scratch(std::string_view name, std::initializer_list<std::int64_t> dims,
-                                                        dtype element) {
+GSUB_LAZY_BODY std::int32_t expression_builder::workspace(std::string_view name,
+                                                          std::initializer_list<std::int64_t> dims, dtype element) {
     auto const b = add_buffer(name, dims, true, element);
-    made_.buffers.back().scratch = true;
+    made_.buffers.back().workspace = true;
     return b;
 }
 
-GSUB_LAZY_BODY std::int32_t expression_builder::lies(std::int32_t b, std::initializer_list<std::int64_t> strides) {
+GSUB_LAZY_BODY std::int32_t expression_builder::set_strides(std::int32_t b,
+                                                            std::initializer_list<std::int64_t> strides) {
     auto& of = made_.buffers[static_cast<std::size_t>(b)];
     GSUB_ASSERT(strides.size() == of.dims.size(), "a stride a dimension");
     of.strides.clear();
@@ -123,9 +124,9 @@ GSUB_LAZY_BODY std::int32_t expression_builder::lies(std::int32_t b, std::initia
     return b;
 }
 
-GSUB_LAZY_BODY value expression_builder::add(term t) {
-    made_.terms.push_back(std::move(t));
-    return {*this, static_cast<std::int32_t>(made_.terms.size() - 1)};
+GSUB_LAZY_BODY value expression_builder::add(scalar_expr t) {
+    made_.exprs.push_back(std::move(t));
+    return {*this, static_cast<std::int32_t>(made_.exprs.size() - 1)};
 }
 GSUB_LAZY_BODY value expression_builder::constant(double v, dtype type) {
     GSUB_ASSERT(is_floating(type), "a constant of a floating type; others are integer()");
@@ -136,7 +137,7 @@ GSUB_LAZY_BODY value expression_builder::integer(std::int64_t v, dtype type) {
     return number(0, v, type);
 }
 GSUB_LAZY_BODY value expression_builder::number(double real, std::int64_t whole, dtype type) {
-    term t;
+    scalar_expr t;
     t.type = type;
     t.value = is_floating(type) ? real : 0;
     t.integer = is_floating(type) ? 0 : whole;
@@ -145,34 +146,34 @@ GSUB_LAZY_BODY value expression_builder::number(double real, std::int64_t whole,
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index) {
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
                 "an access has an index for each dimension of its buffer");
-    term t;
+    scalar_expr t;
     t.op = scalar_op::load;
     t.type = made_.buffers[static_cast<std::size_t>(of)].element;
     t.source = {of, {index.begin(), index.end()}};
     return add(std::move(t));
 }
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index,
-                                            std::initializer_list<bound> within) {
+                                            std::initializer_list<bound> predicate) {
     auto const v = at(of, index);
-    made_.terms.back().within.assign(within.begin(), within.end());
+    made_.exprs.back().predicate.assign(predicate.begin(), predicate.end());
     return v;
 }
 
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index,
-                                            std::vector<bound> within, value outside) {
+                                            std::vector<bound> predicate, value outside) {
     GSUB_ASSERT(outside.made().op == scalar_op::constant, "outside of its bounds a load is a constant");
     auto const instead = outside.made();
     auto const v = at(of, index);
-    auto& t = made_.terms.back();
+    auto& t = made_.exprs.back();
     GSUB_ASSERT(instead.type == t.type, "outside of its bounds a load has the type of its buffer");
     t.value = instead.value, t.integer = instead.integer;
-    t.within = std::move(within);
+    t.predicate = std::move(predicate);
     return v;
 }
 
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index, lookup beyond) {
     auto const v = at(of, index);
-    made_.terms.back().source.beyond = std::move(beyond);
+    made_.exprs.back().source.beyond = std::move(beyond);
     return v;
 }
 
@@ -183,54 +184,54 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     auto const& tells = made_.buffers[static_cast<std::size_t>(status)];
     GSUB_ASSERT(tells.written && tells.element == dtype::i32, "a written i32 tells of choices that are out of range");
     auto const v = at(of, index);
-    made_.terms.back().chosen = {by.id(), entries, stride, status};
+    made_.exprs.back().chosen = {by.id(), entries, stride, status};
     return v;
 }
 
 GSUB_LAZY_BODY value expression_builder::reduce(scalar_op combine, value initial, value update,
-                                                std::initializer_list<bound> within) {
+                                                std::initializer_list<bound> predicate) {
     GSUB_ASSERT(made_.update < 0, "a computation has one reduction");
     GSUB_ASSERT(initial.type() == update.type() && computes(combine, update.type()),
                 "a reduction of values of one type, which it computes with");
     made_.combine = combine;
     made_.initial = initial.id();
     made_.update = update.id();
-    made_.bounds.assign(within.begin(), within.end());
-    term t;
+    made_.bounds.assign(predicate.begin(), predicate.end());
+    scalar_expr t;
     t.op = scalar_op::reduced;
     t.type = update.type();
     return add(std::move(t));
 }
-GSUB_LAZY_BODY value expression_builder::sum(value initial, value update, std::initializer_list<bound> within) {
-    return reduce(scalar_op::add, initial, update, within);
+GSUB_LAZY_BODY value expression_builder::sum(value initial, value update, std::initializer_list<bound> predicate) {
+    return reduce(scalar_op::add, initial, update, predicate);
 }
-GSUB_LAZY_BODY value expression_builder::maximum(value initial, value update, std::initializer_list<bound> within) {
-    return reduce(scalar_op::maximum, initial, update, within);
+GSUB_LAZY_BODY value expression_builder::maximum(value initial, value update, std::initializer_list<bound> predicate) {
+    return reduce(scalar_op::maximum, initial, update, predicate);
 }
 
-GSUB_LAZY_BODY void expression_builder::also(std::int32_t of, std::initializer_list<affine> index, value v,
-                                             std::initializer_list<bound> within) {
+GSUB_LAZY_BODY void expression_builder::also_store(std::int32_t of, std::initializer_list<affine> index, value v,
+                                                   std::initializer_list<bound> predicate) {
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
                 "an access has an index for each dimension of its buffer");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].written, "a result goes to an output");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].element == v.type(), "a result has the type of its buffer");
-    made_.also.push_back({{of, {index.begin(), index.end()}}, v.id(), {within.begin(), within.end()}});
+    made_.more_stores.push_back({{of, {index.begin(), index.end()}}, v.id(), {predicate.begin(), predicate.end()}});
 }
 
-GSUB_LAZY_BODY void expression_builder::check(value v, std::initializer_list<affine> at) {
-    made_.check = v.id();
-    made_.rescue_at.assign(at.begin(), at.end());
+GSUB_LAZY_BODY void expression_builder::guard(value v, std::initializer_list<affine> at) {
+    made_.guard = v.id();
+    made_.fallback_at.assign(at.begin(), at.end());
 }
 
 GSUB_LAZY_BODY tensor_expression expression_builder::store(std::int32_t of, std::initializer_list<affine> index,
-                                                           value v, std::vector<bound> within) {
+                                                           value v, std::vector<bound> predicate) {
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
                 "an access has an index for each dimension of its buffer");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].written, "a result goes to an output");
     GSUB_ASSERT(made_.buffers[static_cast<std::size_t>(of)].element == v.type(), "a result has the type of its buffer");
     made_.result = v.id();
     made_.target = {of, {index.begin(), index.end()}};
-    made_.target_within = std::move(within);
+    made_.target_predicate = std::move(predicate);
     return std::move(made_);
 }
 

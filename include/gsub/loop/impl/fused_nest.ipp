@@ -12,7 +12,7 @@ namespace gsub::loop {
 namespace detail {
 GSUB_INLINE bool same_buffer(buffer const& x, buffer const& y) {
     return x.name == y.name && x.element == y.element && std::ranges::equal(x.dims, y.dims) &&
-           std::ranges::equal(x.strides, y.strides) && x.written == y.written && x.scratch == y.scratch;
+           std::ranges::equal(x.strides, y.strides) && x.written == y.written && x.workspace == y.workspace;
 }
 GSUB_LAZY [[noreturn]] void refuse_stage(std::string_view reason) {
     throw error{error_code::usage, message({"fused nest: ", reason})};
@@ -42,15 +42,15 @@ GSUB_LAZY_BODY fused_nest& fused_nest::then(loop_nest next, std::size_t shared) 
     return *this;
 }
 
-GSUB_LAZY_BODY fused_nest& fused_nest::rescue(loop_nest instead) {
+GSUB_LAZY_BODY fused_nest& fused_nest::fallback(loop_nest instead) {
     auto const& last = stages_.back().what;
-    if (last.check < 0) detail::refuse_stage("a rescue follows a check");
-    if (instead.loops.size() <= last.rescue_at.size() || instead.parallel_loops() > 0)
-        detail::refuse_stage("a rescue has loops of its own within those that are given, none of them parallel");
+    if (last.guard < 0) detail::refuse_stage("a fallback follows a guard");
+    if (instead.loops.size() <= last.fallback_at.size() || instead.parallel_loops() > 0)
+        detail::refuse_stage("a fallback has loops of its own within those that are given, none of them parallel");
     auto const &known = last.buffers, &all = instead.what.buffers;
     if (!std::equal(known.begin(), known.end(), all.begin(), all.end(), detail::same_buffer))
-        detail::refuse_stage("a rescue knows the buffers of the stage");
-    rescue_.assign(1, std::move(instead));
+        detail::refuse_stage("a fallback knows the buffers of the stage");
+    fallback_.assign(1, std::move(instead));
     return *this;
 }
 
@@ -60,7 +60,7 @@ GSUB_LAZY_BODY std::string to_string(fused_nest const& nest) {
         if (i > 0) text += message({"then, within ", nest.shared(i), " of these loops:\n"});
         text += to_string(nest.stages()[i]);
     }
-    if (nest.rescue()) text += "rescue:\n" + to_string(*nest.rescue());
+    if (nest.fallback()) text += "fallback:\n" + to_string(*nest.fallback());
     return text;
 }
 

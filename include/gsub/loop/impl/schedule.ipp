@@ -24,7 +24,7 @@ GSUB_LAZY std::string text_of(access const& a, loop_nest const& nest) {
 }
 
 GSUB_LAZY std::string text_of(std::int32_t id, loop_nest const& nest) {
-    auto const& t = nest.what.terms[static_cast<std::size_t>(id)];
+    auto const& t = nest.what.exprs[static_cast<std::size_t>(id)];
     auto const& of = info(t.op);
     switch (t.op) {
     case scalar_op::constant:
@@ -75,8 +75,8 @@ GSUB_LAZY_BODY std::string to_string(loop_nest const& nest) {
         line(message({to_string(l.kind), " ", nest.names[static_cast<std::size_t>(l.var)], " in ", l.extent,
                       l.reduction ? ":  # reduction" : ":"}));
         indent += "  ";
-        std::vector<variable> known{l.var}; // parts have parts too
-        for (auto const& p : nest.parts) {
+        std::vector<variable> known{l.var}; // fused indices have fused indices too
+        for (auto const& p : nest.fused_indices) {
             if (std::find(known.begin(), known.end(), p.of) == known.end()) continue;
             known.push_back(p.var);
             line(message({nest.names[static_cast<std::size_t>(p.var)], " = ",
@@ -93,15 +93,15 @@ GSUB_LAZY_BODY std::string to_string(loop_nest const& nest) {
         line(message({"sum ", e.combine == scalar_op::maximum ? "max= " : "+= ", detail::text_of(e.update, nest),
                       "  # from ", detail::text_of(e.initial, nest)}));
     }
-    where(e.target_within);
+    where(e.target_predicate);
     line(message({detail::text_of(e.target, nest), " = ", detail::text_of(e.result, nest)}));
-    for (auto const& s : e.also) {
-        where(s.within);
+    for (auto const& s : e.more_stores) {
+        where(s.predicate);
         line(message({detail::text_of(s.target, nest), " = ", detail::text_of(s.value, nest)}));
     }
-    if (e.check >= 0) {
-        auto at = message({"rescue unless finite: ", detail::text_of(e.check, nest), ", at"});
-        for (auto const& a : e.rescue_at) at += " " + to_string(a, nest.names);
+    if (e.guard >= 0) {
+        auto at = message({"fallback unless finite: ", detail::text_of(e.guard, nest), ", at"});
+        for (auto const& a : e.fallback_at) at += " " + to_string(a, nest.names);
         line(at);
     }
     return text;
@@ -129,7 +129,7 @@ GSUB_LAZY_BODY std::size_t schedule::position(variable loop) const {
 }
 
 GSUB_LAZY_BODY bool schedule::is_fused(variable loop) const {
-    return std::any_of(nest_.parts.begin(), nest_.parts.end(), [&](auto& p) { return p.of == loop; });
+    return std::any_of(nest_.fused_indices.begin(), nest_.fused_indices.end(), [&](auto& p) { return p.of == loop; });
 }
 
 GSUB_LAZY_BODY variable schedule::loop_of(std::string_view axis) const {
@@ -143,16 +143,16 @@ GSUB_LAZY_BODY void schedule::substitute(variable v, affine const& by) {
         for (auto& i : a.index) i = i.with(v, by);
         a.beyond.by = a.beyond.by.with(v, by);
     };
-    for (auto& t : nest_.what.terms) {
+    for (auto& t : nest_.what.exprs) {
         in(t.source);
-        for (auto& b : t.within) b.value = b.value.with(v, by);
+        for (auto& b : t.predicate) b.value = b.value.with(v, by);
     }
     in(nest_.what.target);
-    for (auto& b : nest_.what.target_within) b.value = b.value.with(v, by);
-    for (auto& a : nest_.what.rescue_at) a = a.with(v, by);
-    for (auto& s : nest_.what.also) {
+    for (auto& b : nest_.what.target_predicate) b.value = b.value.with(v, by);
+    for (auto& a : nest_.what.fallback_at) a = a.with(v, by);
+    for (auto& s : nest_.what.more_stores) {
         in(s.target);
-        for (auto& b : s.within) b.value = b.value.with(v, by);
+        for (auto& b : s.predicate) b.value = b.value.with(v, by);
     }
     for (auto& b : nest_.what.bounds) b.value = b.value.with(v, by);
     for (auto& b : nest_.tails) b.value = b.value.with(v, by);
@@ -187,7 +187,7 @@ GSUB_LAZY_BODY variable schedule::fuse(variable outer, variable inner) {
     auto const f = add_variable(
         message({nest_.names[static_cast<std::size_t>(outer)], "_", nest_.names[static_cast<std::size_t>(inner)]}),
         a.extent * b.extent);
-    nest_.parts.insert(nest_.parts.begin(), {{outer, f, b.extent, a.extent}, {inner, f, 1, b.extent}});
+    nest_.fused_indices.insert(nest_.fused_indices.begin(), {{outer, f, b.extent, a.extent}, {inner, f, 1, b.extent}});
     nest_.loops.erase(nest_.loops.begin() + static_cast<std::ptrdiff_t>(at));
     nest_.loops[at] = {f, a.extent * b.extent, loop_kind::serial, a.reduction};
     return f;

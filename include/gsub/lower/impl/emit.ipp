@@ -22,7 +22,7 @@ namespace detail {
 template <class = void>
 class program_emitter {
 public:
-    program_emitter(kernel_graph g, isa const& set) : g_(std::move(g)), set_(set), value_of_(g_.values.size(), -1) {}
+    program_emitter(kernel_graph g, isa const& isa) : g_(std::move(g)), set_(isa), value_of_(g_.values.size(), -1) {}
 
     result<runtime::program> run(executor* threads) {
         if (auto found = check(g_); !found.empty()) return error{std::move(found)};
@@ -74,7 +74,7 @@ private:
         if (known && *known >= 0) return *known;
         auto const made = add({runtime::on_host(runtime::memory_role::constant)});
         if (known) *known = made;
-        packer_.add(made, std::move(order), alone ? std::exchange(of.data, tensor{}) : of.data, set_);
+        packer_.add(made, std::move(order), alone ? std::exchange(of.data, tensor{}) : of.data, isa_);
         return made;
     }
 
@@ -88,7 +88,7 @@ private:
         if (op.covers.empty()) s.name = op.moves;
         if (auto* const d = std::get_if<kernels::descriptor>(&op.computes)) {
             s.operations = kernels::operations_of(*d);
-            auto const nest = kernels::nest_of(*d, *op.schedule, set_);
+            auto const nest = kernels::nest_of(*d, *op.schedule, isa_);
             check_buffers(op, s, nest);
             auto call = kernel(nest, kernels::kind_of(*d));
             if (auto const* const m = std::get_if<kernels::movement_shape>(d)) call.checks = m->chosen.has_value();
@@ -97,7 +97,7 @@ private:
         } else if (auto* const own = std::get_if<custom_kernel>(&op.computes)) {
             if (!own->nest) refuse_without_function(op);
             s.operations = own->operations;
-            auto const nest = own->nest(*op.schedule, set_);
+            auto const nest = own->nest(*op.schedule, isa_);
             check_buffers(op, s, nest);
             s.what = kernel(nest, own->name);
         } else if (auto* const copy = std::get_if<runtime::copy_call>(&op.computes)) {
@@ -118,7 +118,7 @@ private:
             throw error{problem{error_code::usage, name, kind_of(op), std::move(reason), {}}};
         };
         for (auto const& b : nest.buffers()) {
-            if (b.scratch) continue;
+            if (b.workspace) continue;
             auto const i = count++;
             if (i >= s.values.size()) continue;
             if ((i < op.operands.size()) == b.written)
@@ -139,19 +139,19 @@ private:
         auto k = codegen::lower(nest, name).value();
         runtime::kernel_call call;
         call.launch.positions = k.parallel < 0 ? 1 : k.parallel_extent;
-        call.workspace = codegen::scratch_bytes(k);
+        call.workspace = codegen::workspace_bytes(k);
         auto text = codegen::emit_cpp(k, "gsub_kernel");
         auto const next = static_cast<std::int32_t>(made_.kernels.size());
         auto const [found, is_new] = kernels_.emplace(std::move(text), next);
         if (is_new)
-            made_.kernels.push_back({{found->first, "gsub_kernel", std::string{set_.flags}},
+            made_.kernels.push_back({{found->first, "gsub_kernel", std::string{isa_.flags}},
                                      std::make_shared<codegen::kernel const>(std::move(k))});
         call.kernel = found->second;
         return call;
     }
 
     kernel_graph g_;
-    isa const& set_;
+    isa const& isa_;
     runtime::program made_;
     weight_packer<> packer_;
     std::vector<std::int32_t> value_of_;                                     // of the program
@@ -162,9 +162,9 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<runtime::program> emit(kernel_graph g, isa const& set, executor* threads) {
+GSUB_LAZY_BODY result<runtime::program> emit(kernel_graph g, isa const& isa, executor* threads) {
     try {
-        return detail::program_emitter{std::move(g), set}.run(threads);
+        return detail::program_emitter{std::move(g), isa}.run(threads);
     } catch (error const& e) { return e; }
 }
 

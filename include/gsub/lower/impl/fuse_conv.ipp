@@ -34,7 +34,7 @@ public:
         if (!c) return false;
         auto& s = c->first.s;
         auto const in_blocks =
-            s.groups > 1 || s.in_channels >= b_.set().lanes() / 2 || b_.in_blocks(data_of(g_, n, b_.set()));
+            s.groups > 1 || s.in_channels >= b_.isa().lanes() / 2 || b_.in_blocks(data_of(g_, n, b_.isa()));
         s.input = in_blocks ? kernels::image_layout::blocked : kernels::image_layout::planar;
         if (add_separable(*c)) return true;
         add(n, std::move(*c), [&] { return b_.operand(g_.operand(n, 1)); });
@@ -169,7 +169,7 @@ private:
 
     template <class Weights>
     void add(node_id n, conv_group c, Weights const& weights) {
-        kernel_op op{.operands = {b_.whole(data_of(g_, n, b_.set()))}};
+        kernel_op op{.operands = {b_.whole(data_of(g_, n, b_.isa()))}};
         add_operands(c, op, weights);
         op.computes = c.first.s;
         finish(c.first.nodes, std::move(op));
@@ -180,8 +180,8 @@ private:
         auto second = behind ? matched(behind->nodes.front()) : std::nullopt;
         if (!second) return false;
         kernels::separable_shape const both{c.first.s, second->first.s};
-        if (!kernels::choose_separable(both, b_.set())) return false;
-        kernel_op op{.computes = both, .operands = {b_.whole(data_of(g_, c.first.nodes.front(), b_.set()))}};
+        if (!kernels::choose_separable(both, b_.isa())) return false;
+        kernel_op op{.computes = both, .operands = {b_.whole(data_of(g_, c.first.nodes.front(), b_.isa()))}};
         for (auto* const one : {&c, &*second})
             add_operands(*one, op, [&] { return b_.operand(g_.operand(one->first.nodes.front(), 1)); });
         auto& nodes = c.first.nodes;

@@ -27,7 +27,7 @@ kernels::depth_direction depth_of(tensor_type const& t, std::int64_t kernel, Win
 
 GSUB_LAZY [[nodiscard]] bool fuse_pool(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
-    auto const x = data_of(g, n, b.set());
+    auto const x = data_of(g, n, b.isa());
     auto const &in = g.type(x), &out = g.type({n, 0});
     auto const largest = g.is<ops::max_pool>(n);
     if (!has_pixels(in) || *in.elements() == 0 || *out.elements() == 0) return false;

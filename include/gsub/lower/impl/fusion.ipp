@@ -16,9 +16,9 @@
 
 namespace gsub {
 
-GSUB_LAZY_BODY fusion_rules fusion_rules_of(any_graph const& g, isa const& set) {
+GSUB_LAZY_BODY fusion_rules fusion_rules_of(any_graph const& g, isa const& isa) {
     fusion_rules rules;
-    rules.set = &set;
+    rules.isa = &isa;
     auto const standard = table_of<op_info, standard_ops>();
     if (g.operators().ops.data() != standard.data()) return rules;
     rules.rows = table_of<lowering_row, standard_ops>(), rules.scalars = table_of<scalar_row, standard_ops>();
@@ -179,7 +179,7 @@ public:
     }
     // As types say; or as kernels make it, and what follows them.
     [[nodiscard]] bool in_blocks(value_id v) const override {
-        if (rules().laid_out) return in_channel_blocks(type(v), set());
+        if (rules().laid_out) return in_channel_blocks(type(v), isa());
         if (notes_.are_kept()) note_layout(v.node);
         return has_blocks(v);
     }
@@ -226,7 +226,7 @@ private:
     [[nodiscard]] kernel_storage storage_of(node_id n) const {
         if (storages_.empty()) storages_.resize(graph().capacity());
         auto& known = storages_[n.index];
-        if (!known) known = kernel_storage_of(graph(), n, set());
+        if (!known) known = kernel_storage_of(graph(), n, isa());
         return *known;
     }
     // Whether a node's group is as it was: then its operators are taken.

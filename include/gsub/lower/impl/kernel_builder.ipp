@@ -47,7 +47,7 @@ GSUB_LAZY_BODY kernel_value_id kernel_builder::operand(value_id v) {
 }
 GSUB_LAZY_BODY kernel_value_id kernel_builder::result(value_id v) {
     auto t = g_.type(v);
-    if (!in_channel_blocks(t, set())) t.layout = {}; // no kernel reads another one
+    if (!in_channel_blocks(t, isa())) t.layout = {}; // no kernel reads another one
     auto const named = detail::unchanged(g_, v);     // a change of layout is called what it changes
     auto const given = g_.name(named);
     made_.values.push_back(

@@ -320,7 +320,7 @@ private:
             if (!std::visit([](auto const& s) { return has_knobs<>::of(s); }, *d))
                 in.fail(from, "there is no kernel of the description above");
             auto& space = spaces_[kernels::hash_of(*d)];
-            if (!space) space = std::make_shared<loop::config_space const>(kernels::space_of(*d, *how_.set));
+            if (!space) space = std::make_shared<loop::config_space const>(kernels::space_of(*d, *how_.isa));
             op.space = space;
         } else if (std::holds_alternative<custom_kernel>(op.computes)) {
             if (!in.at_end()) in.fail(from, "the space of a kernel of the application is a function, and has no text");

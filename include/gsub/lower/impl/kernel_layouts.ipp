@@ -110,12 +110,12 @@ GSUB_LAZY [[nodiscard]] bool was_channels_last(any_graph const& g, value_id v) {
 
 } // namespace detail
 
-GSUB_LAZY_BODY kernel_storage kernel_storage_of(any_graph const& g, node_id n, isa const& set) {
+GSUB_LAZY_BODY kernel_storage kernel_storage_of(any_graph const& g, node_id n, isa const& isa) {
     using enum kernel_storage;
     auto const& type = g.type({n, 0});
     if (!type.is_static() || !may_be_blocked(type) || g.constant(n)) return row_major;
     auto const either = [](bool yes) { return yes ? follows : row_major; };
-    auto const lanes = set.lanes();
+    auto const lanes = isa.lanes();
     if (g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n) || g.is<ops::global_average_pool>(n)) return blocks;
     if (type.element != dtype::f32) return row_major;
     auto const constants = [&](std::size_t first, std::size_t last) {
@@ -132,18 +132,18 @@ GSUB_LAZY_BODY kernel_storage kernel_storage_of(any_graph const& g, node_id n, i
     return either(detail::computes_blocks(g, n) || detail::scales_convolution(g, n));
 }
 
-GSUB_LAZY_BODY layout channel_blocks(std::size_t rank, isa const& set) {
+GSUB_LAZY_BODY layout channel_blocks(std::size_t rank, isa const& isa) {
     GSUB_ASSERT(rank >= 3 && rank <= 5, "blocks of channels of an image");
     constexpr std::string_view letters[] = {"NCW", "NCHW", "NCDHW"};
-    return layout{fmt::format("{}{}c", letters[rank - 3], set.lanes())};
+    return layout{fmt::format("{}{}c", letters[rank - 3], isa.lanes())};
 }
-GSUB_LAZY_BODY bool in_channel_blocks(tensor_type const& type, isa const& set) {
+GSUB_LAZY_BODY bool in_channel_blocks(tensor_type const& type, isa const& isa) {
     if (type.layout.empty() || !type.is_static() || !may_be_blocked(type)) return false;
     auto const as = parse_layout(type.layout.text());
-    return as && as->rank == type.rank() && as->axis == 1 && as->block == set.lanes();
+    return as && as->rank == type.rank() && as->axis == 1 && as->block == isa.lanes();
 }
 
-GSUB_LAZY_BODY bool reads_in_place(any_graph const& g, node_id n, isa const& set) {
+GSUB_LAZY_BODY bool reads_in_place(any_graph const& g, node_id n, isa const& isa) {
     auto const convolution = g.is<ops::conv>(n);
     if (!convolution && !g.is<ops::max_pool>(n) && !g.is<ops::average_pool>(n) && !g.is<ops::global_average_pool>(n))
         return false;
@@ -151,15 +151,15 @@ GSUB_LAZY_BODY bool reads_in_place(any_graph const& g, node_id n, isa const& set
     auto const& type = g.type(x);
     if (!type.is_static() || !may_be_blocked(type) || !type.layout.empty()) return false;
     auto const channels = type.dims[1].size();
-    if (channels % set.lanes() == 0) return detail::was_channels_last(g, x);
-    return convolution && g.attributes<ops::conv>(n).group == 1 && channels < set.lanes() / 2;
+    if (channels % isa.lanes() == 0) return detail::was_channels_last(g, x);
+    return convolution && g.attributes<ops::conv>(n).group == 1 && channels < isa.lanes() / 2;
 }
-GSUB_LAZY_BODY value_id data_of(any_graph const& g, node_id n, isa const& set) {
-    return reads_in_place(g, n, set) ? detail::unchanged(g, g.operand(n, 0)) : g.operand(n, 0);
+GSUB_LAZY_BODY value_id data_of(any_graph const& g, node_id n, isa const& isa) {
+    return reads_in_place(g, n, isa) ? detail::unchanged(g, g.operand(n, 0)) : g.operand(n, 0);
 }
 
 GSUB_LAZY_BODY std::optional<passes::desired_layout> kernel_layouts::operator()(passes::layout_query const& q) const {
-    auto const& on = set ? *set : isa_of(q.machine);
+    auto const& on = isa ? *isa : isa_of(q.machine);
     switch (kernel_storage_of(q.graph, q.node, on)) {
     case kernel_storage::row_major:
         return layout{};

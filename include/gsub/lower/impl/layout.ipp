@@ -20,7 +20,7 @@ namespace detail {
 template <class = void>
 class layout_pass {
 public:
-    layout_pass(kernel_graph g, isa const& set) : s_(std::move(g), set) {}
+    layout_pass(kernel_graph g, isa const& isa) : s_(std::move(g), isa) {}
 
     kernel_graph run() {
         for (auto& op : s_.in.ops) {
@@ -116,7 +116,7 @@ private:
         using enum kernels::image_layout;
         if (s_.in_blocks(x))
             *of.input = blocked;
-        else if (has_channels_last(x) && (of.in_channels % s_.set.lanes() == 0 || *of.input == planar))
+        else if (has_channels_last(x) && (of.in_channels % s_.isa.lanes() == 0 || *of.input == planar))
             *of.input = channels_last;
     }
     // Whether a value is a view of one that has all its channels behind the pixels.
@@ -138,7 +138,7 @@ private:
     // Where the only reader of an image moves its channels behind the pixels, it is stored so.
     std::optional<kernel_value_id> image_result(kernels::image_ends<kernels::image_layout> const& of,
                                                 kernel_value_id v) {
-        if (!of.alone || of.out_channels % s_.set.lanes() != 0 || s_.is_output(v) || s_.uses(v).size() != 1) return {};
+        if (!of.alone || of.out_channels % s_.isa.lanes() != 0 || s_.is_output(v) || s_.uses(v).size() != 1) return {};
         auto const* reader = &s_.in.ops[s_.uses(v)[0].op];
         if (auto const* const same = std::get_if<view_shape>(&reader->computes); same && same->reshape) { // its layout
             auto const y = reader->results[0];
@@ -175,7 +175,7 @@ private:
     // Numbers of channels, filled up to whole vectors.
     kernel_value_id lanes_of(kernel_value_id v) {
         auto const& given = s_.in.values[s_.index(v)];
-        auto const l = s_.set.lanes();
+        auto const l = s_.isa.lanes();
         auto const count = *given.type.elements();
         if (count % l == 0 || given.data.element() == dtype::undefined) return s_.plain(v);
         std::int64_t const dims[] = {(count + l - 1) / l * l};
@@ -301,7 +301,7 @@ private:
             return;
         }
         if (s_.belongs_in_blocks(y) && v.in_blocks)
-            if (auto const first = cuts_blocks(v, s_.type(x), s_.type(y), s_.set.lanes())) {
+            if (auto const first = cuts_blocks(v, s_.type(x), s_.type(y), s_.isa.lanes())) {
                 auto before = s_.type(x);
                 before.dims[1] = dim{*first};
                 auto const offset = *first == 0 ? 0 : s_.blocked_bytes(before);
@@ -442,9 +442,9 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<kernel_graph> layout_values(kernel_graph g, isa const& set) {
+GSUB_LAZY_BODY result<kernel_graph> layout_values(kernel_graph g, isa const& isa) {
     try {
-        return detail::layout_pass{std::move(g), set}.run();
+        return detail::layout_pass{std::move(g), isa}.run();
     } catch (error const& e) { return e; }
 }
 

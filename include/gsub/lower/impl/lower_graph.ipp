@@ -47,7 +47,7 @@ template <class Row>
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& set,
+GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& isa,
                                                 lowering_options const& options) {
     try {
         auto const shown = [&](result<kernel_graph> made) -> kernel_graph {
@@ -65,7 +65,7 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluato
         detail::prepare(g, own ? &*own : nullptr, evaluators, options);
         std::vector<std::uint32_t> within(options.within.begin(), options.within.end());
         if (options.lay_out && options.generate && !passes::names_layouts(g)) {
-            auto laid_out = passes::lay_out_graph(g, target{}, kernel_layouts{&set});
+            auto laid_out = passes::lay_out_graph(g, target{}, kernel_layouts{&isa});
             auto const& from = laid_out.came_from;
             std::vector<std::uint32_t> groups(within.empty() ? 0 : from.size());
             std::vector<node_id> now(g.capacity());
@@ -83,16 +83,16 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluato
         }
         fuse_context cx;
         cx.laid_out = true;
-        cx.evaluators = evaluators, cx.set = &set, cx.own = own ? &*own : nullptr;
+        cx.evaluators = evaluators, cx.isa = &isa, cx.own = own ? &*own : nullptr;
         cx.rows = detail::rows_or_own(options.rows, g), cx.scalars = detail::rows_or_own(options.scalars, g);
         cx.generate = options.generate, cx.group = options.group, cx.within = as_span(within);
         auto k = shown(fuse(g, cx));
         { auto const gone = std::move(g); } // its weights are those of the kernel graph from here on
-        k = options.algorithms ? shown(select(std::move(k), set, *options.algorithms, options.winograd.accuracy))
-                               : shown(select(std::move(k), set, options.winograd));
-        k = shown(layout_values(std::move(k), set));
-        if (options.schedules) return shown(schedule(std::move(k), set, *options.schedules));
-        return shown(schedule(std::move(k), set, counting_heuristic{options.winograd}));
+        k = options.algorithms ? shown(select(std::move(k), isa, *options.algorithms, options.winograd.accuracy))
+                               : shown(select(std::move(k), isa, options.winograd));
+        k = shown(layout_values(std::move(k), isa));
+        if (options.schedules) return shown(schedule(std::move(k), isa, *options.schedules));
+        return shown(schedule(std::move(k), isa, counting_heuristic{options.winograd}));
     } catch (error const& e) { return e; }
 }
 

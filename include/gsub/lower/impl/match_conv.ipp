@@ -71,7 +71,7 @@ public:
             !g_.is<ops::conv>(*next) || g_.operand(*next, 0) != hidden)
             return std::nullopt;
         auto second = conv(*next, most_lines);
-        if (!second || !kernels::choose_separable({c.s, second->s}, s_.set())) return std::nullopt;
+        if (!second || !kernels::choose_separable({c.s, second->s}, s_.isa())) return std::nullopt;
         return second;
     }
 
@@ -167,7 +167,7 @@ private:
         });
         s.depth = depth_of(in, weights[2], a);
         if (*out.elements() == 0 || *in.elements() == 0) return std::nullopt;
-        if (!kernels::conv2d_applies(s, s_.set())) return std::nullopt;
+        if (!kernels::conv2d_applies(s, s_.isa())) return std::nullopt;
         if (a.act == activation::relu)
             c.after.low = 0;
         else if (a.act == activation::clip)

@@ -11,7 +11,7 @@
 
 namespace gsub {
 
-GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& set, schedule_function choose) {
+GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& isa, schedule_function choose) {
     try {
         struct chosen {
             std::shared_ptr<loop::config_space const> space;
@@ -23,7 +23,7 @@ GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& set, sch
             auto const* const own = std::get_if<custom_kernel>(&op.computes);
             if (own) {
                 op.space =
-                    std::make_shared<loop::config_space const>(own->space ? own->space(set) : loop::config_space{});
+                    std::make_shared<loop::config_space const>(own->space ? own->space(isa) : loop::config_space{});
                 std::uint64_t first = 0; // that the space allows
                 while (first < op.space->size() && !op.space->allows(op.space->at(first))) ++first;
                 if (first == op.space->size())
@@ -31,7 +31,7 @@ GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& set, sch
                 op.schedule = op.space->at(first);
             }
             if (!d) continue;
-            auto space = std::make_shared<loop::config_space const>(kernels::space_of(*d, set));
+            auto space = std::make_shared<loop::config_space const>(kernels::space_of(*d, isa));
             if (space->knobs().empty()) { // nothing to choose
                 op.schedule = space->at(0);
                 op.space = std::move(space);
@@ -40,7 +40,7 @@ GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& set, sch
             auto const key = kernels::hash_of(*d);
             auto found = known.find(key);
             if (found == known.end()) {
-                auto point = choose(*d, set, *space);
+                auto point = choose(*d, isa, *space);
                 if (&point.space() != space.get() || !space->allows(point))
                     return error{error_code::usage, fmt::format("the schedule of {} is no point of its space: {}",
                                                                 op.covers.empty() ? op.moves : op.covers.front().name,

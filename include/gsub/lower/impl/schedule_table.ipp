@@ -29,7 +29,7 @@ GSUB_LAZY [[nodiscard]] hash128 hash_without_layouts(kernels::descriptor d) {
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view text, isa const& set,
+GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view text, isa const& isa,
                                                             kernels::winograd_options const& winograd) {
     schedule_table out{winograd};
     std::vector<problem> problems;
@@ -47,8 +47,8 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
         if (!std::exchange(named, true)) {
             if (!line.starts_with("target ")) {
                 wrong("schedules begin with `target` and an instruction set, such as target avx512");
-            } else if (auto const name = detail::without_blanks(line.substr(7)); name != set.name) {
-                wrong(fmt::format("schedules for {}, not for {}", in_quotes(name), set.name));
+            } else if (auto const name = detail::without_blanks(line.substr(7)); name != isa.name) {
+                wrong(fmt::format("schedules for {}, not for {}", in_quotes(name), isa.name));
             } else {
                 continue;
             }
@@ -66,7 +66,7 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
             continue;
         }
         try {
-            auto const space = kernels::space_of(*d, set);
+            auto const space = kernels::space_of(*d, isa);
             auto const point = space.parse(detail::without_blanks(rest.substr(1)));
             if (!space.allows(point))
                 wrong(fmt::format("no kernel has all of these together: {}", loop::to_string(point)));
@@ -80,24 +80,24 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
     return out;
 }
 
-GSUB_LAZY_BODY std::string schedule_table::to_text(std::span<kernel_task const> tasks, isa const& set) {
-    auto text = fmt::format("target {}\n", set.name);
+GSUB_LAZY_BODY std::string schedule_table::to_text(std::span<kernel_task const> tasks, isa const& isa) {
+    auto text = fmt::format("target {}\n", isa.name);
     for (auto const& t : tasks)
         if (t.schedule && t.space && !t.space->knobs().empty())
             text += fmt::format("{} = {}\n", kernels::to_string(t.what), loop::to_string(*t.schedule));
     return text;
 }
 
-GSUB_LAZY_BODY loop::configuration schedule_table::choose(kernels::descriptor const& d, isa const& set,
+GSUB_LAZY_BODY loop::configuration schedule_table::choose(kernels::descriptor const& d, isa const& isa,
                                                           loop::config_space const& space) const {
     auto const found = points_.find(kernels::hash_of(d));
-    return found == points_.end() ? counted_.choose(d, set, space) : space.parse(found->second);
+    return found == points_.end() ? counted_.choose(d, isa, space) : space.parse(found->second);
 }
 GSUB_LAZY_BODY std::size_t schedule_table::choose(std::span<kernels::descriptor const> alternatives,
-                                                  isa const& set) const {
+                                                  isa const& isa) const {
     for (std::size_t i = 0; i < alternatives.size(); ++i)
         if (algorithms_.contains(detail::hash_without_layouts(alternatives[i]))) return i;
-    return counted_algorithm{counted_.winograd}.choose(alternatives, set);
+    return counted_algorithm{counted_.winograd}.choose(alternatives, isa);
 }
 
 } // namespace gsub

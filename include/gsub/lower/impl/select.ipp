@@ -25,9 +25,9 @@ GSUB_LAZY [[nodiscard]] bool transforms(tensor const& weights, weight_packing co
 } // namespace detail
 
 GSUB_LAZY_BODY std::size_t counted_algorithm::choose(std::span<kernels::descriptor const> alternatives,
-                                                     isa const& set) const {
+                                                     isa const& isa) const {
     auto const* const s = std::get_if<kernels::conv2d_shape>(&alternatives[0]);
-    auto const tiles = s ? kernels::choose_winograd(*s, set, winograd) : std::nullopt;
+    auto const tiles = s ? kernels::choose_winograd(*s, isa, winograd) : std::nullopt;
     for (std::size_t i = 1; tiles && i < alternatives.size(); ++i)
         if (auto const* const w = std::get_if<kernels::winograd_shape>(&alternatives[i]); w && w->m == tiles->m)
             return i;
@@ -44,7 +44,7 @@ GSUB_LAZY_BODY std::vector<kernels::descriptor> algorithms_of(kernels::descripto
     return all;
 }
 
-GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& set, algorithm_function choose,
+GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& isa, algorithm_function choose,
                                            kernels::winograd_accuracy accuracy) {
     try {
         for (auto& op : g.ops) {
@@ -52,7 +52,7 @@ GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& set, algor
             if (!d || op.operands.size() < 2 || !op.operands[1].packing) continue;
             auto all = algorithms_of(*d, accuracy);
             if (all.size() == 1) continue;
-            auto const chosen = choose(all, set);
+            auto const chosen = choose(all, isa);
             if (chosen >= all.size())
                 return error{error_code::usage,
                              fmt::format("the algorithm of {} is number {} of {}",
@@ -66,8 +66,8 @@ GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& set, algor
     } catch (error const& e) { return e; }
 }
 
-GSUB_LAZY_BODY kernel_graph select(kernel_graph g, isa const& set, kernels::winograd_options const& options) {
-    return select(std::move(g), set, counted_algorithm{options}, options.accuracy).value();
+GSUB_LAZY_BODY kernel_graph select(kernel_graph g, isa const& isa, kernels::winograd_options const& options) {
+    return select(std::move(g), isa, counted_algorithm{options}, options.accuracy).value();
 }
 
 } // namespace gsub

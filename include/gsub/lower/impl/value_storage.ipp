@@ -41,7 +41,7 @@ public:
           home_in_blocks_(in.values.size(), 0) {
         for (std::size_t v = 0; v < in.values.size(); ++v) {
             auto& t = in.values[v].type;
-            home_in_blocks_[v] = in_channel_blocks(t, set);
+            home_in_blocks_[v] = in_channel_blocks(t, isa);
             t.layout = {}; // from here on, storage says it
         }
         for (std::size_t i = 0; i < in.ops.size(); ++i)
@@ -87,14 +87,14 @@ public:
     }
     kernel_value_id new_plain(kernel_value_id v) { return plain_[index(v)] = add_temporary(v, bytes_of(type(v))); }
     std::size_t blocked_bytes(tensor_type const& t) const {
-        auto const elements = blocked_layout{t.rank(), 1, set.lanes()}.stored_elements(t.sizes());
+        auto const elements = blocked_layout{t.rank(), 1, isa.lanes()}.stored_elements(t.sizes());
         if (!elements) throw error{error_code::unsupported, fmt::format("too large in blocks: {}", to_string(t))};
         return static_cast<std::size_t>(*elements) * byte_size(t.element);
     }
     // Blocks of one pixel a channel are the channels in order.
     bool stored_alike(tensor_type const& t) const {
         auto const sizes = t.sizes();
-        return sizes[1] % set.lanes() == 0 && product(std::span{sizes}.subspan(2)) == 1;
+        return sizes[1] % isa.lanes() == 0 && product(std::span{sizes}.subspan(2)) == 1;
     }
     kernel_value_id add_constant(kernel_value_id v) {
         auto value = in.values[index(v)];
@@ -183,7 +183,7 @@ public:
     kernel_value part_of(kernel_value_id of, kernel_value_id whole, std::size_t offset) const {
         auto const& owner = out.values[index(whole)];
         kernel_value part{.name = in.values[index(of)].name, .type = type(of)};
-        part.block = set.lanes(), part.bytes = blocked_bytes(type(of));
+        part.block = isa.lanes(), part.bytes = blocked_bytes(type(of));
         part.part_of = owner.part_of < 0 ? whole : owner.part_of;
         part.offset = owner.offset + offset;
         return part;
@@ -196,7 +196,7 @@ public:
             if (constant(o.value)) return false;
             parts.push_back(type(o.value));
         }
-        return joins_blocks(type(op.results[0]), join->axis, as_span(parts), set.lanes());
+        return joins_blocks(type(op.results[0]), join->axis, as_span(parts), isa.lanes());
     }
     // The join of blocks that a value is a piece of; null: none.
     kernel_op const* join_of(kernel_value_id v) const {
@@ -216,7 +216,7 @@ public:
         for (; !pieces.empty(); pieces.pop_back()) {
             auto const [piece, join] = pieces.back();
             if (!join) {
-                set_blocked(piece, add_temporary(piece, blocked_bytes(type(piece)), set.lanes()));
+                set_blocked(piece, add_temporary(piece, blocked_bytes(type(piece)), isa.lanes()));
                 continue;
             }
             std::size_t offset = 0;
@@ -247,11 +247,11 @@ public:
     kernel_value_id converted(kernel_value_id v, kernel_value_id from, bool to_blocks) {
         auto const& t = type(v);
         if (stored_alike(t)) return from;
-        auto const to = to_blocks ? add_temporary(v, blocked_bytes(t), set.lanes()) : add_temporary(v, bytes_of(t));
+        auto const to = to_blocks ? add_temporary(v, blocked_bytes(t), isa.lanes()) : add_temporary(v, bytes_of(t));
         auto const sizes = t.sizes();
         add_op(conversion_of(v),
-               to_blocks ? kernels::moved_to_blocks(t.element, sizes, set.lanes())
-                         : kernels::moved_from_blocks(t.element, sizes, set.lanes()),
+               to_blocks ? kernels::moved_to_blocks(t.element, sizes, isa.lanes())
+                         : kernels::moved_from_blocks(t.element, sizes, isa.lanes()),
                {from}, {to});
         return to;
     }
@@ -274,7 +274,7 @@ public:
     }
 
     kernel_graph in, out;
-    isa const& set;
+    isa const& isa;
 
 private:
     std::vector<kernel_value_id> plain_, blocked_; // storage of each value; -1: none

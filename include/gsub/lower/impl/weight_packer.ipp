@@ -58,11 +58,11 @@ private:
 template <class = void>
 class weight_packer {
 public:
-    void add(std::int32_t value, weight_order order, tensor weights, isa const& set) {
+    void add(std::int32_t value, weight_order order, tensor weights, isa const& isa) {
         if (auto const* const s = std::get_if<kernels::matmul_shape>(&order.shape))
-            return add_matrix(value, *s, order.how, std::move(weights), set);
+            return add_matrix(value, *s, order.how, std::move(weights), isa);
         auto const s = std::get<kernels::conv2d_shape>(order.shape);
-        add_conv(value, s, order.tiles, std::move(order.how), std::move(weights), set);
+        add_conv(value, s, order.tiles, std::move(order.how), std::move(weights), isa);
     }
     // The largest first, so that what it was made of is gone when memory fills; all threads together on one that has
     // pieces, and each on one of the rest.
@@ -92,10 +92,10 @@ private:
     }
     void add_conv(std::int32_t value, kernels::conv2d_shape const& s,
                   std::optional<kernels::winograd_config> const& tiles, weight_packing how, tensor weights,
-                  isa const& set) {
+                  isa const& isa) {
         auto const elements = weights.elements();
-        auto const unit = s.groups > 1 ? s.out_channels : std::int64_t{set.lanes()} * (tiles ? tiles->vectors : 1);
-        auto pack = [s, tiles, unit, set, per_channel = elements / s.out_channels, weights = std::move(weights),
+        auto const unit = s.groups > 1 ? s.out_channels : std::int64_t{isa.lanes()} * (tiles ? tiles->vectors : 1);
+        auto pack = [s, tiles, unit, isa, per_channel = elements / s.out_channels, weights = std::move(weights),
                      scale = std::move(how.scale)](std::int64_t first, std::int64_t count) mutable {
             auto const begin = first * unit;
             auto part = s;
@@ -110,8 +110,8 @@ private:
                     scaled[i] *= scale[static_cast<std::size_t>(begin) + i / static_cast<std::size_t>(per_channel)];
                 from = scaled;
             }
-            auto packed = tiles ? kernels::pack_winograd_weights(part, *tiles, from, set)
-                                : kernels::pack_conv2d_weights(part, from, set);
+            auto packed = tiles ? kernels::pack_winograd_weights(part, *tiles, from, isa)
+                                : kernels::pack_conv2d_weights(part, from, isa);
             weights.discard(begin * per_channel, part.out_channels * per_channel);
             return packed;
         };
@@ -119,10 +119,10 @@ private:
     }
     // The right operand of a product, `[k, n]` or transposed, in vectors of columns.
     void add_matrix(std::int32_t value, kernels::matmul_shape const& s, weight_packing const& how, tensor weights,
-                    isa const& set) {
-        auto const l = std::int64_t{set.lanes()};
+                    isa const& isa) {
+        auto const l = std::int64_t{isa.lanes()};
         auto const elements = weights.elements();
-        auto pack = [n = s.n, k = s.k, l, alpha = how.alpha, transposed = how.transposed, set,
+        auto pack = [n = s.n, k = s.k, l, alpha = how.alpha, transposed = how.transposed, isa,
                      weights = std::move(weights)](std::int64_t first, std::int64_t count) mutable {
             kernels::matmul_shape of;
             of.n = std::min(count * l, n - first * l), of.k = k;
@@ -139,7 +139,7 @@ private:
                 }
                 from = columns;
             }
-            auto packed = kernels::pack_matmul_weights(of, from, transposed, set);
+            auto packed = kernels::pack_matmul_weights(of, from, transposed, isa);
             if (alpha != 1)
                 for (auto& v : packed) v *= static_cast<float>(alpha);
             if (transposed) weights.discard(first * l * k, of.n * k);

@@ -37,7 +37,7 @@ GSUB_INLINE std::uint64_t cache_bytes(int level) {
 // Facts of micro-architectures that differ from their instruction set's.
 struct microarchitecture {
     std::string_view cpu; // that the processor's name begins with
-    isa const* set;
+    gsub::isa const* isa;
     std::int32_t fma_per_cycle;
 };
 inline constexpr microarchitecture microarchitectures[] = {
@@ -46,13 +46,13 @@ inline constexpr microarchitecture microarchitectures[] = {
 
 GSUB_INLINE std::int32_t fma_per_cycle_of(target const& t) {
     for (auto const& m : microarchitectures)
-        if (t.set == m.set && t.name.starts_with(m.cpu)) return m.fma_per_cycle;
+        if (t.isa == m.isa && t.name.starts_with(m.cpu)) return m.fma_per_cycle;
     return 0;
 }
 
 // Whether the processor has all features of a set.
-GSUB_INLINE bool host_runs(isa const& set) {
-    for (auto words = set.features; !words.empty();) {
+GSUB_INLINE bool host_runs(isa const& isa) {
+    for (auto words = isa.features; !words.empty();) {
         auto const end = std::min(words.find(' '), words.size());
         if (!host_has(words.substr(0, end))) return false;
         words.remove_prefix(std::min(end + 1, words.size()));
@@ -77,8 +77,8 @@ GSUB_INLINE std::optional<std::uint64_t> number_of(std::string_view text, bool u
     return value << shift;
 }
 
-GSUB_INLINE std::string base_text(isa const& set) {
-    return set.architecture.empty() ? std::string{set.name} : fmt::format("{}-{}", set.architecture, set.name);
+GSUB_INLINE std::string base_text(isa const& isa) {
+    return isa.architecture.empty() ? std::string{isa.name} : fmt::format("{}-{}", isa.architecture, isa.name);
 }
 
 // Sets one fact; the reason where that is wrong.
@@ -131,9 +131,9 @@ GSUB_INLINE target host() {
 #else
     constexpr std::string_view architecture = "";
 #endif
-    for (auto const* set : instruction_sets())
-        if (set->architecture == architecture && detail::host_runs(*set)) {
-            t.set = set;
+    for (auto const* isa : instruction_sets())
+        if (isa->architecture == architecture && detail::host_runs(*isa)) {
+            t.isa = isa;
             break;
         }
     cpu_set_t allowed;
@@ -147,7 +147,7 @@ GSUB_INLINE target host() {
 }
 
 GSUB_INLINE std::string to_string(target const& t) {
-    auto out = fmt::format("{},threads={}", detail::base_text(*t.set), t.threads);
+    auto out = fmt::format("{},threads={}", detail::base_text(*t.isa), t.threads);
     auto const size = [&](std::string_view key, std::uint64_t count) {
         if (count > 0) out += fmt::format(",{}={}", key, detail::size_text(count));
     };
@@ -173,14 +173,14 @@ GSUB_INLINE result<target> parse_target(std::string_view text) {
         return host();
     }
     target t;
-    t.set = nullptr;
+    t.isa = nullptr;
     std::string all = "host";
-    for (auto const* set : instruction_sets()) {
-        auto const name = detail::base_text(*set);
-        if (base == name) t.set = set;
+    for (auto const* isa : instruction_sets()) {
+        auto const name = detail::base_text(*isa);
+        if (base == name) t.isa = isa;
         all += ", " + name;
     }
-    if (!t.set) return wrong(base, fmt::format("a target is one of {}", all));
+    if (!t.isa) return wrong(base, fmt::format("a target is one of {}", all));
     std::string seen = ",";
     while (!last) {
         auto const [part, is_last] = next();

@@ -23,14 +23,14 @@ public:
 
     std::string run(std::string const& symbol) {
         auto before = std::exchange(text_, {});
-        if (!k_.rescue.empty()) {
+        if (!k_.fallback.empty()) {
             std::string parameters;
             for (std::size_t i = 0; i < k_.buffers.size(); ++i)
                 parameters += message({i ? ", " : "", type_of(i), " __restrict b", i});
-            for (auto v : k_.rescue_parameters) parameters += message({", long ", name(v)});
-            line(message({"static __attribute__((noinline, cold)) void rescue(", parameters, ") {"}));
+            for (auto v : k_.fallback_parameters) parameters += message({", long ", name(v)});
+            line(message({"static __attribute__((noinline, cold)) void fallback(", parameters, ") {"}));
             indent_ += "  ";
-            write(k_.rescue);
+            write(k_.fallback);
             indent_.resize(indent_.size() - 2);
             line("}");
         }
@@ -39,11 +39,12 @@ public:
         indent_ += "  ";
         if (k_.parallel < 0) line("(void)begin, (void)end;");
         std::size_t given = 0;
-        auto const scratch = std::count_if(k_.buffers.begin(), k_.buffers.end(), [](auto& b) { return !b.scratch; });
+        auto const workspace =
+            std::count_if(k_.buffers.begin(), k_.buffers.end(), [](auto& b) { return !b.workspace; });
         for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
             auto const type = type_of(i);
-            auto const from = k_.buffers[i].scratch
-                                  ? message({"((char*)b[", scratch, "] + ", scratch_offset(k_, i), ")"})
+            auto const from = k_.buffers[i].workspace
+                                  ? message({"((char*)b[", workspace, "] + ", workspace_offset(k_, i), ")"})
                                   : message({"b[", given++, "]"});
             line(message({type, " __restrict b", i, " = (", type, ")", from, ";"}));
         }
@@ -132,10 +133,10 @@ private:
     static bool is_step(opcode op) { return op == opcode::multiply_add || op == opcode::accumulate; }
     bool uses(function_ref<bool(instruction const&)> what) const {
         auto const of_body = uses(k_.body, what); // both are visited
-        return uses(k_.rescue, what) || of_body;
+        return uses(k_.fallback, what) || of_body;
     }
-    static bool uses(std::vector<node> const& nodes, function_ref<bool(instruction const&)> what) {
-        return std::any_of(nodes.begin(), nodes.end(), [&](auto& n) {
+    static bool uses(std::vector<statement> const& statements, function_ref<bool(instruction const&)> what) {
+        return std::any_of(statements.begin(), statements.end(), [&](auto& n) {
             return std::any_of(n.code.begin(), n.code.end(), what) || uses(n.body, what) || uses(n.otherwise, what);
         });
     }
@@ -174,18 +175,18 @@ private:
         return which;
     }
 
-    void write(std::vector<node> const& nodes) {
-        for (auto const& n : nodes) switch (n.kind) {
-            case node_kind::block:
+    void write(std::vector<statement> const& statements) {
+        for (auto const& n : statements) switch (n.kind) {
+            case statement_kind::block:
                 write(n.code);
                 break;
-            case node_kind::part:
+            case statement_kind::fused_index:
                 line(n.divisor == 1
                          ? message({"const long ", name(n.var), " = ", name(n.of), " % ", number(n.extent), ";"})
                          : message({"const long ", name(n.var), " = ", name(n.of), " / ", number(n.divisor), " % ",
                                     number(n.extent), ";"}));
                 break;
-            case node_kind::branch: {
+            case statement_kind::branch: {
                 std::string all;
                 for (auto const& c : n.conditions)
                     all += message(
@@ -199,15 +200,15 @@ private:
                 line("}");
                 break;
             }
-            case node_kind::check: {
+            case statement_kind::guard: {
                 std::string arguments;
                 for (std::size_t i = 0; i < k_.buffers.size(); ++i) arguments += message({i ? ", b" : "b", i});
                 for (auto const& a : n.arguments) arguments += ", " + text_of(a);
-                auto const finite = message({"r", n.checked, " - r", n.checked, " == 0.0f"});
-                line(message({"if (__builtin_expect(!(", finite, "), 0)) rescue(", arguments, ");"}));
+                auto const finite = message({"r", n.guarded, " - r", n.guarded, " == 0.0f"});
+                line(message({"if (__builtin_expect(!(", finite, "), 0)) fallback(", arguments, ");"}));
                 break;
             }
-            case node_kind::loop: {
+            case statement_kind::loop: {
                 line("{");
                 indent_ += "  ";
                 auto const own = n.var == k_.parallel;
@@ -223,9 +224,9 @@ private:
             }
             }
     }
-    void scope(std::vector<node> const& nodes) {
+    void scope(std::vector<statement> const& statements) {
         indent_ += "  ";
-        write(nodes);
+        write(statements);
         indent_.resize(indent_.size() - 2);
     }
 
@@ -250,7 +251,8 @@ private:
     // Loads with one stride that begin one element after another: as many vectors as they have lanes are read, and
     // exchanged in registers.
     static bool is_strided(instruction const& i) {
-        return i.op == opcode::load && i.type != dtype::f32 && i.stride != 1 && i.within.empty() && i.operands[0] < 0;
+        return i.op == opcode::load && i.type != dtype::f32 && i.stride != 1 && i.predicate.empty() &&
+               i.operands[0] < 0;
     }
     bool write_transposed(std::vector<instruction> const& code, std::size_t first, std::vector<char>& written) {
         auto const& i = code[first];
@@ -472,7 +474,7 @@ private:
     }
     // A value that is a number where a condition does not hold; nothing is read there.
     static std::string where(instruction const& i) {
-        return i.within.empty() ? std::string{} : message({"if (", conditions(i.within), ") "});
+        return i.predicate.empty() ? std::string{} : message({"if (", conditions(i.predicate), ") "});
     }
     static std::string conditions(std::vector<loop::bound> const& bounds) {
         std::string all;
@@ -481,8 +483,8 @@ private:
         return all;
     }
     static std::string guarded(instruction const& i, std::string const& value, std::string_view outside) {
-        if (i.within.empty()) return value;
-        return message({conditions(i.within), " ? ", value, " : ", outside});
+        if (i.predicate.empty()) return value;
+        return message({conditions(i.predicate), " ? ", value, " : ", outside});
     }
 
     // A load whose lanes read anywhere: whole vectors shuffled, where each is known to be within the buffer.

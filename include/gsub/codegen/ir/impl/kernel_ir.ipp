@@ -19,15 +19,15 @@ GSUB_LAZY_BODY std::string to_string(instruction const& i) {
     return std::string{to_string(i.op)};
 }
 
-GSUB_LAZY_BODY std::size_t scratch_offset(kernel const& k, std::size_t buffer) noexcept {
+GSUB_LAZY_BODY std::size_t workspace_offset(kernel const& k, std::size_t buffer) noexcept {
     std::size_t at = 0;
     for (std::size_t i = 0; i < buffer; ++i)
-        if (k.buffers[i].scratch)
+        if (k.buffers[i].workspace)
             at += (static_cast<std::size_t>(k.buffers[i].elements()) * byte_size(k.buffers[i].element) + 63) / 64 * 64;
     return at;
 }
-GSUB_LAZY_BODY std::size_t scratch_bytes(kernel const& k) noexcept {
-    return scratch_offset(k, k.buffers.size());
+GSUB_LAZY_BODY std::size_t workspace_bytes(kernel const& k) noexcept {
+    return workspace_offset(k, k.buffers.size());
 }
 
 namespace detail {
@@ -42,18 +42,19 @@ GSUB_LAZY std::string limits_text(std::vector<limit> const& limits, std::string_
     return text;
 }
 
-GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, kernel const& k, std::string& out) {
+GSUB_LAZY void print(std::vector<statement> const& statements, std::string const& indent, kernel const& k,
+                     std::string& out) {
     auto const name = [&](variable v) -> std::string const& { return k.names[static_cast<std::size_t>(v)]; };
-    for (auto const& n : nodes) switch (n.kind) {
-        case node_kind::loop:
+    for (auto const& n : statements) switch (n.kind) {
+        case statement_kind::loop:
             out += message({indent, "for ", name(n.var), " in ", limits_text(n.begin, "max", k), " .. ",
                             limits_text(n.end, "min", k), ":\n"});
             print(n.body, indent + "  ", k, out);
             break;
-        case node_kind::part:
+        case statement_kind::fused_index:
             out += message({indent, name(n.var), " = ", name(n.of), " / ", n.divisor, " % ", n.extent, "\n"});
             break;
-        case node_kind::branch:
+        case statement_kind::branch:
             out += indent + "if";
             for (auto const& c : n.conditions)
                 out += message({" 0 <= ", loop::to_string(c.value, k.names), " < ", c.extent});
@@ -64,12 +65,12 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
                 print(n.otherwise, indent + "  ", k, out);
             }
             break;
-        case node_kind::check:
-            out += message({indent, "unless finite r", n.checked, ": rescue"});
+        case statement_kind::guard:
+            out += message({indent, "unless finite r", n.guarded, ": fallback"});
             for (auto const& a : n.arguments) out += message({" ", loop::to_string(a, k.names)});
             out += "\n";
             break;
-        case node_kind::block:
+        case statement_kind::block:
             for (auto const& i : n.code) {
                 out += indent;
                 if (i.result >= 0) out += message({"r", i.result, " = "});
@@ -88,7 +89,7 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
                 if (i.stride != 1) out += message({" by ", i.stride});
                 if (!i.order.empty()) out += " at";
                 for (auto o : i.order) out += message({" ", o});
-                for (auto const& b : i.within)
+                for (auto const& b : i.predicate)
                     out += message({" if 0 <= ", loop::to_string(b.value, k.names), " < ", b.extent});
                 out += "\n";
             }
@@ -101,11 +102,11 @@ GSUB_LAZY void print(std::vector<node> const& nodes, std::string const& indent, 
 GSUB_LAZY_BODY std::string to_string(kernel const& k) {
     std::string text = message({"kernel ", k.name, ", ", k.lanes, " lanes\n"});
     detail::print(k.body, "  ", k, text);
-    if (!k.rescue.empty()) {
-        text += "  rescue";
-        for (auto v : k.rescue_parameters) text += message({" ", k.names[static_cast<std::size_t>(v)]});
+    if (!k.fallback.empty()) {
+        text += "  fallback";
+        for (auto v : k.fallback_parameters) text += message({" ", k.names[static_cast<std::size_t>(v)]});
         text += ":\n";
-        detail::print(k.rescue, "    ", k, text);
+        detail::print(k.fallback, "    ", k, text);
     }
     return text;
 }
