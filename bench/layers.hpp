@@ -86,7 +86,7 @@ struct layer {
     else
         s.batch = {stack};
     s.bias = true;
-    s.chain = {{loop::scalar_op::maximum, 0, -1, 0}};
+    s.epilogue = {{loop::scalar_op::maximum, 0, -1, 0}};
     return s;
 }
 

@@ -54,9 +54,9 @@ inline void measure_overhead(reporter& report, int rounds = 41) {
     auto const& isa = isa_of(host());
     auto const with = runtime::find_compiler().value();
     for (std::int64_t elements : {4096, 16384, 65536}) {
-        std::array<kernels::elementwise_op, 2> const chain{
+        std::array<kernels::elementwise_op, 2> const ops{
             {{loop::scalar_op::multiply, 0, -1, 0.5}, {loop::scalar_op::add, 1, -1, 0.25}}};
-        auto const k = codegen::lower(kernels::elementwise_nest(elements, 1, chain, isa), "step").value();
+        auto const k = codegen::lower(kernels::elementwise_nest(elements, 1, ops, isa), "step").value();
         auto const p = detail::chain_of(k, isa, elements);
         auto const loaded = runtime::load_kernels(sources_of(p.kernels), with).value();
         auto const call = reinterpret_cast<codegen::kernel_function>(loaded[0].function());

@@ -14,7 +14,7 @@
 #include <gsub/kernels/impl/record_text.ipp>
 #include <gsub/kernels/impl/reduction.ipp>
 #include <gsub/kernels/impl/register_tile.ipp>
-#include <gsub/kernels/impl/row_kernel.ipp>
+#include <gsub/kernels/impl/row_reduction.ipp>
 #include <gsub/kernels/impl/separable.ipp>
 #include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/impl/winograd.ipp>

@@ -17,6 +17,6 @@
 #include <gsub/kernels/record_text.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/kernels/register_tile.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 #include <gsub/kernels/separable.hpp>
 #include <gsub/kernels/winograd.hpp>

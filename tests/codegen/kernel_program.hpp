@@ -10,7 +10,7 @@
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/pool2d.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 #include <gsub/kernels/winograd.hpp>
 
 #include <algorithm>
@@ -47,41 +47,41 @@ inline std::vector<kernel> grid(isa const& isa) {
             scalar_op::erf,     scalar_op::sigmoid,   scalar_op::square_root, scalar_op::round};
         auto const one = kinds[static_cast<std::size_t>(n) % std::size(kinds)],
                    two = kinds[static_cast<std::size_t>(n + l) % std::size(kinds)];
-        std::vector<kernels::elementwise_op> const chain{{one, 0, loop::is_unary(one) ? -1 : 1, 0}, {two, 2, -1, 0.75}};
-        add(kernels::elementwise_nest(n, 2, chain, isa), "elementwise " + std::to_string(n));
+        std::vector<kernels::elementwise_op> const ops{{one, 0, loop::is_unary(one) ? -1 : 1, 0}, {two, 2, -1, 0.75}};
+        add(kernels::elementwise_nest(n, 2, ops, isa), "elementwise " + std::to_string(n));
     }
     for (auto const n : {std::int64_t{1}, l - 1, l, l + 1, 3 * l + 2}) {
         // Rows of a matrix that is stored transposed, from its third element on: softmax, and the means.
-        kernels::row_program p;
+        kernels::row_reduction_shape p;
         p.dims = {3, n};
         p.arrays = {{3 * n + 2, 2, {1, 3}}};
-        auto const reduced = kernels::row_step::sum, greatest = kernels::row_step::maximum;
+        auto const reduced = kernels::reduction_step::sum, greatest = kernels::reduction_step::maximum;
         p.ops = {{greatest, {scalar_op::add, 0, -1, 0}},
-                 {kernels::row_step::elementwise, {scalar_op::subtract, 0, 1, 0}},
-                 {kernels::row_step::elementwise, {scalar_op::exponential, 2, -1, 0}},
+                 {kernels::reduction_step::elementwise, {scalar_op::subtract, 0, 1, 0}},
+                 {kernels::reduction_step::elementwise, {scalar_op::exponential, 2, -1, 0}},
                  {reduced, {scalar_op::add, 3, -1, 0}},
-                 {kernels::row_step::elementwise, {scalar_op::divide, 3, 4, 0}}};
+                 {kernels::reduction_step::elementwise, {scalar_op::divide, 3, 4, 0}}};
         p.results = {{5, true}, {4, false}};
-        add(kernels::row_nest(p, isa), "softmax " + std::to_string(n));
+        add(kernels::row_reduction_nest(p, isa), "softmax " + std::to_string(n));
         p.arrays = {kernels::array_view::contiguous(p.dims)}; // layer normalisation
         auto const count = static_cast<double>(n);
         p.ops = {{reduced, {scalar_op::add, 0, -1, 0}},
-                 {kernels::row_step::elementwise, {scalar_op::divide, 1, -1, count}},
-                 {kernels::row_step::elementwise, {scalar_op::subtract, 0, 2, 0}},
-                 {kernels::row_step::elementwise, {scalar_op::multiply, 3, 3, 0}},
+                 {kernels::reduction_step::elementwise, {scalar_op::divide, 1, -1, count}},
+                 {kernels::reduction_step::elementwise, {scalar_op::subtract, 0, 2, 0}},
+                 {kernels::reduction_step::elementwise, {scalar_op::multiply, 3, 3, 0}},
                  {reduced, {scalar_op::add, 4, -1, 0}},
-                 {kernels::row_step::elementwise, {scalar_op::add, 5, -1, 1e-3}},
-                 {kernels::row_step::elementwise, {scalar_op::square_root, 6, -1, 0}},
-                 {kernels::row_step::elementwise, {scalar_op::divide, 3, 7, 0}}};
+                 {kernels::reduction_step::elementwise, {scalar_op::add, 5, -1, 1e-3}},
+                 {kernels::reduction_step::elementwise, {scalar_op::square_root, 6, -1, 0}},
+                 {kernels::reduction_step::elementwise, {scalar_op::divide, 3, 7, 0}}};
         p.results = {{8, true}};
-        add(kernels::row_nest(p, isa), "layer norm " + std::to_string(n));
+        add(kernels::row_reduction_nest(p, isa), "layer norm " + std::to_string(n));
     }
     for (auto const n : {std::int64_t{1}, l - 1, l + 1, 2 * l + 3})
         for (auto const constant : {true, false}) {
             kernels::matmul_shape s;
             s.m = n == 1 ? 1 : 7, s.n = n, s.k = 5, s.constant = constant, s.bias = constant;
             if (!constant) s.batch = {2}, s.b = {2 * 5 * n, 0, {5 * n, 1, 5}}; // stored transposed
-            s.chain = {{scalar_op::maximum, 0, -1, 0}};
+            s.ops = {{scalar_op::maximum, 0, -1, 0}};
             add(kernels::matmul_nest(s, kernels::default_config(s, isa), isa),
                 std::string{constant ? "matmul " : "matmul of variables "} + std::to_string(n));
         }

@@ -100,14 +100,14 @@ TEST_CASE("bytes come from the cache that holds them") {
     CHECK(small.memory_bytes == 0);
     // A matrix of 16 MiB, of which every element is read once.
     auto const wide = counted(product(1, 2048, 2048));
-    std::array<cost::residence, 2> homes{cost::residence::cache, cost::residence::last};
+    std::array<cost::memory_level, 2> homes{cost::memory_level::cache, cost::memory_level::last};
     auto const near = cost::time_of(wide, core, {.buffers = homes});
     CHECK(near.l3_bytes == Approx(2048.0 * 2048 * 4).epsilon(0.1));
     CHECK(near.memory_bytes == 0);
     auto const half = cost::time_of(wide, core, {.buffers = homes, .lost = 0.5});
     CHECK(half.memory_bytes == Approx(2048.0 * 2048 * 2).epsilon(0.1));
     CHECK(half.seconds > near.seconds);
-    homes[1] = cost::residence::memory;
+    homes[1] = cost::memory_level::memory;
     auto const far = cost::time_of(wide, core, {.buffers = homes});
     CHECK(far.memory_bytes == Approx(2048.0 * 2048 * 4).epsilon(0.1));
     CHECK(far.seconds > near.seconds);
@@ -120,7 +120,7 @@ TEST_CASE("what blocks of one loop read of different weights counts for each of 
         auto s = convolution(256, 14, 3);
         s.stride = {stride, stride};
         CAPTURE(stride);
-        std::array<cost::residence, 2> const homes{cost::residence::cache, cost::residence::last};
+        std::array<cost::memory_level, 2> const homes{cost::memory_level::cache, cost::memory_level::last};
         auto const made = cost::time_of(counted(s), named("zen5"), {.buffers = homes});
         CHECK(made.l3_bytes == Approx(256.0 * 256 * 9 * 4).epsilon(0.1));
     }
@@ -135,7 +135,7 @@ TEST_CASE("two parts of a kernel read the weights that one does, tails or none")
             kernels::winograd_config const knobs{
                 .m = 4, .rows = 5, .columns = 5, .tile = 5, .vectors = 4, .unroll_ic = 4, .parts = parts};
             auto const k = codegen::lower(kernels::winograd_nest(s, knobs, isa::avx512), "k").value();
-            std::array<cost::residence, 2> const homes{cost::residence::cache, cost::residence::memory};
+            std::array<cost::memory_level, 2> const homes{cost::memory_level::cache, cost::memory_level::memory};
             return cost::time_of(k, named("zen5"), {.buffers = homes}).memory_bytes;
         };
         CAPTURE(channels);
@@ -172,7 +172,8 @@ TEST_CASE("memory of a thread that its second cache does not hold moves in each 
 
 TEST_CASE("a core that does not compute while it reads takes longer") {
     auto core = named("zen5");
-    std::array<cost::residence, 3> const homes{cost::residence::cache, cost::residence::memory, cost::residence::cache};
+    std::array<cost::memory_level, 3> const homes{cost::memory_level::cache, cost::memory_level::memory,
+                                                  cost::memory_level::cache};
     auto const k = counted(product(16, 1024, 1024));
     auto const before = cost::time_of(k, core, {.buffers = homes}).seconds;
     core.not_hidden = 1;
@@ -197,8 +198,8 @@ TEST_CASE("every kind of kernel has a time on every core of its instruction set"
     attention.m = attention.s = 12, attention.k = attention.n = 16, attention.batch = {2};
     all.push_back(attention);
     std::int64_t const dims[] = {2, 40, 5, 3};
-    all.push_back(kernels::moved_to_blocks(dtype::f32, dims, 16));
-    all.push_back(kernels::moved_from_blocks(dtype::i16, dims, 16));
+    all.push_back(kernels::to_blocked_layout(dtype::f32, dims, 16));
+    all.push_back(kernels::from_blocked_layout(dtype::i16, dims, 16));
     for (auto const& d : all) {
         CAPTURE(kernels::kind_of(d));
         auto const k = counted(d);

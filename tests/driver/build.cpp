@@ -105,7 +105,7 @@ TEST_CASE("activation, bias and residual are part of a convolution's kernel") {
         convolutions += std::holds_alternative<kernels::conv2d_shape>(*call->computes) ||
                         std::holds_alternative<kernels::winograd_shape>(*call->computes);
         elementwise += std::holds_alternative<kernels::elementwise_shape>(*call->computes) ||
-                       std::holds_alternative<kernels::row_program>(*call->computes);
+                       std::holds_alternative<kernels::row_reduction_shape>(*call->computes);
     }
     CHECK(convolutions == 5);
     CHECK(elementwise == 0);
@@ -154,7 +154,7 @@ TEST_CASE("operators without a generator run on the reference runtime, and say s
     auto const e = built(g);
     CHECK(error_of(g, e, random_inputs(g, 5)) < 1e-5);
     CHECK(kinds(e).contains("conv2d"));
-    CHECK(kinds(e).contains("join"));
+    CHECK(kinds(e).contains("concat"));
     CHECK(kinds(e).contains("reference Pow"));
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("calls of one kernel keep what each of them computes") {
     CHECK(p.kernels.size() == 1);
     std::vector<std::vector<std::int64_t>> dims;
     for (auto const& s : p.steps)
-        dims.push_back(std::get<kernels::row_program>(*std::get<runtime::kernel_call>(s.what).computes).dims);
+        dims.push_back(std::get<kernels::row_reduction_shape>(*std::get<runtime::kernel_call>(s.what).computes).dims);
     CHECK(dims[0] == std::vector<std::int64_t>{6, 4});
     CHECK(dims[1] == std::vector<std::int64_t>{2, 12});
 }
@@ -571,7 +571,7 @@ TEST_CASE("the groups of a module's primitive functions are its kernels") {
         std::size_t kernels = 0;
         for (auto const& s : e.steps()) {
             auto const kind = kind_of(s);
-            kernels += kind != "to blocks of channels" && kind != "from blocks of channels";
+            kernels += kind != "layout transform to blocks" && kind != "layout transform from blocks";
         }
         return kernels;
     };

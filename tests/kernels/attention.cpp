@@ -85,7 +85,7 @@ attention_shape random_shape(random_stream& r) {
         mask.strides.resize(s.batch.size() + 2, 0);
         mask.strides.back() = 1;
         s.arrays.push_back(mask);
-        s.chain = {{scalar_op::multiply, 0, -1, 0.5}, {scalar_op::add, 2, 1, 0}};
+        s.epilogue = {{scalar_op::multiply, 0, -1, 0.5}, {scalar_op::add, 2, 1, 0}};
     }
     return s;
 }
@@ -154,7 +154,7 @@ TEST_CASE("a row of which everything is masked is no number, and no other row is
     attention_shape s;
     s.m = 5, s.k = 4, s.s = 9, s.n = 6;
     s.arrays.push_back({45, 0, {9, 1}});
-    s.chain = {{scalar_op::add, 0, 1, 0}};
+    s.epilogue = {{scalar_op::add, 0, 1, 0}};
     problem p{s, 1};
     std::fill(p.operands[3].begin(), p.operands[3].end(), 0.0f);
     std::fill_n(p.operands[3].begin() + 2 * 9, 9, -std::numeric_limits<float>::infinity());

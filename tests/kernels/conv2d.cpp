@@ -80,13 +80,13 @@ struct problem {
                         if (s.high < 1e300) sum = s.high < sum ? s.high : sum;
                         std::vector<double> values{sum};
                         for (auto const& a : arrays) values.push_back(static_cast<double>(a[y.size()]));
-                        for (auto const& next : s.chain) {
+                        for (auto const& next : s.epilogue) {
                             auto const of = [&](std::int32_t v) {
                                 return v < 0 ? next.value : values[static_cast<std::size_t>(v)];
                             };
                             values.push_back(interpret::apply(next.op, of(next.left), of(next.right)));
                         }
-                        y.push_back(s.chain.empty() ? sum : values.back());
+                        y.push_back(s.epilogue.empty() ? sum : values.back());
                     }
         return y;
     }
@@ -189,7 +189,7 @@ std::string text_of(conv2d_shape const& s, conv2d_config const& c) {
                    std::int64_t{s.bias},
                    std::int64_t{s.residual},
                    std::int64_t{s.arrays},
-                   static_cast<std::int64_t>(s.chain.size())})
+                   static_cast<std::int64_t>(s.epilogue.size())})
         out += std::to_string(v) + " ";
     for (auto v : {c.tile_ow, c.tile_oh, c.tile_oc, c.unroll_ic, c.chunk, std::int32_t{c.unroll_kh},
                    std::int32_t{c.oc_inner}, c.tile_ic})
@@ -205,12 +205,13 @@ void add_chain(random_stream& r, conv2d_shape& s) {
     constexpr scalar_op functions[] = {scalar_op::sigmoid, scalar_op::tanh, scalar_op::erf, scalar_op::absolute};
     s.arrays = static_cast<std::int32_t>(r.below(3));
     for (auto n = 1 + r.below(3); n > 0; --n) {
-        auto const last = s.arrays + static_cast<std::int32_t>(s.chain.size());
+        auto const last = s.arrays + static_cast<std::int32_t>(s.epilogue.size());
         auto const any = static_cast<std::int32_t>(r.below(static_cast<std::uint64_t>(last) + 2)) - 1;
-        s.chain.push_back({exact[r.below(5)], s.chain.empty() ? 0 : last, any, static_cast<double>(r.below(5)) - 2.5});
+        s.epilogue.push_back(
+            {exact[r.below(5)], s.epilogue.empty() ? 0 : last, any, static_cast<double>(r.below(5)) - 2.5});
     }
     if (r.below(2))
-        s.chain.push_back({functions[r.below(4)], s.arrays + static_cast<std::int32_t>(s.chain.size()), -1, 0});
+        s.epilogue.push_back({functions[r.below(4)], s.arrays + static_cast<std::int32_t>(s.epilogue.size()), -1, 0});
 }
 conv2d_shape random_shape(random_stream& r, isa const& isa) {
     auto const one_of = [&](std::initializer_list<std::int64_t> values) {
@@ -654,7 +655,7 @@ TEST_CASE("NaN and infinities pass through what stands behind a convolution") {
             CAPTURE(isa->name, groups);
             conv2d_shape s;
             s.in_channels = s.out_channels = 24, s.groups = groups, s.in = {1, 8};
-            s.chain = {{scalar_op::sigmoid, 0, -1, 0}, {scalar_op::maximum, 1, -1, 0.25}};
+            s.epilogue = {{scalar_op::sigmoid, 0, -1, 0}, {scalar_op::maximum, 1, -1, 0.25}};
             problem p{s, 3};
             std::fill(p.x.begin(), p.x.end(), 0.0f);
             std::fill(p.w.begin(), p.w.end(), 1.0f);

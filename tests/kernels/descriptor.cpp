@@ -13,8 +13,8 @@ using namespace gsub::kernels;
 static_assert(std::copyable<descriptor> && std::default_initializable<descriptor>);
 static_assert(std::constructible_from<descriptor, matmul_shape> && !std::constructible_from<descriptor, int>);
 
-row_program rows(std::vector<row_op> ops) {
-    row_program p;
+row_reduction_shape rows(std::vector<row_reduction_op> ops) {
+    row_reduction_shape p;
     p.dims = {4, 8};
     p.arrays = {array_view::contiguous(p.dims)};
     p.ops = std::move(ops);
@@ -47,12 +47,13 @@ TEST_CASE("the kind of a kernel follows from what it computes") {
     CHECK(kind_of(elementwise_shape{}) == "elementwise");
 }
 
-TEST_CASE("rows with a reduction are rows, without one arithmetic, without any operation a copy") {
+TEST_CASE("rows with a reduction are row reductions, without one arithmetic, without any operation a copy") {
     using namespace descriptor_test;
     CHECK(kind_of(rows({})) == "copy");
-    row_op const plain{row_step::elementwise, {}}, sum{row_step::sum, {}}, maximum{row_step::maximum, {}};
+    row_reduction_op const plain{reduction_step::elementwise, {}}, sum{reduction_step::sum, {}},
+        maximum{reduction_step::maximum, {}};
     CHECK(kind_of(rows({plain})) == "elementwise");
     CHECK(kind_of(rows({plain, plain})) == "elementwise");
-    CHECK(kind_of(rows({sum})) == "rows");
-    CHECK(kind_of(rows({plain, maximum, plain})) == "rows");
+    CHECK(kind_of(rows({sum})) == "row reduction");
+    CHECK(kind_of(rows({plain, maximum, plain})) == "row reduction");
 }

@@ -18,7 +18,7 @@ consteval bool all_are_listed(std::variant<Ts...> const*) {
 
 // A member that a shape has and its listing has not: these tell which it is.
 static_assert(lists_all_members<array_view> && lists_all_members<elementwise_op>);
-static_assert(lists_all_members<row_op> && lists_all_members<row_result>);
+static_assert(lists_all_members<row_reduction_op> && lists_all_members<row_reduction_result>);
 static_assert(lists_all_members<moved_box> && lists_all_members<chosen_entries> && lists_all_members<winograd_config>);
 static_assert(all_are_listed(static_cast<descriptor const*>(nullptr)));
 
@@ -53,7 +53,7 @@ TEST_CASE("each member of a shape is listed once, under a name of its own") {
     using namespace descriptor_fields_test;
     check_fields_of(descriptor{});
     check_fields<array_view>(), check_fields<elementwise_op>();
-    check_fields<row_op>(), check_fields<row_result>();
+    check_fields<row_reduction_op>(), check_fields<row_reduction_result>();
     check_fields<moved_box>(), check_fields<chosen_entries>(), check_fields<winograd_config>();
 }
 
@@ -69,6 +69,6 @@ TEST_CASE("each enumerator has a word that no other one has") {
     };
     check(gsub::dtype::u16);
     check(gsub::loop::scalar_op::fast_erf);
-    check(row_step::maximum);
-    check(movement_kind::from_blocks);
+    check(reduction_step::maximum);
+    check(movement_kind::from_blocked);
 }

@@ -25,7 +25,7 @@ conv2d_shape full_conv() {
     s.in = {56, 28}, s.kernel = {3, 5}, s.stride = {2, 1}, s.dilation = {1, 2}, s.pads = {1, 2, 1, 2};
     s.input = image_layout::planar, s.result = image_layout::channels_last;
     s.bias = true, s.residual = true, s.low = 0, s.high = 6;
-    s.chain = {{.op = scalar_op::sigmoid, .left = 0}, {.op = scalar_op::multiply, .left = 1, .right = 2}};
+    s.epilogue = {{.op = scalar_op::sigmoid, .left = 0}, {.op = scalar_op::multiply, .left = 1, .right = 2}};
     s.arrays = 1;
     return s;
 }
@@ -56,12 +56,12 @@ std::vector<descriptor> examples() {
     matmul_shape product{.m = 128, .n = 768, .k = 64};
     product.batch = {12, 2}, product.a = view({12, 2, 128, 64}), product.b = view({12, 2, 64, 768}, 5);
     product.y = view({12, 2, 128, 768}, 0, dtype::f64), product.constant = false, product.bias = true;
-    product.arrays = {view({12, 2, 128, 768}), {}}, product.chain = scaled;
+    product.arrays = {view({12, 2, 128, 768}), {}}, product.epilogue = scaled;
     out.insert(out.end(), {matmul_shape{}, product});
     attention_shape attention{.m = 128, .k = 64, .s = 129, .n = 65};
     attention.batch = {1, 12}, attention.q = view({1, 12, 128, 64}), attention.keys = view({1, 12, 64, 129}, 1);
     attention.values = view({1, 12, 129, 65}, 2), attention.y = view({1, 12, 128, 65}, 3);
-    attention.arrays = {view({1, 1, 128, 129})}, attention.chain = scaled;
+    attention.arrays = {view({1, 1, 128, 129})}, attention.epilogue = scaled;
     attention.exponential = scalar_op::fast_exponential;
     out.push_back(attention);
     pool2d_shape pool{.batch = 2, .channels = 3};
@@ -71,29 +71,29 @@ std::vector<descriptor> examples() {
     out.push_back(pool);
     out.push_back(elementwise_shape{1 << 20, 3, scaled});
 
-    row_program softmax;
+    row_reduction_shape softmax;
     softmax.dims = {96, 128}, softmax.arrays = {view(softmax.dims, 0, dtype::f16)};
-    softmax.ops = {{row_step::maximum, {.left = 0}},
-                   {row_step::elementwise, {.op = scalar_op::subtract, .left = 0, .right = 1}},
-                   {row_step::elementwise, {.op = scalar_op::exponential, .left = 2}},
-                   {row_step::sum, {.left = 3}},
-                   {row_step::elementwise, {.op = scalar_op::divide, .left = 3, .right = 4}}};
+    softmax.ops = {{reduction_step::maximum, {.left = 0}},
+                   {reduction_step::elementwise, {.op = scalar_op::subtract, .left = 0, .right = 1}},
+                   {reduction_step::elementwise, {.op = scalar_op::exponential, .left = 2}},
+                   {reduction_step::sum, {.left = 3}},
+                   {reduction_step::elementwise, {.op = scalar_op::divide, .left = 3, .right = 4}}};
     softmax.results = {{5, true}, {4, false}};
     out.push_back(softmax);
-    out.push_back(reduction_shape{view({4, 5, 6}, 7, dtype::bf16), {4, 5, 6}, {0, 1, 1}, row_step::maximum, 30});
+    out.push_back(reduction_shape{view({4, 5, 6}, 7, dtype::bf16), {4, 5, 6}, {0, 1, 1}, reduction_step::maximum, 30});
     out.push_back(local_response_norm_shape{2, 96, 55 * 55, 5, 2e-4, 0.5, 2, dtype::f64});
 
     std::vector<std::int64_t> const dims = {1, 20, 7, 7}, sizes = {8, 12}, before = {0, 0, 1, 2}, after = {0, 0, 3, 1};
     out.push_back(copied_view(dtype::i64, dims, view(dims, 3, dtype::i64)));
-    out.push_back(moved_to_blocks(dtype::f32, dims, 16));
-    out.push_back(moved_from_blocks(dtype::f32, dims, 16));
+    out.push_back(to_blocked_layout(dtype::f32, dims, 16));
+    out.push_back(from_blocked_layout(dtype::f32, dims, 16));
     std::vector<array_view> const parts = {view({1, 8, 7, 7}), view({1, 12, 7, 7}, 4)};
-    out.push_back(joined_views(dtype::u8, dims, 1, sizes, parts));
-    for (auto const kind : {border::constant, border::edge, border::reflect})
+    out.push_back(concatenated_views(dtype::u8, dims, 1, sizes, parts));
+    for (auto const kind : {padding_mode::constant, padding_mode::edge, padding_mode::reflect})
         out.push_back(padded_view(dtype::f32, dims, view(dims), before, after, kind, 0xff800000u));
     array_view filling{.elements = 1};
     filling.strides.resize(dims.size(), 0);
-    out.push_back(padded_view(dtype::f32, dims, view(dims), before, after, border::constant, 0, filling));
+    out.push_back(padded_view(dtype::f32, dims, view(dims), before, after, padding_mode::constant, 0, filling));
     out.push_back(gathered_entries(dtype::f32, dims, 1, 5, dtype::i32));
     pool2d_shape halves{.batch = 2, .channels = 48, .average = true};
     halves.element = dtype::f16;
@@ -110,7 +110,7 @@ TEST_CASE("descriptors read like what they describe") {
     CHECK(to_string(full_conv()) ==
           "conv2d{batch=2 in_channels=32 out_channels=64 groups=4 in=[56,28] kernel=[3,5] stride=[2,1] dilation=[1,2] "
           "pads=[1,2,1,2] input=planar result=channels_last bias=true residual=true low=0 high=6 "
-          "chain=[{op=sigmoid},{op=multiply left=1 right=2}] arrays=1}");
+          "epilogue=[{op=sigmoid},{op=multiply left=1 right=2}] arrays=1}");
     CHECK(to_string(gathered_entries(gsub::dtype::f32, std::vector<std::int64_t>{5, 3}, 0, 2, gsub::dtype::i32)) ==
           "movement{kind=gather dims=[1,2,3] target={elements=6 strides=[6,3,1]} arrays=[15] "
           "boxes=[{first=[0,0,0] extent=[1,2,3] array=0 strides=[15,0,1]}] "
@@ -123,7 +123,7 @@ TEST_CASE("descriptors read like what they describe") {
         CHECK(text.starts_with(std::string{words.at(d.index())} + "{"));
     }
     CHECK(words == std::vector<std::string_view>{"conv2d", "winograd", "separable", "matmul", "attention", "pool2d",
-                                                 "elementwise", "rows", "reduction", "local_response_norm",
+                                                 "elementwise", "row_reduction", "reduction", "local_response_norm",
                                                  "movement"});
 }
 
@@ -243,14 +243,15 @@ TEST_CASE("a descriptor is read at the beginning of a longer text") {
         FAIL("a matmul has no o");
     } catch (gsub::error const& e) {
         CHECK(e.message() == "invalid input: column 13: expected a field (m, n, k, batch, a, b, y, constant, bias, "
-                             "arrays, chain), found \"o\"");
+                             "arrays, epilogue), found \"o\"");
     }
 }
 
 TEST_CASE("what is wrong with the text of a descriptor is told with its column") {
     using namespace descriptor_text_test;
     std::pair<std::string_view, std::string_view> const cases[] = {
-        {"", "column 1: expected a kind (conv2d, winograd, separable, matmul, attention, pool2d, elementwise, rows, "
+        {"", "column 1: expected a kind (conv2d, winograd, separable, matmul, attention, pool2d, elementwise, "
+             "row_reduction, "
              "reduction, local_response_norm, movement), found the end"},
         {"{}", "column 1: expected a kind"},
         {"conv3d{}", "column 1: expected a kind"},
@@ -265,13 +266,14 @@ TEST_CASE("what is wrong with the text of a descriptor is told with its column")
         {"conv2d{low=zero}", "column 12: expected a real number, found \"zero\""},
         {"conv2d{kernel=[3]}", "column 17: the list ends after 1 of 2 elements"},
         {"conv2d{pads=[0,0,0,0,0]}", "column 22: the list has more than 4 elements"},
-        {"conv2d{chain=[{op=relu}]}", "column 19: expected a word (constant, load, reduced, cast"},
+        {"conv2d{epilogue=[{op=relu}]}", "column 22: expected a word (constant, load, reduced, cast"},
         {"winograd{m=4 m=4}", "column 14: field \"m\" stands there twice"},
         {"winograd{m=4", "column 13: expected a space or \"}\", found the end"},
         {"matmul{a={element=f31}}", "column 19: expected a word (?, f64, f32"},
         {"reduction{step=mean}", "column 16: expected a word (elementwise, sum, maximum), found \"mean\""},
-        {"movement{kind=to blocks}", "column 15: expected a word (copy, join, pad, gather, to_blocks, from_blocks), "
-                                     "found \"to\""},
+        {"movement{kind=to blocked}",
+         "column 15: expected a word (copy, concat, pad, gather, to_blocked, from_blocked), "
+         "found \"to\""},
         {"movement{boxes=[{fill=-1}]}", "column 23: expected an integer from 0 to 18446744073709551615, found \"-1\""},
         {"movement{chosen={at={at={}}}}", "column 22: expected a field (elements, offset, strides, element)"},
     };
@@ -284,7 +286,7 @@ TEST_CASE("what is wrong with the text of a descriptor is told with its column")
     }
     std::string numbers(2 * (max_list_elements + 1), '1');
     for (std::size_t i = 1; i < numbers.size(); i += 2) numbers[i] = ',';
-    auto const many = parse_descriptor("rows{dims=[" + numbers + "1]}");
+    auto const many = parse_descriptor("row_reduction{dims=[" + numbers + "1]}");
     REQUIRE(!many.has_value());
     CHECK(many.error().problems().front().reason == "column 131084: the list has more than 65536 elements");
 }

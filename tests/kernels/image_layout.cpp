@@ -43,7 +43,7 @@ std::vector<layer> layers(std::int64_t l) {
     kernels::conv2d_shape c;
     c.batch = 2, c.in_channels = 2 * l, c.out_channels = 3 * l, c.in = {7, 9}, c.kernel = {3, 3};
     c.pads = {1, 1, 1, 1}, c.bias = c.residual = true, c.low = 0, c.arrays = 1;
-    c.chain = {{loop::scalar_op::add, 0, 1, 0}};
+    c.epilogue = {{loop::scalar_op::add, 0, 1, 0}};
     auto wide = c, flat = c, groups = c, each = c, deep = c;
     wide.stride = {2, 1}, wide.dilation = {1, 2};
     flat.kernel = {1, 1}, flat.pads = {};
@@ -57,7 +57,7 @@ std::vector<layer> layers(std::int64_t l) {
     auto mean = p;
     mean.average = true;
     auto first = each, second = flat;
-    first.residual = false, first.arrays = 0, first.chain.clear();
+    first.residual = false, first.arrays = 0, first.epilogue.clear();
     second.in_channels = 2 * l;
     std::vector<layer> all;
     for (auto const& s : {c, wide, flat, groups, each, deep})

@@ -49,7 +49,7 @@ matmul_shape matmul(std::int64_t m, std::int64_t n, std::int64_t k, bool constan
 attention_shape attention(std::int64_t m, std::int64_t k, std::int64_t keys, std::int64_t n) {
     attention_shape s;
     s.m = m, s.k = k, s.s = keys, s.n = n, s.batch = {2};
-    s.chain = {{scalar_op::multiply, 0, -1, 0.5}};
+    s.epilogue = {{scalar_op::multiply, 0, -1, 0.5}};
     return s;
 }
 
@@ -121,9 +121,10 @@ std::vector<descriptor> plain() {
     std::vector<std::int64_t> const dims{3, 5, 7};
     pool2d_shape pool;
     pool.channels = 9, pool.in = {6, 8}, pool.kernel = {2, 3}, pool.stride = {2, 1}, pool.out = {3, 6};
-    row_program rows;
+    row_reduction_shape rows;
     rows.dims = dims, rows.arrays = {array_view::contiguous(dims)};
-    rows.ops = {{row_step::maximum, {scalar_op::maximum, 0}}, {row_step::elementwise, {scalar_op::subtract, 0, 1}}};
+    rows.ops = {{reduction_step::maximum, {scalar_op::maximum, 0}},
+                {reduction_step::elementwise, {scalar_op::subtract, 0, 1}}};
     rows.results = {{2, true}};
     reduction_shape sums;
     sums.x = array_view::contiguous(dims), sums.dims = dims, sums.reduced = {0, 1, 0};
@@ -154,9 +155,9 @@ loop::fused_nest direct(descriptor const& d, isa const& isa, winograd_options co
             [&](attention_shape const& s) { return attention_nest(s, default_config(s, isa), isa); },
             [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, isa); },
             [&](elementwise_shape const& s) -> loop::fused_nest {
-                return elementwise_nest(s.elements, s.arrays, s.chain, isa);
+                return elementwise_nest(s.elements, s.arrays, s.epilogue, isa);
             },
-            [&](row_program const& p) { return row_nest(p, isa); },
+            [&](row_reduction_shape const& p) { return row_reduction_nest(p, isa); },
             [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, isa); },
             [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, isa); },
             [&](movement_shape const& s) { return movement_nest(s, isa); },

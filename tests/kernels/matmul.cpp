@@ -66,11 +66,11 @@ struct problem {
                     for (std::size_t x = 0; x < s.arrays.size(); ++x)
                         values.push_back(static_cast<double>(
                             operands[operands.size() - s.arrays.size() + x].at(at(s.arrays[x], g, i, j))));
-                    for (auto const& op : s.chain)
+                    for (auto const& op : s.epilogue)
                         values.push_back(
                             interpret::apply(op.op, values[static_cast<std::size_t>(op.left)],
                                              op.right < 0 ? op.value : values[static_cast<std::size_t>(op.right)]));
-                    out.at(at(y, g, i, j)) = s.chain.empty() ? sum : values.back();
+                    out.at(at(y, g, i, j)) = s.epilogue.empty() ? sum : values.back();
                 }
         return out;
     }
@@ -132,10 +132,10 @@ matmul_shape random_shape(random_stream& r) {
             v.strides.back() = 1;
         }
         s.arrays.push_back(v);
-        s.chain.push_back({scalar_op::add, 0, 1, 0});
+        s.epilogue.push_back({scalar_op::add, 0, 1, 0});
         values = 2;
     }
-    if (r.below(2)) s.chain.push_back({scalar_op::maximum, values, -1, 0});
+    if (r.below(2)) s.epilogue.push_back({scalar_op::maximum, values, -1, 0});
     return s;
 }
 matmul_config random_config(random_stream& r, matmul_shape const& s) {

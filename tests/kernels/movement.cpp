@@ -176,7 +176,7 @@ movement_shape random_movement(random_stream& r) {
             sizes.push_back(part[axis]);
             whole[axis] += part[axis];
         }
-        return joined_views(type, whole, axis, sizes, parts);
+        return concatenated_views(type, whole, axis, sizes, parts);
     }
     case 2: {
         auto const axis = r.below(dims.size());
@@ -186,11 +186,11 @@ movement_shape random_movement(random_stream& r) {
         ints blocked{1 + below(r, 2), 1 + below(r, 40), 1 + below(r, 6), 1 + below(r, 9)};
         if (r.below(3) == 0) blocked.push_back(1 + below(r, 5)); // images that have depth
         auto const lanes = std::int64_t{1} << (2 + r.below(3));
-        return r.below(2) ? moved_to_blocks(type, blocked, lanes) : moved_from_blocks(type, blocked, lanes);
+        return r.below(2) ? to_blocked_layout(type, blocked, lanes) : from_blocked_layout(type, blocked, lanes);
     }
     default: {
         ints before, after;
-        auto const kind = static_cast<border>(r.below(3));
+        auto const kind = static_cast<padding_mode>(r.below(3));
         for (auto d : dims) {
             auto const padded = r.below(2) == 0;
             before.push_back(padded ? below(r, std::min<std::int64_t>(d, 5)) : 0);

@@ -11,7 +11,7 @@ namespace reduction_test {
 
 using namespace gsub;
 using kernels::reduction_shape;
-using kernels::row_step;
+using kernels::reduction_step;
 
 // Dimensions, marks and an order of storage at random.
 reduction_shape random_shape(random_stream& r) {
@@ -30,8 +30,8 @@ reduction_shape random_shape(random_stream& r) {
     }
     s.x.offset = static_cast<std::int64_t>(r.below(3));
     s.x.elements += s.x.offset;
-    s.step = r.below(2) ? row_step::sum : row_step::maximum;
-    if (s.step == row_step::sum && r.below(2)) s.divisor = 3;
+    s.step = r.below(2) ? reduction_step::sum : reduction_step::maximum;
+    if (s.step == reduction_step::sum && r.below(2)) s.divisor = 3;
     s.x.element = stored_dtypes[r.below(std::size(stored_dtypes))];
     if (!computes(loop::scalar_op::add, loop::computed_in(s.x.element))) s.x.element = dtype::f32;
     return s;
@@ -63,12 +63,12 @@ TEST_CASE("a reduction of any type along any dimensions, stored in any order, is
                 at[d] = 0;
             };
             visit(visit, 0, false, [&] {
-                double v = s.step == row_step::sum ? 0 : -1e300;
+                double v = s.step == reduction_step::sum ? 0 : -1e300;
                 visit(visit, 0, true, [&] {
                     auto place = s.x.offset;
                     for (std::size_t d = 0; d < at.size(); ++d) place += at[d] * s.x.strides[d];
                     auto const x = data[0][static_cast<std::size_t>(place)];
-                    v = s.step == row_step::sum ? v + x : std::max(v, x);
+                    v = s.step == reduction_step::sum ? v + x : std::max(v, x);
                 });
                 // The sum of a mean does not wrap around.
                 auto const type = loop::computed_in(s.x.element);

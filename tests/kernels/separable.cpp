@@ -40,8 +40,8 @@ separable_shape random_shape(random_stream& r) {
     p.bias = r.below(2) == 0, p.residual = r.below(2) == 0;
     if (r.below(3) == 0) p.low = -5;
     using loop::scalar_op;
-    if (r.below(3) == 0) d.chain = {{scalar_op::subtract, 0, -1, 2}, {scalar_op::maximum, 0, 1, 0}};
-    if (r.below(3) == 0) p.arrays = 1, p.chain = {{scalar_op::negate, 0, -1, 0}, {scalar_op::add, 1, 2, 0}};
+    if (r.below(3) == 0) d.epilogue = {{scalar_op::subtract, 0, -1, 2}, {scalar_op::maximum, 0, 1, 0}};
+    if (r.below(3) == 0) p.arrays = 1, p.epilogue = {{scalar_op::negate, 0, -1, 0}, {scalar_op::add, 1, 2, 0}};
     return s;
 }
 separable_config random_config(random_stream& r, separable_shape const& s, isa const& isa) {

@@ -162,7 +162,7 @@ conv2d_shape random_shape(random_stream& r, isa const& isa) {
     if (r.below(2)) s.low = 0;
     if (r.below(3) == 0) s.high = 1;
     using loop::scalar_op;
-    if (r.below(4) == 0) s.arrays = 1, s.chain = {{scalar_op::multiply, 0, -1, 0.5}, {scalar_op::add, 2, 1, 0}};
+    if (r.below(4) == 0) s.arrays = 1, s.epilogue = {{scalar_op::multiply, 0, -1, 0.5}, {scalar_op::add, 2, 1, 0}};
     return s;
 }
 winograd_config random_config(random_stream& r, conv2d_shape const& s, isa const& isa) {

@@ -31,7 +31,7 @@ kernel_graph product_by_hand(tensor weights) {
     k.values.push_back(stored({.name = "y", .type = type(20, 33), .role = role::output}));
     kernels::matmul_shape product{.m = 20, .n = 33, .k = 12};
     k.ops.push_back({.computes = product, .operands = {{0, {}, {}}, {1, {}, weight_packing{}}}, .results = {2}});
-    kernels::row_program exponentials{.dims = {20, 33}};
+    kernels::row_reduction_shape exponentials{.dims = {20, 33}};
     exponentials.arrays.push_back(kernels::array_view::contiguous(exponentials.dims));
     exponentials.ops.push_back({.what = {.op = loop::scalar_op::exponential}});
     exponentials.results.push_back({.value = 1});
@@ -87,7 +87,7 @@ TEST_CASE("what would read or write beyond its values is not emitted") {
     wide = schedule(std::move(wide), isa, counting_heuristic{}).value();
     CHECK_THAT(refusal(wide), Contains("matmul (node \"wide\"): its kernel takes 1008 bytes as a, and is given 960"));
     auto narrow = k;
-    auto& rows = std::get<kernels::row_program>(std::get<kernels::descriptor>(narrow.ops[1].computes));
+    auto& rows = std::get<kernels::row_reduction_shape>(std::get<kernels::descriptor>(narrow.ops[1].computes));
     rows.arrays[0].elements = 661;
     CHECK_THAT(refusal(narrow), Contains("its kernel takes 2644 bytes as") && Contains("and is given 2640"));
     auto none = k;

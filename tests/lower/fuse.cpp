@@ -51,19 +51,19 @@ input f32[1,4,2,2] "x"
 %6 "t": f32[1,8] temporary
 %1 = view{reshape=true} %0
   covers "LayoutTransform" "LayoutTransform_3"
-  border "c: it leads a kernel of its own"
+  boundary "c: it leads a kernel of its own"
 %3 = conv2d{in_channels=4 out_channels=2 in=[2,2] input=planar low=0} %0, %2 packed{}
   covers "Conv" "c", "Relu" "r"
-  border "LayoutTransform_6: it leads a kernel of its own"
+  boundary "LayoutTransform_6: it leads a kernel of its own"
 %4 = view{reshape=true} %3
   covers "LayoutTransform" "LayoutTransform_6"
-  border "2 operands read it"
+  boundary "2 operands read it"
 %5 = view{reshape=true} %4
   covers "Flatten" "f"
-  border "t: an operand of it lies otherwise"
-%6 = rows{dims=[1,8] arrays=[{elements=8 strides=[0,1]}] ops=[{what={op=tanh}}] results=[{value=1}]} %5[-1,1]
+  boundary "t: an operand of it lies otherwise"
+%6 = row_reduction{dims=[1,8] arrays=[{elements=8 strides=[0,1]}] ops=[{what={op=tanh}}] results=[{value=1}]} %5[-1,1]
   covers "Tanh" "t"
-  border "an output of the graph"
+  boundary "an output of the graph"
   frame [1,8]
 result f32[1,8] "y" %6
 result f32[1,2,2,2] "r" %4
@@ -80,25 +80,25 @@ TEST_CASE("without groups each operator is a kernel, and without generation a ca
     )");
     CHECK(
         kernels_of(fused(g)) ==
-        R"(%1 = rows{dims=[3,5] arrays=[{elements=15 strides=[5,1]}] ops=[{what={op=exp}},{what={op=tanh left=1}}] results=[{value=2}]} %0[0,1]
+        R"(%1 = row_reduction{dims=[3,5] arrays=[{elements=15 strides=[5,1]}] ops=[{what={op=exp}},{what={op=tanh left=1}}] results=[{value=2}]} %0[0,1]
   covers "Exp" "a", "Tanh" "b"
-  border "an output of the graph"
+  boundary "an output of the graph"
   frame [3,5]
 )");
     fuse_context alone;
     alone.group = false;
     CHECK(summary(fused(g, isa::avx512, alone)) ==
-          "1 x rows{dims=[3,5] arrays=[{}] ops=[{what={op=exp}}] results=[{value=1}]}: Exp\n"
-          "1 x rows{dims=[3,5] arrays=[{}] ops=[{what={op=tanh}}] results=[{value=1}]}: Tanh\n");
+          "1 x row_reduction{dims=[3,5] arrays=[{}] ops=[{what={op=exp}}] results=[{value=1}]}: Exp\n"
+          "1 x row_reduction{dims=[3,5] arrays=[{}] ops=[{what={op=tanh}}] results=[{value=1}]}: Tanh\n");
     fuse_context reference;
     reference.generate = false;
     CHECK(summary(fused(g, isa::avx512, reference)) == "1 x reference Exp: Exp\n1 x reference Tanh: Tanh\n");
-    CHECK(fused(g, isa::avx512, alone).ops[0].border == "b: no two operators share a kernel");
+    CHECK(fused(g, isa::avx512, alone).ops[0].boundary == "b: no two operators share a kernel");
 }
 
 TEST_CASE("each kernel says why it covers no more") {
     using namespace fuse_test;
-    auto const border = [](std::string const& body) { return fused(graph_of(body)).ops.at(0).border; };
+    auto const border = [](std::string const& body) { return fused(graph_of(body)).ops.at(0).boundary; };
     auto const begin = std::string{"%0 \"x\": f32[4,4] = input\n%1 \"m\": f32[4,4] = MatMul(%0, %0)\n"};
     CHECK(border(begin + "return %1") == "an output of the graph");
     CHECK(border(begin + "%2 \"n\": f32[4,4] = MatMul(%1, %0)\nreturn %2") == "n: it leads a kernel of its own");

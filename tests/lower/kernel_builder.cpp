@@ -76,8 +76,8 @@ TEST_CASE("a builder adds kernels with what they cover, why no more, and the sig
     CHECK(check(k).empty());
     REQUIRE(k.ops.size() == 2);
     CHECK(k.ops[0].covers.at(0).op == "Exp");
-    CHECK(k.ops[0].border.ends_with(": it has no expression of elements")); // this builder has no rows
-    CHECK(k.ops[1].border == "an output of the graph");
+    CHECK(k.ops[0].boundary.ends_with(": it has no expression of elements")); // this builder has no rows
+    CHECK(k.ops[1].boundary == "an output of the graph");
     CHECK(kind_of(k.ops[1]) == "reference Tanh");
     CHECK(k.values[static_cast<std::size_t>(number)].name == "two");
     CHECK(k.output_names == std::vector<std::string>{"y"});

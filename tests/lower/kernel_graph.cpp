@@ -27,7 +27,7 @@ input f32[1,4,6,6] "x"
   covers "Reshape" "flat"
 %4 = matmul{m=4 n=8 k=36 batch=[1]} %3[0,1,2], %5 packed{}
   covers "MatMul" "product"
-%6 = rows{dims=[1,4,8] arrays=[{elements=32 strides=[32,8,1]}] ops=[{what={op=exp}}] results=[{value=1}]} %4[0,1,2]
+%6 = row_reduction{dims=[1,4,8] arrays=[{elements=32 strides=[32,8,1]}] ops=[{what={op=exp}}] results=[{value=1}]} %4[0,1,2]
   covers "Exp" "exp"
   frame [1,4,8]
 %7 = pad{before=[0,1,0] after=[0,1,0]} %6
@@ -45,7 +45,7 @@ input f32[1,16,6,6] "x"
 %4 "c": f32[1,32,6,6] temporary block=16 bytes=4608 part_of=%3
 %5 "x2": f32[1,16,6,6] temporary block=16 bytes=2304 part_of=%3 offset=4608
 %6 "y": f32[1,48,6,6] output 0 bytes=6912
-%1 = movement{kind=to_blocks dims=[1,1,36,16] target={elements=576 strides=[576,576,16,1]} arrays=[576] boxes=[{first=[0,0,0,0] extent=[1,1,36,16] array=0 strides=[576,576,1,36]}]} %0
+%1 = movement{kind=to_blocked dims=[1,1,36,16] target={elements=576 strides=[576,576,16,1]} arrays=[576] boxes=[{first=[0,0,0,0] extent=[1,1,36,16] array=0 strides=[576,576,1,36]}]} %0
   moves "x"
   schedule
 %4 = conv2d{in_channels=16 out_channels=32 in=[6,6]} %1, %2 packed{}
@@ -53,7 +53,7 @@ input f32[1,16,6,6] "x"
   schedule tile_ow=6 tile_oh=1 tile_oc=2 unroll_ic=1 chunk=1 unroll_kh=false oc_inner=false tile_ic=0
 %5 = copy{moves=[{to=1 size=2304}]} %1
   covers "Concat" "join"
-%6 = movement{kind=from_blocks dims=[1,3,16,36] target={elements=1728 strides=[1728,576,36,1]} arrays=[1728] boxes=[{first=[0,0,0,0] extent=[1,3,16,36] array=0 strides=[1728,576,1,16]}]} %3
+%6 = movement{kind=from_blocked dims=[1,3,16,36] target={elements=1728 strides=[1728,576,36,1]} arrays=[1728] boxes=[{first=[0,0,0,0] extent=[1,3,16,36] array=0 strides=[1728,576,1,16]}]} %3
   moves "all"
   schedule
 result f32[1,48,6,6] "y" %6
@@ -149,7 +149,7 @@ TEST_CASE("illegal storage is told as well") {
             {"strides=[576,576,1,36]}]} %0", "strides=[576,576,1,36]}]} %5",
              "(node \"x\"): expected operand 0 that is computed before, found %5"},
             {"strides=[1728,576,1,16]}]} %3", "strides=[1728,576,1,16]}]} %0",
-             "from blocks of channels (node \"all\"): expected operand 0 in blocks, found row-major"},
+             "layout transform from blocks (node \"all\"): expected operand 0 in blocks, found row-major"},
             {"%1 \"x\": f32[1,16,6,6] temporary block=16 bytes=2304",
              "%1 \"x\": f32[1,16,6,6] temporary block=16 bytes=2300", "(node \"%1\"): expected 2304 bytes, found 2300"},
             {"%1 \"x\": f32[1,16,6,6] temporary block=16 bytes=2304",
@@ -209,12 +209,12 @@ TEST_CASE("kernels say how their operands have to lie") {
     using namespace kernel_graph_test;
     auto const needs = [](std::string const& op) {
         auto const k = parsed("kernel graph selected\n= " + op + "\n");
-        std::vector<operand_need> all;
-        for (std::size_t i = 0; i < k.ops[0].operands.size(); ++i) all.push_back(need_of(k.ops[0], i));
+        std::vector<operand_requirement> all;
+        for (std::size_t i = 0; i < k.ops[0].operands.size(); ++i) all.push_back(requirement_of(k.ops[0], i));
         return all;
     };
-    using enum operand_need;
-    using list = std::vector<operand_need>;
+    using enum operand_requirement;
+    using list = std::vector<operand_requirement>;
     CHECK(needs("conv2d{bias=true residual=true} %0, %1 packed{}, %2, %3") == list{blocks, weights, lanes, blocks});
     CHECK(needs("conv2d{input=planar arrays=1} %0, %1, %2") == list{row_major, weights, blocks});
     CHECK(needs("winograd{conv={bias=true}} %0, %1, %2") == list{blocks, weights, lanes});
@@ -224,12 +224,12 @@ TEST_CASE("kernels say how their operands have to lie") {
     CHECK(needs("matmul{bias=true arrays=[{}]} %0, %1, %2, %3") == list{view, weights, lanes, view});
     CHECK(needs("matmul{constant=false} %0, %1") == list{view, view});
     CHECK(needs("attention{} %0, %1, %2") == list{view, view, view});
-    CHECK(needs("rows{} %0, %1") == list{view, view});
+    CHECK(needs("row_reduction{} %0, %1") == list{view, view});
     CHECK(needs("reduction{} %0") == list{view});
     CHECK(needs("pool2d{average=true} %0, %1") == list{blocks, row_major});
     CHECK(needs("elementwise{} %0, %1") == list{blocks, blocks});
     CHECK(needs("local_response_norm{} %0") == list{row_major});
-    CHECK(needs("movement{kind=from_blocks} %0") == list{blocks});
+    CHECK(needs("movement{kind=from_blocked} %0") == list{blocks});
     CHECK(needs("movement{kind=gather} %0, %1") == list{row_major, row_major});
     CHECK(needs("copy{} %0, %1") == list{any, any});
     CHECK(needs("extern \"f\" %0") == list{row_major});
@@ -239,7 +239,8 @@ TEST_CASE("kernels say how their operands have to lie") {
         return makes_blocks(parsed("kernel graph fused\n= " + op + "\n").ops[0]);
     };
     for (auto const* yes : {"conv2d{}", "winograd{}", "separable{}", "pool2d{}", "elementwise{}"}) CHECK(made(yes));
-    for (auto const* no : {"matmul{}", "rows{}", "movement{kind=to_blocks}", "copy{}", "view{}"}) CHECK_FALSE(made(no));
+    for (auto const* no : {"matmul{}", "row_reduction{}", "movement{kind=to_blocked}", "copy{}", "view{}"})
+        CHECK_FALSE(made(no));
 }
 
 TEST_CASE("kernels are called what people call them") {
@@ -252,7 +253,7 @@ TEST_CASE("kernels are called what people call them") {
     CHECK(kind("concat{}") == "concat");
     CHECK(kind("pad{}") == "pad");
     CHECK(kind("copy{}") == "copy");
-    CHECK(kind("copy{moves=[{},{}]}") == "join");
+    CHECK(kind("copy{moves=[{},{}]}") == "concat");
     CHECK(kind("extern \"app.Swish\"") == "extern app.Swish");
     CHECK(kind("custom \"mine\"") == "mine");
     CHECK(to_string(lowering_stage::laid_out) == "laid-out");
@@ -269,16 +270,16 @@ TEST_CASE("whole blocks of one image's channels are joined and cut, and nothing 
     CHECK(may_be_blocked(type({1, 3, 4}, dtype::f16))); // poolings are of any type
     std::vector<tensor_type> const parts{type({1, 16, 4, 4}), type({1, 32, 4, 4})};
     auto const whole = type({1, 48, 4, 4});
-    CHECK(joins_blocks(whole, 1, as_span(parts), 16));
-    CHECK_FALSE(joins_blocks(whole, 1, as_span(parts), 32));
-    CHECK_FALSE(joins_blocks(whole, 2, as_span(parts), 16));
-    CHECK_FALSE(joins_blocks(type({2, 48, 4, 4}), 1, as_span(parts), 16));
+    CHECK(concatenates_blocks(whole, 1, as_span(parts), 16));
+    CHECK_FALSE(concatenates_blocks(whole, 1, as_span(parts), 32));
+    CHECK_FALSE(concatenates_blocks(whole, 2, as_span(parts), 16));
+    CHECK_FALSE(concatenates_blocks(type({2, 48, 4, 4}), 1, as_span(parts), 16));
     view_shape v{.from = {0, 1, 2, 3}, .start = {0, 16, 0, 0}, .step = {1, 1, 1, 1}};
-    CHECK(cuts_blocks(v, whole, parts[1], 16) == 16);
-    CHECK_FALSE(cuts_blocks(v, whole, parts[1], 32));
-    CHECK_FALSE(cuts_blocks({.reshape = true}, whole, parts[1], 16));
+    CHECK(splits_blocks(v, whole, parts[1], 16) == 16);
+    CHECK_FALSE(splits_blocks(v, whole, parts[1], 32));
+    CHECK_FALSE(splits_blocks({.reshape = true}, whole, parts[1], 16));
     v.step[1] = 2;
-    CHECK_FALSE(cuts_blocks(v, whole, parts[0], 16));
+    CHECK_FALSE(splits_blocks(v, whole, parts[0], 16));
     v.step[1] = 1, v.from = {0, 1, 3, 2};
-    CHECK_FALSE(cuts_blocks(v, whole, parts[1], 16));
+    CHECK_FALSE(splits_blocks(v, whole, parts[1], 16));
 }

@@ -24,10 +24,10 @@ input f32[1,4,2,2] "x"
 %6 "y": f32[1,8,3,2] output 0
 %3 = conv2d{in_channels=4 out_channels=4 in=[2,2]} %0, %1 packed{scale=[1,0.10000000149011612,-0,4]}
   covers "Conv" "c", "Re\"lu" "r\x0a"
-  border "s: it leads a kernel of its own"
+  boundary "s: it leads a kernel of its own"
 %4 = view{reshape=true} %3
   covers "Reshape" "v"
-%4 = rows{dims=[4,4] arrays=[{elements=16 strides=[4,1]}] ops=[{what={op=exp}}] results=[{value=1}]} %4[0,-1,1]
+%4 = row_reduction{dims=[4,4] arrays=[{elements=16 strides=[4,1]}] ops=[{what={op=exp}}] results=[{value=1}]} %4[0,-1,1]
   frame [2,2,4]
 %5 = concat{axis=1} %3, %3
 %5 = extern "app.Swish" %5
@@ -73,7 +73,7 @@ TEST_CASE("every kind of kernel has a text") {
     CHECK(k.values[2].data.data<float>()[1] == -2);
     CHECK(k.values[1].data.element() == dtype::undefined);
     CHECK(k.ops[2].operands[0].access == small_vector<std::int8_t, 6>{0, -1, 1});
-    CHECK(std::get<pad_shape>(k.ops[8].computes).kind == kernels::border::edge);
+    CHECK(std::get<pad_shape>(k.ops[8].computes).kind == kernels::padding_mode::edge);
     CHECK(std::get<runtime::reference_call>(k.ops[7].computes).graph.size() > 0);
     CHECK(to_text(parsed(" kernel  graph fused \n\n  input f32[ 1 , 2 ]\n")) == "kernel graph fused\ninput f32[1,2]\n");
 }
@@ -153,7 +153,7 @@ TEST_CASE("every change of a kernel graph changes its hash but those of what rep
     CHECK(std::unique(all.begin(), all.end()) == all.end());
     CHECK(hash_with([](auto& k) {
               k.values[0].name = "z", k.input_names = {"z"}, k.output_names.clear();
-              k.ops[0].covers.clear(), k.ops[0].border.clear(), k.ops[0].moves = "m";
+              k.ops[0].covers.clear(), k.ops[0].boundary.clear(), k.ops[0].moves = "m";
           }) == hash_of(plain));
 
     auto const of = [](std::string_view schedule) {
@@ -195,7 +195,7 @@ TEST_CASE("what is no kernel graph is refused by its line") {
         {"%1 packed{", "%1 packs{", "line 10: column 59: expected a word (packed)"},
         {"0.10000000149011612", "1e39", "the number is out of range"},
         {"%0, %1 packed", "%0 %1 packed", "line 10: column 55: expected a word (packed), found \"%\""},
-        {"  border", "  covers \"Relu\" \"r\"\n  border", "line 12: column 3: the kernel has such a line already"},
+        {"  boundary", "  covers \"Relu\" \"r\"\n  boundary", "line 12: column 3: the kernel has such a line already"},
         {"covers \"Conv\" \"c\"", "covers \"Conv\"", "line 11: column 16: expected \"\\\"\""},
         {"%3 = conv2d", "  frame [1]\n%3 = conv2d", "line 10: column 3: there is no kernel above"},
         {"frame [2,2,4]", "schedule", "line 17: column 11: what is no"},
@@ -329,7 +329,7 @@ TEST_CASE("a summary counts kernels by what they compute and cover") {
     auto const all = stages(g, isa::avx512);
     CHECK(summary(all[1]) ==
           "3 x conv2d{in_channels=16 out_channels=16 in=[6,6] low=0}: Conv, Relu\n"
-          "1 x rows{dims=[1,6,6,16] arrays=[{}] ops=[{step=maximum},{what={op=subtract right=1}},"
+          "1 x row_reduction{dims=[1,6,6,16] arrays=[{}] ops=[{step=maximum},{what={op=subtract right=1}},"
           "{what={op=exp left=2}},{step=sum what={left=3}},{what={op=divide left=-1 right=4 value=1}},"
           "{what={op=multiply left=3 right=5}}] "
           "results=[{value=6 strides=[576,6,1,36]}]}: Softmax\n"

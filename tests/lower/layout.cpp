@@ -34,11 +34,11 @@ input f32[1,32,2,3] "x"
 %2 "w": f32[16,32,1,1] constant bytes=2048
 %3 "c": f32[1,16,2,3] temporary block=16 bytes=384
 %4 "c": f32[1,16,2,3] output 0 bytes=384
-%1 = movement{kind=to_blocks dims=[1,2,6,16] target={elements=192 strides=[192,96,16,1]} arrays=[192] boxes=[{first=[0,0,0,0] extent=[1,2,6,16] array=0 strides=[192,96,1,6]}]} %0
+%1 = movement{kind=to_blocked dims=[1,2,6,16] target={elements=192 strides=[192,96,16,1]} arrays=[192] boxes=[{first=[0,0,0,0] extent=[1,2,6,16] array=0 strides=[192,96,1,6]}]} %0
   moves "x"
 %3 = conv2d{in_channels=32 out_channels=16 in=[2,3]} %1, %2 packed{}
   covers "Conv" "c"
-%4 = movement{kind=from_blocks dims=[1,1,16,6] target={elements=96 strides=[96,96,6,1]} arrays=[96] boxes=[{first=[0,0,0,0] extent=[1,1,16,6] array=0 strides=[96,96,1,16]}]} %3
+%4 = movement{kind=from_blocked dims=[1,1,16,6] target={elements=96 strides=[96,96,6,1]} arrays=[96] boxes=[{first=[0,0,0,0] extent=[1,1,16,6] array=0 strides=[96,96,1,16]}]} %3
   moves "c"
 result f32[1,16,2,3] "y" %4
 )");
@@ -64,7 +64,7 @@ TEST_CASE("images whose channels stand last in memory are read and written there
     CHECK_THAT(turned(3, " input=planar"), Contains("input=channels_last result=channels_last} %0"));
     // Neither whole vectors of channels, nor few: in blocks.
     auto const odd = turned(20, "");
-    CHECK_THAT(odd, Contains("movement{kind=to_blocks") && Contains("kernel=[3,3] result=channels_last}"));
+    CHECK_THAT(odd, Contains("movement{kind=to_blocked") && Contains("kernel=[3,3] result=channels_last}"));
 }
 
 TEST_CASE("views are read where they lie, and copied where a kernel cannot") {
@@ -78,9 +78,9 @@ TEST_CASE("views are read where they lie, and copied where a kernel cannot") {
 )" + reader + "result f32[4,3] %2\n");
     };
     // A kernel of rows reads strides.
-    CHECK_THAT(turned("%2 = rows{dims=[4,3] arrays=[{elements=12 strides=[3,1]}] ops=[{what={op=exp}}] "
+    CHECK_THAT(turned("%2 = row_reduction{dims=[4,3] arrays=[{elements=12 strides=[3,1]}] ops=[{what={op=exp}}] "
                       "results=[{value=1}]} %1[0,1]\n  frame [4,3]\n"),
-               Catch::Matchers::Contains("\n%1 = rows{dims=[4,3] arrays=[{elements=12 strides=[1,4]}] "
+               Catch::Matchers::Contains("\n%1 = row_reduction{dims=[4,3] arrays=[{elements=12 strides=[1,4]}] "
                                          "ops=[{what={op=exp}}] results=[{value=1}]} %0\n"));
     // A function of the application does not: the view is copied.
     auto const copied = turned("%2 = extern \"f\" %1\n");
@@ -120,7 +120,7 @@ result f32[1,48,2,2] "y" %6
     CHECK_THAT(text,
                Catch::Matchers::Contains("\"b\": f32[1,32,2,2] temporary block=16 bytes=512 part_of=%3 offset=256\n"));
     CHECK(text.find("copy") == std::string::npos);
-    CHECK(text.find("kind=join") == std::string::npos);
+    CHECK(text.find("kind=concat") == std::string::npos);
 }
 
 TEST_CASE("borders are movements, each over what the one before made") {

@@ -35,7 +35,7 @@ using namespace gsub;
 using loop::scalar_op;
 
 TEST_CASE("an expression becomes operations in order, numbers among their operands") {
-    std::vector<kernels::row_op> ops;
+    std::vector<kernels::row_reduction_op> ops;
     scalar_builder b{ops, 7};
     auto const x = b.value(2, dtype::f32);
     auto const y = max(x * x - b.number(3, x), b.number(0.5, x));
@@ -48,7 +48,7 @@ TEST_CASE("an expression becomes operations in order, numbers among their operan
 }
 
 TEST_CASE("values have types: casts, bools of comparisons, what is selected") {
-    std::vector<kernels::row_op> ops;
+    std::vector<kernels::row_reduction_op> ops;
     scalar_builder b{ops, 1};
     auto const x = b.value(0, dtype::i16);
     auto const negative = apply(scalar_op::less, x, b.number(0, x));
@@ -65,7 +65,7 @@ TEST_CASE("values have types: casts, bools of comparisons, what is selected") {
 
 TEST_CASE("what no kernel computes is refused, and leaves the builder refusing") {
     auto const refused = [](auto&& expression) {
-        std::vector<kernels::row_op> ops;
+        std::vector<kernels::row_reduction_op> ops;
         scalar_builder b{ops, 2};
         auto const s = expression(b, b.value(0, dtype::f32), b.value(1, dtype::i32));
         return b.refused() && !b.number_of(s);
@@ -76,13 +76,13 @@ TEST_CASE("what no kernel computes is refused, and leaves the builder refusing")
     CHECK(refused([](auto&, scalar x, scalar) { return x + scalar{}; }));
     CHECK(refused([](auto&, scalar x, scalar) { return select(x, x, x); }));
     CHECK(refused([](auto&, scalar x, scalar) { return apply(scalar_op::add, x); }));
-    CHECK(refused([](auto& b, scalar x, scalar) { return b.reduce(kernels::row_step::sum, b.number(1, x)); }));
+    CHECK(refused([](auto& b, scalar x, scalar) { return b.reduce(kernels::reduction_step::sum, b.number(1, x)); }));
 }
 
 TEST_CASE("an operator's row is its expression, and one without has none") {
     constexpr auto row = scalar_row::of<swish>();
     REQUIRE(row.lower);
-    std::vector<kernels::row_op> ops;
+    std::vector<kernels::row_reduction_op> ops;
     scalar_builder b{ops, 1};
     auto const x = b.value(0, dtype::f64);
     auto const y = row.lower(b, {}, std::span<scalar const>{&x, 1});

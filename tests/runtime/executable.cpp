@@ -20,7 +20,7 @@ using runtime::on_host;
 using runtime::program_value;
 
 // Adds a number to the first value, element by element, into the second.
-class adding_step final : public runtime::host_step {
+class adding_step final : public runtime::host_op {
 public:
     adding_step(std::size_t count, float number) : count_(count), number_(number) {}
     void run(std::span<void* const> values, executor&) const override {
@@ -33,7 +33,7 @@ private:
     float number_;
 };
 
-class failing_step final : public runtime::host_step {
+class failing_step final : public runtime::host_op {
 public:
     void run(std::span<void* const>, executor&) const override {
         throw error{error_code::unsupported, "this step cannot"};

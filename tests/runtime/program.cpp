@@ -24,7 +24,7 @@ TEST_CASE("a join writes each byte of its result once, so many of each operand o
         for (auto& s : sizes) s = r.below(9);
         auto const row = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
         auto const times = 1 + r.below(6);
-        auto const c = runtime::join_of(static_cast<std::int64_t>(times), sizes);
+        auto const c = runtime::concat_of(static_cast<std::int64_t>(times), sizes);
         CHECK(c.bytes() == row * times);
         std::vector<std::pair<std::size_t, std::size_t>> from(row * times, {99, 99}); // operand and place of each byte
         for (std::size_t t = 0; t < times; ++t)
@@ -52,18 +52,18 @@ TEST_CASE("the kind of a step follows from what it is") {
     runtime::kernel_call call;
     call.computes = kernels::matmul_shape{};
     CHECK(kind(call) == "matmul");
-    call.computes = kernels::row_program{};
+    call.computes = kernels::row_reduction_shape{};
     CHECK(kind(call) == "copy");
     CHECK(kind(runtime::copy_of(8)) == "copy");
     std::vector<std::size_t> const sizes{4, 8};
-    CHECK(kind(runtime::join_of(2, sizes)) == "join");
+    CHECK(kind(runtime::concat_of(2, sizes)) == "concat");
     CHECK(kind(runtime::external_call{"app.Swish", {}}) == "extern app.Swish");
     call.computes = kernels::gathered_entries(dtype::f32, ints{4}, 0, 2, dtype::i64);
     CHECK(kind(call) == "gather");
-    call.computes = kernels::moved_to_blocks(dtype::f32, ints{1, 3, 2, 2}, 4);
-    CHECK(kind(call) == "to blocks of channels");
-    call.computes = kernels::moved_from_blocks(dtype::f32, ints{1, 3, 2, 2}, 4);
-    CHECK(kind(call) == "from blocks of channels");
+    call.computes = kernels::to_blocked_layout(dtype::f32, ints{1, 3, 2, 2}, 4);
+    CHECK(kind(call) == "layout transform to blocks");
+    call.computes = kernels::from_blocked_layout(dtype::f32, ints{1, 3, 2, 2}, 4);
+    CHECK(kind(call) == "layout transform from blocks");
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {4}, "x");

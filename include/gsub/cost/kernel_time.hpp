@@ -16,7 +16,7 @@
 namespace gsub::cost {
 
 /// Where a buffer of a kernel lies when the kernel starts, or its results go.
-enum class residence : std::uint8_t {
+enum class memory_level : std::uint8_t {
     cache,  ///< a cache that it fits in, as it has just been written: the second one where a thread wrote it alone
     last,   ///< the last cache
     memory, ///< no cache
@@ -24,9 +24,9 @@ enum class residence : std::uint8_t {
 
 /// How a kernel runs.
 struct kernel_setting {
-    unsigned threads = 1;                 ///< that its positions are shared by
-    bool shared = false;                  ///< whether there is enough to do to wake them
-    std::span<residence const> buffers{}; ///< of those that are no scratch, in order; `cache` where there are fewer
+    unsigned threads = 1;                    ///< that its positions are shared by
+    bool shared = false;                     ///< whether there is enough to do to wake them
+    std::span<memory_level const> buffers{}; ///< of those that are no scratch, in order; `cache` where there are fewer
     double lost = 0; ///< part of what lies in the last cache that has to come from memory, see `lost_share`
 };
 

@@ -90,9 +90,9 @@ private:
     GSUB_LAZY [[nodiscard]] double price(any_graph const& g, kernel_group const& group,
                                          fusion_scope const& scope) const;
     GSUB_LAZY [[nodiscard]] kernel_time timed(loop::fused_nest const& nest, bool shared,
-                                              std::span<residence const> homes) const;
+                                              std::span<memory_level const> homes) const;
     GSUB_LAZY [[nodiscard]] kernel_time of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
-                                                      std::span<residence const> homes) const;
+                                                      std::span<memory_level const> homes) const;
     GSUB_LAZY [[nodiscard]] kernels::winograd_options tiles() const; ///< what schedules of tiles are counted from
     GSUB_LAZY [[nodiscard]] double price_of_more(double bytes) const;
     GSUB_LAZY [[nodiscard]] double price_of_copies(any_graph const& g, node_id weight) const;

@@ -10,9 +10,9 @@
 
 namespace gsub::kernels {
 
-/// `y[..., m, n] = softmax(chain(q[..., m, k] * keys[..., k, s])) * values[..., s, n]` for each position on the `batch`
-/// dimensions, the softmax along s. Views are over these and the two dimensions of the matrix; one without strides is
-/// the whole array, row-major.
+/// `y[..., m, n] = softmax(epilogue(q[..., m, k] * keys[..., k, s])) * values[..., s, n]` for each position on the
+/// `batch` dimensions, the softmax along s. Views are over these and the two dimensions of the matrix; one without
+/// strides is the whole array, row-major.
 struct attention_shape {
     std::int64_t m = 1; ///< queries
     std::int64_t k = 1; ///< size of a query
@@ -22,7 +22,8 @@ struct attention_shape {
     array_view q{}, keys{}, values{}, y{};
     loop::scalar_op exponential = loop::scalar_op::exponential; ///< of the softmax, or the fast one
     std::vector<array_view> arrays{};                           ///< further operands of the chain, over `[..., m, s]`
-    std::vector<elementwise_op> chain{}; ///< on the scores as value 0, the arrays and its own results; the last counts
+    std::vector<elementwise_op>
+        epilogue{}; ///< on the scores as value 0, the arrays and its own results; the last counts
 
     GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;
     /// Multiplications and additions of the products, and ten for an exponential.

@@ -28,7 +28,7 @@ struct conv2d_shape {
     double low = -1e300, high = 1e300; ///< the result is clipped to these; a ReLU has 0 and no upper bound
     /// Behind that, on the result as value 0, `arrays` further operands, stored as the result is, and its own results;
     /// the last counts.
-    std::vector<elementwise_op> chain{};
+    std::vector<elementwise_op> epilogue{};
     std::int32_t arrays = 0;
 
     [[nodiscard]] std::int64_t out(std::size_t i) const noexcept {

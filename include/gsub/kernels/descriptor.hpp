@@ -9,7 +9,7 @@
 #include <gsub/kernels/movement.hpp>
 #include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/reduction.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 #include <gsub/kernels/separable.hpp>
 #include <gsub/kernels/winograd.hpp>
 
@@ -32,14 +32,14 @@ struct winograd_shape {
 struct elementwise_shape {
     std::int64_t elements = 1;
     std::int32_t arrays = 1;
-    std::vector<elementwise_op> chain{};
+    std::vector<elementwise_op> ops{};
 };
 
 /// What a kernel computes and by which algorithm, without the knobs of its schedule. Who tunes, prices or reports
 /// kernels reads this; a call of a program has one.
 using descriptor =
     std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape, pool2d_shape,
-                 elementwise_shape, row_program, reduction_shape, local_response_norm_shape, movement_shape>;
+                 elementwise_shape, row_reduction_shape, reduction_shape, local_response_norm_shape, movement_shape>;
 
 /// The images that a kernel of convolutions or pools reads and makes.
 template <class Layout>

@@ -29,13 +29,13 @@ struct word_traits<loop::scalar_op> {
 };
 
 template <>
-struct word_traits<row_step> {
+struct word_traits<reduction_step> {
     static constexpr std::string_view words[] = {"elementwise", "sum", "maximum"};
 };
 
 template <>
 struct word_traits<movement_kind> {
-    static constexpr std::string_view words[] = {"copy", "join", "pad", "gather", "to_blocks", "from_blocks"};
+    static constexpr std::string_view words[] = {"copy", "concat", "pad", "gather", "to_blocked", "from_blocked"};
 };
 
 template <>
@@ -71,8 +71,8 @@ struct record_traits<elementwise_op> {
 };
 
 template <>
-struct record_traits<row_op> {
-    using s = row_op;
+struct record_traits<row_reduction_op> {
+    using s = row_reduction_op;
     static constexpr void each_field(auto&& field) {
         field("step", &s::step);
         field("what", &s::what);
@@ -80,8 +80,8 @@ struct record_traits<row_op> {
 };
 
 template <>
-struct record_traits<row_result> {
-    using s = row_result;
+struct record_traits<row_reduction_result> {
+    using s = row_reduction_result;
     static constexpr void each_field(auto&& field) {
         field("value", &s::value);
         field("whole", &s::whole);
@@ -163,7 +163,7 @@ struct record_traits<conv2d_shape> {
         field("residual", &s::residual);
         field("low", &s::low);
         field("high", &s::high);
-        field("chain", &s::chain);
+        field("epilogue", &s::epilogue);
         field("arrays", &s::arrays);
     }
 };
@@ -203,7 +203,7 @@ struct record_traits<matmul_shape> {
         field("constant", &s::constant);
         field("bias", &s::bias);
         field("arrays", &s::arrays);
-        field("chain", &s::chain);
+        field("epilogue", &s::epilogue);
     }
 };
 
@@ -223,7 +223,7 @@ struct record_traits<attention_shape> {
         field("y", &s::y);
         field("exponential", &s::exponential);
         field("arrays", &s::arrays);
-        field("chain", &s::chain);
+        field("epilogue", &s::epilogue);
     }
 };
 
@@ -258,14 +258,14 @@ struct record_traits<elementwise_shape> {
     static constexpr void each_field(auto&& field) {
         field("elements", &s::elements);
         field("arrays", &s::arrays);
-        field("chain", &s::chain);
+        field("ops", &s::ops);
     }
 };
 
 template <>
-struct record_traits<row_program> {
-    using s = row_program;
-    static constexpr std::string_view word = "rows";
+struct record_traits<row_reduction_shape> {
+    using s = row_reduction_shape;
+    static constexpr std::string_view word = "row_reduction";
     static constexpr void each_field(auto&& field) {
         field("dims", &s::dims);
         field("arrays", &s::arrays);

@@ -51,13 +51,13 @@ template <class ValueOf>
 }
 
 /// Adds the results of a chain to its operands.
-GSUB_LAZY void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
-                           std::span<elementwise_op const> chain);
+GSUB_LAZY void apply_epilogue(loop::expression_builder& e, std::vector<loop::value>& values,
+                              std::span<elementwise_op const> ops);
 
 /// Buffers: `arrays` inputs of `elements` elements, then the output, the result of the last operation.
 /// *Requires* elements > 0, at least one operation, operands that come earlier.
 GSUB_LAZY [[nodiscard]] loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
-                                                         std::span<elementwise_op const> chain, isa const& isa);
+                                                         std::span<elementwise_op const> ops, isa const& isa);
 
 } // namespace gsub::kernels
 

@@ -11,16 +11,17 @@
 
 namespace gsub::kernels {
 
-/// `y[..., m, n] = chain(a[..., m, k] * b[..., k, n] + bias[n])` for each position on the `batch` dimensions. Views are
-/// over these and the two dimensions of the matrix; one without strides is the whole array, row-major.
+/// `y[..., m, n] = epilogue(a[..., m, k] * b[..., k, n] + bias[n])` for each position on the `batch` dimensions. Views
+/// are over these and the two dimensions of the matrix; one without strides is the whole array, row-major.
 struct matmul_shape {
     std::int64_t m = 1, n = 1, k = 1;
     std::vector<std::int64_t> batch{};
     array_view a{}, b{}, y{};
     bool constant = true; ///< the right operand is one matrix for all, packed by `pack_matmul_weights`
     bool bias = false;
-    std::vector<array_view> arrays{};    ///< further operands of the chain, over `[..., m, n]`
-    std::vector<elementwise_op> chain{}; ///< on the product as value 0, the arrays and its own results; the last counts
+    std::vector<array_view> arrays{}; ///< further operands of the chain, over `[..., m, n]`
+    std::vector<elementwise_op>
+        epilogue{}; ///< on the product as value 0, the arrays and its own results; the last counts
 
     GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;
     /// Of the product, a multiplication and an addition a step.

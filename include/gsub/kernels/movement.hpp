@@ -31,7 +31,7 @@ struct chosen_entries {
 };
 
 /// What a movement is for, in reports.
-enum class movement_kind : std::uint8_t { copy, join, pad, gather, to_blocks, from_blocks };
+enum class movement_kind : std::uint8_t { copy, concat, pad, gather, to_blocked, from_blocked };
 GSUB_LAZY [[nodiscard]] std::string_view to_string(movement_kind k) noexcept;
 
 /// What is moved, over dimensions that may be others than those of the result.
@@ -56,28 +56,28 @@ GSUB_LAZY [[nodiscard]] movement_shape empty_movement(dtype element, std::span<s
 GSUB_LAZY [[nodiscard]] movement_shape copied_view(dtype element, std::span<std::int64_t const> dims,
                                                    array_view const& from);
 /// A tensor `[N, C, ...]` in blocks of channels `[N, C/l, ..., l]`, filled up with zeros, or back.
-GSUB_LAZY [[nodiscard]] movement_shape moved_to_blocks(dtype element, std::span<std::int64_t const> dims,
-                                                       std::int64_t lanes);
-GSUB_LAZY [[nodiscard]] movement_shape moved_from_blocks(dtype element, std::span<std::int64_t const> dims,
+GSUB_LAZY [[nodiscard]] movement_shape to_blocked_layout(dtype element, std::span<std::int64_t const> dims,
                                                          std::int64_t lanes);
+GSUB_LAZY [[nodiscard]] movement_shape from_blocked_layout(dtype element, std::span<std::int64_t const> dims,
+                                                           std::int64_t lanes);
 /// Views one after another along an axis. *Requires* views over their own dimensions, which differ along it alone.
-GSUB_LAZY [[nodiscard]] movement_shape joined_views(dtype element, std::span<std::int64_t const> dims, std::size_t axis,
-                                                    std::span<std::int64_t const> sizes,
-                                                    std::span<array_view const> from);
+GSUB_LAZY [[nodiscard]] movement_shape concatenated_views(dtype element, std::span<std::int64_t const> dims,
+                                                          std::size_t axis, std::span<std::int64_t const> sizes,
+                                                          std::span<array_view const> from);
 /// Entries along an axis of a row-major array of `dims`, chosen by `count` integers.
 GSUB_LAZY [[nodiscard]] movement_shape gathered_entries(dtype element, std::span<std::int64_t const> dims,
                                                         std::size_t axis, std::int64_t count, dtype integers);
 
 /// What a border holds.
-enum class border : std::uint8_t { constant, edge, reflect };
+enum class padding_mode : std::uint8_t { constant, edge, reflect };
 /// A view of `dims` with so many positions before and after each dimension, or less where they are negative. A border
 /// that is no edge, and what a reflection does not reach, has the bits of `fill`, or those of the element that
 /// `filling` shows, which is the second array. *Requires* positive sizes; of the view too where the border is none of
 /// constants.
 GSUB_LAZY [[nodiscard]] movement_shape padded_view(dtype element, std::span<std::int64_t const> dims,
                                                    array_view const& from, std::span<std::int64_t const> before,
-                                                   std::span<std::int64_t const> after, border kind, std::uint64_t fill,
-                                                   std::optional<array_view> filling = {});
+                                                   std::span<std::int64_t const> after, padding_mode kind,
+                                                   std::uint64_t fill, std::optional<array_view> filling = {});
 
 } // namespace gsub::kernels
 

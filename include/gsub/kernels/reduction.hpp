@@ -1,7 +1,7 @@
 // Reductions along any dimensions: sums, means and maxima, of every element type.
 #pragma once
 
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 #include <gsub/loop/schedule.hpp>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct reduction_shape {
     array_view x{}; ///< over `dims`; its element type is the result's
     std::vector<std::int64_t> dims{};
     std::vector<char> reduced{}; ///< of each dimension
-    row_step step = row_step::sum;
+    reduction_step step = reduction_step::sum;
     double divisor = 1; ///< of a mean
 
     GSUB_LAZY [[nodiscard]] double operations() const noexcept;

@@ -76,7 +76,7 @@ public:
     GSUB_LAZY [[nodiscard]] kernel_graph take();
 
 private:
-    GSUB_LAZY [[nodiscard]] std::string border_of(std::span<node_id const> covers) const;
+    GSUB_LAZY [[nodiscard]] std::string boundary_of(std::span<node_id const> covers) const;
     any_graph const& g_;
     fuse_context const& cx_;
     kernel_group const* group_ = nullptr;

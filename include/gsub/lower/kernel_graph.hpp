@@ -86,7 +86,7 @@ struct concat_shape {
 /// element of the border.
 struct pad_shape {
     std::vector<std::int64_t> before{}, after{};
-    kernels::border kind = kernels::border::constant;
+    kernels::padding_mode kind = kernels::padding_mode::constant;
     std::uint64_t fill = 0; ///< the bits of an element
 };
 
@@ -116,8 +116,8 @@ struct kernel_op {
     std::vector<covered_node> covers{};     ///< none of a change of layout
     std::vector<kernel_operand> operands{}; ///< in the order of the kernel's buffers
     std::vector<kernel_value_id> results{}; ///< behind them
-    std::string border{}; ///< why it covers no more: the first reader that did not join, and the reason
-    std::string moves{};  ///< of a change of layout: the value's name
+    std::string boundary{}; ///< why it covers no more: the first reader that did not join, and the reason
+    std::string moves{};    ///< of a change of layout: the value's name
     /// Of a kernel of rows before the layout pass: its dimensions, of which the descriptor has the last ones as one.
     small_vector<std::int64_t, 6> frame{};
 
@@ -142,7 +142,7 @@ struct kernel_graph {
 GSUB_LAZY [[nodiscard]] std::string kind_of(kernel_op const& op);
 
 /// How an operand has to lie for its kernel.
-enum class operand_need : std::uint8_t {
+enum class operand_requirement : std::uint8_t {
     row_major,
     view,    ///< any strides
     blocks,  ///< `[N, C/l, ..., l]`
@@ -151,7 +151,7 @@ enum class operand_need : std::uint8_t {
     lanes,   ///< numbers of channels, filled up with zeros to whole vectors
 };
 /// Of an operand by its number; what the descriptor says.
-GSUB_LAZY [[nodiscard]] operand_need need_of(kernel_op const& op, std::size_t operand);
+GSUB_LAZY [[nodiscard]] operand_requirement requirement_of(kernel_op const& op, std::size_t operand);
 /// Whether results of a kernel lie in blocks of channels.
 GSUB_LAZY [[nodiscard]] bool makes_blocks(kernel_op const& op) noexcept;
 
@@ -160,11 +160,11 @@ GSUB_LAZY [[nodiscard]] bool makes_blocks(kernel_op const& op) noexcept;
     return t.rank() >= 3 && t.rank() <= 5 && *t.elements() > 0;
 }
 /// Whether a join along the channels of one image is one of whole blocks. *Requires* types of rank 3 and more.
-GSUB_LAZY [[nodiscard]] bool joins_blocks(tensor_type const& whole, std::int64_t axis,
-                                          std::span<tensor_type const> parts, std::int64_t lanes);
+GSUB_LAZY [[nodiscard]] bool concatenates_blocks(tensor_type const& whole, std::int64_t axis,
+                                                 std::span<tensor_type const> parts, std::int64_t lanes);
 /// Whether a view shows whole blocks of the channels of one image: the first channel, or none.
-GSUB_LAZY [[nodiscard]] std::optional<std::int64_t> cuts_blocks(view_shape const& v, tensor_type const& from,
-                                                                tensor_type const& to, std::int64_t lanes);
+GSUB_LAZY [[nodiscard]] std::optional<std::int64_t> splits_blocks(view_shape const& v, tensor_type const& from,
+                                                                  tensor_type const& to, std::int64_t lanes);
 
 /// Everything that is illegal for the stage, each naming the kernel by what it covers, the operand, what was expected
 /// and the pass that made the graph. Nothing where it is legal. *Complexity* O(values + operands).

@@ -3,7 +3,7 @@
 
 #include <gsub/core/meta.hpp>
 #include <gsub/ir/graph.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -60,7 +60,8 @@ private:
 class scalar_builder {
 public:
     /// Operations are appended to `ops`; the first one is value `first`.
-    explicit scalar_builder(std::vector<kernels::row_op>& ops, std::int32_t first) : ops_(&ops), first_(first) {}
+    explicit scalar_builder(std::vector<kernels::row_reduction_op>& ops, std::int32_t first)
+        : ops_(&ops), first_(first) {}
 
     /// A value that is there already.
     [[nodiscard]] scalar value(std::int32_t number, dtype type);
@@ -71,7 +72,7 @@ public:
         return number(v, is_floating(like.type()) ? 0 : static_cast<std::int64_t>(v), like.type());
     }
     /// A reduction along the rows of the kernel.
-    [[nodiscard]] scalar reduce(kernels::row_step step, scalar a);
+    [[nodiscard]] scalar reduce(kernels::reduction_step step, scalar a);
     void refuse() noexcept { refused_ = true; }
     [[nodiscard]] bool refused() const noexcept { return refused_; }
     /// The number of a value; that of a number, or of something refused, is none.
@@ -82,8 +83,8 @@ private:
     friend scalar apply(loop::scalar_op op, scalar a, scalar b);
     friend scalar select(scalar condition, scalar a, scalar b);
     friend scalar cast(scalar a, dtype to);
-    [[nodiscard]] scalar emit(kernels::row_op op, dtype type);
-    std::vector<kernels::row_op>* ops_;
+    [[nodiscard]] scalar emit(kernels::row_reduction_op op, dtype type);
+    std::vector<kernels::row_reduction_op>* ops_;
     std::int32_t first_;
     bool refused_ = false;
 };

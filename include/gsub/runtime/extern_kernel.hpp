@@ -69,7 +69,7 @@ template <operation Op>
 }
 
 /// The step of a user kernel, for who writes it as text.
-class user_step : public host_step {
+class user_op : public host_op {
 public:
     [[nodiscard]] virtual std::string_view symbol() const noexcept = 0;            ///< see `user_kernel::symbol`
     [[nodiscard]] virtual std::span<gsub_array const> arrays() const noexcept = 0; ///< operands, results; without data
@@ -84,10 +84,10 @@ inline constexpr std::string_view computed_by_user = "a kernel of the applicatio
 /// not fused, not rewritten.
 struct bound_graph {
     any_graph graph;
-    std::vector<std::pair<node_id, std::shared_ptr<host_step const>>> steps{}; ///< by their nodes' ids
+    std::vector<std::pair<node_id, std::shared_ptr<host_op const>>> steps{}; ///< by their nodes' ids
 
     /// The step of a node, or null. Its values are the operands that are given, then all results, row-major.
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<host_step const> step_of(node_id n) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<host_op const> step_of(node_id n) const;
 };
 
 /// Finds the nodes that user kernels compute. Types that a shape function gives go on through the graph. *Errors*

@@ -117,15 +117,15 @@ struct copy_call {
     return {1, {{.from = 0, .to = 1, .size = size}}};
 }
 /// Joins the first values of a step in the one behind them: each time so many bytes of each, one after the other.
-GSUB_LAZY [[nodiscard]] copy_call join_of(std::int64_t times, std::span<std::size_t const> sizes);
+GSUB_LAZY [[nodiscard]] copy_call concat_of(std::int64_t times, std::span<std::size_t const> sizes);
 
 /// Work that is no generated kernel.
-class host_step {
+class host_op {
 public:
-    host_step() = default;
-    host_step(host_step const&) = delete;
-    host_step& operator=(host_step const&) = delete;
-    virtual ~host_step() = default;
+    host_op() = default;
+    host_op(host_op const&) = delete;
+    host_op& operator=(host_op const&) = delete;
+    virtual ~host_op() = default;
     /// `values` are those of the step. *Errors* throws `error`.
     virtual void run(std::span<void* const> values, executor& threads) const = 0;
 };
@@ -133,7 +133,7 @@ public:
 /// A kernel of the application.
 struct external_call {
     std::string op{}; ///< qualified, e.g. `app.Swish`
-    std::shared_ptr<host_step const> host{};
+    std::shared_ptr<host_op const> host{};
 };
 
 /// A graph that the reference evaluator computes: its inputs are the first values of the step, its outputs the last.

@@ -50,8 +50,8 @@ compiled_kernel::batch kernels_of(isa const& isa, std::int64_t n, runtime::compi
                                   std::span<scalar_op const> of) {
     compiled_kernel::batch kernels{isa};
     for (auto const op : of) {
-        elementwise_op const chain[] = {{op, 0}};
-        kernels.add(codegen::lower(kernels::elementwise_nest(n, 1, chain, isa), "function").value());
+        elementwise_op const ops[] = {{op, 0}};
+        kernels.add(codegen::lower(kernels::elementwise_nest(n, 1, ops, isa), "function").value());
     }
     kernels.compile({}, with);
     return kernels;

@@ -102,9 +102,9 @@ private:
         return c;
     }
     // The step of a function of the application that has a symbol.
-    static runtime::user_step const* function_of(runtime::program_step const& s) {
+    static runtime::user_op const* function_of(runtime::program_step const& s) {
         auto const* const call = std::get_if<runtime::external_call>(&s.what);
-        auto const* const own = call ? dynamic_cast<runtime::user_step const*>(call->host.get()) : nullptr;
+        auto const* const own = call ? dynamic_cast<runtime::user_op const*>(call->host.get()) : nullptr;
         if (!own || own->symbol().empty()) return nullptr;
         if (!is_symbol(own->symbol()))
             throw error{problem{error_code::usage,

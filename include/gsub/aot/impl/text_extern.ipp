@@ -54,7 +54,7 @@ template <class Range, class F>
 
 // A call as a text that is called as kernels are; its last value is the `failed` of the context (text_runner.ipp),
 // whose members `failure` repeats.
-GSUB_LAZY [[nodiscard]] runtime::kernel_source text_of(runtime::user_step const& step) {
+GSUB_LAZY [[nodiscard]] runtime::kernel_source text_of(runtime::user_op const& step) {
     GSUB_ASSERT(is_symbol(step.symbol()), "a function that is called has a name");
     auto const arrays = step.arrays();
     auto const operands = step.operand_count();

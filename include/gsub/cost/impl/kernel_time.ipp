@@ -27,9 +27,9 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     auto made = work.counted();
     auto const all = footprint.run();
     std::size_t given = 0;
-    std::vector<residence> homes;
+    std::vector<memory_level> homes;
     for (auto const& b : k.buffers) {
-        auto home = residence::cache;
+        auto home = memory_level::cache;
         if (!b.workspace) {
             if (given < setting.buffers.size()) home = setting.buffers[given];
             ++given;
@@ -51,11 +51,11 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
         stage.l2 += factor * t.missed[0];
         auto const home = homes[static_cast<std::size_t>(t.buffer)];
         // What has just been written lies in the second cache as far as that holds it; so does a thread's own memory.
-        auto const kept = (b.workspace || (home == residence::cache && !shared)) && cold <= footprint.sizes()[1];
+        auto const kept = (b.workspace || (home == memory_level::cache && !shared)) && cold <= footprint.sizes()[1];
         stage.l3 += factor * std::max(0.0, t.missed[1] - (kept ? cold : 0));
         if (b.workspace) continue;
-        auto const in_last = home != residence::memory && cold <= footprint.sizes()[2];
-        auto const lost = home == residence::last ? std::clamp(setting.lost, 0.0, 1.0) : 0.0;
+        auto const in_last = home != memory_level::memory && cold <= footprint.sizes()[2];
+        auto const lost = home == memory_level::last ? std::clamp(setting.lost, 0.0, 1.0) : 0.0;
         stage.memory += factor * std::max(0.0, t.missed[2] - (in_last ? cold * (1 - lost) : 0));
     }
     auto const hertz = core.gigahertz * 1e9;

@@ -281,20 +281,21 @@ GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op c
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
     auto const* const own = std::get_if<custom_kernel>(&op.computes);
     if ((!d && !own) || (own && !own->nest)) return out;
-    std::vector<residence> homes;
+    std::vector<memory_level> homes;
     for (auto const& o : op.operands)
-        homes.push_back(value(o.value).role == runtime::memory_role::constant ? residence::last : residence::cache);
+        homes.push_back(value(o.value).role == runtime::memory_role::constant ? memory_level::last
+                                                                              : memory_level::cache);
     if (d) return of_descriptor(*d, *op.schedule, homes);
     return timed(own->nest(*op.schedule, *isa_), runtime::worth_threads(nullptr, own->operations), homes);
 }
 GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool shared,
-                                          std::span<residence const> homes) const {
+                                          std::span<memory_level const> homes) const {
     kernel_setting const setting{std::max(1u, options_.threads), shared, homes,
                                  lost_share(options_.weight_bytes, core_)};
     return time_of(codegen::lower(nest, "kernel").value(), core_, setting);
 }
 GSUB_LAZY_BODY kernel_time lowered::of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
-                                                  std::span<residence const> homes) const {
+                                                  std::span<memory_level const> homes) const {
     hasher h;
     h.add(kernels::hash_of(d)).add(loop::to_string(knobs));
     for (auto home : homes) h.add(static_cast<std::uint64_t>(home));
@@ -319,9 +320,9 @@ GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> 
         if (auto const found = known_->algorithms.find(key); found != known_->algorithms.end())
             return std::min(found->second, alternatives.size() - 1);
     }
-    std::vector<residence> homes{residence::cache, residence::last};
-    if (s->bias) homes.push_back(residence::last);
-    if (s->residual) homes.push_back(residence::cache);
+    std::vector<memory_level> homes{memory_level::cache, memory_level::last};
+    if (s->bias) homes.push_back(memory_level::last);
+    if (s->residual) homes.push_back(memory_level::cache);
     constexpr double sure = 0.95; // of the direct kernel's time: others err more
     std::size_t best = 0;
     auto least = std::numeric_limits<double>::infinity();
@@ -398,9 +399,9 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
                 if (value(o.value).role != runtime::memory_role::input) return std::nullopt;
                 return value(o.value).position;
             };
-            if (moved && moved->kind == kernels::movement_kind::to_blocks)
+            if (moved && moved->kind == kernels::movement_kind::to_blocked)
                 if (auto const at = input(op.operands[0]); at && scope.in_blocks(alone.inputs[*at])) continue;
-            if (moved && moved->kind == kernels::movement_kind::from_blocks && op.covers.empty() &&
+            if (moved && moved->kind == kernels::movement_kind::from_blocked && op.covers.empty() &&
                 value(op.results[0]).role == runtime::memory_role::output) {
                 auto const out = alone.graph.output(value(op.results[0]).position);
                 if (in_channel_blocks(alone.graph.type(out), *isa_)) continue;

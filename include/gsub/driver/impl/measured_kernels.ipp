@@ -114,8 +114,8 @@ private:
 GSUB_INLINE bool only_arranges(runtime::program_step const& s) {
     if (auto const* const call = std::get_if<runtime::kernel_call>(&s.what)) {
         auto const* const moved = call->computes ? std::get_if<kernels::movement_shape>(&*call->computes) : nullptr;
-        return moved &&
-               (moved->kind == kernels::movement_kind::to_blocks || moved->kind == kernels::movement_kind::from_blocks);
+        return moved && (moved->kind == kernels::movement_kind::to_blocked ||
+                         moved->kind == kernels::movement_kind::from_blocked);
     }
     auto const* const copy = std::get_if<runtime::copy_call>(&s.what);
     return copy && copy->moves.size() == 1;

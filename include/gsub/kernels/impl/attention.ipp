@@ -18,7 +18,7 @@ GSUB_LAZY_BODY std::int64_t attention_shape::batches() const noexcept {
 }
 GSUB_LAZY_BODY double attention_shape::operations() const noexcept {
     auto const scores = static_cast<double>(batches()) * static_cast<double>(m) * static_cast<double>(s);
-    return scores * (2.0 * static_cast<double>(k + n) + 12 + static_cast<double>(chain.size()));
+    return scores * (2.0 * static_cast<double>(k + n) + 12 + static_cast<double>(epilogue.size()));
 }
 
 GSUB_LAZY_BODY attention_config default_config(attention_shape const& shape, isa const& isa) {
@@ -169,8 +169,8 @@ private:
                 std::vector<loop::value> values{sum};
                 for (std::size_t x = 0; x < arrays_.size(); ++x)
                     values.push_back(t.e.at(arrays_[x], {place(t, s_.arrays[x], row, column)}));
-                apply_chain(t.e, values, s_.chain);
-                return s_.chain.empty() ? values.front() : values.back();
+                apply_epilogue(t.e, values, s_.epilogue);
+                return s_.epilogue.empty() ? values.front() : values.back();
             },
             [&](stage& t, auto const& row, auto const&, auto const& column, loop::value v) {
                 return t.e.store(scores_, {row, column}, v);

@@ -48,10 +48,10 @@ template <class Read>
 loop::value finished(loop::expression_builder& e, loop::value v, conv2d_shape const& s, Read&& read) {
     if (s.low > -1e300) v = max(v, e.constant(s.low));
     if (s.high < 1e300) v = min(v, e.constant(s.high));
-    if (s.chain.empty()) return v;
+    if (s.epilogue.empty()) return v;
     std::vector<loop::value> values{v};
     for (std::size_t a = 0; a < static_cast<std::size_t>(s.arrays); ++a) values.push_back(read(a));
-    apply_chain(e, values, as_span(s.chain));
+    apply_epilogue(e, values, as_span(s.epilogue));
     return values.back();
 }
 // The arrays of its chain as buffers.

@@ -11,27 +11,27 @@
 namespace gsub::kernels {
 
 GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
-    return std::visit(overloaded{
-                          [](conv2d_shape const& s) -> std::string {
-                              return fmt::format("{}conv{}d", detail::is_depthwise(s) ? "depthwise " : "",
-                                                 s.depth.exists() ? 3 : 2);
-                          },
-                          [](winograd_shape const& s) { return fmt::format("winograd F{}", s.m); },
-                          [](separable_shape const&) -> std::string { return "separable conv2d"; },
-                          [](matmul_shape const&) -> std::string { return "matmul"; },
-                          [](attention_shape const&) -> std::string { return "attention"; },
-                          [](pool2d_shape const& s) -> std::string { return s.average ? "average pool" : "max pool"; },
-                          [](movement_shape const& s) { return std::string{to_string(s.kind)}; },
-                          [](elementwise_shape const&) -> std::string { return "elementwise"; },
-                          [](row_program const& p) -> std::string {
-                              auto const reduces = [](row_op const& o) { return o.step != row_step::elementwise; };
-                              if (std::any_of(p.ops.begin(), p.ops.end(), reduces)) return "rows";
-                              return p.ops.empty() ? "copy" : "elementwise";
-                          },
-                          [](reduction_shape const&) -> std::string { return "reduction"; },
-                          [](local_response_norm_shape const&) -> std::string { return "local response norm"; },
-                      },
-                      d);
+    return std::visit(
+        overloaded{
+            [](conv2d_shape const& s) -> std::string {
+                return fmt::format("{}conv{}d", detail::is_depthwise(s) ? "depthwise " : "", s.depth.exists() ? 3 : 2);
+            },
+            [](winograd_shape const& s) { return fmt::format("winograd F{}", s.m); },
+            [](separable_shape const&) -> std::string { return "separable conv2d"; },
+            [](matmul_shape const&) -> std::string { return "matmul"; },
+            [](attention_shape const&) -> std::string { return "attention"; },
+            [](pool2d_shape const& s) -> std::string { return s.average ? "average pool" : "max pool"; },
+            [](movement_shape const& s) { return std::string{to_string(s.kind)}; },
+            [](elementwise_shape const&) -> std::string { return "elementwise"; },
+            [](row_reduction_shape const& p) -> std::string {
+                auto const reduces = [](row_reduction_op const& o) { return o.step != reduction_step::elementwise; };
+                if (std::any_of(p.ops.begin(), p.ops.end(), reduces)) return "row reduction";
+                return p.ops.empty() ? "copy" : "elementwise";
+            },
+            [](reduction_shape const&) -> std::string { return "reduction"; },
+            [](local_response_norm_shape const&) -> std::string { return "local response norm"; },
+        },
+        d);
 }
 
 } // namespace gsub::kernels

@@ -18,13 +18,13 @@ GSUB_LAZY_BODY array_view array_view::contiguous(std::span<std::int64_t const> d
     return v;
 }
 
-GSUB_LAZY_BODY void apply_chain(loop::expression_builder& e, std::vector<loop::value>& values,
-                                std::span<elementwise_op const> chain) {
-    for (auto const& step : chain) values.push_back(apply(e, step, [&](std::size_t v) { return values[v]; }));
+GSUB_LAZY_BODY void apply_epilogue(loop::expression_builder& e, std::vector<loop::value>& values,
+                                   std::span<elementwise_op const> ops) {
+    for (auto const& step : ops) values.push_back(apply(e, step, [&](std::size_t v) { return values[v]; }));
 }
 
 GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
-                                                std::span<elementwise_op const> chain, isa const& isa) {
+                                                std::span<elementwise_op const> ops, isa const& isa) {
     loop::expression_builder e{"elementwise"};
     auto const i = e.spatial("i", elements);
     std::vector<std::int32_t> buffers;
@@ -32,7 +32,7 @@ GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int3
     auto const y = e.output("y", {elements});
     std::vector<loop::value> values;
     for (auto b : buffers) values.push_back(e.at(b, {i}));
-    apply_chain(e, values, chain);
+    apply_epilogue(e, values, ops);
     loop::schedule plan{e.store(y, {i}, values.back())};
     auto const [blocks, lane] = plan.split(plan.loop_of("i"), isa.lanes());
     auto const count = (elements + isa.lanes() - 1) / isa.lanes();

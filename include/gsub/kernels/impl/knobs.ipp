@@ -330,9 +330,9 @@ GSUB_LAZY_BODY loop::fused_nest nest_of(descriptor const& d, loop::configuration
             [&](attention_shape const& s) { return attention_nest(s, attention_knobs(knobs), isa); },
             [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, isa); },
             [&](elementwise_shape const& s) -> loop::fused_nest {
-                return elementwise_nest(s.elements, s.arrays, s.chain, isa);
+                return elementwise_nest(s.elements, s.arrays, s.ops, isa);
             },
-            [&](row_program const& p) { return row_nest(p, isa); },
+            [&](row_reduction_shape const& p) { return row_reduction_nest(p, isa); },
             [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, isa); },
             [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, isa); },
             [&](movement_shape const& s) { return movement_nest(s, isa); },
@@ -354,12 +354,12 @@ GSUB_LAZY_BODY double operations_of(descriptor const& d) {
                                                          s.kernel[1]);
                           },
                           [&](elementwise_shape const& s) {
-                              return each(s.elements, s.chain, [](elementwise_op const& o) { return o; });
+                              return each(s.elements, s.ops, [](elementwise_op const& o) { return o; });
                           },
-                          [&](row_program const& p) {
+                          [&](row_reduction_shape const& p) {
                               std::int64_t elements = 1;
                               for (auto n : p.dims) elements *= n;
-                              return each(elements, p.ops, [](row_op const& o) { return o.what; });
+                              return each(elements, p.ops, [](row_reduction_op const& o) { return o.what; });
                           },
                           [](movement_shape const&) { return 0.0; },
                           [](auto const& s) -> double { return s.operations(); },

@@ -142,9 +142,9 @@ private:
         if (of.ends) {
             for (std::size_t x = 0; x < arrays_.size(); ++x)
                 values.push_back(e.at(arrays_[x], {at(s_.arrays[x], i, column)}));
-            apply_chain(e, values, as_span(s_.chain));
+            apply_epilogue(e, values, as_span(s_.epilogue));
         }
-        auto const result = of.ends && !s_.chain.empty() ? values.back() : values.front();
+        auto const result = of.ends && !s_.epilogue.empty() ? values.back() : values.front();
         loop::schedule plan{of.ends ? e.store(y_, {at(s_.y, i, column)}, result)
                                     : e.store(sums_, {i, ji, lane}, result)};
         auto const [io, ii] = plan.split(plan.loop_of("m"), c_.tile_m);

@@ -265,11 +265,12 @@ GSUB_LAZY moved_box box_along(std::span<std::int64_t const> dims, std::size_t ax
 struct border_run {
     std::int64_t first = 0, extent = 1, from = -1, step = 0;
 };
-GSUB_LAZY std::vector<border_run> border_runs(std::int64_t size, std::int64_t before, std::int64_t after, border kind) {
+GSUB_LAZY std::vector<border_run> border_runs(std::int64_t size, std::int64_t before, std::int64_t after,
+                                              padding_mode kind) {
     auto const place = [&](std::int64_t at) {
         auto x = at - before;
-        if (kind == border::edge) x = std::clamp<std::int64_t>(x, 0, size - 1);
-        if (kind == border::reflect && (x < 0 || x >= size)) x = x < 0 ? -x : 2 * (size - 1) - x;
+        if (kind == padding_mode::edge) x = std::clamp<std::int64_t>(x, 0, size - 1);
+        if (kind == padding_mode::reflect && (x < 0 || x >= size)) x = x < 0 ? -x : 2 * (size - 1) - x;
         return x < 0 || x >= size ? -1 : x;
     };
     std::vector<border_run> out;
@@ -300,7 +301,7 @@ GSUB_LAZY_BODY loop::fused_nest movement_nest(movement_shape s, isa const& isa) 
 
 GSUB_LAZY_BODY std::string_view to_string(movement_kind k) noexcept {
     constexpr std::string_view names[] = {
-        "copy", "join", "pad", "gather", "to blocks of channels", "from blocks of channels"};
+        "copy", "concat", "pad", "gather", "layout transform to blocks", "layout transform from blocks"};
     return names[static_cast<std::size_t>(k)];
 }
 
@@ -332,7 +333,7 @@ GSUB_LAZY movement_shape blocking(dtype element, std::span<std::int64_t const> d
     GSUB_ASSERT(dims.size() >= 2, "blocks of channels need a batch and a channel dimension");
     auto const area = product(dims.subspan(2)), channels = dims[1], blocks = (channels + lanes - 1) / lanes;
     movement_shape s;
-    s.kind = to_blocks ? movement_kind::to_blocks : movement_kind::from_blocks;
+    s.kind = to_blocks ? movement_kind::to_blocked : movement_kind::from_blocked;
     s.element = element;
     array_view plain, blocked;
     plain.elements = dims[0] * channels * area, blocked.elements = dims[0] * blocks * lanes * area;
@@ -365,17 +366,19 @@ GSUB_LAZY movement_shape blocking(dtype element, std::span<std::int64_t const> d
 }
 } // namespace detail
 
-GSUB_LAZY_BODY movement_shape moved_to_blocks(dtype element, std::span<std::int64_t const> dims, std::int64_t lanes) {
+GSUB_LAZY_BODY movement_shape to_blocked_layout(dtype element, std::span<std::int64_t const> dims, std::int64_t lanes) {
     return detail::blocking(element, dims, lanes, true);
 }
-GSUB_LAZY_BODY movement_shape moved_from_blocks(dtype element, std::span<std::int64_t const> dims, std::int64_t lanes) {
+GSUB_LAZY_BODY movement_shape from_blocked_layout(dtype element, std::span<std::int64_t const> dims,
+                                                  std::int64_t lanes) {
     return detail::blocking(element, dims, lanes, false);
 }
 
-GSUB_LAZY_BODY movement_shape joined_views(dtype element, std::span<std::int64_t const> dims, std::size_t axis,
-                                           std::span<std::int64_t const> sizes, std::span<array_view const> from) {
+GSUB_LAZY_BODY movement_shape concatenated_views(dtype element, std::span<std::int64_t const> dims, std::size_t axis,
+                                                 std::span<std::int64_t const> sizes,
+                                                 std::span<array_view const> from) {
     auto s = empty_movement(element, dims);
-    s.kind = movement_kind::join;
+    s.kind = movement_kind::concat;
     std::int64_t first = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         s.arrays.push_back(from[i].elements);
@@ -413,7 +416,7 @@ GSUB_LAZY_BODY movement_shape gathered_entries(dtype element, std::span<std::int
 
 GSUB_LAZY_BODY movement_shape padded_view(dtype element, std::span<std::int64_t const> dims, array_view const& from,
                                           std::span<std::int64_t const> before, std::span<std::int64_t const> after,
-                                          border kind, std::uint64_t fill, std::optional<array_view> filling) {
+                                          padding_mode kind, std::uint64_t fill, std::optional<array_view> filling) {
     ints sizes(dims);
     for (std::size_t d = 0; d < dims.size(); ++d) sizes[d] += before[d] + after[d];
     auto s = empty_movement(element, sizes);

@@ -71,7 +71,7 @@ GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& isa)
     auto const v = cast(e.at(x, {from}), type);
     auto const least =
         info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type)) : std::int64_t{0};
-    auto result = s.step == row_step::maximum
+    auto result = s.step == reduction_step::maximum
                       ? e.maximum(e.number(-std::numeric_limits<double>::infinity(), least, type), v)
                       : e.sum(e.number(0, 0, type), v);
     if (s.divisor != 1) result = result / e.number(s.divisor, static_cast<std::int64_t>(s.divisor), type);

@@ -3,7 +3,7 @@
 #include <gsub/core/executor.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops/ops.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 #include <gsub/lower/scalar_lowering.hpp>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ public:
         }
         return out;
     }
-    [[nodiscard]] std::vector<kernels::row_op> ops() const {
+    [[nodiscard]] std::vector<kernels::row_reduction_op> ops() const {
         auto out = ops_;
         for (auto& o : out) {
             if (o.what.left >= 0) o.what.left = final_number(o.what.left);
@@ -133,7 +133,7 @@ public:
         }
         return out;
     }
-    [[nodiscard]] std::vector<kernels::elementwise_op> chain() const {
+    [[nodiscard]] std::vector<kernels::elementwise_op> epilogue() const {
         std::vector<kernels::elementwise_op> out;
         for (auto const& o : ops()) out.push_back(o.what);
         return out;
@@ -141,8 +141,8 @@ public:
 
     /// Of the rows of a kernel, by some exponential function.
     static scalar softmax(scalar_builder& b, scalar x, loop::scalar_op exponential) {
-        auto const power = apply(exponential, x - b.reduce(kernels::row_step::maximum, x));
-        return power * (b.number(1, power) / b.reduce(kernels::row_step::sum, power)); // one quotient a row
+        auto const power = apply(exponential, x - b.reduce(kernels::reduction_step::maximum, x));
+        return power * (b.number(1, power) / b.reduce(kernels::reduction_step::sum, power)); // one quotient a row
     }
 
 private:
@@ -337,7 +337,7 @@ private:
         if (!has_frame(g.type(g.operand(n, 0)))) return std::nullopt;
         auto const from = reduced_from(g, n);
         if (!from || !set_row(*from)) return std::nullopt;
-        auto const step = g.is<ops::reduce_max>(n) ? kernels::row_step::maximum : kernels::row_step::sum;
+        auto const step = g.is<ops::reduce_max>(n) ? kernels::reduction_step::maximum : kernels::reduction_step::sum;
         if (!g.is<ops::reduce_mean>(n)) return b.reduce(step, x);
         // The sum of integers has the bits that it needs before it is divided.
         auto const sum = b.reduce(step, is_integer(x.type()) ? cast(x, widest_of_kind(x.type())) : x);
@@ -389,7 +389,7 @@ private:
     known_values known_;
     std::vector<value_id> arrays_;
     std::vector<kernels::array_view> views_; // over the frame
-    std::vector<kernels::row_op> ops_;
+    std::vector<kernels::row_reduction_op> ops_;
 };
 
 } // namespace gsub::detail

@@ -78,7 +78,7 @@ GSUB_LAZY_BODY bool lower_shape(kernel_builder& b, node_id n) {
 }
 
 // A kernel of the application.
-GSUB_LAZY void fuse_external(kernel_builder& b, node_id n, std::shared_ptr<runtime::host_step const> own) {
+GSUB_LAZY void fuse_external(kernel_builder& b, node_id n, std::shared_ptr<runtime::host_op const> own) {
     auto const& g = b.graph();
     auto const& a = g.attributes<ops::opaque>(n);
     kernel_op op{.computes = runtime::external_call{

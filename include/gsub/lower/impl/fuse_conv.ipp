@@ -62,7 +62,7 @@ private:
         auto const dims = g_.type(x).sizes();
         std::int64_t const channels[] = {dims[1]};
         kernel_op op{.operands = {b_.viewed(x)}};
-        kernels::row_program p;
+        kernels::row_reduction_shape p;
         p.dims.assign(dims.begin(), dims.end());
         p.arrays.push_back(kernels::array_view::contiguous(p.dims));
         for (auto const* const of : {&lines.scale, &lines.shift}) {
@@ -76,8 +76,8 @@ private:
             along.strides[1] = 1;
             p.arrays.push_back(std::move(along));
         }
-        p.ops.push_back({kernels::row_step::elementwise, {loop::scalar_op::multiply, 0, 1}});
-        p.ops.push_back({kernels::row_step::elementwise, {loop::scalar_op::add, 3, 2}});
+        p.ops.push_back({kernels::reduction_step::elementwise, {loop::scalar_op::multiply, 0, 1}});
+        p.ops.push_back({kernels::reduction_step::elementwise, {loop::scalar_op::add, 3, 2}});
         p.results.push_back({4, true});
         op.frame.append(std::span<std::int64_t const>{dims.data(), dims.size()});
         op.computes = std::move(p);

@@ -93,9 +93,9 @@ GSUB_LAZY [[nodiscard]] kernel_operand broadcast_operand(kernel_builder& b, valu
 
 // Whether what fills blocks up stays finite under the operations of a node: zeros at first. Kernels that read it would
 // otherwise compute NaN in lanes that nobody asked for, and Winograd kernels all their tiles anew.
-GSUB_LAZY [[nodiscard]] bool stays_finite(std::span<kernels::elementwise_op const> chain) {
+GSUB_LAZY [[nodiscard]] bool stays_finite(std::span<kernels::elementwise_op const> epilogue) {
     using loop::scalar_op;
-    return std::none_of(chain.begin(), chain.end(), [](kernels::elementwise_op const& o) {
+    return std::none_of(epilogue.begin(), epilogue.end(), [](kernels::elementwise_op const& o) {
         auto const by_number = o.right < 0 && o.value != 0;
         return (o.op == scalar_op::divide && !by_number) || o.op == scalar_op::logarithm ||
                o.op == scalar_op::square_root || o.op == scalar_op::power;
@@ -115,7 +115,7 @@ GSUB_LAZY [[nodiscard]] bool find_block_expression(fusion_scope const& s, node_i
     if (!w.add(n)) return false;
     grow(s, w, {}, true);
     using loop::scalar_op;
-    for (auto const& o : w.chain())
+    for (auto const& o : w.epilogue())
         if (o.op == scalar_op::divide || o.op == scalar_op::logarithm || o.op == scalar_op::power) return false;
     show(w);
     return true;
@@ -128,7 +128,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_in_blocks(kernel_builder& b, node_id n) {
         op.results.push_back(b.result({w.nodes().back(), 0}));
         auto const elements = blocked_layout{type.rank(), 1, b.isa().lanes()}.stored_elements(type.sizes());
         if (!elements) throw error{error_code::unsupported, fmt::format("too large in blocks: {}", to_string(type))};
-        op.computes = kernels::elementwise_shape{*elements, static_cast<std::int32_t>(w.arrays().size()), w.chain()};
+        op.computes = kernels::elementwise_shape{*elements, static_cast<std::int32_t>(w.arrays().size()), w.epilogue()};
         b.add(w.nodes(), std::move(op));
     });
 }
@@ -152,7 +152,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_rows(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto read = false;
     auto const add = [&](expression_writer<> const& w) {
-        kernels::row_program p;
+        kernels::row_reduction_shape p;
         p.dims = w.dims();
         p.arrays = w.views();
         p.ops = w.ops();
@@ -197,7 +197,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_reduction(kernel_builder& b, node_id n) {
     s.x.element = in.element;
     s.dims.assign(sizes.begin(), sizes.end());
     s.reduced = reduced_dims(g, n, in);
-    s.step = g.is<ops::reduce_max>(n) ? kernels::row_step::maximum : kernels::row_step::sum;
+    s.step = g.is<ops::reduce_max>(n) ? kernels::reduction_step::maximum : kernels::reduction_step::sum;
     if (mean)
         for (std::size_t d = 0; d < s.dims.size(); ++d)
             if (s.reduced[d]) s.divisor *= static_cast<double>(s.dims[d]);
@@ -222,7 +222,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_softmax(kernel_builder& b, node_id n) {
     for (std::size_t d = 0; d < sizes.size(); ++d)
         if (d != axis) order.push_back(d);
     order.push_back(axis);
-    kernels::row_program p;
+    kernels::row_reduction_shape p;
     kernel_op op;
     kernel_operand rows{b.operand(x), {}, {}};
     ints turned_dims;
@@ -238,7 +238,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_softmax(kernel_builder& b, node_id n) {
     auto const y = expression_writer<>::softmax(e, cast(e.value(0, in.element), type), exponential);
     // Stored as the graph has it: where the rows' dimensions lie in it.
     auto const strides = kernels::array_view::contiguous(sizes).strides;
-    kernels::row_result result{*e.number_of(cast(y, in.element)), true, {}};
+    kernels::row_reduction_result result{*e.number_of(cast(y, in.element)), true, {}};
     for (auto d : order) result.strides.push_back(strides[d]);
     p.results.push_back(std::move(result));
     op.operands.push_back(std::move(rows));

@@ -162,7 +162,7 @@ GSUB_LAZY [[nodiscard]] bool add_product(kernel_builder& b, node_id n, kernels::
     auto const dims = g.type({n, 0}).sizes();
     auto const add = [&](expression_writer<> const& w, std::optional<attention_nodes> attention) {
         s.arrays = w.views();
-        s.chain = w.chain();
+        s.epilogue = w.epilogue();
         std::vector<node_id> taken{n};
         taken.insert(taken.end(), w.nodes().begin(), w.nodes().end());
         if (attention) {
@@ -170,7 +170,7 @@ GSUB_LAZY [[nodiscard]] bool add_product(kernel_builder& b, node_id n, kernels::
             kernels::attention_shape a;
             a.m = s.m, a.k = s.k, a.s = s.n, a.n = g.type({attention->product, 0}).dims[dims.size() - 1].size();
             if (g.is<ops::fast_softmax>(attention->softmax)) a.exponential = loop::scalar_op::fast_exponential;
-            a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.chain = std::move(s.chain);
+            a.batch = std::move(s.batch), a.arrays = std::move(s.arrays), a.epilogue = std::move(s.epilogue);
             op.operands.push_back(over_batches(b, v, dims.size(), false));
             op.computes = std::move(a);
             taken.push_back(attention->softmax);

@@ -81,7 +81,7 @@ GSUB_LAZY_BODY void kernel_builder::add(std::span<node_id const> covers, kernel_
         what.covers.push_back({std::string{g_.op(n).name}, g_.display_name(n)});
         done_[n.index] = 1;
     }
-    what.border = border_of(covers);
+    what.boundary = boundary_of(covers);
     made_.ops.push_back(std::move(what));
 }
 
@@ -94,7 +94,7 @@ GSUB_LAZY_BODY void kernel_builder::add_reference(node_id n) {
     add({&n, 1}, std::move(op));
 }
 
-GSUB_LAZY_BODY std::string kernel_builder::border_of(std::span<node_id const> covers) const {
+GSUB_LAZY_BODY std::string kernel_builder::boundary_of(std::span<node_id const> covers) const {
     value_id const last{covers.back(), 0};
     auto const count = g_.use_count(last);
     if (count == 0) return "nothing reads it";

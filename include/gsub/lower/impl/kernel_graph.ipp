@@ -22,15 +22,15 @@ GSUB_LAZY_BODY std::string kind_of(kernel_op const& op) {
             [](concat_shape const&) -> std::string { return "concat"; },
             [](pad_shape const&) -> std::string { return "pad"; },
             [](custom_kernel const& c) { return c.name; },
-            [](runtime::copy_call const& c) -> std::string { return c.moves.size() > 1 ? "join" : "copy"; },
+            [](runtime::copy_call const& c) -> std::string { return c.moves.size() > 1 ? "concat" : "copy"; },
             [](runtime::external_call const& c) { return fmt::format("extern {}", c.op); },
             [](runtime::reference_call const& c) { return fmt::format("reference {}", runtime::operators_of(c)); },
         },
         op.computes);
 }
 
-GSUB_LAZY_BODY operand_need need_of(kernel_op const& op, std::size_t operand) {
-    using enum operand_need;
+GSUB_LAZY_BODY operand_requirement requirement_of(kernel_op const& op, std::size_t operand) {
+    using enum operand_requirement;
     if (operand < op.operands.size() && op.operands[operand].packing) return weights;
     if (std::holds_alternative<runtime::copy_call>(op.computes)) return any;
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
@@ -55,10 +55,10 @@ GSUB_LAZY_BODY operand_need need_of(kernel_op const& op, std::size_t operand) {
                               return s.constant && operand == 1 ? weights : s.bias && operand == 2 ? lanes : view;
                           },
                           [&](kernels::attention_shape const&) { return view; },
-                          [&](kernels::row_program const&) { return view; },
+                          [&](kernels::row_reduction_shape const&) { return view; },
                           [&](kernels::reduction_shape const&) { return view; },
                           [&](kernels::movement_shape const& m) {
-                              return m.kind == kernels::movement_kind::from_blocks ? blocks : row_major;
+                              return m.kind == kernels::movement_kind::from_blocked ? blocks : row_major;
                           },
                           [&](auto const&) { return row_major; },
                       },
@@ -72,14 +72,14 @@ GSUB_LAZY_BODY bool makes_blocks(kernel_op const& op) noexcept {
     return std::holds_alternative<kernels::elementwise_shape>(*d);
 }
 
-GSUB_LAZY_BODY bool joins_blocks(tensor_type const& whole, std::int64_t axis, std::span<tensor_type const> parts,
-                                 std::int64_t lanes) {
+GSUB_LAZY_BODY bool concatenates_blocks(tensor_type const& whole, std::int64_t axis, std::span<tensor_type const> parts,
+                                        std::int64_t lanes) {
     if (axis != 1 || !may_be_blocked(whole) || whole.dims[0].size() != 1) return false;
     return std::all_of(parts.begin(), parts.end(),
                        [&](tensor_type const& t) { return t.dims[1].size() % lanes == 0 && *t.elements() > 0; });
 }
-GSUB_LAZY_BODY std::optional<std::int64_t> cuts_blocks(view_shape const& v, tensor_type const& from,
-                                                       tensor_type const& to, std::int64_t lanes) {
+GSUB_LAZY_BODY std::optional<std::int64_t> splits_blocks(view_shape const& v, tensor_type const& from,
+                                                         tensor_type const& to, std::int64_t lanes) {
     if (v.reshape || !may_be_blocked(from) || from.rank() != to.rank() || from.dims[0].size() != 1) return std::nullopt;
     for (std::size_t d = 0; d < v.from.size(); ++d) {
         if (v.from[d] != static_cast<std::int8_t>(d) || v.step[d] != 1) return std::nullopt;

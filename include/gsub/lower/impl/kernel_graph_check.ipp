@@ -51,7 +51,7 @@ GSUB_LAZY [[nodiscard]] std::optional<kernel_arity> arity_of(kernel_op const& op
             [&](kernels::elementwise_shape const& s) { return kernel_arity{static_cast<std::size_t>(s.arrays)}; },
             [&](kernels::matmul_shape const& s) { return kernel_arity{2 + s.bias + s.arrays.size()}; },
             [&](kernels::attention_shape const& s) { return kernel_arity{3 + s.arrays.size()}; },
-            [&](kernels::row_program const& p) {
+            [&](kernels::row_reduction_shape const& p) {
                 return kernel_arity{p.arrays.size(), p.results.size()};
             },
             [&](kernels::movement_shape const& m) { return kernel_arity{m.arrays.size() + m.chosen.has_value()}; },
@@ -207,7 +207,7 @@ private:
         auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
         if (!d) return;
         std::optional<std::size_t> frame;
-        if (auto const* const r = std::get_if<kernels::row_program>(d)) {
+        if (auto const* const r = std::get_if<kernels::row_reduction_shape>(d)) {
             frame = op.frame.size();
             if (r->dims.empty() || r->dims.size() > op.frame.size() + 1)
                 add(name, kind, "a frame of at least its dimensions", fmt::format("{} dimensions", op.frame.size()));
@@ -219,7 +219,7 @@ private:
             frame = x->dims.size();
         }
         for (std::size_t i = 0; frame && i < op.operands.size(); ++i)
-            if (need_of(op, i) == operand_need::view && op.operands[i].access.size() != *frame)
+            if (requirement_of(op, i) == operand_requirement::view && op.operands[i].access.size() != *frame)
                 add(name, kind, fmt::format("operand {} read along {} dimensions", i, *frame),
                     fmt::format("{}", op.operands[i].access.size()));
     }
@@ -302,15 +302,16 @@ private:
         if (!holds(o.value))
             return add(name, kind, fmt::format("operand {} that is computed before", i), describe(o.value));
         auto const& value = g_.values[static_cast<std::size_t>(o.value)];
-        auto const need = need_of(op, i);
+        auto const need = requirement_of(op, i);
         for (auto const d : o.access)
             if (d >= static_cast<int>(value.type.rank()))
                 return add(name, kind, fmt::format("operand {} read along its {} dimensions", i, value.type.rank()),
                            fmt::format("dimension {}", d));
-        if (need == operand_need::weights) return check_weights(op, i, name, kind);
-        if (!laid_out() || need == operand_need::any) return;
-        if ((need == operand_need::blocks) != (value.block != 0) && !stored_alike(value))
-            add(name, kind, fmt::format("operand {} {}", i, need == operand_need::blocks ? "in blocks" : "row-major"),
+        if (need == operand_requirement::weights) return check_weights(op, i, name, kind);
+        if (!laid_out() || need == operand_requirement::any) return;
+        if ((need == operand_requirement::blocks) != (value.block != 0) && !stored_alike(value))
+            add(name, kind,
+                fmt::format("operand {} {}", i, need == operand_requirement::blocks ? "in blocks" : "row-major"),
                 value.block != 0 ? "blocks" : "row-major");
     }
     // Blocks of one pixel a channel are the channels in order.

@@ -7,7 +7,7 @@
 namespace gsub::kernels {
 
 template <>
-struct word_traits<border> {
+struct word_traits<padding_mode> {
     static constexpr std::string_view words[] = {"constant", "edge", "reflect"};
 };
 template <>

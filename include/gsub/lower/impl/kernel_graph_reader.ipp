@@ -110,7 +110,7 @@ private:
             return read_value(in);
         }
         if (ahead.accept('=')) return read_op(in);
-        static constexpr std::string_view words[] = {"input", "result", "covers",  "border",
+        static constexpr std::string_view words[] = {"input", "result", "covers",  "boundary",
                                                      "moves", "frame",  "schedule"};
         auto const at = in.offset();
         auto const word = in.word("line", words);
@@ -125,7 +125,7 @@ private:
                 op.covers.push_back({std::move(name), in.quoted()});
             } while (in.accept(','));
         } else if (word == 3) {
-            op.border = in.quoted();
+            op.boundary = in.quoted();
         } else if (word == 4) {
             op.moves = in.quoted();
         } else if (word == 5) {

@@ -93,7 +93,7 @@ private:
         }
         for (std::size_t i = 0; options_.names && i < op.covers.size(); ++i)
             add(i == 0 ? "\n  covers " : ", ", in_quotes(op.covers[i].op), " ", in_quotes(op.covers[i].name));
-        line("border", op.border);
+        line("boundary", op.boundary);
         line("moves", op.moves);
         if (!op.frame.empty()) {
             add("\n  frame ");
@@ -157,7 +157,7 @@ struct without_layout {
     static void of(kernels::attention_shape& s) {
         strip(s.q), strip(s.keys), strip(s.values), strip(s.y), strip(s.arrays);
     }
-    static void of(kernels::row_program& p) { strip(p.arrays); }
+    static void of(kernels::row_reduction_shape& p) { strip(p.arrays); }
     static void of(kernels::reduction_shape& s) { strip(s.x); }
     static void of(auto&) {}
 };

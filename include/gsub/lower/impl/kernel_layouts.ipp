@@ -67,7 +67,7 @@ GSUB_LAZY [[nodiscard]] bool scales_convolution(any_graph const& g, node_id n) {
     }
     return false;
 }
-GSUB_LAZY [[nodiscard]] bool joins_blocks(any_graph const& g, node_id n, std::int64_t lanes) {
+GSUB_LAZY [[nodiscard]] bool concatenates_blocks(any_graph const& g, node_id n, std::int64_t lanes) {
     std::vector<tensor_type> parts;
     for (auto v : g.operands(n)) {
         if (g.constant(v)) return false;
@@ -75,7 +75,7 @@ GSUB_LAZY [[nodiscard]] bool joins_blocks(any_graph const& g, node_id n, std::in
     }
     auto const& type = g.type({n, 0});
     auto const axis = static_cast<std::int64_t>(along(g.attributes<ops::concat>(n).axis, type));
-    return gsub::joins_blocks(type, axis, as_span(parts), lanes);
+    return gsub::concatenates_blocks(type, axis, as_span(parts), lanes);
 }
 // Whether all pieces are whole blocks of one image.
 GSUB_LAZY [[nodiscard]] bool splits_blocks(any_graph const& g, node_id n, std::int64_t lanes) {
@@ -86,7 +86,7 @@ GSUB_LAZY [[nodiscard]] bool splits_blocks(any_graph const& g, node_id n, std::i
             return false;
     return true;
 }
-GSUB_LAZY [[nodiscard]] bool cuts_blocks(any_graph const& g, node_id n, std::int64_t lanes) {
+GSUB_LAZY [[nodiscard]] bool splits_blocks(any_graph const& g, node_id n, std::int64_t lanes) {
     auto const &from = g.type(g.operand(n, 0)), &to = g.type({n, 0});
     auto const& a = g.attributes<ops::slice>(n);
     if (g.operand_count(n) != 1 || from.dims[0].size() != 1 || to.dims[1].size() % lanes != 0) return false;
@@ -126,9 +126,9 @@ GSUB_LAZY_BODY kernel_storage kernel_storage_of(any_graph const& g, node_id n, i
     if (g.is<ops::conv>(n)) return constants(1, 2) ? blocks : row_major;
     if (g.is<ops::batch_norm>(n)) return either(constants(1, 5) && type.dims[1].size() > 1);
     if (g.is<ops::identity>(n)) return follows;
-    if (g.is<ops::concat>(n)) return either(detail::joins_blocks(g, n, lanes));
+    if (g.is<ops::concat>(n)) return either(detail::concatenates_blocks(g, n, lanes));
     if (g.is<ops::split>(n)) return either(detail::splits_blocks(g, n, lanes));
-    if (g.is<ops::slice>(n)) return either(detail::cuts_blocks(g, n, lanes));
+    if (g.is<ops::slice>(n)) return either(detail::splits_blocks(g, n, lanes));
     return either(detail::computes_blocks(g, n) || detail::scales_convolution(g, n));
 }
 

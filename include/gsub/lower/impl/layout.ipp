@@ -62,7 +62,7 @@ private:
         std::optional<kernel_value_id> channels_last; // where a result lies that is an image so
         // What reads views says how they lie.
         auto const read = [&](std::size_t i, kernels::array_view& how) { how = read_view(op.operands[i]); };
-        if (auto* const s = std::get_if<kernels::row_program>(&d)) {
+        if (auto* const s = std::get_if<kernels::row_reduction_shape>(&d)) {
             place_rows(op, *s);
         } else if (auto* const r = std::get_if<kernels::reduction_shape>(&d)) {
             read(0, r->x);
@@ -77,18 +77,18 @@ private:
             place_image(*images, op.operands[0].value);
             if (auto const stored = image_result(*images, op.results[0])) channels_last = stored;
         }
-        auto needs = std::vector<operand_need>(op.operands.size());
-        for (std::size_t i = 0; i < needs.size(); ++i) needs[i] = need_of(op, i);
+        auto needs = std::vector<operand_requirement>(op.operands.size());
+        for (std::size_t i = 0; i < needs.size(); ++i) needs[i] = requirement_of(op, i);
         for (std::size_t i = 0; i < needs.size(); ++i) {
             auto& o = op.operands[i];
             auto const written =
                 std::find_if(repeated_.begin(), repeated_.end(), [&](auto const& r) { return r.first == &o; });
-            o.value = written != repeated_.end()          ? written->second
-                      : needs[i] == operand_need::blocks  ? s_.blocked(o.value)
-                      : needs[i] == operand_need::view    ? s_.storage_of(o.value)
-                      : needs[i] == operand_need::lanes   ? lanes_of(o.value)
-                      : needs[i] == operand_need::weights ? weights_of(o.value)
-                                                          : s_.plain(o.value);
+            o.value = written != repeated_.end()                 ? written->second
+                      : needs[i] == operand_requirement::blocks  ? s_.blocked(o.value)
+                      : needs[i] == operand_requirement::view    ? s_.storage_of(o.value)
+                      : needs[i] == operand_requirement::lanes   ? lanes_of(o.value)
+                      : needs[i] == operand_requirement::weights ? weights_of(o.value)
+                                                                 : s_.plain(o.value);
             o.access.clear();
         }
         if (auto* const s = std::get_if<kernels::matmul_shape>(&d)) {
@@ -193,7 +193,7 @@ private:
         for (auto const d : o.access) how.strides.push_back(d < 0 ? 0 : own.strides[static_cast<std::size_t>(d)]);
         return how;
     }
-    void place_rows(kernel_op& op, kernels::row_program& p) {
+    void place_rows(kernel_op& op, kernels::row_reduction_shape& p) {
         auto const from = p.dims.size() - 1;
         std::span<std::int64_t const> const frame{op.frame.data(), op.frame.size()};
         for (std::size_t i = 0; i < p.arrays.size(); ++i) {
@@ -301,7 +301,7 @@ private:
             return;
         }
         if (s_.belongs_in_blocks(y) && v.in_blocks)
-            if (auto const first = cuts_blocks(v, s_.type(x), s_.type(y), s_.isa.lanes())) {
+            if (auto const first = splits_blocks(v, s_.type(x), s_.type(y), s_.isa.lanes())) {
                 auto before = s_.type(x);
                 before.dims[1] = dim{*first};
                 auto const offset = *first == 0 ? 0 : s_.blocked_bytes(before);
@@ -358,7 +358,7 @@ private:
         std::vector<kernel_value_id> from;
         if (!scattered || op.operands.size() > 16) {
             for (auto const& o : op.operands) from.push_back(s_.plain(o.value));
-            s_.add_op(op, runtime::join_of(times, sizes), from, {s_.new_plain(whole)});
+            s_.add_op(op, runtime::concat_of(times, sizes), from, {s_.new_plain(whole)});
             return;
         }
         ints extents;
@@ -368,7 +368,7 @@ private:
             views.push_back(s_.view_of(o.value));
             extents.push_back(s_.type(o.value).dims[axis].size());
         }
-        s_.add_op(op, kernels::joined_views(t.element, all, axis, extents, views), from, {s_.new_plain(whole)});
+        s_.add_op(op, kernels::concatenated_views(t.element, all, axis, extents, views), from, {s_.new_plain(whole)});
     }
 
     void place_pad(kernel_op const& op, pad_shape const& p) {
@@ -383,7 +383,7 @@ private:
         if (rest == 0) return s_.set_view(y, from, std::move(view));
         // Boxes of a border that is made of elements are as many as the products of its pieces: few dimensions at a
         // time.
-        auto const constant = p.kind == kernels::border::constant;
+        auto const constant = p.kind == kernels::padding_mode::constant;
         auto sizes = in.sizes();
         for (std::size_t d = 0; d < rank && rest > 0;) {
             ints before(rank, 0), after(rank, 0);

@@ -200,22 +200,22 @@ private:
         expression_writer w{g_, s_.rules().scalars, type.sizes(), false, takes};
         w.start_with(before);
         grow(s_, w, before, true);
-        auto chain = w.chain();
-        if (stays_finite(chain)) {
+        auto epilogue = w.epilogue();
+        if (stays_finite(epilogue)) {
             c.arrays = w.arrays();
             c.nodes.insert(c.nodes.end(), w.nodes().begin(), w.nodes().end());
         } else {
-            chain.clear();
+            epilogue.clear();
         }
         c.s.arrays = static_cast<std::int32_t>(c.arrays.size());
         if (c.activation) { // the rest is of its result
             auto const first = c.s.arrays + 1;
-            for (auto& o : chain)
+            for (auto& o : epilogue)
                 for (auto* const operand : {&o.left, &o.right, &o.third})
                     if (*operand == 0 || *operand >= first) *operand = *operand == 0 ? first : *operand + 1;
-            chain.insert(chain.begin(), kernels::elementwise_op{*c.activation, 0, -1, 0});
+            epilogue.insert(epilogue.begin(), kernels::elementwise_op{*c.activation, 0, -1, 0});
         }
-        c.s.chain = std::move(chain);
+        c.s.epilogue = std::move(epilogue);
     }
 
     fusion_scope const& s_;

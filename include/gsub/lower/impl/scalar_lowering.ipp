@@ -23,12 +23,12 @@ GSUB_INLINE std::optional<std::int32_t> scalar_builder::number_of(scalar s) cons
     if (refused_ || !s.present() || s.value_ < 0) return std::nullopt;
     return s.value_;
 }
-GSUB_INLINE scalar scalar_builder::emit(kernels::row_op op, dtype type) {
+GSUB_INLINE scalar scalar_builder::emit(kernels::row_reduction_op op, dtype type) {
     ops_->push_back(op);
     return value(first_ + static_cast<std::int32_t>(ops_->size()) - 1, type);
 }
-GSUB_INLINE scalar scalar_builder::reduce(kernels::row_step step, scalar a) {
-    auto const op = step == kernels::row_step::maximum ? loop::scalar_op::maximum : loop::scalar_op::add;
+GSUB_INLINE scalar scalar_builder::reduce(kernels::reduction_step step, scalar a) {
+    auto const op = step == kernels::reduction_step::maximum ? loop::scalar_op::maximum : loop::scalar_op::add;
     if (refused_ || !a.present() || a.is_number() || !computes(op, a.type())) {
         refuse();
         return a;
@@ -41,7 +41,7 @@ GSUB_INLINE scalar apply(loop::scalar_op op, scalar a) {
     auto& b = *a.in_;
     if (a.is_number() || !is_unary(op) || !computes(op, a.type())) b.refuse();
     if (b.refused()) return a;
-    return b.emit({kernels::row_step::elementwise, {op, a.value_}}, a.type());
+    return b.emit({kernels::reduction_step::elementwise, {op, a.value_}}, a.type());
 }
 GSUB_INLINE scalar apply(loop::scalar_op op, scalar a, scalar b) {
     if (!a.present() || !b.present()) {
@@ -55,7 +55,7 @@ GSUB_INLINE scalar apply(loop::scalar_op op, scalar a, scalar b) {
     if (in.refused()) return a;
     auto const& n = a.is_number() ? a : b;
     kernels::elementwise_op what{op, a.value_, b.value_, n.real_, -1, a.type(), n.whole_};
-    return in.emit({kernels::row_step::elementwise, what}, info(op).truth ? dtype::boolean : a.type());
+    return in.emit({kernels::reduction_step::elementwise, what}, info(op).truth ? dtype::boolean : a.type());
 }
 GSUB_INLINE scalar select(scalar condition, scalar a, scalar b) {
     if (!condition.present()) return {};
@@ -76,7 +76,7 @@ GSUB_INLINE scalar select(scalar condition, scalar a, scalar b) {
     auto const& n = a.is_number() ? a : b;
     kernels::elementwise_op what{
         loop::scalar_op::select, condition.value_, a.value_, n.real_, b.value_, a.type(), n.whole_};
-    return in.emit({kernels::row_step::elementwise, what}, a.type());
+    return in.emit({kernels::reduction_step::elementwise, what}, a.type());
 }
 GSUB_INLINE scalar cast(scalar a, dtype to) {
     if (!a.present() || a.type() == to) return a;
@@ -86,7 +86,7 @@ GSUB_INLINE scalar cast(scalar a, dtype to) {
     if (a.half_ >= 0 && a.half_type_ == to) return in.value(a.half_, to); // the bits of a NaN too
     kernels::elementwise_op what{loop::scalar_op::cast, a.value_};
     what.type = to;
-    auto made = in.emit({kernels::row_step::elementwise, what}, to);
+    auto made = in.emit({kernels::reduction_step::elementwise, what}, to);
     if (to == dtype::f32 && loop::computed_in(a.type()) != a.type()) made.half_ = a.value_, made.half_type_ = a.type();
     return made;
 }

@@ -196,10 +196,10 @@ public:
             if (constant(o.value)) return false;
             parts.push_back(type(o.value));
         }
-        return joins_blocks(type(op.results[0]), join->axis, as_span(parts), isa.lanes());
+        return concatenates_blocks(type(op.results[0]), join->axis, as_span(parts), isa.lanes());
     }
     // The join of blocks that a value is a piece of; null: none.
-    kernel_op const* join_of(kernel_value_id v) const {
+    kernel_op const* concat_of(kernel_value_id v) const {
         kernel_op const* join = nullptr;
         for (auto const u : uses_[index(v)])
             if (joins(in.ops[u.op])) join = &in.ops[u.op];
@@ -208,10 +208,10 @@ public:
     // Storage for a value in blocks: its place in a value that joins it with others along the channels, where there is
     // one, so that nothing is copied. That value may be a piece itself.
     kernel_value_id add_blocked(kernel_value_id v) {
-        std::vector<std::pair<kernel_value_id, kernel_op const*>> pieces{{v, join_of(v)}};
+        std::vector<std::pair<kernel_value_id, kernel_op const*>> pieces{{v, concat_of(v)}};
         while (pieces.back().second && !in_blocks(pieces.back().second->results[0])) {
             auto const whole = pieces.back().second->results[0];
-            pieces.emplace_back(whole, join_of(whole));
+            pieces.emplace_back(whole, concat_of(whole));
         }
         for (; !pieces.empty(); pieces.pop_back()) {
             auto const [piece, join] = pieces.back();
@@ -236,7 +236,7 @@ public:
         kernel_op op{.computes = std::move(what), .covers = like.covers};
         for (auto v : operands) op.operands.push_back({v, {}, {}});
         op.results = std::move(results);
-        op.border = like.border, op.moves = like.moves;
+        op.boundary = like.boundary, op.moves = like.moves;
         out.ops.push_back(std::move(op));
     }
     kernel_op conversion_of(kernel_value_id v) const {
@@ -250,8 +250,8 @@ public:
         auto const to = to_blocks ? add_temporary(v, blocked_bytes(t), isa.lanes()) : add_temporary(v, bytes_of(t));
         auto const sizes = t.sizes();
         add_op(conversion_of(v),
-               to_blocks ? kernels::moved_to_blocks(t.element, sizes, isa.lanes())
-                         : kernels::moved_from_blocks(t.element, sizes, isa.lanes()),
+               to_blocks ? kernels::to_blocked_layout(t.element, sizes, isa.lanes())
+                         : kernels::from_blocked_layout(t.element, sizes, isa.lanes()),
                {from}, {to});
         return to;
     }

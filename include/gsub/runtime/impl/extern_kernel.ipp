@@ -195,7 +195,7 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
 }
 
 template <class = void>
-class user_kernel_step final : public user_step {
+class user_kernel_step final : public user_op {
 public:
     user_kernel_step(user_kernel const& k, node_label label, std::shared_ptr<c_attributes<> const> attributes,
                      any_graph const& g, node_id n)
@@ -494,7 +494,7 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY std::shared_ptr<host_step const> bound_graph::step_of(node_id n) const {
+GSUB_LAZY_BODY std::shared_ptr<host_op const> bound_graph::step_of(node_id n) const {
     auto const found =
         std::lower_bound(steps.begin(), steps.end(), n, [](auto const& s, node_id m) { return s.first < m; });
     return found == steps.end() || found->first != n ? nullptr : found->second;

@@ -20,7 +20,7 @@ GSUB_LAZY_BODY std::vector<kernel_source> sources_of(std::span<program_kernel co
     return out;
 }
 
-GSUB_LAZY_BODY copy_call join_of(std::int64_t times, std::span<std::size_t const> sizes) {
+GSUB_LAZY_BODY copy_call concat_of(std::int64_t times, std::span<std::size_t const> sizes) {
     auto const row = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
     copy_call c{times, {}};
     std::size_t before = 0;
@@ -44,7 +44,7 @@ GSUB_LAZY_BODY std::string kind_of(program_step const& s) {
     return std::visit(
         overloaded{
             [](kernel_call const& c) { return c.computes ? kernels::kind_of(*c.computes) : std::string{"kernel"}; },
-            [](copy_call const& c) -> std::string { return c.moves.size() == 1 ? "copy" : "join"; },
+            [](copy_call const& c) -> std::string { return c.moves.size() == 1 ? "copy" : "concat"; },
             [](external_call const& c) { return fmt::format("extern {}", c.op); },
             [](reference_call const& c) { return fmt::format("reference {}", operators_of(c)); },
         },

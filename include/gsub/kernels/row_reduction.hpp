@@ -11,15 +11,15 @@
 namespace gsub::kernels {
 
 /// What a value of a row program is: an operation on earlier values, or a reduction of one along the row.
-enum class row_step : std::uint8_t { elementwise, sum, maximum };
+enum class reduction_step : std::uint8_t { elementwise, sum, maximum };
 
-struct row_op {
-    row_step step = row_step::elementwise;
+struct row_reduction_op {
+    reduction_step step = reduction_step::elementwise;
     elementwise_op what{}; ///< of a reduction: `left` alone
 };
 
 /// A value that is stored, row-major: rows, or one element a row.
-struct row_result {
+struct row_reduction_result {
     std::int32_t value = 0;
     bool whole = true; ///< false: one element a row, of a reduction or what depends on one
     /// Of rows that are stored in another order: between neighbours along each dimension.
@@ -30,20 +30,20 @@ struct row_result {
 /// element a row, as has what depends on such values and on numbers alone. Vectors lie along the row, or where arrays
 /// and results are contiguous along the dimension before it, along that one: each lane is a row (softmax along
 /// channels).
-struct row_program {
+struct row_reduction_shape {
     std::vector<std::int64_t> dims{}; ///< of the result, at least one; the last is the row
     std::vector<array_view> arrays{};
-    std::vector<row_op> ops{};
-    std::vector<row_result> results{};
+    std::vector<row_reduction_op> ops{};
+    std::vector<row_reduction_result> results{};
 };
 
 /// Buffers: the arrays, flat; then the results. Rows that cost more to compute twice than to read again are kept in
 /// scratch memory. *Requires* positive dims, a stride for each, operands that come earlier, at least one result, and
 /// all results contiguous along the same one of the last two dimensions, which without a reduction is the last.
-GSUB_LAZY [[nodiscard]] loop::fused_nest row_nest(row_program p, isa const& isa);
+GSUB_LAZY [[nodiscard]] loop::fused_nest row_reduction_nest(row_reduction_shape p, isa const& isa);
 
 } // namespace gsub::kernels
 
 #ifndef GSUB_COMPILED
-#include <gsub/kernels/impl/row_kernel.ipp>
+#include <gsub/kernels/impl/row_reduction.ipp>
 #endif

@@ -2,7 +2,7 @@
 #include "codegen/compiled_kernel.hpp"
 #include "codegen/interpreted_kernel.hpp"
 #include <gsub/codegen/lower_nest.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,32 +14,34 @@ namespace row_kernel_test {
 
 using namespace gsub;
 using kernels::array_view;
-using kernels::row_op;
-using kernels::row_program;
-using kernels::row_step;
+using kernels::reduction_step;
+using kernels::row_reduction_op;
+using kernels::row_reduction_shape;
 using loop::scalar_op;
 
 // A program under construction.
 struct writer {
-    row_program p;
+    row_reduction_shape p;
     std::int32_t array(array_view v) {
         p.arrays.push_back(std::move(v));
         return static_cast<std::int32_t>(p.arrays.size()) - 1;
     }
-    std::int32_t add(row_op op) {
+    std::int32_t add(row_reduction_op op) {
         p.ops.push_back(op);
         return static_cast<std::int32_t>(p.arrays.size() + p.ops.size()) - 1;
     }
     std::int32_t two(scalar_op op, std::int32_t a, std::int32_t b) {
-        return add({row_step::elementwise, {op, a, b, 0}});
+        return add({reduction_step::elementwise, {op, a, b, 0}});
     }
-    std::int32_t number(scalar_op op, std::int32_t a, double v) { return add({row_step::elementwise, {op, a, -1, v}}); }
-    std::int32_t one(scalar_op op, std::int32_t a) { return add({row_step::elementwise, {op, a, -1, 0}}); }
-    std::int32_t sum(std::int32_t a) { return add({row_step::sum, {scalar_op::add, a, -1, 0}}); }
-    std::int32_t maximum(std::int32_t a) { return add({row_step::maximum, {scalar_op::add, a, -1, 0}}); }
+    std::int32_t number(scalar_op op, std::int32_t a, double v) {
+        return add({reduction_step::elementwise, {op, a, -1, v}});
+    }
+    std::int32_t one(scalar_op op, std::int32_t a) { return add({reduction_step::elementwise, {op, a, -1, 0}}); }
+    std::int32_t sum(std::int32_t a) { return add({reduction_step::sum, {scalar_op::add, a, -1, 0}}); }
+    std::int32_t maximum(std::int32_t a) { return add({reduction_step::maximum, {scalar_op::add, a, -1, 0}}); }
 };
 
-row_program softmax(std::vector<std::int64_t> const& dims) {
+row_reduction_shape softmax(std::vector<std::int64_t> const& dims) {
     writer w;
     w.p.dims = dims;
     auto const x = w.array(array_view::contiguous(dims));
@@ -48,7 +50,7 @@ row_program softmax(std::vector<std::int64_t> const& dims) {
     return w.p;
 }
 
-row_program layer_norm(std::vector<std::int64_t> const& dims) {
+row_reduction_shape layer_norm(std::vector<std::int64_t> const& dims) {
     writer w;
     w.p.dims = dims;
     auto const x = w.array(array_view::contiguous(dims));
@@ -67,7 +69,7 @@ row_program layer_norm(std::vector<std::int64_t> const& dims) {
 }
 
 // Arrays that repeat, are transposed or start anywhere; operations of all kinds; several results.
-row_program random_program(random_stream& r) {
+row_reduction_shape random_program(random_stream& r) {
     writer w;
     for (auto d = 1 + r.below(4); d-- > 0;) w.p.dims.push_back(static_cast<std::int64_t>(1 + r.below(5)));
     w.p.dims.push_back(static_cast<std::int64_t>(1 + r.below(40)));
@@ -115,15 +117,15 @@ row_program random_program(random_stream& r) {
     w.p.results = {{static_cast<std::int32_t>(count) - 1, true}};
     for (std::size_t i = 0; i < w.p.ops.size(); ++i) {
         auto const v = static_cast<std::int32_t>(w.p.arrays.size() + i);
-        if (w.p.ops[i].step != row_step::elementwise && r.below(2)) w.p.results.push_back({v, false});
+        if (w.p.ops[i].step != reduction_step::elementwise && r.below(2)) w.p.results.push_back({v, false});
         if (r.below(5) == 0) w.p.results.push_back({v, true});
     }
     return w.p;
 }
 
 // The same arrays and results with rows along the dimension before the last.
-row_program in_columns(row_program p) {
-    auto const reduces = [](row_op const& o) { return o.step != row_step::elementwise; };
+row_reduction_shape in_columns(row_reduction_shape p) {
+    auto const reduces = [](row_reduction_op const& o) { return o.step != reduction_step::elementwise; };
     if (p.dims.size() < 2 || std::none_of(p.ops.begin(), p.ops.end(), reduces)) return p;
     auto const swap_last = [](auto& values) { std::swap(values[values.size() - 1], values[values.size() - 2]); };
     auto stored = array_view::contiguous(p.dims).strides;
@@ -136,7 +138,7 @@ row_program in_columns(row_program p) {
 }
 
 // What the program means, row by row; the results' buffers.
-interpret::arrays expected(row_program const& p, interpret::arrays const& data) {
+interpret::arrays expected(row_reduction_shape const& p, interpret::arrays const& data) {
     interpret::arrays out(p.results.size());
     std::int64_t rows = 1;
     for (std::size_t d = 0; d + 1 < p.dims.size(); ++d) rows *= p.dims[d];
@@ -157,16 +159,16 @@ interpret::arrays expected(row_program const& p, interpret::arrays const& data) 
             auto const left = op.what.left < 0 ? std::vector<double>(static_cast<std::size_t>(n), op.what.value)
                                                : values.at(static_cast<std::size_t>(op.what.left));
             std::vector<double> v;
-            auto all = op.step == row_step::sum ? 0.0 : left[0];
+            auto all = op.step == reduction_step::sum ? 0.0 : left[0];
             for (std::size_t x = 0; x < left.size(); ++x) {
                 auto const right =
                     op.what.right < 0 ? op.what.value : values.at(static_cast<std::size_t>(op.what.right))[x];
-                if (op.step == row_step::elementwise)
+                if (op.step == reduction_step::elementwise)
                     v.push_back(interpret::apply(op.what.op, left[x], right));
                 else
-                    all = op.step == row_step::sum ? all + left[x] : std::max(all, left[x]);
+                    all = op.step == reduction_step::sum ? all + left[x] : std::max(all, left[x]);
             }
-            values.push_back(op.step == row_step::elementwise ? v : std::vector<double>(left.size(), all));
+            values.push_back(op.step == reduction_step::elementwise ? v : std::vector<double>(left.size(), all));
         }
         for (std::size_t r = 0; r < p.results.size(); ++r) {
             auto const& v = values.at(static_cast<std::size_t>(p.results[r].value));
@@ -193,7 +195,7 @@ interpret::arrays random_data(codegen::kernel const& k, std::uint64_t seed) {
     return data;
 }
 
-std::string difference(row_program const& p, interpret::arrays const& before, interpret::arrays const& after,
+std::string difference(row_reduction_shape const& p, interpret::arrays const& before, interpret::arrays const& after,
                        double tolerance) {
     auto const want = expected(p, before);
     for (std::size_t r = 0; r < want.size(); ++r)
@@ -215,7 +217,7 @@ TEST_CASE("a row program computes what it says, interpreted") {
                              : random_program(r);
         if (r.below(3) == 0) p = in_columns(std::move(p));
         auto const& isa = *(r.below(2) ? &isa::avx2 : &isa::avx512);
-        auto const nest = kernels::row_nest(p, isa);
+        auto const nest = kernels::row_reduction_nest(p, isa);
         CAPTURE(seed, to_string(nest));
         auto const k = codegen::lower(nest, "rows").value();
         auto const data = random_data(k, seed);
@@ -230,8 +232,8 @@ TEST_CASE("a row program computes what it says, interpreted") {
 TEST_CASE("a row program computes what it says, compiled") {
     for (auto const* isa : compiled_kernel::sets()) {
         compiled_kernel::batch kernels{*isa};
-        std::vector<row_program> programs{softmax({3, 4, 50}), softmax({2, 128}), layer_norm({2, 3, 768}),
-                                          layer_norm({7})};
+        std::vector<row_reduction_shape> programs{softmax({3, 4, 50}), softmax({2, 128}), layer_norm({2, 3, 768}),
+                                                  layer_norm({7})};
         for (auto const& dims :
              {std::vector<std::int64_t>{3, 4, 50}, {64, 64}, {9, 128}, {2, 7, 61}, {40, 4096}, {5, 1}})
             programs.push_back(in_columns(softmax(dims))), programs.push_back(in_columns(layer_norm(dims)));
@@ -242,7 +244,8 @@ TEST_CASE("a row program computes what it says, compiled") {
             programs.push_back(random_program(r));
             if (seed % 3 == 0) programs.back() = in_columns(std::move(programs.back()));
         }
-        for (auto const& p : programs) kernels.add(codegen::lower(kernels::row_nest(p, *isa), "rows").value());
+        for (auto const& p : programs)
+            kernels.add(codegen::lower(kernels::row_reduction_nest(p, *isa), "rows").value());
         kernels.compile();
         for (std::size_t i = 0; i < kernels.size(); ++i) {
             CAPTURE(isa->name, i);
@@ -259,7 +262,7 @@ TEST_CASE("a row program computes what it says, compiled") {
 
 TEST_CASE("a softmax of rows whose elements are far apart stays finite, a row with a NaN is NaN") {
     auto const p = softmax({2, 20});
-    auto const k = codegen::lower(kernels::row_nest(p, isa::avx2), "rows").value();
+    auto const k = codegen::lower(kernels::row_reduction_nest(p, isa::avx2), "rows").value();
     auto data = random_data(k, 1);
     data[0][3] = 3e38, data[0][4] = -3e38, data[0][25] = std::nan("");
     interpreted_kernel::machine m{k, data};
@@ -274,7 +277,7 @@ TEST_CASE("dimensions along which everything is stored alike are one") {
     w.p.dims = {4, 1, 6, 10};
     auto const x = w.array(array_view::contiguous(w.p.dims));
     w.p.results = {{w.number(scalar_op::add, x, 1), true}};
-    auto const k = codegen::lower(kernels::row_nest(w.p, isa::avx2), "rows").value();
+    auto const k = codegen::lower(kernels::row_reduction_nest(w.p, isa::avx2), "rows").value();
     CHECK(k.parallel_extent == 1); // 30 vectors in one piece
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
-#include <gsub/kernels/row_kernel.hpp>
+#include <gsub/kernels/row_reduction.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,13 +14,13 @@ namespace gsub::kernels {
 
 namespace detail {
 
-GSUB_INLINE bool reduces(row_op const& op) {
-    return op.step != row_step::elementwise;
+GSUB_INLINE bool reduces(row_reduction_op const& op) {
+    return op.step != reduction_step::elementwise;
 }
 
 // Strides of all arrays, and of all results that are stored in another order.
 template <class F>
-void each_strides(row_program& p, F&& f) {
+void each_strides(row_reduction_shape& p, F&& f) {
     for (auto& a : p.arrays) f(a.strides);
     for (auto& r : p.results)
         if (!r.strides.empty()) f(r.strides);
@@ -28,7 +28,7 @@ void each_strides(row_program& p, F&& f) {
 
 // Dimensions of one element are dropped, neighbours along which everything is stored alike become one. The last
 // dimension stays itself where it is reduced.
-GSUB_LAZY void merge_dims(row_program& p) {
+GSUB_LAZY void merge_dims(row_reduction_shape& p) {
     auto const reducing = std::any_of(p.ops.begin(), p.ops.end(), reduces);
     auto const erase = [&](std::size_t d) {
         p.dims.erase(p.dims.begin() + static_cast<std::ptrdiff_t>(d));
@@ -51,7 +51,7 @@ GSUB_LAZY void merge_dims(row_program& p) {
     }
 }
 // Whether the dimension before the row is the one along which elements follow each other: of results, else of arrays.
-GSUB_LAZY bool lies_in_columns(row_program const& p) {
+GSUB_LAZY bool lies_in_columns(row_reduction_shape const& p) {
     if (p.dims.size() < 2) return false;
     auto const column = [](auto const& strides) { return strides.back() != 1 && strides[strides.size() - 2] == 1; };
     for (auto const& r : p.results)
@@ -70,7 +70,7 @@ GSUB_LAZY [[nodiscard]] std::int64_t columns_of_piece(std::int64_t columns, std:
     return piece;
 }
 // The dimension before the row in pieces.
-GSUB_LAZY void split_rows(row_program& p, std::int64_t piece) {
+GSUB_LAZY void split_rows(row_reduction_shape& p, std::int64_t piece) {
     auto const d = p.dims.size() - 2;
     p.dims[d] /= piece;
     p.dims.insert(p.dims.begin() + static_cast<std::ptrdiff_t>(d) + 1, piece);
@@ -85,9 +85,9 @@ GSUB_LAZY void split_rows(row_program& p, std::int64_t piece) {
 }
 
 template <class = void>
-class row_writer {
+class row_reduction_writer {
 public:
-    row_writer(row_program p, isa const& isa) : p_(std::move(p)) {
+    row_reduction_writer(row_reduction_shape p, isa const& isa) : p_(std::move(p)) {
         reducing_ = std::any_of(p_.ops.begin(), p_.ops.end(), reduces);
         merge_dims(p_);
         auto const count = p_.arrays.size() + p_.ops.size();
@@ -141,7 +141,7 @@ private:
 
     static std::size_t index(std::int32_t v) { return static_cast<std::size_t>(v); }
     template <class F>
-    static void each_operand(row_op const& op, F&& f) {
+    static void each_operand(row_reduction_op const& op, F&& f) {
         if (op.what.left >= 0) f(index(op.what.left));
         auto const operands = reduces(op) ? 1 : loop::info(op.what.op).operands;
         if (operands > 1 && op.what.right >= 0) f(index(op.what.right));
@@ -160,7 +160,7 @@ private:
         return reduces(op) ? operand : result_type(op.what, operand);
     }
     [[nodiscard]] bool is_op(std::size_t v) const { return v >= p_.arrays.size(); }
-    [[nodiscard]] row_op const& op_of(std::size_t v) const { return p_.ops[v - p_.arrays.size()]; }
+    [[nodiscard]] row_reduction_op const& op_of(std::size_t v) const { return p_.ops[v - p_.arrays.size()]; }
     [[nodiscard]] std::size_t row_dims() const { return p_.dims.size() - 1; }
     [[nodiscard]] std::int64_t rows() const {
         std::int64_t n = 1;
@@ -223,7 +223,7 @@ private:
         for (std::size_t d = 0; d < row_dims(); ++d) a = a * p_.dims[d] + s.at[d];
         return a;
     }
-    [[nodiscard]] loop::affine element_index(stage const& s, row_result const& r) const {
+    [[nodiscard]] loop::affine element_index(stage const& s, row_reduction_result const& r) const {
         if (r.strides.empty()) return row_index(s) * p_.dims.back() + s.at.back();
         loop::affine a;
         for (std::size_t d = 0; d < s.at.size(); ++d) a += s.at[d] * r.strides[d];
@@ -274,7 +274,7 @@ private:
     void reduce(std::size_t v) {
         auto s = begin(true);
         auto const update = compute(s, index(op_of(v).what.left));
-        auto const sums = op_of(v).step == row_step::sum;
+        auto const sums = op_of(v).step == reduction_step::sum;
         auto const type = types_[v];
         auto const least = info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type))
                                                 : std::int64_t{0};
@@ -355,7 +355,7 @@ private:
             made_.emplace(plan.finish());
     }
 
-    row_program p_;
+    row_reduction_shape p_;
     std::int64_t lanes_ = 1;
     bool columns_ = false;                // vectors lie across rows
     std::int64_t beside_ = 1;             // rows that are computed side by side
@@ -374,8 +374,8 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY loop::fused_nest row_nest(row_program p, isa const& isa) {
-    return detail::row_writer{std::move(p), isa}.run();
+GSUB_LAZY_BODY loop::fused_nest row_reduction_nest(row_reduction_shape p, isa const& isa) {
+    return detail::row_reduction_writer{std::move(p), isa}.run();
 }
 
 } // namespace gsub::kernels
