@@ -9,7 +9,7 @@
 // MODEL is a name of `gsub models` or an ONNX file; without one, the fourteen networks of bench/compare. A network is
 // built and profiled (the median of its runs for each step), and each step is predicted by `cost::lowered` without
 // having run: a JSON line a step, and a table of the errors by kind of kernel and by network. `--optimized` takes what
-// `optimize` makes of the networks under these prices, `--models` all models of times. `rank`: the ways to compute one
+// `optimize` makes of the networks under these costs, `--models` all models of times. `rank`: the ways to compute one
 // kernel. `pairs`: graphs before and behind a rewrite.
 #include "compared_networks.hpp"
 #include "measurement.hpp"
@@ -164,11 +164,11 @@ void tell(settings const& s) {
     for (auto& [name, built] : s.networks) {
         auto g = built;
         if (s.optimized) {
-            auto const prices = cost::lowered::of(g, machine, {.threads = s.threads});
-            graph better = optimize(g, prices).value();
+            auto const costs = cost::lowered::of(g, machine, {.threads = s.threads});
+            graph better = optimize(g, costs).value();
             g = std::move(better);
         }
-        auto const prices = cost::lowered::of(g, machine, {.threads = s.threads});
+        auto const costs = cost::lowered::of(g, machine, {.threads = s.threads});
         kernel_graph lowered;
         auto const keep = [&](kernel_graph const& k) {
             if (k.stage == lowering_stage::scheduled) lowered = k;
@@ -194,7 +194,7 @@ void tell(settings const& s) {
         double predicted = 0;
         for (std::size_t i = 0; i < profile.size(); ++i) {
             auto const& op = lowered.ops[i];
-            auto const t = prices.of_kernel(lowered, op);
+            auto const t = costs.of_kernel(lowered, op);
             auto const& p = profile[i];
             predicted += t.seconds;
             auto const kind = kind_of(op);
@@ -223,7 +223,7 @@ void tell(settings const& s) {
             all.add(t.seconds, p.seconds);
         }
         whole.add(predicted, runs.median());
-        auto const composed = prices(g).amount, exactly = prices.exactly(g).value().amount;
+        auto const composed = costs(g).amount, exactly = costs.exactly(g).value().amount;
         io::json line{{"bench", "predict"},       {"network", name},      {"whole", true},
                       {"predicted", predicted},   {"composed", composed}, {"exactly", exactly},
                       {"measured", runs.median()}};

@@ -48,9 +48,9 @@ public:
 
     /// Seconds by name.
     [[nodiscard]] std::map<std::string, double> of(gsub::any_graph const& g) const {
-        auto const prices = gsub::cost::lowered::of(g, machine_, {.threads = threads_});
-        return {{"lowered", prices(g).amount},
-                {"lowered whole", prices.exactly(g).value().amount},
+        auto const costs = gsub::cost::lowered::of(g, machine_, {.threads = threads_});
+        return {{"lowered", costs(g).amount},
+                {"lowered whole", costs.exactly(g).value().amount},
                 {"measured kernels", kernels_(g).amount},
                 {"measured", operators_(g).amount},
                 {"calibrated fused", fused_(g).amount},

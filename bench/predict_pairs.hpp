@@ -1,4 +1,4 @@
-// Whether prices tell which of two graphs is the faster one: pairs on the way of a search, before and behind one
+// Whether costs tell which of two graphs is the faster one: pairs on the way of a search, before and behind one
 // rewrite, predicted and timed in turns.
 #pragma once
 
@@ -117,9 +117,9 @@ struct sign_count {
             detail::built_graph{build(g, evaluators, machine, building).value(), hash});
     };
     auto const look_at = [&](std::string const& name, std::string const& network, any_graph const& start) {
-        auto const prices = cost::lowered::of(start, machine, {.threads = 1});
-        auto const model = cost::erase(prices);
-        if (prices(start).amount > options.longest) return;
+        auto const costs = cost::lowered::of(start, machine, {.threads = 1});
+        auto const model = cost::erase(costs);
+        if (costs(start).amount > options.longest) return;
         substitution_problem problem{start, model, index};
         detail::pair_collector collector;
         static_cast<void>(search::backtracking(problem, problem.start(),
@@ -141,7 +141,7 @@ struct sign_count {
             auto const after = build_of(made->graph);
             auto const predicted = s.cost / s.parent->total;
             auto const exactly =
-                prices.exactly(made->graph).value().amount / prices.exactly(s.parent->graph).value().amount;
+                costs.exactly(made->graph).value().amount / costs.exactly(s.parent->graph).value().amount;
             detail::sign_count one{.pairs = 1, .same_program = before->hash == after->hash};
             speed_comparison told;
             if (!one.same_program) {

@@ -1,4 +1,4 @@
-// How prices rank the ways to compute one kernel: its algorithms, and points of the spaces of their schedules,
+// How costs rank the ways to compute one kernel: its algorithms, and points of the spaces of their schedules,
 // predicted and timed.
 #pragma once
 
@@ -98,10 +98,10 @@ rank_tasks_of(std::vector<std::pair<std::string, graph>> const& networks, target
 }
 
 // The counted point of each algorithm, and others that are drawn; those of one text are one.
-inline std::vector<rank_point> points_of(rank_task const& t, cost::lowered const& prices, target const& machine,
+inline std::vector<rank_point> points_of(rank_task const& t, cost::lowered const& costs, target const& machine,
                                          rank_options const& options, std::vector<runtime::kernel_source>& sources) {
     auto const& isa = isa_of(machine);
-    auto const chosen = prices.choose(t.algorithms, isa);
+    auto const chosen = costs.choose(t.algorithms, isa);
     std::vector<rank_point> out;
     std::set<std::string> texts;
     for (std::size_t a = 0; a < t.algorithms.size(); ++a) {
@@ -115,7 +115,7 @@ inline std::vector<rank_point> points_of(rank_task const& t, cost::lowered const
             sources.push_back({std::move(text), "gsub_kernel", std::string{isa.flags}});
             auto op = t.op;
             op.computes = d, op.space = space, op.schedule = at;
-            p.predicted = prices.of_kernel(*t.in, op).seconds;
+            p.predicted = costs.of_kernel(*t.in, op).seconds;
             out.push_back(std::move(p));
         };
         add(kernels::counted(d, isa, *space, kernels::winograd_options_of(machine)), true);
@@ -184,7 +184,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
     using namespace gsub;
     auto machine = host();
     machine.threads = 1;
-    auto const prices = cost::lowered::on(machine, {.threads = 1});
+    auto const costs = cost::lowered::on(machine, {.threads = 1});
     auto const with = runtime::find_compiler().value();
     runtime::thread_pool pool;
     auto const by_kind = detail::rank_tasks_of(networks, machine, options);
@@ -201,7 +201,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
     std::size_t points_in_all = 0;
     for (auto const* t : chosen) {
         std::vector<runtime::kernel_source> sources;
-        auto points = detail::points_of(*t, prices, machine, options, sources);
+        auto points = detail::points_of(*t, costs, machine, options, sources);
         auto const floats = [](detail::rank_point const& p) {
             return std::ranges::all_of(p.kernel.buffers, [](auto const& b) { return b.element == dtype::f32; });
         };

@@ -39,7 +39,7 @@ constexpr std::string_view stage_names[] = {"copy", "prepare", "apply", "canonic
 
 /// The work of a successor up to a stage, as `substitution_problem` does it. The result keeps the work from being
 /// optimized away.
-double successor(any_graph const& g, std::vector<double> const& prices, match const& m, cost::any_cost const& model,
+double successor(any_graph const& g, std::vector<double> const& costs, match const& m, cost::any_cost const& model,
                  int last) {
     auto made = g;
     if (last == copy_graph) return static_cast<double>(made.size());
@@ -55,11 +55,11 @@ double successor(any_graph const& g, std::vector<double> const& prices, match co
     if (last == structural_hash) return total;
     auto const& changes = made.changes();
     for (auto n : changes.erased)
-        if (n.index < prices.size()) total -= prices[n.index];
+        if (n.index < costs.size()) total -= costs[n.index];
     for (auto n : changes.added)
         if (made.live(n)) total += model.of_node(made, n);
     for (auto n : changes.rewired)
-        if (made.live(n) && n.index < prices.size()) total += model.of_node(made, n) - prices[n.index];
+        if (made.live(n) && n.index < costs.size()) total += model.of_node(made, n) - costs[n.index];
     return total;
 }
 
@@ -71,8 +71,8 @@ void successors_of(bench::reporter& out, std::string const& name, any_graph g, d
     rule_index const index{rules};
     cost::roofline const machine;
     auto const model = cost::erase(machine);
-    std::vector<double> prices(g.capacity(), 0);
-    for (auto n : g.order()) prices[n.index] = model.of_node(g, n);
+    std::vector<double> costs(g.capacity(), 0);
+    for (auto n : g.order()) costs[n.index] = model.of_node(g, n);
     auto const matches = applicable(g, index);
     auto const on = message({name, ", ", g.size(), " nodes, ", matches.size(), " rewrites"});
     if (matches.empty()) return;
@@ -85,7 +85,7 @@ void successors_of(bench::reporter& out, std::string const& name, any_graph g, d
             up_to[static_cast<std::size_t>(last)].values.push_back(
                 bench::seconds_of([&] {
                     for (std::size_t round = 0; round < rounds; ++round)
-                        for (auto const& m : matches) keep = successor(g, prices, m, model, last);
+                        for (auto const& m : matches) keep = successor(g, costs, m, model, last);
                 }) /
                 static_cast<double>(rounds * matches.size()));
     out.add("successor", on, up_to.back(), "s", budget);

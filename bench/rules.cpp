@@ -1,8 +1,8 @@
-// Which rule fires on which network under which prices, and what that buys on the clock.
+// Which rule fires on which network under which costs, and what that buys on the clock.
 //
 //     bench_rules [--rounds N] [--seconds S] [NETWORK ...] > rules.jsonl
 //
-// A network is optimized under predicted kernels of this machine, under the prices of the literature and under a
+// A network is optimized under predicted kernels of this machine, under the costs of the literature and under a
 // calibrated roofline of kernels: how often each rule is on the way to the graph found, and what that takes beside the
 // graph as it came, both built alike, in turns. Then, under the first of these, without each rule that fired: what the
 // graph found takes then beside the one with it. `bench/rules_table.py` writes the page.
@@ -80,12 +80,12 @@ public:
         std::pair<char const*, cost::any_cost> const models[] = {{"lowered", cost::erase(lowered)},
                                                                  {"literature", cost::erase(literature)},
                                                                  {"calibrated", cost::erase(calibrated)}};
-        for (auto const& [prices, model] : models) {
+        for (auto const& [costs, model] : models) {
             auto const found = optimized_with(g, model, "all");
             auto const fired = counts(found.second);
             auto const same = found.first.hash() == start.hash();
             auto const built = gsub::build(found.first, evaluators_, host(), building_).value();
-            tell({{"bench", "rules"}, {"network", name}, {"prices", prices}, {"rules", fired}, {"same_graph", same}},
+            tell({{"bench", "rules"}, {"network", name}, {"costs", costs}, {"rules", fired}, {"same_graph", same}},
                  as_it_came, built);
             if (model.parameters != models[0].second.parameters) continue;
             for (auto const& [rule, times] : fired) {

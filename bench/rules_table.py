@@ -18,14 +18,14 @@ def ratio(row):
 def page(lines):
     rows = [json.loads(line) for line in lines]
     machine = next(r for r in rows if "machine" in r)
-    found = [r for r in rows if "prices" in r]
+    found = [r for r in rows if "costs" in r]
     worth = [r for r in rows if "without" in r]
     out = [f"Measured on {datetime.date.today()} on {machine['machine']}, {machine['threads']} threads: medians in turns, with "
            "95 % intervals; bold where 1 lies outside.", "",
-           "| network | prices | found / as it came | rules on the way |", "|---|---|--:|---|"]
+           "| network | costs | found / as it came | rules on the way |", "|---|---|--:|---|"]
     for r in found:
         rules = ", ".join(f"{times} `{rule}`" for rule, times in r["rules"].items()) or "none"
-        out.append(f"| {r['network']} | {r['prices']} | {ratio(r)} | {rules} |")
+        out.append(f"| {r['network']} | {r['costs']} | {ratio(r)} | {rules} |")
     out += ["", "Under predicted kernels, without one rule: the graph found then beside the one with it. Above 1 the rule buys "
             "that much; where the graph is the same, others get there too.", "",
             "| network | rule | times | without / with |", "|---|---|--:|--:|"]

@@ -1,5 +1,5 @@
 // Search over the networks on which the literature measures graph substitution: what each alpha finds, with and without
-// parts and macro rules, in what time; how many graphs a second, under operators' prices and kernels'; what threads
+// parts and macro rules, in what time; how many graphs a second, under operators' costs and kernels'; what threads
 // add. `latency`: what the graphs found take with generated kernels, beside the graphs as they came.
 #include "compared_networks.hpp"
 #include "measurement.hpp"
@@ -185,14 +185,14 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
     }
     auto const on = message({name, ", ", parts.size(), " parts of ", largest, " nodes"});
     out.add("distinct graphs, one thread", on, alone, "graphs/s", 50e3, bench::budget_kind::at_least);
-    out.add("the same, kernels priced", on, grouped, "graphs/s", 10e3, bench::budget_kind::at_least);
+    out.add("the same, kernels costed", on, grouped, "graphs/s", 10e3, bench::budget_kind::at_least);
     out.add("the same, predicted times, groups known", on, timed, "graphs/s", 10e3, bench::budget_kind::at_least);
     if (threads->concurrency() == 1) return;
     out.add("a line of a cache between two threads", on, line, "s");
     auto const by = message({"gain by ", threads->concurrency(), " threads"});
     if (parts.size() > 1) {
         out.add(message({by, ", parts side by side"}), on, beside, "x", 1.7, bench::budget_kind::at_least);
-        out.add(message({by, ", the same, kernels priced"}), on, grouped_beside, "x", 1.7,
+        out.add(message({by, ", the same, kernels costed"}), on, grouped_beside, "x", 1.7,
                 bench::budget_kind::at_least);
     }
     out.add(message({by, ", a whole search"}), std::string{name}, gain, "x", 1.7, bench::budget_kind::at_least);
@@ -224,7 +224,7 @@ void time_until_the_best(bench::reporter& out, std::string_view name, graph cons
             name == "nasnet_a" ? 5 : 2);
 }
 
-// Under predicted kernels of this machine, which is the default, under the prices of the literature, and under a
+// Under predicted kernels of this machine, which is the default, under the costs of the literature, and under a
 // calibrated roofline of kernels: what the graph that a search finds takes beside the graph as it came, both built
 // alike. An A/A pair beside them tells what two equal programs differ by.
 int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::size_t rounds, double seconds) {
@@ -236,19 +236,19 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
         calibrate(dialect::of<standard_ops>(), table_of<eval_row, standard_ops>(), {}, building).value();
     cost::roofline const literature;
     cost::fused_roofline const calibrated{measured.rates};
-    report::table table{{"network", "prices", "as it came", "found", "found / as it came", "95 %", ""}};
-    // Logarithms and their number, by prices and kind of network.
+    report::table table{{"network", "costs", "as it came", "found", "found / as it came", "95 %", ""}};
+    // Logarithms and their number, by costs and kind of network.
     std::map<std::pair<std::string, std::string_view>, std::pair<double, double>> means;
     auto slower = 0;
     for (auto const& [name, g] : wanted) {
         auto const inputs = random_inputs(g, 1);
         auto const as_it_came = gsub::build(g, host(), building).value();
         speed_options const options{.rounds = rounds, .least_seconds = seconds, .threads = &pool};
-        auto const tell = [&](std::string const& prices, runtime::executable const& found, bool same) {
+        auto const tell = [&](std::string const& costs, runtime::executable const& found, bool same) {
             auto const told = compare_speed(as_it_came, inputs, found, inputs, options).value();
             std::printf("%s\n", io::json{{"bench", "search latency"},
                                          {"on", name},
-                                         {"prices", prices},
+                                         {"costs", costs},
                                          {"before_s", told.first},
                                          {"after_s", told.second},
                                          {"ratio", told.ratio},
@@ -258,25 +258,25 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
                                     .dump()
                                     .c_str());
             std::fflush(stdout);
-            table.add({name, prices, report::human(told.first, "s"), report::human(told.second, "s"),
+            table.add({name, costs, report::human(told.first, "s"), report::human(told.second, "s"),
                        fixed(told.ratio, 3), message({fixed(told.low, 3), " to ", fixed(told.high, 3)}),
                        same ? "the same graph" : ""});
             return told;
         };
         static_cast<void>(tell("none: A/A", as_it_came, true));
-        auto const with = [&](std::string const& prices, cost::any_cost const& model) {
+        auto const with = [&](std::string const& costs, cost::any_cost const& model) {
             auto const best = optimize(g, model, table_of<eval_row, standard_ops>(), {.threads = &pool}).value().first;
             any_graph start = g;
             fold_constants(start, table_of<eval_row, standard_ops>(), {.threads = &pool}).value();
             canonicalize(start);
             auto const same = best.hash() == start.hash() || best.hash() == any_graph{g}.hash();
             auto const built = gsub::build(best, table_of<eval_row, standard_ops>(), host(), building).value();
-            auto const told = tell(prices, built, same);
+            auto const told = tell(costs, built, same);
             auto const compared = std::find(bench::compared_networks.begin(), bench::compared_networks.end(), name) !=
                                   bench::compared_networks.end();
-            auto& [logs, count] = means[{prices, compared ? "compared networks" : "others"}];
+            auto& [logs, count] = means[{costs, compared ? "compared networks" : "others"}];
             logs += std::log(same ? 1.0 : told.ratio), ++count;
-            slower += prices == "lowered" && !same && told.low > 1.05;
+            slower += costs == "lowered" && !same && told.low > 1.05;
         };
         auto const lowered = cost::lowered::of(g);
         with("lowered", cost::erase(lowered));

@@ -136,12 +136,12 @@ tally count(std::string const& name, settings const& s, executor& threads) {
     auto const loaded = load(name);
     auto const given = loaded.inlined().value();
     c.count(given, "as it is");
-    cost_models const prices;
+    cost_models const costs;
     for (auto const& [list, rules] : rule_sets())
-        for (auto const& [model, price] : erased(prices)) {
+        for (auto const& [model, cost] : erased(costs)) {
             optimize_options how;
             how.rules = as_span(rules), how.threads = &threads, how.budget.steps = s.budget;
-            auto const found = optimize(given, price, table_of<eval_row, standard_ops>(), how).value();
+            auto const found = optimize(given, cost, table_of<eval_row, standard_ops>(), how).value();
             c.count(found.first, message({"rules ", list, ", ", model}));
         }
     auto const known = passes::standard_passes();

@@ -8,12 +8,12 @@
 
 namespace app {
 
-/// Energy of a run. The two prices are illustrative values.
+/// Energy of a run. The two costs are illustrative values.
 struct energy {
     using unit = gsub::joules;
     double joules_per_flop = 1e-12, joules_per_byte = 31e-12;
 
-    /// Of one node: with this overload a search prices only what a rewrite touches.
+    /// Of one node: with this overload a search computes only the costs that a rewrite touches.
     unit operator()(gsub::any_graph const& g, gsub::node_id n) const {
         if (!gsub::cost::is_kernel(g, n)) return {0};
         return {joules_per_flop * gsub::cost::flop_count(g, n) + joules_per_byte * gsub::cost::bytes_moved(g, n)};
@@ -22,7 +22,7 @@ struct energy {
 };
 static_assert(gsub::additive_cost_model<energy>);
 
-/// The largest price of a single node: a model that is no sum, priced anew for each graph.
+/// The largest cost of a single node: a model that is no sum, costed anew for each graph.
 struct hottest_node {
     using unit = gsub::joules;
     unit operator()(gsub::any_graph const& g) const {
@@ -42,9 +42,9 @@ int main() {
     require(better.report.unit == "J", "costs are told in the model's unit");
     require(better.report.cost_after < better.report.cost_before, "fewer bytes are moved");
 
-    // The same by composition: prices are declared, units are not mixed up.
+    // The same by composition: costs are declared, units are not mixed up.
     using weighted = gsub::cost::weighted_sum<gsub::joules, gsub::cost::flop_cost, gsub::cost::byte_cost>;
-    weighted const sum{.a = {}, .b = {}, .price_a = 1e-12, .price_b = 31e-12};
-    require(std::abs(sum(model) / app::energy{}(model)-1) < 1e-12, "a weighted sum gives the same prices");
+    weighted const sum{.a = {}, .b = {}, .rate_a = 1e-12, .rate_b = 31e-12};
+    require(std::abs(sum(model) / app::energy{}(model)-1) < 1e-12, "a weighted sum gives the same costs");
     require(app::hottest_node{}(model) < app::energy{}(model), "the hottest node is not the whole graph");
 }

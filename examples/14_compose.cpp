@@ -32,7 +32,7 @@ struct drop_identities {
     }
 };
 
-/// What kernels are predicted to take, and a price for each, as if calls were dear.
+/// What kernels are predicted to take, and a cost for each, as if calls were dear.
 struct few_kernels {
     using unit = gsub::seconds;
     gsub::cost::lowered predicted;

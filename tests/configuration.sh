@@ -15,7 +15,7 @@ cmake --build --preset "$1"
 # the longest searches of the command line.
 left_to_the_first_tree="every rule of the library is proved|what trying everything finds|TASO's rules|for a thousand \
 random graphs|activations alive|right without any one|beyond the budget of|the same whatever admits|the same where (a \
-node's|prices of)|a relaxation without bound|relaxed search with atomic|every model of the catalogue (is legal|comes \
+node's|costs of)|a relaxation without bound|relaxed search with atomic|every model of the catalogue (is legal|comes \
 back)|VGG-19 has|copies of weights that its rewrites make|is the search in one go|depends on neither the run|as cheap as \
 searched whole|holds under any alpha|an eighth of the steps|as if it had not been|100,000 nodes in a chain|every allowed \
 point gives|points of large kernels|one kernel of both convolutions|goldens of (classifiers|networks)|one kernel of each \

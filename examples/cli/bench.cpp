@@ -64,10 +64,10 @@ answer bench(bench_request const& r, session const& s) {
     if (r.backend == "simd") {
         auto machine = gsub::parse_target(r.kernels.target).value();
         machine.threads = static_cast<unsigned>(s.threads->concurrency());
-        auto const prices = gsub::cost::lowered::of(g, machine);
+        auto const costs = gsub::cost::lowered::of(g, machine);
         auto const keep = [&](gsub::kernel_graph const& k) {
             if (k.stage != gsub::lowering_stage::scheduled) return;
-            for (auto const& op : k.ops) predicted.push_back(prices.of_kernel(k, op).seconds);
+            for (auto const& op : k.ops) predicted.push_back(costs.of_kernel(k, op).seconds);
         };
         built = build_simd(std::move(g), r.kernels, s, keep);
     } else {

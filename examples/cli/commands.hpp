@@ -35,7 +35,7 @@ struct answer {
     bool positive = true;
 };
 
-/// What graphs are priced by; see cost_choice.hpp.
+/// What graphs are costed by; see cost_choice.hpp.
 struct cost_choice {
     std::string cost = "lowered";
     std::string goal; ///< latency, memory, energy or flops, or several with weights, in place of a cost; empty: none

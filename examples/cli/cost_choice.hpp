@@ -30,7 +30,7 @@ inline std::string cost_of(cost_choice const& r) {
     return std::string{goal_names[static_cast<std::size_t>(one)].model};
 }
 
-/// Whether prices are those of a roofline, in part at least.
+/// Whether costs are those of a roofline, in part at least.
 inline bool takes_rates(cost_choice const& r) {
     auto const cost = cost_of(r);
     return cost == "roofline" || cost == "fused" || cost == "lowered" ||
@@ -128,7 +128,7 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
     return {std::move(model), std::move(text)};
 }
 
-// Hands the chosen model to `use`, and the choice in words; the model's type matters to the search, which prices
+// Hands the chosen model to `use`, and the choice in words; the model's type matters to the search, which costs
 // additive models by what has changed. `start` is what weighted goals are held against.
 template <class Use>
 auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& start, Use&& use) {
@@ -149,8 +149,8 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
         auto const model =
             gsub::cost::table::over<gsub::standard_ops>(cost.substr(table_prefix.size()), splits).value();
         auto done = use(model, cost);
-        if (model.otherwise_priced() > 0)
-            s.observe->on_note(gsub::message({model.otherwise_priced(), " kinds of nodes have no price of their own"}));
+        if (model.otherwise_costed() > 0)
+            s.observe->on_note(gsub::message({model.otherwise_costed(), " kinds of nodes have no cost of their own"}));
         return done;
     }
     if (cost == "measured") {
@@ -162,14 +162,14 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
             auto done = use(model, text);
             if (model.unmeasured() > 0)
                 s.observe->on_note(gsub::message(
-                    {model.unmeasured(), " kinds of kernels cannot be built; the roofline has priced them"}));
+                    {model.unmeasured(), " kinds of kernels cannot be built; the roofline has costed them"}));
             return done;
         }
         auto const model = gsub::cost::measured::over<gsub::standard_ops>(std::move(known), measuring);
         auto done = use(model, text);
         if (model.unmeasured() > 0)
             s.observe->on_note(
-                gsub::message({model.unmeasured(), " kinds of nodes cannot be run; the roofline has priced them"}));
+                gsub::message({model.unmeasured(), " kinds of nodes cannot be run; the roofline has costed them"}));
         return done;
     }
     if (cost == "lowered") {

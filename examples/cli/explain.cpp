@@ -50,18 +50,18 @@ answer explain(explain_request const& r, session const& s) {
     auto const& rule = *gsub::find_rule(gsub::standard_rules(), r.rule).value();
     auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     s.observe->on_progress({"explain", 0, 0, r.rule});
-    std::string priced_by;
-    cost_choice prices = r;
-    prices.target = r.kernels_of.target;
-    auto const x = with_cost(prices, s, graph, [&](auto const& model, std::string text) {
-                       priced_by = std::move(text);
+    std::string costed_by;
+    cost_choice costs = r;
+    costs.target = r.kernels_of.target;
+    auto const x = with_cost(costs, s, graph, [&](auto const& model, std::string text) {
+                       costed_by = std::move(text);
                        return gsub::explain_rule(graph, gsub::cost::erase(model), rule, {.node = r.node});
                    }).value();
 
     answer a;
     a.positive = x.count(rule_outcome::applies) > 0;
     a.text = message({"rule     ", rule.name, ", ", rule.source, "\ncost     ", gsub::report::human(x.cost, x.unit),
-                      " in canonical form, where a search begins\nprices   ", priced_by, "\n",
+                      " in canonical form, where a search begins\ncosts   ", costed_by, "\n",
                       x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n"});
     gsub::report::table counts{{"places", "outcome"}};
     a.data["rule"] = rule.name;

@@ -65,7 +65,7 @@ void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
 void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
     to->add_option("--cost", how.cost,
                    "cost model; lowered: the predicted time of the kernels that a build would make; fused: a roofline "
-                   "over kernels in place of operators; table:FILE: prices from a file of JSON lines")
+                   "over kernels in place of operators; table:FILE: costs from a file of JSON lines")
         ->type_name("{lowered,flops,bytes,roofline,fused,energy,peak_memory,measured,table:FILE}")
         ->check(CLI::Validator(
             [](std::string const& name) -> std::string {

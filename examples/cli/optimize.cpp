@@ -48,10 +48,10 @@ std::size_t split_of(optimize_request const& r) {
 
 std::string page(optimize_request const& r, gsub::any_graph const& before,
                  gsub::optimized<gsub::standard_ops> const& after, std::span<gsub::rule_program const> rules,
-                 gsub::cost::any_cost const& prices, std::string priced_by) {
+                 gsub::cost::any_cost const& costs, std::string costed_by) {
     gsub::report::page_facts facts{
         .model = std::filesystem::path{r.model}.filename().string(),
-        .cost_model = std::move(priced_by),
+        .cost_model = std::move(costed_by),
         .settings = {{"alpha", message({r.alpha})},
                      {"Admission", r.admit == "first" ? std::string{"the first cheaper graph"}
                                                       : message({"against the cost of the ", r.admit})},
@@ -59,7 +59,7 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
                      {"Parts", r.split},
                      {"Rules", r.rules}},
         .rules = rules,
-        .prices = &prices};
+        .costs = &costs};
     auto const name = [](std::string const& path) { return std::filesystem::path{path}.filename().string(); };
     if (!r.replay.empty()) {
         facts.settings = {{"Replay of", name(r.replay)}, {"Parts", r.split}, {"Rules", r.rules}};
@@ -109,11 +109,11 @@ answer optimize(optimize_request const& r, session const& s) {
                                          .trace = trace ? &*trace : nullptr,
                                          .resume = r.resume.empty() ? nullptr : &*log,
                                          .replay = r.replay.empty() ? nullptr : &*log};
-    std::string html, priced_by;
+    std::string html, costed_by;
     auto const outcome = with_cost(r, s, graph, [&](auto const& model, std::string text) {
-        priced_by = std::move(text);
+        costed_by = std::move(text);
         auto done = gsub::optimize(graph, model, options);
-        if (done && !r.report.empty()) html = page(r, graph, *done, chosen, gsub::cost::erase(model), priced_by);
+        if (done && !r.report.empty()) html = page(r, graph, *done, chosen, gsub::cost::erase(model), costed_by);
         return done;
     });
     if (trace) trace->commit(); // what the search did is worth having where it ended in an error, too
@@ -139,9 +139,9 @@ answer optimize(optimize_request const& r, session const& s) {
         if (slower) static_cast<gsub::graph&>(better) = graph;
     }
 
-    answer a{message({loaded.text, "prices   ", priced_by, "\n", gsub::report::to_text(better.report), measured}),
+    answer a{message({loaded.text, "costs   ", costed_by, "\n", gsub::report::to_text(better.report), measured}),
              gsub::report::to_json(better.report)};
-    a.data["cost_model"] = priced_by;
+    a.data["cost_model"] = costed_by;
     if (r.measure) a.data["measured"] = clock;
     if (files.given()) a.data["loaded_rules"] = loaded.data;
     auto const& verified = better.report.verification;

@@ -44,7 +44,7 @@ answer tasks(tasks_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
     auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     auto const machine = gsub::parse_target(r.target).value();
-    auto const prices = gsub::cost::lowered::of(g, machine);
+    auto const costs = gsub::cost::lowered::of(g, machine);
     answer a;
     std::vector<gsub::kernel_task> found;
     std::vector<double> predicted;
@@ -55,7 +55,7 @@ answer tasks(tasks_request const& r, session const& s) {
             for (auto const& op : k.ops)
                 if (auto const* const d = std::get_if<gsub::kernels::descriptor>(&op.computes);
                     d && gsub::kernels::equal(*d, task.what)) {
-                    predicted.push_back(prices.of_kernel(k, op).seconds);
+                    predicted.push_back(costs.of_kernel(k, op).seconds);
                     break;
                 }
     };

@@ -226,7 +226,7 @@ answer rules(rules_request const& r) {
             ? message({"# Rules\n\nMade by `gsub rules --markdown` from the rules themselves; a test compares. Each is "
                        "proved by `gsub\nverify-rules`, and refuted without any one of its conditions `where`. "
                        "`prefer` says when it is tried. An\natomic rule is one law, a macro several in one step; "
-                       "internal rules are off unless named, timed ones\nunless named or prices come from a clock. "
+                       "internal rules are off unless named, timed ones\nunless named or costs come from a clock. "
                        "What of each law is covered: [rewrite](rewrite.md#laws-of-substitution).\n\n",
                        page.markdown()})
             : t.text();

@@ -241,21 +241,21 @@ class Cli(unittest.TestCase):
         self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--budget", 0)
         self.assertTrue((self.at / "p.jsonl").read_text())
 
-    def test_prices_from_a_file_are_kept_to(self):
+    def test_costs_from_a_file_are_kept_to(self):
         self.gsub("models", "t13", "-o", "t13.onnx")
         times = {32: 0.304, 16: 0.167, 8: 0.112, 4: 0.124}
         line = '{"op": "Conv", "attributes": {"group": %d}, "seconds": %ge-3}\n'
-        self.file("prices.jsonl", "".join(line % pair for pair in times.items()).encode())
-        self.gsub("optimize", "t13.onnx", "-o", "out.onnx", "--verify", "--cost", "table:prices.jsonl", "--alpha", 1, "--json", "r.json")
+        self.file("costs.jsonl", "".join(line % pair for pair in times.items()).encode())
+        self.gsub("optimize", "t13.onnx", "-o", "out.onnx", "--verify", "--cost", "table:costs.jsonl", "--alpha", 1, "--json", "r.json")
         report = json.loads((self.at / "r.json").read_text())
         self.assertEqual([entry["rule"] for entry in report["applied"]], ["widen_groups", "widen_groups"])
         self.assertAlmostEqual(report["cost_after"]["value"], 0.112e-3)
         self.assertIn("group = 8", self.gsub("inspect", "out.onnx", "--text").stdout)
         self.gsub("optimize", "t13.onnx", "--json", "r.json")  # no clock, no widening
         self.assertFalse(json.loads((self.at / "r.json").read_text())["applied"])
-        # A price that is missing is named, and so is a line that is none.
-        done = self.gsub("optimize", DIGITS / "digits.onnx", "--cost", "table:prices.jsonl", exit=3)
-        self.assertIn("prices.jsonl has no price for", done.stderr)
+        # A cost that is missing is named, and so is a line that is none.
+        done = self.gsub("optimize", DIGITS / "digits.onnx", "--cost", "table:costs.jsonl", exit=3)
+        self.assertIn("costs.jsonl has no cost for", done.stderr)
         for bad, why in (('{"op": "Conv", "seconds": -1}', "is -1"), ('{"op": "Conv", "seconds": NaN}', "parse error"), ("Conv 1", "parse error")):
             self.file("bad.jsonl", ("\n" + bad).encode())
             done = self.gsub("optimize", "t13.onnx", "--cost", "table:bad.jsonl", exit=4)
@@ -335,7 +335,7 @@ class Cli(unittest.TestCase):
         self.assertIn("1 lines are no records", self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl").stderr)
         self.gsub("calibrate", "--profile", "no/such/folder/p.jsonl", exit=5)
 
-    def test_prices_are_those_of_the_machine_that_is_named(self):
+    def test_costs_are_those_of_the_machine_that_is_named(self):
         self.gsub("models", "t2", "-o", "t2.onnx")
 
         def after(*target):

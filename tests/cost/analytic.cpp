@@ -249,7 +249,7 @@ TEST_CASE("peak memory depends on the order of independent branches") {
     CHECK(peak(false) == 4 * (1 + 2000));
 }
 
-TEST_CASE("energy is arithmetic and traffic, each at its price") {
+TEST_CASE("energy is arithmetic and traffic, each at its cost") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         auto const g = random_graph::make(seed, 20);
         auto const flops = cost::flop_cost{}(g).amount, bytes = cost::byte_cost{}(g).amount;

@@ -56,7 +56,7 @@ TEST_CASE("a model as plain functions says what the model says, in the model's u
     CHECK(cost::erase(whole).unit == "s");
 }
 
-TEST_CASE("a weighted sum has the unit that was asked for and the price of both parts") {
+TEST_CASE("a weighted sum has the unit that was asked for and the cost of both parts") {
     using both = cost::weighted_sum<joules, cost::flop_cost, cost::byte_cost>;
     static_assert(additive_cost_model<both>);
     both const model{{}, {}, 3, 5};

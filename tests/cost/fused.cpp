@@ -13,8 +13,8 @@ namespace fused_test {
 using namespace gsub;
 
 // What the kernel costs at whose end a node stands; nothing for one within a kernel.
-double price_at(any_graph const& g, node_id n) {
-    for (auto const& p : cost::fused_roofline{}.prices(g))
+double cost_at(any_graph const& g, node_id n) {
+    for (auto const& p : cost::fused_roofline{}.costs(g))
         if (p.node == n) return p.amount;
     return -1;
 }
@@ -50,20 +50,20 @@ chain residual() {
 TEST_CASE("elementwise operators behind a convolution are computed in its kernel") {
     auto const t = residual();
     cost::fused_roofline const model{};
-    CHECK(price_at(t.g, t.c.node) == 0);
-    CHECK(price_at(t.g, t.s.node) == 0);
+    CHECK(cost_at(t.g, t.c.node) == 0);
+    CHECK(cost_at(t.g, t.s.node) == 0);
     // x, w and y are read, the result is written; what goes from one operator to the next is not.
     auto const elements = 3 * 288.0 + 576.0, operations = 288.0 * (2 * 72 + 1 + 1);
-    CHECK(price_at(t.g, t.r.node) == Approx(5e-6 + std::max(operations / 1e13, elements * 4 / 5e11)).epsilon(1e-12));
-    CHECK(model(t.g).amount == price_at(t.g, t.r.node));
+    CHECK(cost_at(t.g, t.r.node) == Approx(5e-6 + std::max(operations / 1e13, elements * 4 / 5e11)).epsilon(1e-12));
+    CHECK(model(t.g).amount == cost_at(t.g, t.r.node));
 }
 
 TEST_CASE("a value with two readers, or that is an output, is stored") {
     auto t = residual();
     value_id const both[] = {t.r, t.c};
     t.g.set_outputs(both);
-    CHECK(price_at(t.g, t.c.node) > 5e-6);
-    CHECK(price_at(t.g, t.r.node) > 5e-6);
+    CHECK(cost_at(t.g, t.c.node) > 5e-6);
+    CHECK(cost_at(t.g, t.r.node) > 5e-6);
 }
 
 TEST_CASE("of two kernels that an addition could belong to, it is the one that stands first, in either order") {
@@ -73,8 +73,8 @@ TEST_CASE("of two kernels that an addition could belong to, it is the one that s
         auto const x = b.input(dtype::f32, {1, 8, 6, 6}, "x");
         auto const first = conv(b, x, weights(b, 1), 0), second = conv(b, x, weights(b, 3), 1);
         b.outputs({swapped ? b.add<ops::add>(second, first) : b.add<ops::add>(first, second)});
-        CHECK(price_at(g, first.node) == 0);
-        CHECK(price_at(g, second.node) > 5e-6);
+        CHECK(cost_at(g, first.node) == 0);
+        CHECK(cost_at(g, second.node) > 5e-6);
     }
 }
 
@@ -85,19 +85,19 @@ TEST_CASE("what is moved behind a kernel is one of its own, and a view costs not
     auto const s = b.add<ops::relu>(x);
     auto const t = b.add<ops::transpose>({.perm = {1, 0}}, {s}), f = b.add<ops::flatten>({}, {s});
     b.outputs({t, f});
-    CHECK(price_at(g, s.node) > 5e-6);
-    CHECK(price_at(g, t.node) > 5e-6);
-    CHECK(price_at(g, f.node) == 0);
+    CHECK(cost_at(g, s.node) > 5e-6);
+    CHECK(cost_at(g, t.node) > 5e-6);
+    CHECK(cost_at(g, f.node) == 0);
 }
 
-TEST_CASE("kernels are those of lowering, each at the price of its operators") {
+TEST_CASE("kernels are those of lowering, each at the cost of its operators") {
     for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "inception_v3"}) {
         CAPTURE(name);
         any_graph g = models::find_model(name)->build(1);
         canonicalize(g);
         cost::fused_roofline const model{};
         std::map<node_id, double> found;
-        for (auto const& p : model.prices(g)) found[p.node] = p.amount;
+        for (auto const& p : model.node_costs(g)) found[p.node] = p.amount;
         double total = 0;
         for (auto const& group : kernel_groups(g, fusion_rules_of(g, isa::avx512))) {
             CHECK(found.at(group.back()) == model.of_group(g, group).amount);
@@ -107,12 +107,12 @@ TEST_CASE("kernels are those of lowering, each at the price of its operators") {
     }
 }
 
-TEST_CASE("prices of nodes add up to that of the graph, and kernels cost no more than their operators alone") {
+TEST_CASE("costs of nodes add up to that of the graph, and kernels cost no more than their operators alone") {
     cost::fused_roofline const model{};
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         auto const g = random_graph::make(seed, 30);
         double total = 0;
-        for (auto const& p : model.prices(g)) {
+        for (auto const& p : model.node_costs(g)) {
             CHECK(p.amount >= 0);
             total += p.amount;
         }
@@ -123,15 +123,15 @@ TEST_CASE("prices of nodes add up to that of the graph, and kernels cost no more
     }
 }
 
-TEST_CASE("prices near a node are those of the whole graph") {
+TEST_CASE("costs near a node are those of the whole graph") {
     cost::fused_roofline const model{};
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         auto const g = random_graph::make(seed, 30);
         std::map<node_id, double> whole;
-        for (auto const& p : model.prices(g)) whole[p.node] = p.amount;
+        for (auto const& p : model.node_costs(g)) whole[p.node] = p.amount;
         auto const known = model.remembered(g);
         for (auto n : g.order())
-            for (auto const& p : model.prices_near(g, known.memory.get(), {{&n, 1}, {&n, 1}}))
+            for (auto const& p : model.node_costs_near(g, known.memory.get(), {{&n, 1}, {&n, 1}}))
                 CHECK(whole.at(p.node) == p.amount);
     }
 }

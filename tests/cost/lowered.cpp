@@ -28,36 +28,36 @@ TEST_CASE("groups cost what the kernels of the graph lowered as a whole do") {
     for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "bert_small", "nasrnn"}) {
         CAPTURE(name);
         auto const g = model(name);
-        auto const prices = cost::lowered::of(g, machine());
-        CHECK(prices(g).amount == Approx(prices.exactly(g).value().amount).epsilon(0.03));
+        auto const costs = cost::lowered::of(g, machine());
+        CHECK(costs(g).amount == Approx(costs.exactly(g).value().amount).epsilon(0.03));
     }
 }
 
-TEST_CASE("prices of nodes add up to that of the graph, and stand at the last operator of a kernel") {
-    auto const prices = cost::lowered::on(machine());
+TEST_CASE("costs of nodes add up to that of the graph, and stand at the last operator of a kernel") {
+    auto const costs = cost::lowered::on(machine());
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         auto const g = random_graph::make(seed, 30);
         double total = 0;
         std::map<node_id, double> whole;
-        for (auto const& p : prices.prices(g)) {
+        for (auto const& p : costs.costs(g)) {
             CHECK(p.amount >= 0);
             total += p.amount;
             whole[p.node] = p.amount;
         }
-        CHECK(prices(g).amount == Approx(total).epsilon(1e-12));
-        auto const known = prices.remembered(g);
+        CHECK(costs(g).amount == Approx(total).epsilon(1e-12));
+        auto const known = costs.remembered(g);
         for (auto const& p : known.nodes) CHECK(whole.at(p.node) == p.amount);
         for (auto n : g.order()) {
             changed_nodes const changes{{&n, 1}, {&n, 1}};
-            for (auto const& p : prices.prices_near(g, known.memory.get(), changes))
+            for (auto const& p : costs.node_costs_near(g, known.memory.get(), changes))
                 CHECK(whole.at(p.node) == p.amount);
-            for (auto const& p : prices.remembered(g, known.memory.get(), changes).nodes)
+            for (auto const& p : costs.remembered(g, known.memory.get(), changes).nodes)
                 CHECK(whole.at(p.node) == p.amount);
         }
     }
 }
 
-TEST_CASE("what is known of groups changes no price, and copies of a model share it") {
+TEST_CASE("what is known of groups changes no cost, and copies of a model share it") {
     auto const g = model("squeezenet1_1");
     auto const one = cost::lowered::of(g, machine());
     auto const first = one(g).amount;
@@ -69,7 +69,7 @@ TEST_CASE("what is known of groups changes no price, and copies of a model share
     CHECK(groups < 40); // fire modules are alike
 }
 
-TEST_CASE("prices are those of the machine that is named") {
+TEST_CASE("costs are those of the machine that is named") {
     auto const g = model("resnet18");
     auto const on = [&](std::string_view text, cost::lowered_options const& options = {}) {
         return cost::lowered::on(machine(text), options)(g).amount;
@@ -90,7 +90,7 @@ TEST_CASE("prices are those of the machine that is named") {
     CHECK(on("x86-64-avx512,threads=1,cpu=zen5", {.rates = slow}) > 10 * here);
 }
 
-TEST_CASE("what prices depend on is told") {
+TEST_CASE("what costs depend on is told") {
     auto const parameters = [](std::string_view text, cost::lowered_options const& options = {}) {
         return cost::lowered::on(machine(text), options).parameters();
     };
@@ -162,18 +162,18 @@ TEST_CASE("the last block of a stage computes the pixels alone that the next one
 }
 
 TEST_CASE("views cost nothing but where somebody outside sees them, and what is moved costs its bytes") {
-    auto const prices = cost::lowered::on(machine());
+    auto const costs = cost::lowered::on(machine());
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {1, 64, 64, 64}, "x");
     auto const turned = b.add<ops::transpose>({.perm = {0, 1, 3, 2}}, {x});
     b.outputs({b.add<ops::relu>(turned)});
     std::map<node_id, double> at;
-    for (auto const& p : prices.prices(g)) at[p.node] = p.amount;
+    for (auto const& p : costs.costs(g)) at[p.node] = p.amount;
     CHECK(at.at(turned.node) == 0);
-    CHECK(prices(g).amount > 0);
+    CHECK(costs(g).amount > 0);
     b.outputs({turned});
-    CHECK(prices(g).amount > cost::copy_seconds(64 * 64 * 64 * 4, prices.core()));
+    CHECK(costs(g).amount > cost::copy_seconds(64 * 64 * 64 * 4, costs.core()));
 }
 
 // Products of rows with a matrix of 4 MB, the second one as it is or beside another one.
@@ -192,11 +192,11 @@ TEST_CASE("weights that are read in several copies take from the last cache what
     auto const plain = products(false), copied = products(true), folded = products(true, true);
     // Seconds that the copies cost where the network has so many bytes of weights.
     auto const extra = [&](any_graph const& g, double bytes) {
-        auto const prices = cost::lowered::on(machine(), {.weight_bytes = bytes});
+        auto const costs = cost::lowered::on(machine(), {.weight_bytes = bytes});
         double sum = 0;
-        auto const known = prices.remembered(g);
+        auto const known = costs.remembered(g);
         for (auto n : g.order())
-            for (auto const& p : prices.prices_near(g, known.memory.get(), {{&n, 1}, {}}))
+            for (auto const& p : costs.node_costs_near(g, known.memory.get(), {{&n, 1}, {}}))
                 if (g.is<ops::constant>(p.node) && p.node == n) sum += p.amount;
         return sum;
     };
@@ -210,13 +210,13 @@ TEST_CASE("weights that are read in several copies take from the last cache what
     CHECK(dear > 0);
     CHECK(extra(copied, 2.4 * kept) == Approx(2 * dear)); // twice as many wait
     // Computed, they are weights like any other, that the network did not come with.
-    auto const prices =
+    auto const costs =
         cost::lowered::of(products(false), machine("x86-64-avx512,threads=1,l1=48K,l2=1M,l3=8M,cpu=zen5"));
-    auto const of_copies = [&](any_graph const& g) { return prices(g).amount - prices(plain).amount; };
-    CHECK(of_copies(folded) > prices(plain).amount * 0.05);
+    auto const of_copies = [&](any_graph const& g) { return costs(g).amount - costs(plain).amount; };
+    CHECK(of_copies(folded) > costs(plain).amount * 0.05);
     CHECK(of_copies(copied) > of_copies(folded) * 0.1);
     CHECK(of_copies(copied) < of_copies(folded) * 0.5);
-    CHECK(prices.exactly(folded).value().amount == Approx(prices(folded).amount).epsilon(0.03));
+    CHECK(costs.exactly(folded).value().amount == Approx(costs(folded).amount).epsilon(0.03));
 }
 
 TEST_CASE("of a last cache beyond 64 MB others have their part") {
@@ -269,21 +269,21 @@ TEST_CASE("algorithms are those that take least, and the direct one where the ot
     for (auto const& [channels, pixels] : {std::pair{8, 9}, {64, 56}, {128, 28}, {256, 14}, {512, 7}, {512, 3}})
         for (auto const* const core : {"zen5", "granite-rapids"}) {
             auto const g = convolution(channels, pixels);
-            auto const prices = cost::lowered::on(
+            auto const costs = cost::lowered::on(
                 machine("x86-64-avx512,threads=1,l1=48K,l2=2M,l3=32M,cpu=" + std::string{core}), {.weight_bytes = 1e9});
             std::vector<double> seconds;
             auto chosen = std::size_t{9};
             for (std::size_t i = 0; i < 3; ++i) {
                 auto const made = lowered_by(g, [&](std::span<kernels::descriptor const> of, isa const& isa) {
                     REQUIRE(of.size() == 3);
-                    chosen = prices.choose(of, isa);
-                    CHECK(prices.choose(of.first(1), isa) == 0);
-                    CHECK(prices.choose(of, isa::avx2) == 0); // the model is one of another instruction set
+                    chosen = costs.choose(of, isa);
+                    CHECK(costs.choose(of.first(1), isa) == 0);
+                    CHECK(costs.choose(of, isa::avx2) == 0); // the model is one of another instruction set
                     return i;
                 });
                 seconds.push_back(0);
                 for (auto const& op : made.ops)
-                    if (op.operands.size() > 1) seconds.back() += prices.of_kernel(made, op).seconds;
+                    if (op.operands.size() > 1) seconds.back() += costs.of_kernel(made, op).seconds;
             }
             CAPTURE(channels, pixels, core, seconds);
             REQUIRE(chosen < 3);
@@ -296,23 +296,23 @@ TEST_CASE("algorithms are those that take least, and the direct one where the ot
     CHECK(all.size() == 3);
 }
 
-TEST_CASE("a search prices the copies of weights that its rewrites make as the graph's price does") {
+TEST_CASE("a search computes the costs of the copies of weights that its rewrites make as the graph's cost does") {
     auto const g = model("nasrnn");
-    auto const prices = cost::lowered::of(g, machine());
-    auto const found = optimize(g, prices, {.budget = {4}, .split = 0, .fold = false}).value();
+    auto const costs = cost::lowered::of(g, machine());
+    auto const found = optimize(g, costs, {.budget = {4}, .split = 0, .fold = false}).value();
     REQUIRE_FALSE(found.report.applied.empty());
-    CHECK(found.report.search.best_cost == Approx(prices(found).amount).epsilon(1e-6));
+    CHECK(found.report.search.best_cost == Approx(costs(found).amount).epsilon(1e-6));
 }
 
-TEST_CASE("operators without kernels and values of open sizes have a price too") {
-    auto const prices = cost::lowered::on(machine());
+TEST_CASE("operators without kernels and values of open sizes have a cost too") {
+    auto const costs = cost::lowered::on(machine());
     graph g;
     graph_builder b{g};
     shape open;
     open.push_back(dim{symbol{"n"}}), open.push_back(dim{8});
     value_id const outputs[] = {b.add<ops::relu>(b.input(dtype::f32, open, "x"))};
     g.set_outputs(outputs);
-    CHECK(prices(g).amount >= 0);
+    CHECK(costs(g).amount >= 0);
 }
 
 } // namespace lowered_test

@@ -279,7 +279,7 @@ TEST_CASE("a profile that does not exist is empty, one that is no file is refuse
     CHECK(folder.error().message().find(s.folder.string()) != std::string::npos);
 }
 
-TEST_CASE("what the runtime cannot compute is priced by the roofline, counted, and not recorded") {
+TEST_CASE("what the runtime cannot compute is costed by the roofline, counted, and not recorded") {
     workspace const s;
     graph g;
     auto const x = g.add_input(tensor_type{dtype::f32, {8}}, "x");
@@ -297,12 +297,12 @@ TEST_CASE("what the runtime cannot compute is priced by the roofline, counted, a
     CHECK(lines_of(s.file()).size() == 1);
 }
 
-TEST_CASE("several threads may price at once, each node is still run once") {
+TEST_CASE("several threads may ask at once, each node is still run once") {
     auto const g = small();
     auto const m = model();
-    std::array<seconds, 16> prices{};
-    fork_join_executor{4}.parallel_for(prices.size(), [&](std::size_t i) { prices[i] = m(g); });
-    for (auto p : prices) CHECK(p == prices[0]);
+    std::array<seconds, 16> costs{};
+    fork_join_executor{4}.parallel_for(costs.size(), [&](std::size_t i) { costs[i] = m(g); });
+    for (auto p : costs) CHECK(p == costs[0]);
     CHECK(m.runs() == 3);
 }
 

@@ -63,11 +63,11 @@ TEST_CASE("one weight alone gives the model that it stands at, in percent") {
 TEST_CASE("only ratios of weights count, and the order of two models does not") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         auto const [start, other] = pair_of(seed);
-        auto const price = mean({{erase(kernels), 0.7}, {erase(traffic), 0.3}}, start).of_graph(other);
-        CHECK(mean({{erase(traffic), 0.3}, {erase(kernels), 0.7}}, start).of_graph(other) == price);
-        CHECK(mean({{erase(kernels), 14}, {erase(traffic), 6}}, start).of_graph(other) == Approx(price));
+        auto const cost = mean({{erase(kernels), 0.7}, {erase(traffic), 0.3}}, start).of_graph(other);
+        CHECK(mean({{erase(traffic), 0.3}, {erase(kernels), 0.7}}, start).of_graph(other) == cost);
+        CHECK(mean({{erase(kernels), 14}, {erase(traffic), 6}}, start).of_graph(other) == Approx(cost));
         auto const slow = kernels(other) / kernels(start), wide = traffic(other) / traffic(start);
-        CHECK(price == Approx(70 * slow + 30 * wide).epsilon(1e-12));
+        CHECK(cost == Approx(70 * slow + 30 * wide).epsilon(1e-12));
     }
 }
 
@@ -75,13 +75,13 @@ TEST_CASE("a mean of sums over nodes is one, and is grouped as its one grouping 
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         auto const [start, other] = pair_of(seed);
         auto const model = mean({{erase(traffic), 2}, {erase(kernels), 1}}, start);
-        auto const prices = model.of_nodes(other);
-        CHECK(model.of_graph(other) == Approx(std::accumulate(prices.begin(), prices.end(), 0.0)).epsilon(1e-12));
+        auto const costs = model.of_nodes(other);
+        CHECK(model.of_graph(other) == Approx(std::accumulate(costs.begin(), costs.end(), 0.0)).epsilon(1e-12));
         std::vector<node_id> const all{other.order().begin(), other.order().end()};
         auto const known = model.remembered(other);
-        auto const sum = [](std::vector<cost::node_price> const& nodes) {
+        auto const sum = [](std::vector<cost::node_cost> const& nodes) {
             return std::accumulate(nodes.begin(), nodes.end(), 0.0,
-                                   [](double total, cost::node_price const& p) { return total + p.amount; });
+                                   [](double total, cost::node_cost const& p) { return total + p.amount; });
         };
         changed_nodes const everywhere{as_span(all), as_span(all)};
         CHECK(model.of_graph(other) == Approx(sum(known.nodes)).epsilon(1e-12));

@@ -15,7 +15,7 @@ std::span<op_info const> operators() {
     return dialect::of<standard_ops>().ops;
 }
 result<cost::table> read(std::string_view text, cost::split_cost splits = cost::split_cost::free) {
-    return cost::table::parse(text, "prices", operators(), splits);
+    return cost::table::parse(text, "costs", operators(), splits);
 }
 std::string complaint(std::string_view text) {
     auto const t = read(text);
@@ -43,17 +43,17 @@ struct canvas {
         parts = to.add<ops::split>({.axis = 1, .sizes = {1, 3}}, {relu}, 2);
         to.outputs({parts, value_id{parts.node, 1}});
     }
-    double price(std::string_view text, value_id v) const { return read(text).value()(g, v.node).amount; }
+    double cost(std::string_view text, value_id v) const { return read(text).value()(g, v.node).amount; }
 };
 
 TEST_CASE("a node costs what the first line says that fits operator, operands and attributes") {
     canvas const c;
-    CHECK(c.price(R"({"op": "Conv", "seconds": 2e-3})", c.conv) == 2e-3);
-    CHECK(c.price("\n{\"op\": \"Relu\", \"seconds\": 1}\r\n  \n{\"op\": \"Conv\", \"seconds\": 0}", c.conv) == 0);
+    CHECK(c.cost(R"({"op": "Conv", "seconds": 2e-3})", c.conv) == 2e-3);
+    CHECK(c.cost("\n{\"op\": \"Relu\", \"seconds\": 1}\r\n  \n{\"op\": \"Conv\", \"seconds\": 0}", c.conv) == 0);
     auto const two = [&](std::string_view condition) {
-        return c.price(std::string(R"({"op": "Conv", "seconds": 1, )").append(condition) + "}\n" +
-                           R"({"op": "Conv", "seconds": 2})",
-                       c.conv);
+        return c.cost(std::string(R"({"op": "Conv", "seconds": 1, )").append(condition) + "}\n" +
+                          R"({"op": "Conv", "seconds": 2})",
+                      c.conv);
     };
     CHECK(two(R"("attributes": {"group": 2})") == 1);
     CHECK(two(R"("attributes": {"group": 2, "strides": [1, 1], "activation": "none", "activation_min": 0})") == 1);
@@ -84,26 +84,26 @@ TEST_CASE("what no line fits is an error that names it, or costs what the file s
     canvas const c;
     auto const only_relu = std::string{"{\"op\": \"Relu\", \"seconds\": 0.5}\n"};
     try {
-        static_cast<void>(c.price(only_relu, c.conv));
-        FAIL("no price, and no error");
+        static_cast<void>(c.cost(only_relu, c.conv));
+        FAIL("no cost, and no error");
     } catch (error const& e) {
         CHECK(e.code() == error_code::unsupported);
         CHECK(e.problems()[0].node == "first_conv");
         CHECK(e.problems()[0].op == "Conv");
-        CHECK(e.message().find("prices has no price for (f32[1,4,6,6] f32[4,2,1,1]c )->f32[1,4,6,6]") !=
+        CHECK(e.message().find("costs has no cost for (f32[1,4,6,6] f32[4,2,1,1]c )->f32[1,4,6,6]") !=
               std::string::npos);
     }
-    CHECK(c.price(only_relu + R"({"otherwise": 3})", c.conv) == 3);
-    CHECK(c.price(only_relu + R"({"otherwise": 3})", c.relu) == 0.5);
-    CHECK(c.price(R"({"otherwise": "roofline"})", c.conv) == cost::roofline{}(c.g, c.conv.node).amount);
+    CHECK(c.cost(only_relu + R"({"otherwise": 3})", c.conv) == 3);
+    CHECK(c.cost(only_relu + R"({"otherwise": 3})", c.relu) == 0.5);
+    CHECK(c.cost(R"({"otherwise": "roofline"})", c.conv) == cost::roofline{}(c.g, c.conv.node).amount);
     auto const t = read(R"({"otherwise": "roofline"})", cost::split_cost::copy).value();
     CHECK(t(c.g).amount == cost::roofline{.splits = cost::split_cost::copy}(c.g).amount);
-    CHECK(t.otherwise_priced() == 3); // the split is a kernel now
+    CHECK(t.otherwise_costed() == 3); // the split is a kernel now
     CHECK(t(c.g, c.parts.node).amount > 0);
-    CHECK(t.otherwise_priced() == 3);
+    CHECK(t.otherwise_costed() == 3);
 }
 
-TEST_CASE("a line that is no price is refused with its file and number") {
+TEST_CASE("a line that is no cost is refused with its file and number") {
     auto const good = std::string{"{\"op\": \"Conv\", \"seconds\": 1}\n\n"};
     struct mistake {
         std::string_view line, reason;
@@ -136,12 +136,12 @@ TEST_CASE("a line that is no price is refused with its file and number") {
         CAPTURE(m.line);
         auto const why = complaint(good + std::string{m.line});
         CAPTURE(why);
-        CHECK(why.starts_with(m.line.find('\n') == std::string_view::npos ? "prices, line 3: " : "prices, line 4: "));
+        CHECK(why.starts_with(m.line.find('\n') == std::string_view::npos ? "costs, line 3: " : "costs, line 4: "));
         CHECK(why.find(m.reason) != std::string::npos);
     }
     // Brackets without end exhaust nothing.
     CHECK(complaint(R"({"op": "Conv", "seconds": )" + std::string(200000, '[') + std::string(200000, ']') + "}")
-              .starts_with("prices, line 1: "));
+              .starts_with("costs, line 1: "));
 }
 
 TEST_CASE("a table is read from a file, one that is not there is an error of the environment") {

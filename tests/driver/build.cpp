@@ -363,12 +363,12 @@ TEST_CASE("a machine's program has the algorithms that its predicted times are l
     for (auto const* const text : {"x86-64-avx512,threads=1,l1=48K,l2=2M,l3=64M,cpu=granite-rapids",
                                    "x86-64-avx512,threads=1,l1=48K,l2=1M,l3=2M,cpu=granite-rapids"}) {
         auto const machine = parse_target(text).value();
-        auto const prices = cost::lowered::of(g, machine);
+        auto const costs = cost::lowered::of(g, machine);
         double sum = 0;
         auto const add = [&](kernel_graph const& k) {
             if (k.stage != lowering_stage::scheduled) return;
             for (auto const& op : k.ops) {
-                sum += prices.of_kernel(k, op).seconds;
+                sum += costs.of_kernel(k, op).seconds;
                 auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
                 if (d && op.operands.size() > 1) kinds.insert(kernels::kind_of(*d));
             }
@@ -376,7 +376,7 @@ TEST_CASE("a machine's program has the algorithms that its predicted times are l
         build_options options;
         options.on_stage = function_ref<void(kernel_graph const&)>{add};
         static_cast<void>(plan(g, evaluators, machine, options).value());
-        CHECK(sum == Approx(prices.exactly(g).value().amount));
+        CHECK(sum == Approx(costs.exactly(g).value().amount));
     }
     CHECK(kinds.size() == 2);
     build_options exact;

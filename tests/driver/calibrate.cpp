@@ -62,21 +62,21 @@ TEST_CASE("rates of other threads and instruction sets stand under keys of their
     CHECK(calibration_key(machine, 1, isa::avx2) == calibration_key(machine, 1, isa::avx2));
 }
 
-TEST_CASE("what cannot be timed as a kernel is priced by the rates of the profile, where it has those of this target") {
+TEST_CASE("what cannot be timed as a kernel is costed by the rates of the profile, where it has those of this target") {
     using namespace calibrate_test;
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {dim{symbol{"n"}}, 6}, "x");
     b.outputs({b.add<ops::relu>(x)});
-    auto const price = [&](std::string const& key) {
+    auto const cost = [&](std::string const& key) {
         cost::profile known;
         known.add_rates(key, {.launch = 1, .flop_per_second = 1, .bytes_per_second = 1});
         return measured_kernels::over<standard_ops>(std::move(known), {}, without_cache()).value()(g).amount;
     };
     auto const& isa = isa_of(host());
-    CHECK(price(calibration_key(host(), 1, isa)) ==
+    CHECK(cost(calibration_key(host(), 1, isa)) ==
           cost::roofline{.launch = 1, .flop_per_second = 1, .bytes_per_second = 1}(g).amount);
-    CHECK(price(calibration_key(host(), 2, isa)) == cost::roofline{}(g).amount);
+    CHECK(cost(calibration_key(host(), 2, isa)) == cost::roofline{}(g).amount);
 }
 
 TEST_CASE("without a compiler there is nothing to calibrate with") {

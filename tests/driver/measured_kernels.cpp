@@ -82,17 +82,17 @@ TEST_CASE("times are read from a profile, and those of other backends, sets and 
     auto const g = conv_relu(parts::both);
     auto const reference = cost::measured::over<standard_ops>({}, quick);
     auto const first = timer(open(), quick);
-    auto const price = first(g).amount;
+    auto const cost = first(g).amount;
     CHECK(first.runs() == 1);
     auto const second = timer(open(), quick);
-    CHECK(second(g).amount == price);
+    CHECK(second(g).amount == cost);
     CHECK(second.runs() == 0);
 
     auto const slow = cost::measured::over<standard_ops>(open(), quick);
     CHECK(slow(g).amount > 0);
     CHECK(slow.runs() == 2);
     CHECK(open().size() == 3);
-    CHECK(timer(open(), quick)(g).amount == price);
+    CHECK(timer(open(), quick)(g).amount == cost);
     if (host().has(isa::avx2)) {
         auto const narrow = timer(open(), quick, &isa::baseline);
         CHECK(narrow(g).amount > 0);
@@ -104,7 +104,7 @@ TEST_CASE("times are read from a profile, and those of other backends, sets and 
     CHECK(parallel.runs() == 1);
 }
 
-TEST_CASE("views and weight arithmetic cost nothing, and what cannot be built is priced by the roofline") {
+TEST_CASE("views and weight arithmetic cost nothing, and what cannot be built is costed by the roofline") {
     using namespace measured_kernels_test;
     auto const model = timer({}, quick);
     graph g;
@@ -123,15 +123,15 @@ TEST_CASE("views and weight arithmetic cost nothing, and what cannot be built is
     CHECK(model.runs() == 0);
 }
 
-TEST_CASE("every random graph has a price, and the same one again without a run") {
+TEST_CASE("every random graph has a cost, and the same one again without a run") {
     using namespace measured_kernels_test;
     auto const model = timer({}, quick);
     for (std::uint64_t seed = 1; seed < 4; ++seed) {
         auto const g = random_graph::make<standard_ops>(seed, 10);
-        auto const price = model(g).amount;
+        auto const cost = model(g).amount;
         auto const runs = model.runs();
-        CHECK(price >= 0);
-        CHECK(model(g).amount == price);
+        CHECK(cost >= 0);
+        CHECK(model(g).amount == cost);
         CHECK(model.runs() == runs);
     }
 }

@@ -328,18 +328,18 @@ TEST_CASE("random graphs of all operators have a predicted time, that of their g
     for (auto const* isa : {&isa::avx512, &isa::avx2, &isa::baseline}) {
         target machine;
         machine.isa = isa;
-        auto const prices = cost::lowered::on(machine);
+        auto const costs = cost::lowered::on(machine);
         for (std::uint64_t seed = 1; seed <= 25; ++seed) {
             CAPTURE(seed, isa->name);
             auto const m = make(seed);
             double sum = 0;
-            for (auto const& p : prices.prices(m.g)) {
+            for (auto const& p : costs.costs(m.g)) {
                 CHECK(std::isfinite(p.amount));
                 CHECK(p.amount >= 0);
                 sum += p.amount;
             }
             CHECK(sum > 0);
-            CHECK(prices(m.g).amount == Approx(sum).epsilon(1e-12));
+            CHECK(costs(m.g).amount == Approx(sum).epsilon(1e-12));
         }
     }
 }

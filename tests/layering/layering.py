@@ -111,7 +111,7 @@ ASKED_BY = {
     ],
     "each_kernel_group": [
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # the same, with the scope in which they were made
-        "gsub/cost/impl/fused.ipp",               # a price for each group
+        "gsub/cost/impl/fused.ipp",               # a cost for each group
         "gsub/cost/impl/lowered.ipp",             # a predicted time for each group
     ],
     "grouping_of": [

@@ -568,11 +568,11 @@ TEST_CASE("what can neither be computed nor compared in parts is not verified, a
 // ---- errors
 // ------------------------------------------------------------------------------------------------------------
 
-struct constant_price {
+struct constant_cost {
     using unit = joules;
-    double price;
-    joules operator()(any_graph const&, node_id) const { return {price}; }
-    joules operator()(any_graph const&) const { return {price}; }
+    double cost;
+    joules operator()(any_graph const&, node_id) const { return {cost}; }
+    joules operator()(any_graph const&) const { return {cost}; }
 };
 
 TEST_CASE("a relaxation below one is a mistake of the caller") {
@@ -585,11 +585,11 @@ TEST_CASE("a relaxation below one is a mistake of the caller") {
 }
 
 TEST_CASE("a cost that is none is refused with the model's unit") {
-    for (double price : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-        auto const r = optimize(models::fire_module(1), constant_price{price});
+    for (double cost : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+        auto const r = optimize(models::fire_module(1), constant_cost{cost});
         REQUIRE_FALSE(r);
         CHECK(r.error().code() == error_code::internal);
-        CHECK(r.error().message().find(" J; prices are finite and >= 0") != std::string::npos);
+        CHECK(r.error().message().find(" J; costs are finite and >= 0") != std::string::npos);
     }
 }
 

@@ -118,7 +118,7 @@ TEST_CASE("a search that goes on from a log is the search in one go, and each ca
 }
 
 TEST_CASE(
-    "the same whatever admits, with rising alpha, a short queue, moves of equal cost, kernels as prices, threads") {
+    "the same whatever admits, with rising alpha, a short queue, moves of equal cost, kernels as costs, threads") {
     cost::fused_roofline const machine;
     auto const model = cost::erase(machine);
     fork_join_executor threads{3};

@@ -39,12 +39,12 @@ auto run(graph const& g, std::size_t bound, std::uint64_t steps = 1000, std::str
     return optimize(g, cost::roofline{}, {.budget = {steps}, .split = bound, .rules = chosen}).value();
 }
 
-// Cannot price what the rewrites make.
+// Cannot cost what the rewrites make.
 struct failing {
     using unit = seconds;
     static constexpr bool concurrent = true;
     seconds operator()(any_graph const& g, node_id n) const {
-        if (g.is<ops::split>(n)) throw std::runtime_error{"no price for it"}; // which the model has none of
+        if (g.is<ops::split>(n)) throw std::runtime_error{"no cost for it"}; // which the model has none of
         return cost::roofline{}(g, n);
     }
     seconds operator()(any_graph const& g) const { return cost::roofline{}(g); }
@@ -377,7 +377,7 @@ TEST_CASE("parts searched side by side fail as they do one after the other, and 
     CHECK(optimize(g, cost::roofline{}, options));
     CHECK(observe.heard > 0);
     CHECK(observe.here);
-    CHECK_THROWS_WITH(optimize(g, failing{}, options), Catch::Contains("no price for it"));
+    CHECK_THROWS_WITH(optimize(g, failing{}, options), Catch::Contains("no cost for it"));
 }
 
 TEST_CASE("no budget is exceeded, however it is divided") {

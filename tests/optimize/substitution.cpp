@@ -52,15 +52,15 @@ std::vector<any_graph> graphs() {
     return out;
 }
 
-// Prices whole graphs alone.
+// Costs whole graphs alone.
 struct whole_roofline {
     using unit = seconds;
     seconds operator()(any_graph const& g) const { return cost::roofline{}(g); }
 };
-struct bad_price {
+struct bad_cost {
     using unit = joules;
-    double price;
-    joules operator()(any_graph const& g, node_id n) const { return {g.is<ops::conv>(n) ? price : 1}; }
+    double cost;
+    joules operator()(any_graph const& g, node_id n) const { return {g.is<ops::conv>(n) ? cost : 1}; }
     joules operator()(any_graph const&) const { return {1}; }
 };
 
@@ -94,9 +94,9 @@ void check_walk(Cost const& machine) {
                 // Exact in ticks, close in units: every node is rounded to 2^-40 of the start's cost.
                 auto const sum = machine(opened->graph).amount;
                 CHECK(std::abs(p.in_units(p.cost(s)) - sum) <= 1e-9 * machine(g).amount);
-                auto const prices = cost::erase(machine).of_nodes(opened->graph);
+                auto const costs = cost::erase(machine).of_nodes(opened->graph);
                 for (auto n : opened->graph.order())
-                    CHECK(std::abs(p.in_units(opened->node_cost[n.index]) - prices[n.index]) <=
+                    CHECK(std::abs(p.in_units(opened->node_cost[n.index]) - costs[n.index]) <=
                           1e-11 * machine(g).amount);
                 auto copy = opened->graph;
                 copy.compact(); // forgets stored hashes
@@ -112,7 +112,7 @@ TEST_CASE("what a successor is said to be and to cost, it is and costs when it i
     check_walk(cost::roofline{});
 }
 
-TEST_CASE("the same where a node's price depends on the kernel that it belongs to") {
+TEST_CASE("the same where a node's cost depends on the kernel that it belongs to") {
     static_assert(grouping_cost_model<cost::fused_roofline>);
     check_walk(cost::fused_roofline{});
 }
@@ -121,7 +121,7 @@ TEST_CASE("the same where kernels are predicted") {
     check_walk(cost::lowered::on(parse_target("x86-64-avx512,threads=1,l1=48K,l2=1M,l3=32M,cpu=zen4").value()));
 }
 
-// Kernels and single nodes weighed together: what the first groups, the second prices one by one.
+// Kernels and single nodes weighed together: what the first groups, the second costs one by one.
 struct mixed {
     using unit = joules;
     cost::fused_roofline kernels;
@@ -130,17 +130,17 @@ struct mixed {
                                               in_normal_form(random_graph::make(1, 25)))
                               .value();
     unit operator()(any_graph const& g) const { return {mean.of_graph(g)}; }
-    std::vector<cost::node_price> prices(any_graph const& g) const { return mean.of_groups(g); }
-    cost::grouped_prices remembered(any_graph const& g) const { return mean.remembered(g); }
-    cost::grouped_prices remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const {
+    std::vector<cost::node_cost> costs(any_graph const& g) const { return mean.of_groups(g); }
+    cost::grouped_costs remembered(any_graph const& g) const { return mean.remembered(g); }
+    cost::grouped_costs remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const {
         return mean.remembered_near(g, memory, changes);
     }
-    std::vector<cost::node_price> prices_near(any_graph const& g, void const* memory,
-                                              changed_nodes const& changes) const {
+    std::vector<cost::node_cost> node_costs_near(any_graph const& g, void const* memory,
+                                                 changed_nodes const& changes) const {
         return mean.of_groups_near(g, memory, changes);
     }
 };
-TEST_CASE("the same where prices of kernels and of nodes are weighed together") {
+TEST_CASE("the same where costs of kernels and of nodes are weighed together") {
     static_assert(grouping_cost_model<mixed>);
     check_walk(mixed{});
 }
@@ -344,7 +344,7 @@ TEST_CASE("a search is held to the memory that its states share") {
     CHECK(some.most > options.budget.bytes / 4); // and makes use of it; the states themselves count too
 }
 
-TEST_CASE("a model that is not additive prices whole graphs, to the same effect") {
+TEST_CASE("a model that is not additive costs whole graphs, to the same effect") {
     auto const chosen = rules();
     rule_index const index{chosen};
     cost::roofline const machine;
@@ -417,19 +417,19 @@ TEST_CASE("opening a state changes no other") {
     CHECK(p.open(start)->graph.hash() == g.hash());
 }
 
-TEST_CASE("a price that is none is an error that names node and unit") {
+TEST_CASE("a cost that is none is an error that names node and unit") {
     auto const chosen = rules();
     rule_index const index{chosen};
     auto const g = in_normal_form(models::fire_module(1));
-    for (auto price : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-        bad_price const model{price};
+    for (auto cost : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+        bad_cost const model{cost};
         auto const erased = cost::erase(model);
         auto const r = capture([&] { substitution_problem{g, erased, index}; });
         REQUIRE_FALSE(r);
         CHECK(r.error().code() == error_code::internal);
         CHECK(r.error().problems()[0].op == "Conv");
         CHECK(r.error().problems()[0].node == "expand1x1");
-        CHECK(r.error().message().find(" J; prices are finite and >= 0") != std::string::npos);
+        CHECK(r.error().message().find(" J; costs are finite and >= 0") != std::string::npos);
     }
 }
 

@@ -218,7 +218,7 @@ TEST_CASE("groups widen as far as a clock says that it pays, and no further") {
     auto const refused = optimize(g, short_of_16.value());
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code() == error_code::unsupported);
-    CHECK(refused.error().message().find("short has no price for") != std::string::npos);
+    CHECK(refused.error().message().find("short has no cost for") != std::string::npos);
 }
 
 // The cell of "Neural architecture search" with the activations of its gates. *Source* Zoph and Le, 2017.

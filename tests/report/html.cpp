@@ -13,7 +13,7 @@ using well_formed::problem_of;
 TEST_CASE("a page is well-formed, stands alone, and tells every applied rewrite with its law") {
     auto const g = models::fire_module(1);
     cost::roofline const model;
-    auto const prices = cost::erase(model);
+    auto const costs = cost::erase(model);
     for (bool verify : {false, true}) {
         auto const best = optimize(g, model, {.verify = verify}).value();
         auto const page = report::to_html(g, best, best.report,
@@ -21,7 +21,7 @@ TEST_CASE("a page is well-formed, stands alone, and tells every applied rewrite 
                                            .cost_model = "a roofline",
                                            .settings = {{"alpha", "1.05"}},
                                            .rules = standard_rules(),
-                                           .prices = &prices});
+                                           .costs = &costs});
         CHECK(problem_of(page) == "");
         CHECK(count(page, "<script") + count(page, "href=") + count(page, "src=") + count(page, "@import") +
                   count(page, "url(") ==
@@ -43,10 +43,10 @@ TEST_CASE("a page is well-formed, stands alone, and tells every applied rewrite 
 TEST_CASE("costs that are not additive, graphs without rewrites and too large ones have pages too") {
     auto const g = models::fire_module(1);
     cost::peak_memory const model;
-    auto const prices = cost::erase(model);
+    auto const costs = cost::erase(model);
     auto const best = optimize(g, model, {.budget = {0}}).value();
-    auto const page = report::to_html(
-        g, best, best.report, {.model = "fire", .cost_model = "peak memory", .prices = &prices, .max_boxes = 2});
+    auto const page = report::to_html(g, best, best.report,
+                                      {.model = "fire", .cost_model = "peak memory", .costs = &costs, .max_boxes = 2});
     CHECK(problem_of(page) == "");
     CHECK(count(page, "Where the cost lies") == 0);
     CHECK(count(page, "No picture: ") == 2);

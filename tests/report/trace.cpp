@@ -200,14 +200,14 @@ TEST_CASE("a damaged byte is refused, found out, or does no harm") {
 TEST_CASE("what is no trace is refused, and why") {
     std::string const header =
         R"({"event":"header","version":1,"graph":"00000000000000000000000000000001",)"
-        R"("rules":"00000000000000000000000000000002","prices":"0000000000000000000000000000000a",)"
+        R"("rules":"00000000000000000000000000000002","costs":"0000000000000000000000000000000a",)"
         R"("unit":"s","cost":1,"orders":"one"})"
         "\n";
     std::string const way = R"(,"key":"00000000000000000000000000000001","way":"00000000000000000000000000000001")";
     auto const begin = R"({"event":"begin","step":0,"cost":1)" + way + "}\n";
     CHECK(read(header).has_value());
     CHECK(read(header + begin).has_value());
-    CHECK(read(header).value().identity()->prices == hash128{0, 10});
+    CHECK(read(header).value().identity()->costs == hash128{0, 10});
     auto const refuses = [](std::string const& text, std::string_view why) {
         CAPTURE(text.substr(0, 300), why);
         auto const log = read(text);

@@ -15,15 +15,15 @@
 
 namespace gsub {
 
-/// Prices a graph in a unit of its own: `cost(g)` gives a `quantity`, which is >= 0 and no NaN.
+/// Gives the cost of a graph in a unit of its own: `cost(g)` gives a `quantity`, which is >= 0 and no NaN.
 template <class C, class Graph = any_graph>
 concept cost_model = requires(C const& cost, Graph const& g) {
     typename C::unit;
     { cost(g) } -> std::same_as<typename C::unit>;
 };
 
-/// A cost model whose price of a graph is the sum of the prices of its nodes; then a search prices what it changes
-/// alone.
+/// A cost model whose cost of a graph is the sum of the costs of its nodes; then a search computes the costs of what it
+/// changes alone.
 template <class C, class Graph = any_graph>
 concept additive_cost_model = cost_model<C, Graph> && requires(C const& cost, Graph const& g, node_id n) {
     { cost(g, n) } -> std::same_as<typename C::unit>;
@@ -32,7 +32,7 @@ concept additive_cost_model = cost_model<C, Graph> && requires(C const& cost, Gr
 namespace cost {
 
 /// What a node adds to the cost of its graph, in the unit of the model.
-struct node_price {
+struct node_cost {
     node_id node;
     double amount = 0;
 };
@@ -41,26 +41,26 @@ struct node_price {
 
 namespace cost {
 
-/// What a model that prices groups knows of a graph for those that a rewrite makes of it.
-struct grouped_prices {
+/// What a grouping model knows of a graph for those that a rewrite makes of it.
+struct grouped_costs {
     std::shared_ptr<void const> memory; ///< the model's own
-    std::vector<node_price> nodes;      ///< what they cost
+    std::vector<node_cost> nodes;       ///< what they cost
 };
 
 } // namespace cost
 
-/// A cost model that prices groups of nodes, such as the operators of one kernel. The price of a group stands at one of
-/// its nodes, the others cost nothing. `prices` is what all nodes of a graph cost, those left out nothing; they add up
-/// to the graph's cost. `remembered` gives the prices of groups and a memory of the graph. In a graph that rewrites
-/// have made of it, `prices_near` gives what the nodes cost whose price may differ, and `remembered` the same with a
-/// memory of that graph: so a search prices the groups alone that a rewrite has changed.
+/// A cost model that gives groups of nodes one cost, such as the operators of one kernel. The cost of a group stands at
+/// one of its nodes, the others cost nothing. `costs` is what all nodes of a graph cost, those left out nothing; they
+/// add up to the graph's cost. `remembered` gives the costs of groups and a memory of the graph. In a graph that
+/// rewrites have made of it, `node_costs_near` gives what the nodes cost whose cost may differ, and `remembered` the
+/// same with a memory of that graph: so a search computes the costs of the groups alone that a rewrite has changed.
 template <class C, class Graph = any_graph>
 concept grouping_cost_model = cost_model<C, Graph> &&
     requires(C const& cost, Graph const& g, void const* memory, changed_nodes const& changes) {
-    { cost.prices(g) } -> std::same_as<std::vector<cost::node_price>>;
-    { cost.remembered(g) } -> std::same_as<cost::grouped_prices>;
-    { cost.remembered(g, memory, changes) } -> std::same_as<cost::grouped_prices>;
-    { cost.prices_near(g, memory, changes) } -> std::same_as<std::vector<cost::node_price>>;
+    { cost.node_costs(g) } -> std::same_as<std::vector<cost::node_cost>>;
+    { cost.remembered(g) } -> std::same_as<cost::grouped_costs>;
+    { cost.remembered(g, memory, changes) } -> std::same_as<cost::grouped_costs>;
+    { cost.node_costs_near(g, memory, changes) } -> std::same_as<std::vector<cost::node_cost>>;
 };
 
 namespace cost {
@@ -70,24 +70,24 @@ struct any_cost {
     std::string_view unit;                                    ///< symbol of the unit
     std::function<double(any_graph const&)> of_graph;         ///< of a whole graph
     std::function<double(any_graph const&, node_id)> of_node; ///< of one node; empty where the model is not additive
-    /// As `prices`, `remembered` and `prices_near` of a model that groups; empty where it does not.
-    std::function<std::vector<node_price>(any_graph const&)> of_groups;
-    std::function<grouped_prices(any_graph const&)> remembered;
-    std::function<grouped_prices(any_graph const&, void const*, changed_nodes const&)> remembered_near;
-    std::function<std::vector<node_price>(any_graph const&, void const*, changed_nodes const&)> of_groups_near;
+    /// As `costs`, `remembered` and `node_costs_near` of a model that groups; empty where it does not.
+    std::function<std::vector<node_cost>(any_graph const&)> of_groups;
+    std::function<grouped_costs(any_graph const&)> remembered;
+    std::function<grouped_costs(any_graph const&, void const*, changed_nodes const&)> remembered_near;
+    std::function<std::vector<node_cost>(any_graph const&, void const*, changed_nodes const&)> of_groups_near;
     /// The cost of a graph as a whole, of a model that looks at parts alone while a search asks it (`exactly` of the
     /// model, a `result`); empty where `of_graph` is that. Nothing where the graph has none.
     std::function<std::optional<double>(any_graph const&)> exactly;
     /// Relative differences that `exactly` does not resolve: a graph that is cheaper by less comes back as it was
     /// given.
     double resolution = 0;
-    /// Whether a graph's cost is a sum of prices of its nodes.
+    /// Whether a graph's cost is a sum of costs of its nodes.
     [[nodiscard]] bool is_sum() const noexcept { return of_node || of_groups; }
-    /// Those prices, by node id. *Requires* `is_sum()`.
+    /// Those costs, by node id. *Requires* `is_sum()`.
     [[nodiscard]] inline std::vector<double> of_nodes(any_graph const& g) const;
     bool concurrent = false; ///< may be asked by several threads at once
-    bool by_clock = false;   ///< prices come from a clock, as `by_clock` of the model says: see `rule_kind::timed`
-    hash128 parameters{};    ///< of what the prices depend on beside the graph, as far as the model tells by a member
+    bool by_clock = false;   ///< costs come from a clock, as `by_clock` of the model says: see `rule_kind::timed`
+    hash128 parameters{};    ///< of what the costs depend on beside the graph, as far as the model tells by a member
                              ///< `parameters()`: a search goes on under equal ones alone
 };
 
@@ -97,7 +97,7 @@ inline constexpr bool is_concurrent = false;
 template <class C>
 requires(C::concurrent) inline constexpr bool is_concurrent<C> = true;
 
-/// What a model's prices depend on beside the graph, as a hash, if the model tells.
+/// What a model's costs depend on beside the graph, as a hash, if the model tells.
 template <class C>
 [[nodiscard]] hash128 parameters_of(C const& model) {
     if constexpr (requires { hash128{model.parameters()}; })
@@ -116,13 +116,13 @@ template <class C>
     if constexpr (requires { C::resolution; }) out.resolution = C::resolution;
     out.parameters = parameters_of(model);
     if constexpr (grouping_cost_model<C>) {
-        out.of_groups = [&model](any_graph const& g) { return model.prices(g); };
+        out.of_groups = [&model](any_graph const& g) { return model.node_costs(g); };
         out.remembered = [&model](any_graph const& g) { return model.remembered(g); };
         out.remembered_near = [&model](any_graph const& g, void const* memory, changed_nodes const& changes) {
             return model.remembered(g, memory, changes);
         };
         out.of_groups_near = [&model](any_graph const& g, void const* memory, changed_nodes const& changes) {
-            return model.prices_near(g, memory, changes);
+            return model.node_costs_near(g, memory, changes);
         };
     }
     out.of_graph = [&model](any_graph const& g) { return model(g).amount; };
@@ -150,7 +150,7 @@ inline std::vector<double> any_cost::of_nodes(any_graph const& g) const {
     return model;
 }
 
-/// Sum of an additive model's prices over all nodes.
+/// Sum of an additive model's costs over all nodes.
 template <class C>
 [[nodiscard]] typename C::unit sum_over_nodes(C const& model, any_graph const& g) {
     typename C::unit total{};
@@ -158,7 +158,7 @@ template <class C>
     return total;
 }
 
-/// A weighted sum of two models: `price_a` units of A's kind cost as much as `price_b` of B's. Prices are declared by
+/// A weighted sum of two models: `rate_a` units of A's kind cost as much as `rate_b` of B's. Costs are declared by
 /// the caller, e.g. joules per FLOP and joules per byte.
 template <class Unit, class A, class B>
 requires additive_cost_model<A> && additive_cost_model<B>
@@ -167,14 +167,12 @@ struct weighted_sum {
     static constexpr bool concurrent = is_concurrent<A> && is_concurrent<B>;
     A a;
     B b;
-    double price_a = 1, price_b = 1; ///< in `Unit` per unit of A and of B
+    double rate_a = 1, rate_b = 1; ///< in `Unit` per unit of A and of B
 
-    unit operator()(any_graph const& g, node_id n) const {
-        return {price_a * a(g, n).amount + price_b * b(g, n).amount};
-    }
+    unit operator()(any_graph const& g, node_id n) const { return {rate_a * a(g, n).amount + rate_b * b(g, n).amount}; }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
     [[nodiscard]] hash128 parameters() const {
-        return hasher{}.add(parameters_of(a)).add(parameters_of(b)).add_real(price_a).add_real(price_b).finish();
+        return hasher{}.add(parameters_of(a)).add(parameters_of(b)).add_real(rate_a).add_real(rate_b).finish();
     }
 };
 

@@ -11,7 +11,7 @@ namespace gsub::cost {
 
 /// Time of a kernel = launch + max(FLOP / rate, bytes / rate), as `roofline`, but of all operators that are computed
 /// together: what one hands to the next moves no bytes. Kernels are those that lowering makes (`kernel_groups`), by
-/// gsub's own rows; operators of other sets are kernels of their own. The price stands at the last operator of a
+/// gsub's own rows; operators of other sets are kernels of their own. The cost stands at the last operator of a
 /// kernel. Groups of views cost nothing. *Complexity* that of `kernel_groups`.
 struct fused_roofline {
     using unit = gsub::seconds;
@@ -21,11 +21,11 @@ struct fused_roofline {
 
     /// Of operators that are one kernel.
     [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
-    [[nodiscard]] std::vector<node_price> prices(any_graph const& g) const;
-    [[nodiscard]] grouped_prices remembered(any_graph const& g) const;
-    [[nodiscard]] grouped_prices remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const;
-    [[nodiscard]] std::vector<node_price> prices_near(any_graph const& g, void const* memory,
-                                                      changed_nodes const& changes) const;
+    [[nodiscard]] std::vector<node_cost> node_costs(any_graph const& g) const;
+    [[nodiscard]] grouped_costs remembered(any_graph const& g) const;
+    [[nodiscard]] grouped_costs remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const;
+    [[nodiscard]] std::vector<node_cost> node_costs_near(any_graph const& g, void const* memory,
+                                                         changed_nodes const& changes) const;
     [[nodiscard]] unit operator()(any_graph const& g) const;
     [[nodiscard]] hash128 parameters() const {
         return hasher{}.add("kernels").add(machine.parameters()).add(isa->name).finish();

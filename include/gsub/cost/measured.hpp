@@ -61,7 +61,7 @@ struct measure_options {
 
 /// Time of a graph = sum of the median times of its nodes, each distinct one (operator, types, attributes) run once on
 /// the reference runtime with random operands. Views, constants and weight arithmetic cost nothing. A node that the
-/// runtime cannot compute is priced by the roofline, and counted in `unmeasured`. Safe to use from several threads.
+/// runtime cannot compute is costed by the roofline, and counted in `unmeasured`. Safe to use from several threads.
 /// *Source* seed 001, section 3.4, costs composed of measured primitive times; MetaFlow, section 5.
 class measured {
 public:

@@ -15,7 +15,7 @@ struct weighted_cost {
     double weight = 1; ///< >= 0, without a unit
 };
 
-/// Prices graphs in percent of `start`: the mean, by weight, of what each model asks for a graph over what it asks for
+/// Costs graphs in percent of `start`: the mean, by weight, of what each model asks for a graph over what it asks for
 /// `start`. So `start` itself costs 100 %, seconds and joules may stand side by side, and only the ratios of the
 /// weights count. Models of weight 0 are left out. Additive where all others are and at most one of them groups nodes;
 /// safe for several threads where all are; by the clock where one is. Refers to what the models refer to. Sums are

@@ -1,4 +1,4 @@
-// Costs from a file: a price for each kind of node, measured elsewhere or taken from a paper.
+// Costs from a file: a cost for each kind of node, measured elsewhere or taken from a paper.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -19,13 +19,13 @@
 
 namespace gsub::cost {
 
-/// Prices of nodes by a list of signatures, each with its seconds. As text JSON lines, one object a line:
+/// Costs of nodes by a list of signatures, each with its seconds. As text JSON lines, one object a line:
 ///
 ///     {"op": "Conv", "operands": ["f32[1,512,28,28]", "*"], "attributes": {"group": 8}, "seconds": 1.12e-4}
 ///     {"otherwise": "roofline"}
 ///
 /// `operands` are types of the first operands as texts, in which `*` stands for any characters; `attributes` those that
-/// must have a value; both may be left out. The first line that fits a node is its price. What no line fits is an
+/// must have a value; both may be left out. The first line that fits a node is its cost. What no line fits is an
 /// error, or costs what the line `otherwise` says: a number of seconds, or `roofline`. Views, constants and weight
 /// arithmetic cost nothing and are not looked for. Safe to use from several threads. *Complexity* of a node: that of
 /// its signature's text, plus O(lines of its operator) where the signature is new.
@@ -35,7 +35,7 @@ public:
     static constexpr bool by_clock = true;
 
     /// Reads a file. *Errors* as `io::read_file`; `invalid_input` naming file and line for a line that is no JSON, has
-    /// an unknown or missing key, names an operator or attribute that is not among `operators`, or has a price that is
+    /// an unknown or missing key, names an operator or attribute that is not among `operators`, or has a cost that is
     /// negative or no finite number.
     static result<table> open(std::string const& path, std::span<op_info const> operators,
                               split_cost splits = split_cost::free);
@@ -48,14 +48,14 @@ public:
         return open(path, dialect::of<OpSet>().ops, splits);
     }
 
-    /// *Errors* throws `error` (`unsupported`) naming node, operator and signature where the table has no price.
+    /// *Errors* throws `error` (`unsupported`) naming node, operator and signature where the table has no cost.
     unit operator()(any_graph const& g, node_id n) const;
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
     [[nodiscard]] hash128 parameters() const noexcept { return parameters_; }
-    /// Lines with a price.
+    /// Lines with a cost.
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
-    /// Distinct signatures that `otherwise` has priced.
-    [[nodiscard]] std::size_t otherwise_priced() const noexcept { return state_->fallbacks; }
+    /// Distinct signatures that `otherwise` has costed.
+    [[nodiscard]] std::size_t otherwise_costed() const noexcept { return state_->fallbacks; }
 
 private:
     struct entry {

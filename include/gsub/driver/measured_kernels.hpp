@@ -21,13 +21,13 @@ namespace gsub {
 /// operators, attributes, types, which values are constant and how the operators are joined; values of weights do not
 /// count, those of integers and single numbers do.
 ///
-/// Not additive over nodes: what a group is depends on who else reads its values, so a search prices whole graphs.
-/// Steps that arrange the data of a group alone, and copies of its outputs, are left out. Groups that cannot be built
-/// are priced by the roofline, of the profile's rates where it has them (`calibrate`), and counted in `unmeasured`.
-/// Times are kept in a `cost::profile` under machine, threads, instruction set, compiler and version of gsub: never
-/// those of the reference runtime. Safe to use from several threads. *Errors* of a call: throws `error` (`environment`)
-/// where the compiler fails or the profile cannot be written. *Complexity* that of `kernel_groups`, and a build for
-/// each group that is new.
+/// Not additive over nodes: what a group is depends on who else reads its values, so a search computes the costs of
+/// whole graphs. Steps that arrange the data of a group alone, and copies of its outputs, are left out. Groups that
+/// cannot be built are costed by the roofline, of the profile's rates where it has them (`calibrate`), and counted in
+/// `unmeasured`. Times are kept in a `cost::profile` under machine, threads, instruction set, compiler and version of
+/// gsub: never those of the reference runtime. Safe to use from several threads. *Errors* of a call: throws `error`
+/// (`environment`) where the compiler fails or the profile cannot be written. *Complexity* that of `kernel_groups`, and
+/// a build for each group that is new.
 class measured_kernels {
 public:
     using unit = gsub::seconds;
@@ -60,7 +60,7 @@ private:
     measured_kernels(eval_table evaluators, cost::measure_options measuring, build_options building,
                      target const& machine)
         : evaluators_(evaluators), measuring_(measuring), building_(std::move(building)), target_(machine) {}
-    double price(any_graph const& g, std::span<node_id const> group) const;
+    double cost_of(any_graph const& g, std::span<node_id const> group) const;
 
     eval_table evaluators_;
     cost::measure_options measuring_;

@@ -35,7 +35,7 @@ struct elementwise_shape {
     std::vector<elementwise_op> ops{};
 };
 
-/// What a kernel computes and by which algorithm, without the knobs of its schedule. Who tunes, prices or reports
+/// What a kernel computes and by which algorithm, without the knobs of its schedule. Who tunes, costs or reports
 /// kernels reads this; a call of a program has one.
 using descriptor =
     std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape, pool2d_shape,

@@ -63,7 +63,7 @@ struct explain_options {
 /// Tries a rule everywhere, or at one node, in the graph as a search sees it first: in canonical form. A node that is
 /// not of the anchor's operator is followed to its readers, as far as the pattern goes. *Errors* `usage` for a node
 /// that the graph has not, telling the names next to it; `internal` as `optimize`. *Complexity* O(anchors) times a
-/// match, and a copy and a price of the graph for each match.
+/// match, and a copy and a cost of the graph for each match.
 GSUB_LAZY [[nodiscard]] result<rule_explanation> explain_rule(any_graph const& g, cost::any_cost const& model,
                                                               rule_program const& rule,
                                                               explain_options const& options = {});

@@ -33,7 +33,7 @@ struct optimize_options {
     std::size_t queue = std::numeric_limits<std::size_t>::max(); ///< graphs that wait at most, at least 2
     std::size_t split = 48; ///< graphs of more kernels are searched in parts of so many at most; 0: never
     std::span<rule_program const>
-        rules{}; ///< empty: all but internal ones, and timed ones where prices come from a clock
+        rules{}; ///< empty: all but internal ones, and timed ones where costs come from a clock
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     bool fold = true;            ///< compute weight arithmetic at the end; needed to save the graph
     bool verify = false;         ///< compare the result with the original; see `verification_report`
@@ -129,7 +129,7 @@ template <class OpSet, class Cost>
 }
 
 /// The same under the time that this machine is predicted to take, as `cost::lowered::of(g)` tells: no cost model is
-/// named, so the prices are those of the kernels that `build` would make here.
+/// named, so the costs are those of the kernels that `build` would make here.
 template <class OpSet>
 [[nodiscard]] result<optimized<OpSet>> optimize(basic_graph<OpSet> const& g, optimize_options const& options = {}) {
     return optimize(g, cost::lowered::of(g), options);

@@ -30,13 +30,13 @@ enum class explored_moves {
 struct search_identity {
     hash128 graph;    ///< at the start, with the ids of its nodes, by which rewrites are named
     hash128 rules;    ///< see `rule_index::hash`
-    hash128 prices;   ///< unit and parameters of the cost model, and what the nodes of that graph cost
+    hash128 costs;    ///< unit and parameters of the cost model, and what the nodes of that graph cost
     std::string unit; ///< of the costs
     double cost = 0;  ///< of that graph
     explored_moves moves = explored_moves::every;
 
     [[nodiscard]] hash128 hash() const noexcept {
-        return hasher{static_cast<std::uint64_t>(moves)}.add(graph).add(rules).add(prices).finish();
+        return hasher{static_cast<std::uint64_t>(moves)}.add(graph).add(rules).add(costs).finish();
     }
     friend bool operator==(search_identity const&, search_identity const&) = default;
 };

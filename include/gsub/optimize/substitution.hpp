@@ -54,8 +54,8 @@ private:
 /// cost, so that sums do not depend on the order in which they were added up, and equal costs are equal.
 class substitution_problem {
 public:
-    /// A graph in canonical form with the price of each node.
-    struct priced_graph {
+    /// A graph in canonical form with the cost of each node.
+    struct costed_graph {
         any_graph graph;
         std::vector<double> node_cost;   ///< by node id, in ticks; empty where the model is not additive
         double total = 0;                ///< in ticks
@@ -80,7 +80,7 @@ public:
         detail::counted_bytes counted;  ///< in `shared_bytes`
     };
     struct state {
-        std::shared_ptr<priced_graph const> parent; ///< the state's own graph where there is no move
+        std::shared_ptr<costed_graph const> parent; ///< the state's own graph where there is no move
         rule_program const* rule = nullptr;         ///< the move's; null: there is none
         node_id anchor{}, site{};                   ///< where the rule matches, and what the move is called after
         std::shared_ptr<state const> before{};      ///< the state in which the move was made, null for the start
@@ -129,7 +129,7 @@ public:
     /// The move that leads to a state. *Requires* a state with a rule.
     GSUB_LAZY [[nodiscard]] match move(state const& s) const;
     /// The state's graph, in canonical form. *Requires* a state with a parent, see `made`.
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> open(state const& s) const;
     /// The successor that a log notes of a state.
     GSUB_LAZY [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
     /// The same state with its parent and its move, and so all before it: what a log notes is done. *Errors* throws
@@ -169,8 +169,8 @@ private:
     /// The state that is expanded.
     struct expansion {
         state const& what;
-        std::shared_ptr<priced_graph const> graph;
-        cost::grouped_prices known = {};   ///< of the graph, by a model that groups
+        std::shared_ptr<costed_graph const> graph;
+        cost::grouped_costs known = {};    ///< of the graph, by a model that groups
         known_move const* by = nullptr;    ///< the move that led to it, null where it is not known
         double by_cost = 0;                ///< of the graph in which that was made
         std::vector<node_id> anchors = {}; ///< nodes at which rules may match
@@ -182,10 +182,10 @@ private:
                              std::optional<match>& out) const;
     GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
     /// With what the model knows of the graph from then on.
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> priced(state const& s, any_graph g,
-                                                                       cost::grouped_prices& known) const;
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> opened(state const& s, cost::grouped_prices& known);
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<priced_graph const> open(state const& s, cost::grouped_prices& known) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> costed(state const& s, any_graph g,
+                                                                       cost::grouped_costs& known) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> opened(state const& s, cost::grouped_costs& known);
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> open(state const& s, cost::grouped_costs& known) const;
     GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s);
     /// What matches at some of the anchors, in their order.
     GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w,
@@ -196,10 +196,10 @@ private:
                                            found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
     GSUB_LAZY [[nodiscard]] node_signature const* still_quiet(expansion const& here, node_id anchor) const;
-    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n, double price) const;
+    GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n, double cost) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
-    GSUB_LAZY void price(priced_graph& p) const;
-    GSUB_LAZY void reprice(any_graph const& g, void const* memory, function_ref<void(node_id, double)> f) const;
+    GSUB_LAZY void compute_costs(costed_graph& p) const;
+    GSUB_LAZY void update_costs(any_graph const& g, void const* memory, function_ref<void(node_id, double)> f) const;
 
     cost::any_cost const* model_;
     rule_index const* rules_;
@@ -207,7 +207,7 @@ private:
     search_log const* known_;
     bool ordered_;
     double ticks_per_unit_ = 1;
-    std::shared_ptr<priced_graph const> start_;
+    std::shared_ptr<costed_graph const> start_;
     search_identity identity_;
     std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
     std::vector<std::unique_ptr<worker>> workers_;         // the caller's first

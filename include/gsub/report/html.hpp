@@ -17,9 +17,9 @@ struct page_facts {
     std::string model;                                           ///< what was optimized, e.g. the name of its file
     std::string cost_model;                                      ///< in words
     std::vector<std::pair<std::string, std::string>> settings{}; ///< further lines of the summary: name and value
-    std::span<rule_program const> rules{};  ///< in which laws and kinds of the applied ones are looked up
-    cost::any_cost const* prices = nullptr; ///< for the share of each node; null or not additive: none are shown
-    std::size_t max_boxes = 5000;           ///< of a picture; larger graphs are described instead
+    std::span<rule_program const> rules{}; ///< in which laws and kinds of the applied ones are looked up
+    cost::any_cost const* costs = nullptr; ///< for the share of each node; null or not additive: none are shown
+    std::size_t max_boxes = 5000;          ///< of a picture; larger graphs are described instead
 };
 
 /// One HTML file that needs no network, no script and no other file: costs before and after, where they lie, how the

@@ -85,7 +85,7 @@ struct idle {
     result<pass_outcome> operator()(any_graph&, pass_context&) const { return pass_outcome{}; }
 };
 
-constexpr auto price = [](module const& m) {
+constexpr auto cost = [](module const& m) {
     auto const h = histogram_of(m);
     return static_cast<double>(2 * h.count<ops::tanh>() + 3 * h.count<ops::sigmoid>() + h.count<ops::relu>());
 };
@@ -103,7 +103,7 @@ TEST_CASE("a relaxed search climbs to the list that a greedy one does not see") 
     pass_context cx;
     auto const m = one<ops::tanh>();
     auto const found = [&](selection_options const& o) {
-        return search_passes(known, known.passes(), m, cx, price, o).value();
+        return search_passes(known, known.passes(), m, cx, cost, o).value();
     };
     CHECK(found({.method = selection_method::greedy}).list.empty());
     CHECK(found({.search = {.alpha = 1}}).list.empty());
@@ -114,7 +114,7 @@ TEST_CASE("a relaxed search climbs to the list that a greedy one does not see") 
     CHECK(best.runs >= 4);
     CHECK(found({.longest = 1, .search = {.alpha = 2}}).list.empty());
     auto const near =
-        search_passes(known, known.passes(), one<ops::sigmoid>(), cx, price, {.method = selection_method::greedy});
+        search_passes(known, known.passes(), one<ops::sigmoid>(), cx, cost, {.method = selection_method::greedy});
     CHECK(near.value().list == "falling");
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("random lists follow from the seed, and are tried as often as was said
     known.add(idle{}).add(falling{}).add(climbing{});
     pass_context cx;
     auto const run = [&](std::uint64_t seed) {
-        return search_passes(known, known.passes(), one<ops::tanh>(), cx, price,
+        return search_passes(known, known.passes(), one<ops::tanh>(), cx, cost,
                              {.method = selection_method::random, .seed = seed, .trials = 30, .longest = 4})
             .value();
     };

@@ -129,7 +129,7 @@ TEST_CASE("rules are chosen by name, by kind, and by what to leave out, internal
     CHECK(chosen("-fuse_conv_bn,fuse_conv_bn") == chosen("all"));
     CHECK(has(chosen("all,unfuse_conv_activation"), "unfuse_conv_activation"));
     CHECK(has(chosen("all,widen_groups"), "widen_groups"));
-    // What a clock alone can tell is on where prices come from one.
+    // What a clock alone can tell is on where costs come from one.
     auto const by_clock = choose_rules(standard_rules(), "all", true).value();
     CHECK(by_clock.size() == all - internals);
     CHECK(choose_rules(standard_rules(), "fuse_conv_bn", true).value().size() == 1);

@@ -10,8 +10,8 @@ namespace gsub::cost {
 
 namespace detail {
 
-// Adds the prices of groups to a list as they are found.
-inline auto priced_into(std::vector<node_price>& out, fused_roofline const& model, any_graph const& g) {
+// Adds the costs of groups to a list as they are found.
+inline auto costs_into(std::vector<node_cost>& out, fused_roofline const& model, any_graph const& g) {
     return [&out, &model, &g](kernel_group const& group, fusion_scope const&) {
         for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
         out.push_back({group.back(), model.of_group(g, group).amount});
@@ -44,35 +44,35 @@ GSUB_INLINE fused_roofline::unit fused_roofline::of_group(any_graph const& g, st
     return {machine.launch + std::max(operations / machine.flop_per_second, moved / machine.bytes_per_second)};
 }
 
-GSUB_INLINE std::vector<node_price> fused_roofline::prices(any_graph const& g) const {
-    std::vector<node_price> out;
-    each_kernel_group(g, fusion_rules_of(g, *isa), detail::priced_into(out, *this, g));
+GSUB_INLINE std::vector<node_cost> fused_roofline::node_costs(any_graph const& g) const {
+    std::vector<node_cost> out;
+    each_kernel_group(g, fusion_rules_of(g, *isa), detail::costs_into(out, *this, g));
     return out;
 }
-GSUB_INLINE grouped_prices fused_roofline::remembered(any_graph const& g) const {
-    grouped_prices out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *isa), detail::priced_into(out.nodes, *this, g));
+GSUB_INLINE grouped_costs fused_roofline::remembered(any_graph const& g) const {
+    grouped_costs out;
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa), detail::costs_into(out.nodes, *this, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
-GSUB_INLINE grouped_prices fused_roofline::remembered(any_graph const& g, void const* memory,
-                                                      changed_nodes const& changes) const {
-    grouped_prices out;
+GSUB_INLINE grouped_costs fused_roofline::remembered(any_graph const& g, void const* memory,
+                                                     changed_nodes const& changes) const {
+    grouped_costs out;
     auto groups = grouping_of(g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
-                              detail::priced_into(out.nodes, *this, g));
+                              detail::costs_into(out.nodes, *this, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
-GSUB_INLINE std::vector<node_price> fused_roofline::prices_near(any_graph const& g, void const* memory,
-                                                                changed_nodes const& changes) const {
-    std::vector<node_price> out;
+GSUB_INLINE std::vector<node_cost> fused_roofline::node_costs_near(any_graph const& g, void const* memory,
+                                                                   changed_nodes const& changes) const {
+    std::vector<node_cost> out;
     each_changed_group(g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
-                       detail::priced_into(out, *this, g));
+                       detail::costs_into(out, *this, g));
     return out;
 }
 GSUB_INLINE fused_roofline::unit fused_roofline::operator()(any_graph const& g) const {
     unit total{};
-    for (auto const& p : prices(g)) total.amount += p.amount;
+    for (auto const& p : node_costs(g)) total.amount += p.amount;
     return total;
 }
 

@@ -203,7 +203,7 @@ GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& isa
 } // namespace detail
 
 // What has been found out, for all copies of a model.
-struct lowered::known_prices {
+struct lowered::known_costs {
     std::shared_mutex mutex;
     std::unordered_map<hash128, double, detail::hash_of_hash> groups;
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
@@ -231,7 +231,7 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
         core.memory_bytes_per_second = std::min(core.memory_bytes_per_second, options.rates->bytes_per_second);
     }
     made.evaluators_ = table_of<eval_row, standard_ops>();
-    made.known_ = std::make_shared<known_prices>();
+    made.known_ = std::make_shared<known_costs>();
     return made;
 }
 GSUB_LAZY_BODY lowered lowered::of(any_graph const& g, target const& machine, lowered_options options) {
@@ -350,11 +350,11 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
     if (!made) return made.error();
     unit total{};
     for (auto const& op : made->ops) total.amount += of_kernel(*made, op).seconds;
-    for (auto const& p : prices_of_weights(g)) total.amount += p.amount;
+    for (auto const& p : costs_of_weights(g)) total.amount += p.amount;
     return total;
 }
 
-GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& group, fusion_scope const& scope) const {
+GSUB_LAZY_BODY double lowered::cost_of(any_graph const& g, kernel_group const& group, fusion_scope const& scope) const {
     if (std::all_of(group.begin(), group.end(), [&](node_id n) { return is_stored_view(g, n) || !is_kernel(g, n); }) &&
         !g.is<ops::layout_transform>(group.front())) {
         // Views take no time but where somebody outside sees them.
@@ -426,7 +426,7 @@ GSUB_LAZY_BODY double lowered::price(any_graph const& g, kernel_group const& gro
 }
 
 // Of so many bytes of weights beside those that the network came with: they are as much less in the last cache of all.
-GSUB_LAZY_BODY double lowered::price_of_more(double bytes) const {
+GSUB_LAZY_BODY double lowered::cost_of_more(double bytes) const {
     auto const room = static_cast<double>(core_.l3_bytes);
     auto const part = options_.weight_bytes / room;
     if (bytes <= 0 || part <= core_.kept_share || part >= core_.lost_share) return 0;
@@ -439,8 +439,8 @@ GSUB_LAZY_BODY double lowered::price_of_more(double bytes) const {
 }
 // Of what kernels read of a weight beyond its size: values made of weights count for each of these with its size. A
 // tenth of what that costs, for further rewrites may let all read one and the same; a search is to get past there.
-GSUB_LAZY_BODY double lowered::price_of_copies(any_graph const& g, node_id weight) const {
-    if (price_of_more(1) == 0) return 0;
+GSUB_LAZY_BODY double lowered::cost_of_copies(any_graph const& g, node_id weight) const {
+    if (cost_of_more(1) == 0) return 0;
     auto const own = gsub::cost::detail::size_bytes(g, {weight, 0});
     double read = 0;
     std::vector<node_id> made{weight};
@@ -457,59 +457,59 @@ GSUB_LAZY_BODY double lowered::price_of_copies(any_graph const& g, node_id weigh
             if (by_kernel) read += std::min(own, gsub::cost::detail::size_bytes(g, {made[i], port}));
         }
     constexpr double counted = 0.1;
-    return counted * price_of_more(read - own);
+    return counted * cost_of_more(read - own);
 }
 
 // Of all weights. What was made of weights and is computed by now counts as a whole, at the first one: a search has
 // none.
-GSUB_LAZY_BODY std::vector<node_price> lowered::prices_of_weights(any_graph const& g) const {
-    std::vector<node_price> out;
+GSUB_LAZY_BODY std::vector<node_cost> lowered::costs_of_weights(any_graph const& g) const {
+    std::vector<node_cost> out;
     auto stored = 0.0;
     for (auto n : g.order())
         if (g.is<ops::constant>(n)) {
             stored += gsub::cost::detail::size_bytes(g, {n, 0});
-            out.push_back({n, price_of_copies(g, n)});
+            out.push_back({n, cost_of_copies(g, n)});
         }
-    if (!out.empty()) out.front().amount += price_of_more(stored - options_.weight_bytes);
+    if (!out.empty()) out.front().amount += cost_of_more(stored - options_.weight_bytes);
     return out;
 }
 
-GSUB_LAZY_BODY auto lowered::priced_into(std::vector<node_price>& out, any_graph const& g) const {
+GSUB_LAZY_BODY auto lowered::costs_into(std::vector<node_cost>& out, any_graph const& g) const {
     return [this, &out, &g](kernel_group const& group, fusion_scope const& scope) {
         for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
-        out.push_back({group.back(), price(g, group, scope)});
+        out.push_back({group.back(), cost_of(g, group, scope)});
     };
 }
-GSUB_LAZY_BODY std::vector<node_price> lowered::prices(any_graph const& g) const {
-    auto out = prices_of_weights(g);
-    each_kernel_group(g, fusion_rules_of(g, *isa_), priced_into(out, g));
+GSUB_LAZY_BODY std::vector<node_cost> lowered::node_costs(any_graph const& g) const {
+    auto out = costs_of_weights(g);
+    each_kernel_group(g, fusion_rules_of(g, *isa_), costs_into(out, g));
     return out;
 }
-GSUB_LAZY_BODY grouped_prices lowered::remembered(any_graph const& g) const {
-    grouped_prices out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *isa_), priced_into(out.nodes, g));
+GSUB_LAZY_BODY grouped_costs lowered::remembered(any_graph const& g) const {
+    grouped_costs out;
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa_), costs_into(out.nodes, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
-GSUB_LAZY_BODY grouped_prices lowered::remembered(any_graph const& g, void const* memory,
-                                                  changed_nodes const& changes) const {
-    grouped_prices out;
+GSUB_LAZY_BODY grouped_costs lowered::remembered(any_graph const& g, void const* memory,
+                                                 changed_nodes const& changes) const {
+    grouped_costs out;
     auto groups = grouping_of(g, fusion_rules_of(g, *isa_), *static_cast<kernel_grouping const*>(memory), changes,
-                              priced_into(out.nodes, g));
+                              costs_into(out.nodes, g));
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     add_weights_near(out.nodes, g, changes);
     return out;
 }
-GSUB_LAZY_BODY std::vector<node_price> lowered::prices_near(any_graph const& g, void const* memory,
-                                                            changed_nodes const& changes) const {
-    std::vector<node_price> out;
+GSUB_LAZY_BODY std::vector<node_cost> lowered::node_costs_near(any_graph const& g, void const* memory,
+                                                               changed_nodes const& changes) const {
+    std::vector<node_cost> out;
     each_changed_group(g, fusion_rules_of(g, *isa_), *static_cast<kernel_grouping const*>(memory), changes,
-                       priced_into(out, g));
+                       costs_into(out, g));
     add_weights_near(out, g, changes);
     return out;
 }
-// Adds the prices of weights that what has changed is made of.
-GSUB_LAZY_BODY void lowered::add_weights_near(std::vector<node_price>& out, any_graph const& g,
+// Adds the costs of weights that what has changed is made of.
+GSUB_LAZY_BODY void lowered::add_weights_near(std::vector<node_cost>& out, any_graph const& g,
                                               changed_nodes const& changes) const {
     std::vector<node_id> constants;
     auto const note = [&](node_id n) {
@@ -522,11 +522,11 @@ GSUB_LAZY_BODY void lowered::add_weights_near(std::vector<node_price>& out, any_
         for (auto v : g.operands(constants[i]))
             if (v.valid()) note(v.node);
     for (auto n : constants)
-        if (g.is<ops::constant>(n)) out.push_back({n, price_of_copies(g, n)});
+        if (g.is<ops::constant>(n)) out.push_back({n, cost_of_copies(g, n)});
 }
 GSUB_LAZY_BODY lowered::unit lowered::operator()(any_graph const& g) const {
     unit total{};
-    for (auto const& p : prices(g)) total.amount += p.amount;
+    for (auto const& p : node_costs(g)) total.amount += p.amount;
     return total;
 }
 

@@ -126,7 +126,7 @@ GSUB_INLINE measured::unit measured::operator()(any_graph const& g, node_id n) c
     if (auto const found = state_->fallback.find(key); found != state_->fallback.end()) return {found->second};
     if (options_.observe) options_.observe->on_progress({"measuring", state_->runs + 1, 0, g.op(n).name});
     auto const [seconds, runs] = measure(g, n);
-    if (seconds < 0) { // priced, and not recorded as if it had been measured
+    if (seconds < 0) { // costed, and not recorded as if it had been measured
         ++state_->unmeasured;
         return {state_->fallback[key] = roofline{}(g, n).amount};
     }

@@ -59,7 +59,7 @@ GSUB_INLINE result<any_cost> relative_cost(std::vector<weighted_cost> terms, any
     auto const of_kernels =
         std::find_if(shared->begin(), shared->end(), [](auto const& t) { return !t.model.of_node; });
     // Nodes that are in a group, and such as are in none.
-    auto const add = [of_nodes, weight = of_kernels->weight](any_graph const& g, std::vector<node_price> groups,
+    auto const add = [of_nodes, weight = of_kernels->weight](any_graph const& g, std::vector<node_cost> groups,
                                                              std::span<node_id const> others) {
         std::vector<char> grouped(g.capacity(), 0);
         for (auto& p : groups) {

@@ -74,23 +74,23 @@ private:
             if (line.size() > 1) fail("\"otherwise\" stands on a line of its own");
             if (out_.otherwise_) fail("a second \"otherwise\"");
             auto const& value = line["otherwise"];
-            out_.otherwise_ = value == "roofline" ? -1.0 : price(value, "otherwise");
+            out_.otherwise_ = value == "roofline" ? -1.0 : cost_of(value, "otherwise");
             return;
         }
         table::entry e;
         auto const& op = operator_of(line);
         e.op = op.name;
-        e.seconds = line.contains("seconds") ? price(line["seconds"], "seconds") : (fail("no \"seconds\""), 0.0);
+        e.seconds = line.contains("seconds") ? cost_of(line["seconds"], "seconds") : (fail("no \"seconds\""), 0.0);
         if (line.contains("operands")) read_operands(line["operands"], e);
         if (line.contains("attributes")) read_attributes(line["attributes"], op, e);
         out_.entries_.push_back(std::move(e));
     }
 
-    double price(io::json const& value, std::string_view key) const {
+    double cost_of(io::json const& value, std::string_view key) const {
         auto const number = value.is_number() ? value.get<double>() : -1.0;
         if (!(number >= 0) || !std::isfinite(number))
             fail(message({in_quotes(key), " is ", value.is_number() ? message({value.get<double>()}) : "no number",
-                          "; a price is a finite number >= 0"}));
+                          "; a cost is a finite number >= 0"}));
         return number;
     }
 
@@ -192,15 +192,15 @@ GSUB_INLINE table::unit table::operator()(any_graph const& g, node_id n) const {
     auto key = message({g.op(n).name, "|", text});
     std::lock_guard const lock{state_->mutex};
     if (auto const found = state_->known.find(key); found != state_->known.end()) return {found->second};
-    auto const priced = [&](double seconds) -> unit { return {state_->known[std::move(key)] = seconds}; };
+    auto const costed = [&](double seconds) -> unit { return {state_->known[std::move(key)] = seconds}; };
     for (auto const& e : entries_)
-        if (fits(e, g, n)) return priced(e.seconds);
+        if (fits(e, g, n)) return costed(e.seconds);
     if (!otherwise_)
         throw error{problem{error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
-                            message({name_, " has no price for ", text}),
+                            message({name_, " has no cost for ", text}),
                             R"(a line for it, or {"otherwise": "roofline"})"}};
     ++state_->fallbacks;
-    return priced(*otherwise_ < 0 ? roofline{.splits = splits_}(g, n).amount : *otherwise_);
+    return costed(*otherwise_ < 0 ? roofline{.splits = splits_}(g, n).amount : *otherwise_);
 }
 
 } // namespace gsub::cost

@@ -70,9 +70,9 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators,
     chosen.winograd = kernels::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
     if (!options.generate || options.algorithms) return plan(std::move(g), evaluators, isa, chosen);
-    auto const prices = cost::lowered::of(g, machine, {.isa = &isa, .winograd = options.winograd.accuracy});
+    auto const costs = cost::lowered::of(g, machine, {.isa = &isa, .winograd = options.winograd.accuracy});
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
-        return prices.choose(all, on);
+        return costs.choose(all, on);
     };
     chosen.algorithms = algorithm_function{algorithm};
     return plan(std::move(g), evaluators, isa, chosen);

@@ -155,12 +155,12 @@ GSUB_INLINE measured_kernels::unit measured_kernels::operator()(any_graph const&
     rules.group = building_.group;
     for (auto const& group : kernel_groups(g, rules)) {
         auto const unknown = g.is<ops::opaque>(group.front()) || g.is<ops::call>(group.front());
-        total.amount += unknown ? roof_(g, group.front()).amount : price(g, group);
+        total.amount += unknown ? roof_(g, group.front()).amount : cost_of(g, group);
     }
     return total;
 }
 
-GSUB_INLINE double measured_kernels::price(any_graph const& g, std::span<node_id const> group) const {
+GSUB_INLINE double measured_kernels::cost_of(any_graph const& g, std::span<node_id const> group) const {
     if (std::none_of(group.begin(), group.end(), [&](node_id n) { return cost::is_kernel(g, n); })) return 0;
     double roof = 0;
     for (auto n : group) roof += roof_(g, n).amount;

@@ -290,7 +290,7 @@ private:
         }
         canonicalize_changes(made);
         p.outcome = rule_outcome::applies;
-        p.cost_after = checked_price(model_.of_graph(made), made, {}, model_.unit);
+        p.cost_after = checked_cost(model_.of_graph(made), made, {}, model_.unit);
     }
     // A reader of what the match covers that is no part of it, in words; empty where there is none.
     std::string outside_reader(match const& m) const {
@@ -341,7 +341,7 @@ GSUB_LAZY_BODY result<rule_explanation> explain_rule(any_graph const& g, cost::a
         out.canonicalized = canonicalize(start);
         start.order_canonically();
         start.compact();
-        out.cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
+        out.cost = detail::checked_cost(model.of_graph(start), start, {}, model.unit);
         detail::rule_explainer<> explainer{start, model, rule, o};
         if (o.node.empty()) {
             explainer.everywhere();

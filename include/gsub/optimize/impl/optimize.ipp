@@ -149,11 +149,11 @@ GSUB_LAZY void check_identity(search_log const& log, search_identity const& here
         differs(
             message({"the trace counts costs in ", in_quotes(there->unit), ", this search in ", in_quotes(here.unit)}),
             "the cost model it was written with");
-    else if (there->graph == here.graph && there->prices != here.prices)
+    else if (there->graph == here.graph && there->costs != here.costs)
         differs(there->cost == here.cost ? "the trace is of a search under another cost model"
                                          : message({"the graph costs ", there->cost, " ", there->unit,
                                                     " in the trace and ", here.cost, " here"}),
-                "the cost model it was written with; prices by a clock need a profile");
+                "the cost model it was written with; costs by a clock need a profile");
     if (!problems.empty()) throw error{std::move(problems)};
 }
 
@@ -188,7 +188,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
         if (chosen.empty()) chosen = choose_rules(standard_rules(), "all", model.by_clock).value();
         optimize_report report;
         report.unit = model.unit;
-        report.cost_before = detail::checked_price(model.of_graph(original), original, {}, model.unit);
+        report.cost_before = detail::checked_cost(model.of_graph(original), original, {}, model.unit);
         report.nodes_before = detail::kernel_count(original);
         auto start = original;
         start.order_canonically(); // the result must not depend on the order in which the graph was built
@@ -222,7 +222,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                                 {options.observe, options.trace, threads, options.resume, replay ? &*replay : nullptr});
         };
         auto found = [&] {
-            // Where prices come one at a time, the threads may be needed to find them.
+            // Where costs come one at a time, the threads may be needed to find them.
             if (!options.threads || options.threads->concurrency() == 1 || !model.concurrent) return search(nullptr);
             std::optional<searched> by_all;
             sharing_executor together{*options.threads};
@@ -246,7 +246,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                                      .cost = report.search.best_cost,
                                      .why = report.search.why});
         auto best = std::move(found.best);
-        // Verified, folded and priced; `clean`: may be brought into canonical form after folding.
+        // Verified, folded and costed; `clean`: may be brought into canonical form after folding.
         auto const finish = [&](bool clean) {
             if (options.verify) {
                 if (options.observe) options.observe->on_progress({"verify", 0, 0, {}});
@@ -276,7 +276,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                 }
             }
             best.compact();
-            report.cost_after = detail::checked_price(model.of_graph(best), best, {}, model.unit);
+            report.cost_after = detail::checked_cost(model.of_graph(best), best, {}, model.unit);
         };
         finish(true);
         auto const dearer = [&] {

@@ -20,13 +20,13 @@ namespace gsub {
 
 namespace detail {
 
-// A price that is one: an error naming node and unit otherwise.
-GSUB_LAZY double checked_price(double price, any_graph const& g, node_id n, std::string_view unit) {
-    if (price >= 0 && std::isfinite(price)) return price;
+// A cost that is one: an error naming node and unit otherwise.
+GSUB_LAZY double checked_cost(double cost, any_graph const& g, node_id n, std::string_view unit) {
+    if (cost >= 0 && std::isfinite(cost)) return cost;
     throw error{problem{error_code::internal,
                         n.valid() ? g.display_name(n) : "",
                         n.valid() ? std::string{g.op(n).name} : "",
-                        message({"the cost model gives ", price, " ", unit, "; prices are finite and >= 0"}),
+                        message({"the cost model gives ", cost, " ", unit, "; costs are finite and >= 0"}),
                         {}}};
 }
 
@@ -78,18 +78,18 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
       threads_(model.concurrent ? threads : nullptr),
       known_(known),
       ordered_(moves == explored_moves::one_order) {
-    auto const cost = detail::checked_price(model.of_graph(start), start, {}, model.unit);
+    auto const cost = detail::checked_cost(model.of_graph(start), start, {}, model.unit);
     // A power of two, so that scaling is exact: about 2^40 ticks for the start.
     ticks_per_unit_ = cost > 0 ? std::ldexp(1.0, 40 - std::ilogb(cost)) : 1;
-    auto first = std::make_shared<priced_graph>(priced_graph{std::move(start), {}, 0});
+    auto first = std::make_shared<costed_graph>(costed_graph{std::move(start), {}, 0});
     first->graph.rehash();
-    price(*first);
-    hasher prices;
-    prices.add(model.unit).add(model.parameters).add_real(ticks_per_unit_).add_real(first->total);
-    prices.add(model.of_node != nullptr).add(model.of_groups != nullptr);
-    for (auto price : first->node_cost) prices.add_real(price);
+    compute_costs(*first);
+    hasher costs;
+    costs.add(model.unit).add(model.parameters).add_real(ticks_per_unit_).add_real(first->total);
+    costs.add(model.of_node != nullptr).add(model.of_groups != nullptr);
+    for (auto cost : first->node_cost) costs.add_real(cost);
     identity_ = {
-        detail::hash_with_ids(first->graph), rules.hash(), prices.finish(), std::string{model.unit}, cost, moves};
+        detail::hash_with_ids(first->graph), rules.hash(), costs.finish(), std::string{model.unit}, cost, moves};
     start_ = std::move(first);
     // One for each thread, and the caller's first.
     for (std::size_t i = 0; i <= (threads_ ? threads_->threads() : 0); ++i)
@@ -97,14 +97,14 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
             worker{any_graph{start_->graph.operators()}, any_graph{start_->graph.operators()}}));
 }
 
-GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n, double price) const {
-    return std::nearbyint(detail::checked_price(price, g, n, model_->unit) * ticks_per_unit_);
+GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g, node_id n, double cost) const {
+    return std::nearbyint(detail::checked_cost(cost, g, n, model_->unit) * ticks_per_unit_);
 }
 GSUB_LAZY_BODY double substitution_problem::ticks(any_graph const& g) const {
-    return std::nearbyint(detail::checked_price(model_->of_graph(g), g, {}, model_->unit) * ticks_per_unit_);
+    return std::nearbyint(detail::checked_cost(model_->of_graph(g), g, {}, model_->unit) * ticks_per_unit_);
 }
 
-GSUB_LAZY_BODY void substitution_problem::price(priced_graph& p) const {
+GSUB_LAZY_BODY void substitution_problem::compute_costs(costed_graph& p) const {
     if (!model_->is_sum()) {
         p.total = ticks(p.graph);
         return;
@@ -113,7 +113,7 @@ GSUB_LAZY_BODY void substitution_problem::price(priced_graph& p) const {
     p.total = 0;
     auto const set = [&](node_id n, double ticks) { p.total += p.node_cost[n.index] = ticks; };
     if (model_->of_groups)
-        for (auto const& price : model_->of_groups(p.graph)) set(price.node, ticks(p.graph, price.node, price.amount));
+        for (auto const& cost : model_->of_groups(p.graph)) set(cost.node, ticks(p.graph, cost.node, cost.amount));
     else
         for (auto n : p.graph.order()) set(n, ticks(p.graph, n, model_->of_node(p.graph, n)));
 }
@@ -150,10 +150,10 @@ private:
 
 } // namespace detail
 
-// Calls `f(node, ticks)` for each node whose price may differ from what it was before the changes in the graph's
+// Calls `f(node, ticks)` for each node whose cost may differ from what it was before the changes in the graph's
 // journal, by the model's memory of the graph before them.
-GSUB_LAZY_BODY void substitution_problem::reprice(any_graph const& g, void const* memory,
-                                                  function_ref<void(node_id, double)> f) const {
+GSUB_LAZY_BODY void substitution_problem::update_costs(any_graph const& g, void const* memory,
+                                                       function_ref<void(node_id, double)> f) const {
     detail::journal_changes const changed{g};
     if (!model_->of_groups_near)
         for (auto n : changed.values) f(n, ticks(g, n, model_->of_node(g, n)));
@@ -162,9 +162,9 @@ GSUB_LAZY_BODY void substitution_problem::reprice(any_graph const& g, void const
 }
 
 // A graph that a state's move has made of its parent's, its changes in its journal.
-GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
-substitution_problem::priced(state const& s, any_graph g, cost::grouped_prices& known) const {
-    auto made = std::make_shared<priced_graph>(priced_graph{std::move(g), {}, s.cost});
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::costed_graph const>
+substitution_problem::costed(state const& s, any_graph g, cost::grouped_costs& known) const {
+    auto made = std::make_shared<costed_graph>(costed_graph{std::move(g), {}, s.cost});
     made->counted = {held_, made->graph.own_bytes() + s.parent->node_cost.size() * sizeof(double)};
     if (!model_->is_sum()) return made;
     made->node_cost = s.parent->node_cost;
@@ -178,21 +178,21 @@ substitution_problem::priced(state const& s, any_graph g, cost::grouped_prices& 
         known = model_->remembered_near(made->graph, before->second.get(), changed.nodes());
     } else if (model_->remembered) {
         known = model_->remembered(made->graph);
-        reprice(made->graph, known.memory.get(), set); // of what is in no group
+        update_costs(made->graph, known.memory.get(), set); // of what is in no group
     } else {
-        reprice(made->graph, nullptr, set);
+        update_costs(made->graph, nullptr, set);
     }
     for (auto const& p : known.nodes) set(p.node, ticks(made->graph, p.node, p.amount));
     return made;
 }
 
-GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::costed_graph const>
 substitution_problem::open(state const& s) const {
-    cost::grouped_prices known;
+    cost::grouped_costs known;
     return open(s, known);
 }
-GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
-substitution_problem::open(state const& s, cost::grouped_prices& known) const {
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::costed_graph const>
+substitution_problem::open(state const& s, cost::grouped_costs& known) const {
     if (!s.rule) {
         if (model_->remembered) known = model_->remembered(s.parent->graph);
         return s.parent;
@@ -200,16 +200,16 @@ substitution_problem::open(state const& s, cost::grouped_prices& known) const {
     auto g = s.parent->graph;
     GSUB_ASSERT(detail::apply_match(g, move(s)), "a rewrite that applied once applies again");
     g.rehash();
-    return priced(s, std::move(g), known);
+    return costed(s, std::move(g), known);
 }
 
 // The same, where it has been made already.
-GSUB_LAZY_BODY std::shared_ptr<substitution_problem::priced_graph const>
-substitution_problem::opened(state const& s, cost::grouped_prices& known) {
+GSUB_LAZY_BODY std::shared_ptr<substitution_problem::costed_graph const>
+substitution_problem::opened(state const& s, cost::grouped_costs& known) {
     for (auto& w : workers_)
         if (s.rule && w->way_of_cheapest == s.way) {
             w->way_of_cheapest = {};
-            return priced(s, std::exchange(w->cheapest, any_graph{start_->graph.operators()}), known);
+            return costed(s, std::exchange(w->cheapest, any_graph{start_->graph.operators()}), known);
         }
     return open(s, known);
 }
@@ -282,7 +282,8 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
         // What the rewrite took away, added, or gave other operands.
         auto const before = [&](node_id n) { return n.index < known ? from.node_cost[n.index] : 0; };
         for (auto n : scratch.changes().erased) next.cost -= before(n);
-        reprice(scratch, here.known.memory.get(), [&](node_id n, double ticks) { next.cost += ticks - before(n); });
+        update_costs(scratch, here.known.memory.get(),
+                     [&](node_id n, double ticks) { next.cost += ticks - before(n); });
     }
     out.what.cost = next.cost;
     if (ordered_) out.what.reads = detail::nodes_of(m);
@@ -350,7 +351,7 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
             if (auto const* other = made_before(here, found.what.id)) {
                 found.what = *other;
                 found.what.place = elsewhere;
-                // What one move changes the price by, it does beside the other.
+                // What one move changes the cost by, it does beside the other.
                 found.what.cost += here.what.cost - here.by_cost;
                 out.found.push_back(std::move(found));
             } else if (successor(here, m, anchor, w, found)) {
@@ -412,7 +413,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
                                 message({"the trace does not fit: rewrite ", step, " from the start ", why}),
                                 "a search without it"}};
         };
-        cost::grouped_prices known;
+        cost::grouped_costs known;
         auto const opened = open(*here, known);
         auto const& g = opened->graph;
         std::optional<match> move;
@@ -507,7 +508,7 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
             auto& what = found.what;
             if (what.place == elsewhere) {
                 ++reordered_;
-                // A kernel's price need not be the sum of what two moves make of it.
+                // A kernel's cost need not be the sum of what two moves make of it.
                 if (model_->of_node) findings_here->moves.push_back(what);
                 continue;
             }

@@ -134,22 +134,22 @@ GSUB_LAZY std::string draw(chart const& c) {
 
 // ---- where the cost lies -----------------------------------------------------------------------------------------
 
-// Price of each node, by id; empty where the model has none.
-GSUB_LAZY std::vector<double> prices_of(any_graph const& g, cost::any_cost const* prices) {
-    return prices && prices->is_sum() ? prices->of_nodes(g) : std::vector<double>{};
+// Cost of each node, by id; empty where the model has none.
+GSUB_LAZY std::vector<double> costs_of(any_graph const& g, cost::any_cost const* costs) {
+    return costs && costs->is_sum() ? costs->of_nodes(g) : std::vector<double>{};
 }
 
-// All nodes of a graph side by side, each as wide as its price; `whole` is what the full width stands for.
-GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& price, double whole, std::string_view unit) {
+// All nodes of a graph side by side, each as wide as its cost; `whole` is what the full width stands for.
+GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& cost, double whole, std::string_view unit) {
     std::string out = "<svg class=\"gsub strip\" viewBox=\"0 0 1000 34\" preserveAspectRatio=\"none\">";
     double at = 0;
     for (auto n : g.order()) {
-        auto const width = whole > 0 ? price[n.index] / whole * 1000 : 0;
+        auto const width = whole > 0 ? cost[n.index] / whole * 1000 : 0;
         if (width > 0)
             out +=
                 message({"<g class=\"", style_class(g, n), "\"><rect class=\"f\" x=\"", coordinate(at),
                          "\" y=\"0\" width=\"", coordinate(width), "\" height=\"34\"><title>", xml_text(caption(g, n)),
-                         "  ", xml_text(g.display_name(n), 200), "\n", xml_text(human(price[n.index], unit)), ", ",
+                         "  ", xml_text(g.display_name(n), 200), "\n", xml_text(human(cost[n.index], unit)), ", ",
                          percent(width / 1000), "</title></rect></g>\n"});
         at += width;
     }
@@ -348,10 +348,10 @@ GSUB_LAZY std::string legend() {
 GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& after, optimize_report const& r,
                                    page_facts const& f) {
     using namespace detail;
-    auto const price_before = prices_of(before, f.prices), price_after = prices_of(after, f.prices);
-    auto const shares = [](std::vector<double> prices, double whole) {
-        for (auto& p : prices) p = whole > 0 ? p / whole : 0;
-        return prices;
+    auto const costs_before = costs_of(before, f.costs), costs_after = costs_of(after, f.costs);
+    auto const shares = [](std::vector<double> costs, double whole) {
+        for (auto& p : costs) p = whole > 0 ? p / whole : 0;
+        return costs;
     };
     auto out = message(
         {"<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\" class=\"gsub page\">\n<head>\n"
@@ -362,12 +362,12 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
          "</h1>\n<div class=\"soft\">Optimized by relaxed graph substitution under ", xml_text(f.cost_model),
          "</div>\n", cards(r)});
 
-    if (!price_before.empty()) {
+    if (!costs_before.empty()) {
         auto const whole = std::max(r.cost_before, r.cost_after);
         out += message({"<h2>Where the cost lies</h2>\n<div class=\"box strips\"><span>before</span>",
-                        strip(before, price_before, whole, r.unit), "<span class=\"num\">",
+                        strip(before, costs_before, whole, r.unit), "<span class=\"num\">",
                         xml_text(human(r.cost_before, r.unit)), "</span><span>after</span>",
-                        strip(after, price_after, whole, r.unit), "<span class=\"num\">",
+                        strip(after, costs_after, whole, r.unit), "<span class=\"num\">",
                         xml_text(human(r.cost_after, r.unit)), "</span></div>\n"});
     }
 
@@ -389,9 +389,9 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
 
     auto const gone = nodes_without_counterpart(before, after), made = nodes_without_counterpart(after, before);
     out += "<h2>The graphs</h2>\n" + legend() + "<div class=\"two\">\n";
-    out += pane("Before", before, {shares(price_before, r.cost_before), gone, "replaced", false, f.max_boxes});
+    out += pane("Before", before, {shares(costs_before, r.cost_before), gone, "replaced", false, f.max_boxes});
     out +=
-        pane("After", after, {shares(price_after, r.cost_after), made, "made by the optimization", false, f.max_boxes});
+        pane("After", after, {shares(costs_after, r.cost_after), made, "made by the optimization", false, f.max_boxes});
     out += "</div>\n";
 
     out += "<h2>Applied rewrites</h2>\n";

@@ -20,7 +20,7 @@ GSUB_INLINE io::json to_json(graph_summary const& s) {
 }
 
 GSUB_INLINE io::json to_json(optimize_report const& r) {
-    auto const price = [&](double value) { return io::json{{"value", value}, {"unit", r.unit}}; };
+    auto const cost = [&](double value) { return io::json{{"value", value}, {"unit", r.unit}}; };
     auto applied = io::json::array();
     for (auto const& a : r.applied) {
         applied.push_back({{"rule", a.rule}, {"site", a.site}, {"cost_after", a.cost_after}});
@@ -28,9 +28,9 @@ GSUB_INLINE io::json to_json(optimize_report const& r) {
     }
     auto history = io::json::array();
     for (auto const& h : r.search.history) history.push_back({{"graphs_explored", h.steps}, {"cost", h.cost}});
-    io::json out{{"cost_before", price(r.cost_before)},
-                 {"cost_after", price(r.cost_after)},
-                 {"cost_start", price(r.cost_start)},
+    io::json out{{"cost_before", cost(r.cost_before)},
+                 {"cost_after", cost(r.cost_after)},
+                 {"cost_start", cost(r.cost_start)},
                  {"kernels_before", r.nodes_before},
                  {"kernels_after", r.nodes_after},
                  {"graphs_explored", r.search.expanded},

@@ -33,7 +33,7 @@ GSUB_LAZY_BODY std::string to_json_line(search_event const& e) {
     auto out = message({"{\"event\":\"", to_string(e.what), "\""});
     if (e.what == kind::header)
         return out + message({",\"version\":", trace_version, ",\"graph\":", hex(e.of->graph), ",\"rules\":",
-                              hex(e.of->rules), ",\"prices\":", hex(e.of->prices), ",\"unit\":", json_text(e.of->unit),
+                              hex(e.of->rules), ",\"costs\":", hex(e.of->costs), ",\"unit\":", json_text(e.of->unit),
                               ",\"cost\":", e.of->cost, ",\"orders\":\"", to_string(e.of->moves), "\"}"});
     out += message({",\"step\":", e.steps, ",\"cost\":", e.cost});
     if (detail::of_successor(e.what))
@@ -121,7 +121,7 @@ GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& 
             trace_line::fail(
                 message({"the trace is of version ", line.count("version"), ", gsub reads ", trace_version}));
         auto const orders = named(line.text("orders"), explored_moves::until_no_dearer, "orders");
-        what = {line.hash("graph"), line.hash("rules"), line.hash("prices"), line.text("unit"), e.cost, orders};
+        what = {line.hash("graph"), line.hash("rules"), line.hash("costs"), line.text("unit"), e.cost, orders};
         e.of = &what;
     } else {
         e.steps = line.count("step");

@@ -63,7 +63,7 @@ enum class rule_kind : std::uint8_t {
     atomic,   ///< one law
     macro,    ///< several atomic rules in one step
     internal, ///< only opens up others; off unless named
-    timed,    ///< pays, or not, for reasons that a clock alone can tell; off unless named or prices come from one
+    timed,    ///< pays, or not, for reasons that a clock alone can tell; off unless named or costs come from one
 };
 
 /// A rule as data. Spans point into the rule object, which has static storage or outlives all who use the rule.

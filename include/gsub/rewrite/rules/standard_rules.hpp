@@ -15,7 +15,7 @@ namespace gsub {
 
 /// A choice among rules by a list such as `fuse_conv_bn,merge_conv_siblings` (these alone), `-enlarge_conv` (all but
 /// it), `atomic` (no macro rules), `all`, `none`. Internal rules take part only where they are named, timed ones there
-/// or where `timed` says that prices come from a clock. *Errors* `usage` for a name that no rule has.
+/// or where `timed` says that costs come from a clock. *Errors* `usage` for a name that no rule has.
 [[nodiscard]] result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from,
                                                              std::string_view list = "all", bool timed = false);
 

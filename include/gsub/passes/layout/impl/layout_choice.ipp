@@ -121,7 +121,7 @@ private:
     [[nodiscard]] bool is_free(demand const& d) const {
         return d.reader != nobody && of_[d.reader].reads_plain && stored(d.value).empty();
     }
-    [[nodiscard]] std::uint64_t price(std::size_t value, layout from, layout to) const {
+    [[nodiscard]] std::uint64_t cost_of(std::size_t value, layout from, layout to) const {
         auto const v = values_[value];
         constexpr auto most = std::uint64_t{1} << 40;
         return g_.constant(v) ? 0 : std::min(most, cost_(g_.type(v), from, to));
@@ -135,7 +135,7 @@ private:
         std::sort(changes.begin(), changes.end());
         changes.erase(std::unique(changes.begin(), changes.end()), changes.end());
         std::uint64_t sum = 0;
-        for (auto const& [v, as] : changes) sum += price(v, stored(v), layout{as});
+        for (auto const& [v, as] : changes) sum += cost_of(v, stored(v), layout{as});
         return sum;
     }
 
@@ -165,8 +165,8 @@ private:
             auto const in = static_cast<node>(read + d.value), out = static_cast<node>(read_otherwise + d.value);
             if (!std::exchange(known[d.value], 1)) {
                 auto const other = stored(d.value) == as ? layout{} : stored(d.value);
-                if (from != source) net.connect(in, from, price(d.value, other, as));
-                if (from != sink) net.connect(from, out, price(d.value, as, other));
+                if (from != source) net.connect(in, from, cost_of(d.value, other, as));
+                if (from != sink) net.connect(from, out, cost_of(d.value, as, other));
             }
             if (to != sink) net.connect(to, in, flow_network::unlimited);
             if (to != source) net.connect(out, to, flow_network::unlimited);

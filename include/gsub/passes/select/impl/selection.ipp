@@ -39,12 +39,12 @@ public:
 
     pass_search(pass_manager const& known, std::span<any_pass const> candidates, pass_context& cx, module_cost cost,
                 selection_options const& o)
-        : known_(known), candidates_(candidates), cx_(cx), price_(cost), o_(o) {
+        : known_(known), candidates_(candidates), cx_(cx), cost_(cost), o_(o) {
         for (auto const& p : candidates) names_.push_back(p.name());
     }
 
     [[nodiscard]] state start(module const& m) const {
-        return {std::make_shared<module const>(m), {}, price_(m), fingerprint(m)};
+        return {std::make_shared<module const>(m), {}, cost_(m), fingerprint(m)};
     }
     [[nodiscard]] double cost(state const& s) const { return s.cost; }
     [[nodiscard]] hash128 key(state const& s) const { return s.key; }
@@ -69,7 +69,7 @@ public:
         if (!done || !done->outcome.changed) return std::nullopt;
         auto const key = fingerprint(*made);
         if (key == s.key) return std::nullopt;
-        auto const cost = price_(*made);
+        auto const cost = cost_(*made);
         return state{std::move(made), std::move(list), cost, key};
     }
     [[nodiscard]] state greedy(state best) {
@@ -117,7 +117,7 @@ private:
     pass_manager const& known_;
     std::span<any_pass const> candidates_;
     pass_context& cx_;
-    module_cost price_;
+    module_cost cost_;
     selection_options const& o_;
     std::vector<std::string_view> names_;
     std::uint64_t runs_ = 0;
