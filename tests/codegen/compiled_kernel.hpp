@@ -78,7 +78,7 @@ private:
 /// Kernels of one instruction set, compiled together.
 class batch {
 public:
-    explicit batch(isa const& isa) : set_(&isa) {}
+    explicit batch(isa const& isa) : isa_(&isa) {}
 
     /// Number of the kernel.
     std::size_t add(codegen::kernel k) {

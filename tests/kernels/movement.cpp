@@ -56,7 +56,7 @@ struct job {
 
 // Movements of one instruction set, checked together.
 struct movements {
-    explicit movements(isa const& s) : set(&s), kernels(s) {}
+    explicit movements(gsub::isa const& s) : isa(&s), kernels(s) {}
     gsub::isa const* isa;
     compiled_kernel::batch kernels;
     std::vector<job> jobs;

@@ -275,11 +275,11 @@ TEST_CASE("whole blocks of one image's channels are joined and cut, and nothing 
     CHECK_FALSE(concatenates_blocks(whole, 2, as_span(parts), 16));
     CHECK_FALSE(concatenates_blocks(type({2, 48, 4, 4}), 1, as_span(parts), 16));
     view_shape v{.from = {0, 1, 2, 3}, .start = {0, 16, 0, 0}, .step = {1, 1, 1, 1}};
-    CHECK(splits_blocks(v, whole, parts[1], 16) == 16);
-    CHECK_FALSE(splits_blocks(v, whole, parts[1], 32));
-    CHECK_FALSE(splits_blocks({.reshape = true}, whole, parts[1], 16));
+    CHECK(slices_blocks(v, whole, parts[1], 16) == 16);
+    CHECK_FALSE(slices_blocks(v, whole, parts[1], 32));
+    CHECK_FALSE(slices_blocks({.reshape = true}, whole, parts[1], 16));
     v.step[1] = 2;
-    CHECK_FALSE(splits_blocks(v, whole, parts[0], 16));
+    CHECK_FALSE(slices_blocks(v, whole, parts[0], 16));
     v.step[1] = 1, v.from = {0, 1, 3, 2};
-    CHECK_FALSE(splits_blocks(v, whole, parts[1], 16));
+    CHECK_FALSE(slices_blocks(v, whole, parts[1], 16));
 }

@@ -84,7 +84,7 @@ private:
     lowered(target const& machine, lowered_options const& options)
         : machine_(machine),
           core_(microarchitecture_of(machine)),
-          set_(options.isa ? options.isa : machine.isa),
+          isa_(options.isa ? options.isa : machine.isa),
           options_(options) {}
     GSUB_LAZY [[nodiscard]] auto costs_into(std::vector<node_cost>& out, any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] double cost_of(any_graph const& g, kernel_group const& group,

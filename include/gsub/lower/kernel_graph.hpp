@@ -163,7 +163,7 @@ GSUB_LAZY [[nodiscard]] bool makes_blocks(kernel_op const& op) noexcept;
 GSUB_LAZY [[nodiscard]] bool concatenates_blocks(tensor_type const& whole, std::int64_t axis,
                                                  std::span<tensor_type const> parts, std::int64_t lanes);
 /// Whether a view shows whole blocks of the channels of one image: the first channel, or none.
-GSUB_LAZY [[nodiscard]] std::optional<std::int64_t> splits_blocks(view_shape const& v, tensor_type const& from,
+GSUB_LAZY [[nodiscard]] std::optional<std::int64_t> slices_blocks(view_shape const& v, tensor_type const& from,
                                                                   tensor_type const& to, std::int64_t lanes);
 
 /// Everything that is illegal for the stage, each naming the kernel by what it covers, the operand, what was expected

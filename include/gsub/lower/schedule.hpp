@@ -39,7 +39,7 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const&
 template <schedule_source S>
 [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& isa, S const& source) {
     return schedule(std::move(g), isa,
-                    schedule_function{[&](kernels::descriptor const& d, isa const& on,
+                    schedule_function{[&](kernels::descriptor const& d, gsub::isa const& on,
                                           loop::config_space const& space) { return source.choose(d, on, space); }});
 }
 

@@ -22,7 +22,7 @@ struct target {
     std::int32_t fma_per_cycle = 0;              ///< vectors of that set that it multiplies a cycle; 0: as the set says
 
     /// Whether it runs programs for an instruction set.
-    [[nodiscard]] bool has(isa const& s) const noexcept { return isa->runs(s); }
+    [[nodiscard]] bool has(gsub::isa const& s) const noexcept { return isa->runs(s); }
     /// A key for measurements: two machines with equal keys are expected to run at equal speed.
     [[nodiscard]] std::string key() const;
     friend bool operator==(target const&, target const&) = default;

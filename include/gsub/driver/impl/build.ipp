@@ -71,7 +71,7 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators,
     chosen.winograd.accuracy = options.winograd.accuracy;
     if (!options.generate || options.algorithms) return plan(std::move(g), evaluators, isa, chosen);
     auto const costs = cost::lowered::of(g, machine, {.isa = &isa, .winograd = options.winograd.accuracy});
-    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) {
+    auto const algorithm = [&](std::span<kernels::descriptor const> all, gsub::isa const& on) {
         return costs.choose(all, on);
     };
     chosen.algorithms = algorithm_function{algorithm};

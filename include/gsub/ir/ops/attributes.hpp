@@ -193,6 +193,9 @@ inline constexpr attribute_layout layout_of{detail::fields_of<Struct>::infos, &d
 
 namespace detail {
 
+/// Whether two values are the same: zeros differ by their signs, every NaN is the same.
+[[nodiscard]] bool same_bits(attribute_value const& a, attribute_value const& b);
+
 /// What an interned set of attributes consists of. `typed` is the operator's attribute struct.
 struct attribute_entry {
     op_id op{};

@@ -22,7 +22,7 @@ namespace detail {
 template <class = void>
 class program_emitter {
 public:
-    program_emitter(kernel_graph g, isa const& isa) : g_(std::move(g)), set_(isa), value_of_(g_.values.size(), -1) {}
+    program_emitter(kernel_graph g, isa const& isa) : g_(std::move(g)), isa_(isa), value_of_(g_.values.size(), -1) {}
 
     result<runtime::program> run(executor* threads) {
         if (auto found = check(g_); !found.empty()) return error{std::move(found)};

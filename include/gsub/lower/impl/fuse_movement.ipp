@@ -70,7 +70,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_view(kernel_builder& b, node_id n) {
             v.start[d] += range.start;
             if (out.dims[d].size() != 1) v.step[d] *= range.step; // one may have any step
         }
-        v.in_blocks = splits_blocks(v, in, out, b.isa().lanes()).has_value();
+        v.in_blocks = slices_blocks(v, in, out, b.isa().lanes()).has_value();
     } else if (g.is<ops::expand>(n)) {
         v.from.assign(out.rank(), -1), v.step.assign(out.rank(), 1);
         auto const before = out.rank() - in.rank();
@@ -95,7 +95,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_split(kernel_builder& b, node_id n) {
     auto piece = v;
     for (std::uint32_t i = 0; i < g.result_count(n); ++i) {
         auto const& t = g.type({n, i});
-        v.in_blocks = v.in_blocks && (*t.elements() == 0 || splits_blocks(piece, in, t, b.isa().lanes()).has_value());
+        v.in_blocks = v.in_blocks && (*t.elements() == 0 || slices_blocks(piece, in, t, b.isa().lanes()).has_value());
         piece.start[axis] += t.dims[axis].size();
     }
     for (std::uint32_t i = 0; i < g.result_count(n); ++i) {

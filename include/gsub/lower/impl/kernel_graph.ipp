@@ -78,7 +78,7 @@ GSUB_LAZY_BODY bool concatenates_blocks(tensor_type const& whole, std::int64_t a
     return std::all_of(parts.begin(), parts.end(),
                        [&](tensor_type const& t) { return t.dims[1].size() % lanes == 0 && *t.elements() > 0; });
 }
-GSUB_LAZY_BODY std::optional<std::int64_t> splits_blocks(view_shape const& v, tensor_type const& from,
+GSUB_LAZY_BODY std::optional<std::int64_t> slices_blocks(view_shape const& v, tensor_type const& from,
                                                          tensor_type const& to, std::int64_t lanes) {
     if (v.reshape || !may_be_blocked(from) || from.rank() != to.rank() || from.dims[0].size() != 1) return std::nullopt;
     for (std::size_t d = 0; d < v.from.size(); ++d) {

@@ -86,7 +86,7 @@ GSUB_LAZY [[nodiscard]] bool splits_blocks(any_graph const& g, node_id n, std::i
             return false;
     return true;
 }
-GSUB_LAZY [[nodiscard]] bool splits_blocks(any_graph const& g, node_id n, std::int64_t lanes) {
+GSUB_LAZY [[nodiscard]] bool slices_blocks(any_graph const& g, node_id n, std::int64_t lanes) {
     auto const &from = g.type(g.operand(n, 0)), &to = g.type({n, 0});
     auto const& a = g.attributes<ops::slice>(n);
     if (g.operand_count(n) != 1 || from.dims[0].size() != 1 || to.dims[1].size() % lanes != 0) return false;
@@ -128,7 +128,7 @@ GSUB_LAZY_BODY kernel_storage kernel_storage_of(any_graph const& g, node_id n, i
     if (g.is<ops::identity>(n)) return follows;
     if (g.is<ops::concat>(n)) return either(detail::concatenates_blocks(g, n, lanes));
     if (g.is<ops::split>(n)) return either(detail::splits_blocks(g, n, lanes));
-    if (g.is<ops::slice>(n)) return either(detail::splits_blocks(g, n, lanes));
+    if (g.is<ops::slice>(n)) return either(detail::slices_blocks(g, n, lanes));
     return either(detail::computes_blocks(g, n) || detail::scales_convolution(g, n));
 }
 

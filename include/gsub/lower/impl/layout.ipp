@@ -301,7 +301,7 @@ private:
             return;
         }
         if (s_.belongs_in_blocks(y) && v.in_blocks)
-            if (auto const first = splits_blocks(v, s_.type(x), s_.type(y), s_.isa.lanes())) {
+            if (auto const first = slices_blocks(v, s_.type(x), s_.type(y), s_.isa.lanes())) {
                 auto before = s_.type(x);
                 before.dims[1] = dim{*first};
                 auto const offset = *first == 0 ? 0 : s_.blocked_bytes(before);

@@ -30,9 +30,9 @@ public:
         std::size_t op, operand;
     };
 
-    value_storage(kernel_graph g, isa const& on)
+    value_storage(kernel_graph g, gsub::isa const& on)
         : in(std::move(g)),
-          set(on),
+          isa(on),
           plain_(in.values.size(), -1),
           blocked_(in.values.size(), -1),
           views_(in.values.size()),
@@ -274,7 +274,7 @@ public:
     }
 
     kernel_graph in, out;
-    isa const& isa;
+    gsub::isa const& isa;
 
 private:
     std::vector<kernel_value_id> plain_, blocked_; // storage of each value; -1: none

@@ -87,7 +87,7 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
     hasher costs;
     costs.add(model.unit).add(model.parameters).add_real(ticks_per_unit_).add_real(first->total);
     costs.add(model.of_node != nullptr).add(model.of_groups != nullptr);
-    for (auto cost : first->node_cost) costs.add_real(cost);
+    for (auto ticks : first->node_cost) costs.add_real(ticks);
     identity_ = {
         detail::hash_with_ids(first->graph), rules.hash(), costs.finish(), std::string{model.unit}, cost, moves};
     start_ = std::move(first);
