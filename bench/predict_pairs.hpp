@@ -137,7 +137,7 @@ struct sign_count {
             if (timed == options.pairs) break;
             auto& before = parents[s.parent.get()];
             if (!before) before = build_of(s.parent->graph);
-            auto const made = problem.open(s);
+            auto const made = problem.materialize(s);
             auto const after = build_of(made->graph);
             auto const predicted = s.cost / s.parent->total;
             auto const exactly =

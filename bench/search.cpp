@@ -200,7 +200,7 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
 
 // Seconds from the beginning of a default search on one thread until the last time that it, or the search of a part,
 // found something better: it has the graph that it gives back by then.
-class clock_of_the_best final : public search_listener {
+class clock_of_the_best final : public search_observer {
 public:
     void on_event(search_event const& e) override {
         if (e.what == search_event::kind::improvement) seconds_ = since(begin_);

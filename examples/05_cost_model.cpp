@@ -15,7 +15,7 @@ struct energy {
 
     /// Of one node: with this overload a search computes only the costs that a rewrite touches.
     unit operator()(gsub::any_graph const& g, gsub::node_id n) const {
-        if (!gsub::cost::is_kernel(g, n)) return {0};
+        if (!gsub::cost::is_executed(g, n)) return {0};
         return {joules_per_flop * gsub::cost::flop_count(g, n) + joules_per_byte * gsub::cost::bytes_moved(g, n)};
     }
     unit operator()(gsub::any_graph const& g) const { return gsub::cost::sum_over_nodes(*this, g); }

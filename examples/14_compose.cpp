@@ -39,7 +39,7 @@ struct few_kernels {
     double each = 1e-6;
     unit operator()(gsub::any_graph const& g) const {
         auto const kernels = std::count_if(g.order().begin(), g.order().end(),
-                                           [&](gsub::node_id n) { return gsub::cost::is_kernel(g, n); });
+                                           [&](gsub::node_id n) { return gsub::cost::is_executed(g, n); });
         return {predicted(g).amount + each * static_cast<double>(kernels)};
     }
 };

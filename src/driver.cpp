@@ -4,9 +4,9 @@
 #include <gsub/driver/impl/calibrate.ipp>
 #include <gsub/driver/impl/compare_speed.ipp>
 #include <gsub/driver/impl/default_pipeline.ipp>
-#include <gsub/driver/impl/gsub_receiver.ipp>
+#include <gsub/driver/impl/external_codegen.ipp>
+#include <gsub/driver/impl/gsub_codegen.ipp>
 #include <gsub/driver/impl/measured_kernels.ipp>
 #include <gsub/driver/impl/network_classes.ipp>
 #include <gsub/driver/impl/pass_dump.ipp>
-#include <gsub/driver/impl/receiver.ipp>
 #include <gsub/driver/impl/run_passes.ipp>

@@ -41,7 +41,7 @@ struct cost_choice {
     std::string goal; ///< latency, memory, energy or flops, or several with weights, in place of a cost; empty: none
     std::vector<double> joules;   ///< a FLOP, a byte; empty: the library's
     std::vector<double> roofline; ///< launch seconds, FLOP/s, bytes/s; empty: the profile's, or the library's
-    std::string split_cost = "free";
+    std::string split_lowering = "free";
     std::string profile;               ///< file of measured times and rates, empty: none
     std::string backend = "reference"; ///< whose times `measured` takes; or `simd`
     std::string target = "host";       ///< the machine that `lowered` predicts, as `parse_target` reads it

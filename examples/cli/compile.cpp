@@ -16,8 +16,8 @@ using gsub::message;
 answer compile(compile_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
     auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
-    gsub::aot::standalone_options options;
-    options.name = r.name.empty() ? gsub::aot::standalone_name(std::filesystem::path{r.model}.stem().string()) : r.name;
+    gsub::aot::export_options options;
+    options.name = r.name.empty() ? gsub::aot::exported_name(std::filesystem::path{r.model}.stem().string()) : r.name;
     options.threads = r.own_threads;
     auto const machine = gsub::parse_target(r.target).value();
     auto const& isa = gsub::isa_of(machine);
@@ -37,7 +37,7 @@ answer compile(compile_request const& r, session const& s) {
                                                        machine, planning, gsub::grouping::by_passes)
                                                 .value();
     s.observe->on_progress({"write", 0, 0, r.output});
-    auto const written = gsub::aot::write_standalone(program, r.output, options).value();
+    auto const written = gsub::aot::export_program(program, r.output, options).value();
 
     answer a;
     auto const size = [](std::size_t n) { return gsub::report::human(static_cast<double>(n), "B"); };

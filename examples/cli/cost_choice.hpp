@@ -81,11 +81,11 @@ inline chosen_rates rates_of(cost_choice const& r, session const& s) {
         roof = found->second;
         out.origin = message({"calibrated, from ", r.profile});
     }
-    roof.splits = r.split_cost == "copy" ? gsub::cost::split_cost::copy : gsub::cost::split_cost::free;
+    roof.splits = r.split_lowering == "copy" ? gsub::cost::split_lowering::copy : gsub::cost::split_lowering::view;
     return out;
 }
 
-inline gsub::cost::energy energy_of(cost_choice const& r, gsub::cost::split_cost splits) {
+inline gsub::cost::energy energy_of(cost_choice const& r, gsub::cost::split_lowering splits) {
     gsub::cost::energy model{.splits = splits};
     if (!r.joules.empty()) model.per_flop = r.joules[0], model.per_byte = r.joules[1];
     if (!(model.per_flop >= 0 && model.per_byte >= 0 && std::isfinite(model.per_flop + model.per_byte)))
@@ -102,7 +102,7 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
     if (!r.roofline.empty())
         throw error{error_code::usage,
                     "--roofline is for --cost roofline and --cost fused: others take no rates from it"};
-    if (r.split_cost != "free" && r.goal.empty())
+    if (r.split_lowering != "free" && r.goal.empty())
         throw error{error_code::usage, "--split-cost is for --cost bytes, energy, roofline and fused"};
     auto const machine = gsub::parse_target(r.target).value();
     gsub::cost::lowered_options options;
@@ -134,7 +134,8 @@ template <class Use>
 auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& start, Use&& use) {
     using gsub::message;
     auto const cost = cost_of(r);
-    auto const splits = r.split_cost == "copy" ? gsub::cost::split_cost::copy : gsub::cost::split_cost::free;
+    auto const splits =
+        r.split_lowering == "copy" ? gsub::cost::split_lowering::copy : gsub::cost::split_lowering::view;
     if (r.backend != "reference" && cost != "measured")
         throw gsub::error{gsub::error_code::usage, message({"--backend ", r.backend, " needs --cost measured"})};
     if (!r.profile.empty() && cost != "measured" && !takes_rates(r))
@@ -182,7 +183,7 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
         message({"under a roofline of ", gsub::report::human(rates.roof.flop_per_second, "FLOP/s"), ", ",
                  gsub::report::human(rates.roof.bytes_per_second, "B/s"), " and ",
                  gsub::report::human(rates.roof.launch, "s"), " a launch, ", rates.origin});
-    auto const splits_text = message({", splits ", r.split_cost == "copy" ? "copied" : "free"});
+    auto const splits_text = message({", splits ", r.split_lowering == "copy" ? "copied" : "free"});
     if (cost == "fused") return use(fused, message({"kernels ", under_roofline, splits_text}));
     if (cost == "roofline") return use(rates.roof, message({"operators ", under_roofline, splits_text}));
 

@@ -96,7 +96,7 @@ void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
         ->delimiter(',')
         ->expected(2)
         ->type_name("J_PER_FLOP,J_PER_BYTE");
-    to->add_option("--split-cost", how.split_cost, "whether the parts of a split are views or copies")
+    to->add_option("--split-cost", how.split_lowering, "whether the parts of a split are views or copies")
         ->check(CLI::IsMember({"free", "copy"}));
     to->add_option("--profile", how.profile,
                    "measured times are read from and added to this file; rates of `gsub calibrate` are read from it")

@@ -4,5 +4,5 @@
 
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/compare_speed.hpp>
-#include <gsub/driver/gsub_receiver.hpp>
-#include <gsub/driver/receiver.hpp>
+#include <gsub/driver/external_codegen.hpp>
+#include <gsub/driver/gsub_codegen.hpp>

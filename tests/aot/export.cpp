@@ -1,4 +1,4 @@
-#include "standalone_model.hpp"
+#include "exported_model.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/models/network_builder.hpp>
 
@@ -9,7 +9,7 @@ namespace export_test {
 
 using namespace gsub;
 using namespace gsub::aot;
-using namespace standalone_model;
+using namespace exported_model;
 using models::network_builder;
 using models::weight_source;
 
@@ -40,7 +40,7 @@ int created(c_api const& api, c_options const& options) {
 
 } // namespace export_test
 
-TEST_CASE("a standalone model computes what the executable does, bit for bit, with any threads") {
+TEST_CASE("an exported model computes what the executable does, bit for bit, with any threads") {
     using namespace export_test;
     if (!has_cmake()) return;
     auto const g = net_with_every_step();
@@ -238,7 +238,7 @@ TEST_CASE("a step without a text of its own is named with all others, and nothin
     auto const p = plan(net_with_every_step(), evaluators, isa::baseline, reference).value();
     temporary_folder const folder;
     auto const to = folder.at("new");
-    auto const done = write_standalone(p, to);
+    auto const done = export_program(p, to);
     REQUIRE_FALSE(done);
     CHECK(done.error().code() == error_code::unsupported);
     std::set<std::string> named;
@@ -263,7 +263,7 @@ TEST_CASE("generated code asks the processor for each instruction set option, or
 
     auto strange = planned(g, isa::avx2);
     for (auto& k : strange.kernels) k.source.isa_flags = "-mavx2 -mtbm";
-    auto const done = write_standalone(strange, folder.at("b"));
+    auto const done = export_program(strange, folder.at("b"));
     REQUIRE_FALSE(done);
     CHECK(done.error().code() == error_code::unsupported);
     CHECK(done.error().message().find("-mtbm") != std::string::npos);
@@ -275,22 +275,22 @@ TEST_CASE("names of models are safe in C and CMake, and stay themselves") {
     for (int i = 0; i < 2000; ++i) {
         std::string text(static_cast<std::size_t>(r.below(100)), ' ');
         for (auto& c : text) c = r.below(2) ? static_cast<char>(r.below(256)) : "aZ09_-."[r.below(7)];
-        auto const name = standalone_name(text);
+        auto const name = exported_name(text);
         INFO(name);
         CHECK((name[0] >= 'a' && name[0] <= 'z'));
         CHECK(name.size() <= 64);
         CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos);
         CHECK(name.find("__") == std::string::npos);
-        CHECK(standalone_name(name) == name);
+        CHECK(exported_name(name) == name);
     }
-    CHECK(standalone_name("ResNet-50 (v1.5).x") == "resnet_50_v1_5_x");
-    CHECK(standalone_name("2go") == "model_2go");
-    CHECK(standalone_name("") == "model");
+    CHECK(exported_name("ResNet-50 (v1.5).x") == "resnet_50_v1_5_x");
+    CHECK(exported_name("2go") == "model_2go");
+    CHECK(exported_name("") == "model");
     for (auto const* taken : {"math", "stdio", "test", "all", "m", "c", "pthread"})
-        CHECK(standalone_name(taken) == std::string{taken} + "_model");
+        CHECK(exported_name(taken) == std::string{taken} + "_model");
     temporary_folder const folder;
     for (auto const* bad : {"", "Net", "a-b", "math", "a;b", "../up"}) {
-        auto const done = write_standalone(planned(net_with_every_step()), folder.path.string(), {bad, true});
+        auto const done = export_program(planned(net_with_every_step()), folder.path.string(), {bad, true});
         REQUIRE_FALSE(done);
         CHECK(done.error().code() == error_code::usage);
     }
@@ -330,10 +330,10 @@ TEST_CASE("the same program gives the same files, what was there before is repla
 
     std::filesystem::create_directory(folder.at("mine"));
     io::write_file(folder.at("mine/main.c"), "precious").value();
-    auto const refused = write_standalone(large, folder.at("mine"));
+    auto const refused = export_program(large, folder.at("mine"));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code() == error_code::usage);
     CHECK(folder.text("mine/main.c") == "precious");
     io::write_file(folder.at("file"), "").value();
-    CHECK(write_standalone(large, folder.at("file")).error().code() == error_code::environment);
+    CHECK(export_program(large, folder.at("file")).error().code() == error_code::environment);
 }

@@ -1,6 +1,6 @@
-#include "standalone_model.hpp"
+#include "exported_model.hpp"
 #include <gsub/core/random.hpp>
-#include <gsub/driver/gsub_receiver.hpp>
+#include <gsub/driver/gsub_codegen.hpp>
 #include <gsub/ir/builder.hpp>
 
 #include <array>
@@ -38,7 +38,7 @@ struct gsub::infer_shape<export_functions_test::scaled> {
 
 namespace export_functions_test {
 
-using namespace standalone_model;
+using namespace exported_model;
 using own_ops = standard_ops::with<scaled>;
 
 int never(gsub_call const*) {
@@ -72,7 +72,7 @@ result<runtime::program> planned(runtime::user_kernel const& k) {
     return plan(any_graph{graph_with_function()}, table_of<eval_row, own_ops>(), isa::baseline, options);
 }
 
-TEST_CASE("a standalone model calls functions of the application by their names") {
+TEST_CASE("an exported model calls functions of the application by their names") {
     if (!has_cmake()) return;
     auto const p = planned(kernel_called("app_scaled")).value();
     temporary_folder const folder;
@@ -106,11 +106,11 @@ TEST_CASE("a standalone model calls functions of the application by their names"
 
 TEST_CASE("a function without a name, or with none that C has, is refused") {
     temporary_folder const folder;
-    auto const nameless = write_standalone(planned(kernel_called("")).value(), folder.at("a"));
+    auto const nameless = export_program(planned(kernel_called("")).value(), folder.at("a"));
     CHECK(nameless.error().code() == error_code::unsupported);
     CHECK(nameless.error().message().find("user_kernel::symbol") != std::string::npos);
     for (std::string const bad : {"f(); //", "7f", "a-b", "a b"}) {
-        auto const made = write_standalone(planned(kernel_called(bad)).value(), folder.at("b"));
+        auto const made = export_program(planned(kernel_called(bad)).value(), folder.at("b"));
         CAPTURE(bad);
         CHECK(made.error().code() == error_code::usage);
     }

@@ -1,5 +1,5 @@
+#include "exported_model.hpp"
 #include "runtime/copied_values.hpp"
-#include "standalone_model.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/models/bert.hpp>
@@ -8,7 +8,7 @@ namespace export_steps_test {
 
 using namespace gsub;
 using namespace gsub::aot;
-using namespace standalone_model;
+using namespace exported_model;
 
 constexpr auto types = stored_dtypes;
 
@@ -141,7 +141,7 @@ struct operators_alone {
     void fill() { results.push_back(b.add<ops::fill>({sizes(), type(), -1.1, -3}, std::span<value_id const>{})); }
 };
 
-// What a standalone model computes, on one thread and on several.
+// What an exported model computes, on one thread and on several.
 void same_as_reference(any_graph const& g, runtime::program const& p, std::vector<tensor> const& inputs,
                        double tolerance) {
     auto const want = evaluate_graph(g, evaluators, inputs).value();

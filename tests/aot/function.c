@@ -1,4 +1,4 @@
-/* A function of an application that a standalone model calls: slope * x + shift, its attributes, with y of the second
+/* A function of an application that an exported model calls: slope * x + shift, its attributes, with y of the second
    operand's where it is given. Fails where the first number of x is negative. */
 #include <gsub/runtime/extern_kernel.h>
 

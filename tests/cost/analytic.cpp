@@ -141,16 +141,16 @@ TEST_CASE("inputs, constants, weight arithmetic and views cost nothing, a split 
     auto const flat = b.add<ops::reshape>({.shape = {12}}, {sum});
     auto const parts = b.add<ops::split>({.axis = 0, .sizes = {4, 8}}, {flat}, 2);
     b.outputs({parts, {parts.node, 1}});
-    for (auto splits : {cost::split_cost::free, cost::split_cost::copy})
+    for (auto splits : {cost::split_lowering::view, cost::split_lowering::copy})
         for (auto n : g.order())
-            CHECK(cost::is_kernel(g, n, splits) ==
-                  (n == sum.node || (n == parts.node && splits == cost::split_cost::copy)));
+            CHECK(cost::is_executed(g, n, splits) ==
+                  (n == sum.node || (n == parts.node && splits == cost::split_lowering::copy)));
     CHECK(cost::flop_cost{}(g).amount == 12);
     CHECK(cost::byte_cost{}(g).amount == 4 * 36);
-    CHECK(cost::byte_cost{.splits = cost::split_cost::copy}(g).amount == 4 * (36 + 24));
+    CHECK(cost::byte_cost{.splits = cost::split_lowering::copy}(g).amount == 4 * (36 + 24));
     cost::roofline const m{.launch = 1, .flop_per_second = 1, .bytes_per_second = 1e9};
     CHECK(m(g).amount == 1 + 12);
-    cost::roofline const n{1, 1, 1, cost::split_cost::copy};
+    cost::roofline const n{1, 1, 1, cost::split_lowering::copy};
     CHECK(n(g).amount == (1 + 4 * 36) + (1 + 4 * 24));
 }
 
@@ -160,11 +160,11 @@ TEST_CASE("additive models are the sum over nodes, and a roofline is launch plus
         auto const g = random_graph::make(seed, 30);
         random_stream r{seed};
         cost::roofline const m{r.uniform(0, 2), r.uniform(0.5, 2), r.uniform(1, 20),
-                               r.below(2) ? cost::split_cost::free : cost::split_cost::copy};
+                               r.below(2) ? cost::split_lowering::view : cost::split_lowering::copy};
         double flops = 0, moved = 0, time = 0;
         for (auto n : g.order()) {
-            if (cost::is_kernel(g, n)) flops += flop_count(g, n), moved += cost::bytes_moved(g, n);
-            if (!cost::is_kernel(g, n, m.splits)) {
+            if (cost::is_executed(g, n)) flops += flop_count(g, n), moved += cost::bytes_moved(g, n);
+            if (!cost::is_executed(g, n, m.splits)) {
                 CHECK(m(g, n).amount == 0);
                 continue;
             }

@@ -14,7 +14,7 @@ using namespace gsub;
 std::span<op_info const> operators() {
     return dialect::of<standard_ops>().ops;
 }
-result<cost::table> read(std::string_view text, cost::split_cost splits = cost::split_cost::free) {
+result<cost::table> read(std::string_view text, cost::split_lowering splits = cost::split_lowering::view) {
     return cost::table::parse(text, "costs", operators(), splits);
 }
 std::string complaint(std::string_view text) {
@@ -96,8 +96,8 @@ TEST_CASE("what no line fits is an error that names it, or costs what the file s
     CHECK(c.cost(only_relu + R"({"otherwise": 3})", c.conv) == 3);
     CHECK(c.cost(only_relu + R"({"otherwise": 3})", c.relu) == 0.5);
     CHECK(c.cost(R"({"otherwise": "roofline"})", c.conv) == cost::roofline{}(c.g, c.conv.node).amount);
-    auto const t = read(R"({"otherwise": "roofline"})", cost::split_cost::copy).value();
-    CHECK(t(c.g).amount == cost::roofline{.splits = cost::split_cost::copy}(c.g).amount);
+    auto const t = read(R"({"otherwise": "roofline"})", cost::split_lowering::copy).value();
+    CHECK(t(c.g).amount == cost::roofline{.splits = cost::split_lowering::copy}(c.g).amount);
     CHECK(t.otherwise_costed() == 3); // the split is a kernel now
     CHECK(t(c.g, c.parts.node).amount > 0);
     CHECK(t.otherwise_costed() == 3);

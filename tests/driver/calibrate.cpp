@@ -47,7 +47,7 @@ TEST_CASE("a calibration gives rates that are rates, each of a probe that it nam
             units.insert(p.unit);
         }
         CHECK(units.size() == (threads ? 4 : 3));
-        CHECK(found.rates.splits == cost::split_cost::free);
+        CHECK(found.rates.splits == cost::split_lowering::view);
     }
 }
 

@@ -185,7 +185,7 @@ TEST_CASE("a function that fails ends its run with an error that names the node,
     CHECK(wrong == 0);
 }
 
-TEST_CASE("what a kernel is not registered for is refused by plan, and a program with functions by write_standalone") {
+TEST_CASE("what a kernel is not registered for is refused by plan, and a program with functions by export_program") {
     using namespace extern_build_test;
     own_graph g;
     graph_builder b{g};
@@ -197,8 +197,8 @@ TEST_CASE("what a kernel is not registered for is refused by plan, and a program
     own[0].elements.clear();
     auto const evaluators = table_of<eval_row, own_ops>();
     auto const made = plan(g, evaluators, isa::baseline, with(own)).value();
-    auto const folder = std::filesystem::temp_directory_path() / "gsub_extern_standalone_test";
-    auto const written = aot::write_standalone(made, folder.string());
+    auto const folder = std::filesystem::temp_directory_path() / "gsub_extern_export_test";
+    auto const written = aot::export_program(made, folder.string());
     REQUIRE_FALSE(written);
     CHECK(written.error().code() == error_code::unsupported);
     CHECK(written.error().message().find("test.Twice") != std::string::npos);

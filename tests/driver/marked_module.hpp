@@ -39,9 +39,9 @@ inline gsub::module marked(std::string_view compilers) {
 inline eval_table evaluators() {
     return table_of<eval_row, standard_ops>();
 }
-inline double error_of(gsub::module const& m, std::span<receiver const> receivers) {
+inline double error_of(gsub::module const& m, std::span<external_codegen const> codegens) {
     build_options options;
-    options.receivers = receivers;
+    options.codegens = codegens;
     auto const e = build(m, evaluators(), host(), options).value();
     auto const g = m.inlined().value();
     auto const inputs = random_inputs(g, 1);

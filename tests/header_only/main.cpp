@@ -44,7 +44,7 @@ int main() {
     check(near(evaluate_graph(graph{m.inlined().value()}, inputs).value()), "passes by class, computed");
 
     auto const folder = std::filesystem::temp_directory_path() / "gsub_header_only";
-    check(aot::write_standalone(plan(g, table_of<eval_row, standard_ops>(), isa_of(host())).value(), folder.string())
+    check(aot::export_program(plan(g, table_of<eval_row, standard_ops>(), isa_of(host())).value(), folder.string())
               .has_value(),
           "written ahead of time");
     std::filesystem::remove_all(folder);

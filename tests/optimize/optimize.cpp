@@ -231,7 +231,7 @@ void holds_for(Cost const& model, std::uint64_t graphs) {
 struct energy {
     using unit = joules;
     joules operator()(any_graph const& g, node_id n) const {
-        return {cost::is_kernel(g, n) ? 1e-3 + 31.2e-12 * cost::bytes_moved(g, n) : 0};
+        return {cost::is_executed(g, n) ? 1e-3 + 31.2e-12 * cost::bytes_moved(g, n) : 0};
     }
     joules operator()(any_graph const& g) const { return cost::sum_over_nodes(*this, g); }
 };
@@ -239,14 +239,14 @@ struct kernel_count { // not additive as far as the search knows
     using unit = flops;
     flops operator()(any_graph const& g) const {
         return {static_cast<double>(
-            std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_kernel(g, n); }))};
+            std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_executed(g, n); }))};
     }
 };
 
 TEST_CASE("an optimized graph computes the same and costs no more, under any cost model") {
     holds_for(cost::roofline{}, 100);
     holds_for(cost::flop_cost{}, 50);
-    holds_for(cost::byte_cost{.splits = cost::split_cost::copy}, 50);
+    holds_for(cost::byte_cost{.splits = cost::split_lowering::copy}, 50);
     holds_for(cost::peak_memory{}, 100);
     holds_for(energy{}, 50);
     holds_for(kernel_count{}, 50);

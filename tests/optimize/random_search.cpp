@@ -24,7 +24,7 @@ struct checked_problem : substitution_problem {
     template <class Emit>
     void expand(state const& s, Emit&& emit) {
         if (s.rule) {
-            auto const& original = open(start())->graph;
+            auto const& original = materialize(start())->graph;
             auto const compared = compare_in_field(original, open(s)->graph, table_of<eval_row, standard_ops>(), 7);
             if (compared) {
                 ++checked;

@@ -258,7 +258,7 @@ TEST_CASE("a log of another search is refused, and what differs is named") {
         cost::flop_cost const flops;
         CHECK(tells(refused(g, cost::erase(flops), options), "counts costs in \"s\""));
         // Here splits cost nothing, for there are none.
-        cost::roofline const copies{.splits = cost::split_cost::copy};
+        cost::roofline const copies{.splits = cost::split_lowering::copy};
         REQUIRE(copies(g) == machine(g));
         CHECK(tells(refused(g, cost::erase(copies), options), "another cost model"));
         cost::roofline const slow{.launch = 6e-6};
@@ -288,7 +288,7 @@ TEST_CASE("a log of another search is refused, and what differs is named") {
 }
 
 // All events of a search, kept.
-struct tape : search_listener {
+struct tape : search_observer {
     struct entry {
         search_event e;
         std::string rule, site;
@@ -408,8 +408,9 @@ TEST_CASE("events that cannot follow each other are refused") {
 
 TEST_CASE("a log keeps whole expansions, the first of each way, and says where each search stands") {
     search_log log;
-    auto const tell = [&](kind what, std::uint64_t steps, hash128 way = {}, std::uint64_t move = 0) {
-        search_event e{.what = what, .steps = steps, .cost = 2, .rule = "r", .site = "there", .way = way, .move = move};
+    auto const tell = [&](kind what, std::uint64_t steps, hash128 path = {}, std::uint64_t move = 0) {
+        search_event e{
+            .what = what, .steps = steps, .cost = 2, .rule = "r", .site = "there", .path = path, .move = move};
         log.add(e);
     };
     CHECK(log.identity() == nullptr);
@@ -438,10 +439,10 @@ TEST_CASE("a log keeps whole expansions, the first of each way, and says where e
     CHECK(log.rule(next[1]) == "r");
     CHECK(log.site(next[1]) == "there");
     CHECK(log.successors(log.expansions(log.sections()[1])[0]).empty());
-    CHECK(log.end().told);
+    CHECK(log.end().recorded);
     CHECK(log.end().expanded == 2);
-    CHECK(way_after({1, 1}, 7) != way_after({1, 1}, 8));
-    CHECK(way_after({1, 1}, 7) != way_after({2, 1}, 7));
+    CHECK(extend_path({1, 1}, 7) != extend_path({1, 1}, 8));
+    CHECK(extend_path({1, 1}, 7) != extend_path({2, 1}, 7));
     search_replay replay{log};
     CHECK(replay.next({1, 1}).first == 0);
     CHECK(replay.next({1, 1}).first == 1);

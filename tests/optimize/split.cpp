@@ -58,7 +58,7 @@ struct listening : observer {
 };
 
 // Expansions of the search that began last, and where that began.
-struct last_search : search_listener {
+struct last_search : search_observer {
     hash128 key;
     std::uint64_t expanded = 0;
     void on_event(search_event const& e) override {
@@ -78,7 +78,7 @@ void are_parts(any_graph const& g, graph_parts const& s, std::size_t bound) {
             CHECK(part[n.index] == 0);
             CHECK_FALSE((g.constant(n) || g.is<ops::input>(n) || g.is<ops::opaque>(n) || n == g.return_node()));
             part[n.index] = i + 1;
-            kernels += cost::is_kernel(g, n);
+            kernels += cost::is_executed(g, n);
             ++placed;
         }
         CHECK(kernels <= bound);

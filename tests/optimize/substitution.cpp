@@ -88,7 +88,7 @@ void check_walk(Cost const& machine) {
         substitution_problem p{g, model, index};
         for (std::uint64_t seed = 1; seed <= 3; ++seed)
             walk(p, seed, 5, [&](state const& s) {
-                auto const opened = p.open(s);
+                auto const opened = p.materialize(s);
                 CHECK(opened->graph.hash() == p.key(s));
                 CHECK(opened->total == p.cost(s));
                 // Exact in ticks, close in units: every node is rounded to 2^-40 of the start's cost.
@@ -159,14 +159,14 @@ TEST_CASE("several threads find the successors that one finds, in the same order
         for (auto const& g : graphs())
             for (auto const ordered : {explored_moves::every, explored_moves::one_order}) {
                 substitution_problem alone{g, model, index, nullptr, ordered},
-                    helped{g, model, index, &together, ordered}, way{g, model, index};
-                walk(way, 2, 3, [&](state const& s) {
+                    helped{g, model, index, &together, ordered}, path{g, model, index};
+                walk(path, 2, 3, [&](state const& s) {
                     auto const expected = successors(alone, s), found = successors(helped, s);
                     REQUIRE(found.size() == expected.size());
                     for (std::size_t i = 0; i < found.size(); ++i, ++compared) {
                         CHECK(found[i].key == expected[i].key);
                         CHECK(found[i].cost == expected[i].cost);
-                        CHECK(found[i].way == expected[i].way);
+                        CHECK(found[i].path == expected[i].path);
                         CHECK(helped.label(found[i]) == alone.label(expected[i]));
                     }
                 });
@@ -191,7 +191,7 @@ TEST_CASE("a state's move is found again, and leads where the state says") {
                 CHECK(&m.rule() == next.rule);
                 CHECK(m.site() == next.site);
                 CHECK(&m.graph() == &next.parent->graph);
-                CHECK(p.open(next)->graph.hash() == next.key);
+                CHECK(p.materialize(next)->graph.hash() == next.key);
                 ++found;
             }
         });
@@ -252,7 +252,7 @@ TEST_CASE("successors are the graphs that applying each match gives") {
         substitution_problem p{g, model, index};
         std::vector<hash128> expected;
         std::uint64_t refused = 0;
-        auto const start = p.open(p.start());
+        auto const start = p.materialize(p.start());
         find_matches(start->graph, index, [&](match const& m) {
             auto copy = start->graph;
             auto const patch = prepare(m);
@@ -282,7 +282,7 @@ TEST_CASE("what is passed over because nothing near it has changed has no match"
             walk(p, seed, 6, [&](state const& s) {
                 // The same graph, with nothing known of it.
                 auto fresh = s;
-                fresh.parent_findings = nullptr;
+                fresh.parent_cache = nullptr;
                 auto const expected = successors(p, fresh), found = successors(p, s);
                 REQUIRE(found.size() == expected.size());
                 for (std::size_t i = 0; i < found.size(); ++i, ++seen) {
@@ -357,8 +357,8 @@ TEST_CASE("a model that is not additive costs whole graphs, to the same effect")
         for (std::size_t i = 0; i < x.size(); ++i) {
             CHECK(a.key(x[i]) == b.key(y[i]));
             CHECK(std::abs(a.in_units(a.cost(x[i])) - b.in_units(b.cost(y[i]))) <= 1e-9 * machine(g).amount);
-            CHECK(b.open(y[i])->total == b.cost(y[i]));
-            CHECK(b.open(y[i])->node_cost.empty());
+            CHECK(b.materialize(y[i])->total == b.cost(y[i]));
+            CHECK(b.materialize(y[i])->node_cost.empty());
         }
     }
 }
@@ -410,11 +410,11 @@ TEST_CASE("opening a state changes no other") {
     substitution_problem p{g, model, index};
     auto const start = p.start();
     for (auto const& s : successors(p, start)) {
-        auto const once = p.open(s), twice = p.open(s);
+        auto const once = p.materialize(s), twice = p.materialize(s);
         CHECK(once->graph.hash() == twice->graph.hash());
         CHECK_FALSE(once->graph.hash() == g.hash());
     }
-    CHECK(p.open(start)->graph.hash() == g.hash());
+    CHECK(p.materialize(start)->graph.hash() == g.hash());
 }
 
 TEST_CASE("a cost that is none is an error that names node and unit") {
@@ -439,7 +439,7 @@ TEST_CASE("a graph that costs nothing is a problem too") {
     cost::flop_cost const model_flop;
     auto const model = cost::erase(model_flop);
     substitution_problem p{in_normal_form(models::transposed_relu(1)), model, index};
-    CHECK(p.in_units(p.cost(p.start())) == model_flop(p.open(p.start())->graph).amount);
+    CHECK(p.in_units(p.cost(p.start())) == model_flop(p.materialize(p.start())->graph).amount);
     graph empty;
     substitution_problem none{empty, model, index};
     CHECK(none.cost(none.start()) == 0);

@@ -51,7 +51,7 @@ TEST_CASE("a trace has a line for each thing that the search counts, and ends wi
 }
 
 TEST_CASE("a search that is listened to is the same search") {
-    struct counter : search_listener {
+    struct counter : search_observer {
         std::size_t events = 0;
         void on_event(search_event const&) override { ++events; }
     } heard;
@@ -109,12 +109,12 @@ TEST_CASE("what is read of a trace is what was told, to the last bit of each cos
         REQUIRE(a.sections().size() == b.sections().size());
         std::size_t successors = 0;
         for (std::size_t i = 0; i < a.sections().size(); ++i) {
-            CHECK(a.sections()[i].way == b.sections()[i].way);
+            CHECK(a.sections()[i].path == b.sections()[i].path);
             CHECK(a.sections()[i].cost == b.sections()[i].cost);
             auto const x = a.expansions(a.sections()[i]), y = b.expansions(b.sections()[i]);
             REQUIRE(x.size() == y.size());
             for (std::size_t j = 0; j < x.size(); ++j) {
-                CHECK(x[j].way == y[j].way);
+                CHECK(x[j].path == y[j].path);
                 CHECK(x[j].failed == y[j].failed);
                 auto const p = a.successors(x[j]), q = b.successors(y[j]);
                 REQUIRE(p.size() == q.size());
@@ -199,12 +199,12 @@ TEST_CASE("a damaged byte is refused, found out, or does no harm") {
 
 TEST_CASE("what is no trace is refused, and why") {
     std::string const header =
-        R"({"event":"header","version":1,"graph":"00000000000000000000000000000001",)"
+        R"({"event":"header","version":2,"graph":"00000000000000000000000000000001",)"
         R"("rules":"00000000000000000000000000000002","costs":"0000000000000000000000000000000a",)"
         R"("unit":"s","cost":1,"orders":"one"})"
         "\n";
-    std::string const way = R"(,"key":"00000000000000000000000000000001","way":"00000000000000000000000000000001")";
-    auto const begin = R"({"event":"begin","step":0,"cost":1)" + way + "}\n";
+    std::string const path = R"(,"key":"00000000000000000000000000000001","path":"00000000000000000000000000000001")";
+    auto const begin = R"({"event":"begin","step":0,"cost":1)" + path + "}\n";
     CHECK(read(header).has_value());
     CHECK(read(header + begin).has_value());
     CHECK(read(header).value().identity()->costs == hash128{0, 10});
@@ -226,11 +226,11 @@ TEST_CASE("what is no trace is refused, and why") {
     refuses(header + "{\"event\":\"dance\",\"step\":0,\"cost\":1}\n", "there is no event \"dance\"");
     refuses(header + begin + "{\"event\":\"begin\",\"step\":0,\"cost\":1}\n",
             "line 3: invalid input: there is no \"key\"");
-    refuses(header + "{\"event\":\"begin\",\"step\":-1,\"cost\":1" + way + "}\n", "\"step\"");
-    refuses(header + "{\"event\":\"begin\",\"step\":0,\"cost\":\"1\"" + way + "}\n", "\"cost\"");
-    refuses(header + "{\"event\":\"begin\",\"step\":0,\"cost\":-1" + way + "}\n", "cost that is none");
-    refuses(header + "{\"event\":\"begin\",\"step\":0,\"cost\":1e999" + way + "}\n", "line 2");
-    refuses(header + R"({"event":"begin","step":0,"cost":1,"key":"12","way":"12"})"
+    refuses(header + "{\"event\":\"begin\",\"step\":-1,\"cost\":1" + path + "}\n", "\"step\"");
+    refuses(header + "{\"event\":\"begin\",\"step\":0,\"cost\":\"1\"" + path + "}\n", "\"cost\"");
+    refuses(header + "{\"event\":\"begin\",\"step\":0,\"cost\":-1" + path + "}\n", "cost that is none");
+    refuses(header + "{\"event\":\"begin\",\"step\":0,\"cost\":1e999" + path + "}\n", "line 2");
+    refuses(header + R"({"event":"begin","step":0,"cost":1,"key":"12","path":"12"})"
                      "\n",
             "32 hexadecimal digits");
     refuses(header + R"({"event":"stop","step":0,"cost":1,"reason":"boredom"})"

@@ -12,15 +12,15 @@
 namespace gsub::aot {
 
 /// How a folder is written.
-struct standalone_options {
+struct export_options {
     /// What the model is called in the API, in names of files and of the CMake target. *Requires* nothing: a name that
-    /// `standalone_name` would change is an error.
+    /// `exported_name` would change is an error.
     std::string name = "model";
     bool threads = true; ///< with a pool of threads of its own; false: one thread, or the embedder's executor
 };
 
 /// What was written.
-struct standalone_report {
+struct export_report {
     std::vector<std::string> files{}; ///< below the folder, in the order of writing
     std::size_t kernels = 0;          ///< distinct ones
     std::size_t steps = 0;            ///< of a run
@@ -30,7 +30,7 @@ struct standalone_report {
 
 /// A name that is safe in C, CMake and as that of a header, near to any text: `[a-z][a-z0-9_]*`, at most 64 long, not
 /// the name of a C or POSIX header, a system library or a target that CMake reserves.
-GSUB_LAZY [[nodiscard]] std::string standalone_name(std::string_view text);
+GSUB_LAZY [[nodiscard]] std::string exported_name(std::string_view text);
 
 /// Writes a program into a folder: `CMakeLists.txt` (a library), `<name>.h` (its C API), `<name>.cpp` (steps and what
 /// runs them), a file for each kernel, `weights.bin`, `main.c` (a program that runs the model) and `README.txt`. They
@@ -47,9 +47,9 @@ GSUB_LAZY [[nodiscard]] std::string standalone_name(std::string_view text);
 /// *Errors* `unsupported` naming every step that has no text of its own, and an instruction set option whose presence
 /// generated code could not ask the processor for; `usage` for a bad name, or a folder with other things in it;
 /// `environment` where a file cannot be written.
-/// *Example* `examples/standalone`
-GSUB_LAZY [[nodiscard]] result<standalone_report> write_standalone(runtime::program const& p, std::string const& folder,
-                                                                   standalone_options const& options = {});
+/// *Example* `examples/exported`
+GSUB_LAZY [[nodiscard]] result<export_report> export_program(runtime::program const& p, std::string const& folder,
+                                                             export_options const& options = {});
 
 } // namespace gsub::aot
 

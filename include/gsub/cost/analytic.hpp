@@ -9,14 +9,14 @@
 
 namespace gsub::cost {
 
-/// What a split costs on a machine.
-enum class split_cost {
-    free, ///< its parts are views
-    copy, ///< its parts are copied
+/// How `Split` is lowered on a machine.
+enum class split_lowering {
+    view, ///< its results are views
+    copy, ///< its results are copied
 };
 
 /// Whether a node takes part in the run: constants, weight arithmetic, inputs and views do not.
-[[nodiscard]] bool is_kernel(any_graph const& g, node_id n, split_cost splits = split_cost::free);
+[[nodiscard]] bool is_executed(any_graph const& g, node_id n, split_lowering splits = split_lowering::view);
 
 /// Floating-point operations of a node, a multiply-add counting two. Convolutions and products: two a tap and output;
 /// normalisation: two an element; others: one an element of the result, pooling one a tap. Moving elements: none. Nodes
@@ -29,7 +29,7 @@ enum class split_cost {
 struct flop_cost {
     using unit = gsub::flops;
     static constexpr bool concurrent = true;
-    unit operator()(any_graph const& g, node_id n) const { return {is_kernel(g, n) ? flop_count(g, n) : 0}; }
+    unit operator()(any_graph const& g, node_id n) const { return {is_executed(g, n) ? flop_count(g, n) : 0}; }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
 };
 
@@ -37,8 +37,8 @@ struct flop_cost {
 struct byte_cost {
     using unit = gsub::bytes;
     static constexpr bool concurrent = true;
-    split_cost splits = split_cost::free;
-    unit operator()(any_graph const& g, node_id n) const { return {is_kernel(g, n, splits) ? bytes_moved(g, n) : 0}; }
+    split_lowering splits = split_lowering::view;
+    unit operator()(any_graph const& g, node_id n) const { return {is_executed(g, n, splits) ? bytes_moved(g, n) : 0}; }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
     [[nodiscard]] hash128 parameters() const { return hasher{static_cast<std::uint64_t>(splits)}.finish(); }
 };
@@ -51,10 +51,10 @@ struct roofline {
     double launch = 5e-6;           ///< seconds a kernel
     double flop_per_second = 1e13;  ///< > 0
     double bytes_per_second = 5e11; ///< > 0
-    split_cost splits = split_cost::free;
+    split_lowering splits = split_lowering::view;
 
     unit operator()(any_graph const& g, node_id n) const {
-        if (!is_kernel(g, n, splits)) return {0};
+        if (!is_executed(g, n, splits)) return {0};
         auto const arithmetic = flop_count(g, n) / flop_per_second, memory = bytes_moved(g, n) / bytes_per_second;
         return {launch + (arithmetic > memory ? arithmetic : memory)};
     }
@@ -75,10 +75,10 @@ struct energy {
     using unit = gsub::joules;
     static constexpr bool concurrent = true;
     double per_flop = 2.3e-12, per_byte = 2.4e-10; ///< joules, >= 0
-    split_cost splits = split_cost::free;
+    split_lowering splits = split_lowering::view;
 
     unit operator()(any_graph const& g, node_id n) const {
-        return {is_kernel(g, n, splits) ? per_flop * flop_count(g, n) + per_byte * bytes_moved(g, n) : 0};
+        return {is_executed(g, n, splits) ? per_flop * flop_count(g, n) + per_byte * bytes_moved(g, n) : 0};
     }
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
     [[nodiscard]] hash128 parameters() const {

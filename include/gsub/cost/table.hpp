@@ -38,13 +38,13 @@ public:
     /// an unknown or missing key, names an operator or attribute that is not among `operators`, or has a cost that is
     /// negative or no finite number.
     static result<table> open(std::string const& path, std::span<op_info const> operators,
-                              split_cost splits = split_cost::free);
+                              split_lowering splits = split_lowering::view);
     /// The same of a text; `name` stands for the file in errors.
     static result<table> parse(std::string_view text, std::string name, std::span<op_info const> operators,
-                               split_cost splits = split_cost::free);
+                               split_lowering splits = split_lowering::view);
     /// Over a set of operators.
     template <class OpSet>
-    static result<table> over(std::string const& path, split_cost splits = split_cost::free) {
+    static result<table> over(std::string const& path, split_lowering splits = split_lowering::view) {
         return open(path, dialect::of<OpSet>().ops, splits);
     }
 
@@ -74,7 +74,7 @@ private:
     std::string name_;
     std::vector<entry> entries_;
     std::optional<double> otherwise_; // negative: the roofline
-    split_cost splits_ = split_cost::free;
+    split_lowering splits_ = split_lowering::view;
     hash128 parameters_; // of the text and `splits_`
     std::shared_ptr<state> state_ = std::make_shared<state>();
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/core/observer.hpp>
-#include <gsub/driver/receiver.hpp>
+#include <gsub/driver/external_codegen.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/module.hpp>
 #include <gsub/kernels/winograd.hpp>
@@ -38,7 +38,7 @@ struct build_options {
     /// Functions of the application: each computes the nodes of its operator, before anything of gsub would.
     std::span<runtime::user_kernel const> kernels{};
     /// Who computes the regions of a module that are marked for a compiler, or matched by a pattern.
-    std::span<receiver const> receivers{};
+    std::span<external_codegen const> codegens{};
     /// How operators are lowered, a row an operator of the graph's set; empty: gsub's own, and those of the set that
     /// `build` is called with.
     std::span<lowering_row const> rows{};
@@ -96,7 +96,7 @@ enum class grouping : std::uint8_t {
 };
 
 /// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel
-/// crosses; regions go to their receivers (`bind_regions`). *Errors* those of these two as well.
+/// crosses; regions go to their code generators (`bind_regions`). *Errors* those of these two as well.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, eval_table evaluators, isa const& isa,
                                                       build_options const& options = {},
                                                       grouping groups = grouping::by_kernels,

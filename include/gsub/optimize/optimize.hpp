@@ -40,7 +40,7 @@ struct optimize_options {
     std::uint64_t seed = 1;      ///< of the inputs that verification uses
     executor* threads = nullptr; ///< for search, folding and verification; null: one thread. The result is the same
     observer* observe = nullptr;
-    search_listener* trace = nullptr; ///< told of each event; null costs nothing
+    search_observer* trace = nullptr; ///< told of each event; null costs nothing
     std::stop_token stop{};
     /// An earlier search of the same graph with the same rules, costs and admission: what it has found out is not found
     /// out again. The result is that of a search from the start; alpha and budgets are free.

@@ -60,8 +60,8 @@ struct search_event {
     std::string_view rule{}, site{};                          ///< of a successor: the rewrite that leads to it
     search::stop_reason why = search::stop_reason::exhausted; ///< of `stop`
     hash128 key{};                                            ///< of a state: hash of its graph
-    hash128 way{};          ///< of `begin` and `expand`: hash of the start and of all moves from there, see `way_after`
-    std::uint64_t move = 0; ///< of a successor: hash of rule and match
+    hash128 path{}; ///< of `begin` and `expand`: hash of the start and of all moves from there, see `extend_path`
+    std::uint64_t move = 0;              ///< of a successor: hash of rule and match
     std::uint64_t failed = 0;            ///< of `expanded`: matches whose rewrite could not be applied
     search_identity const* of = nullptr; ///< of `header`
 };
@@ -72,18 +72,18 @@ struct search_event {
 }
 
 /// The way that one move more makes of a way. States with one way have the same graph, ids of nodes included.
-[[nodiscard]] constexpr hash128 way_after(hash128 way, std::uint64_t move) noexcept {
-    return hasher{}.add(way).add(move).finish();
+[[nodiscard]] constexpr hash128 extend_path(hash128 path, std::uint64_t move) noexcept {
+    return hasher{}.add(path).add(move).finish();
 }
 
 /// Hears of everything that a search does, as it does it. What it is told lives for the length of the call. An error
 /// that it throws ends the search, and the call that searches gives it back.
-class search_listener {
+class search_observer {
 public:
-    search_listener() = default;
-    search_listener(search_listener const&) = delete;
-    search_listener& operator=(search_listener const&) = delete;
-    virtual ~search_listener() = default;
+    search_observer() = default;
+    search_observer(search_observer const&) = delete;
+    search_observer& operator=(search_observer const&) = delete;
+    virtual ~search_observer() = default;
     virtual void on_event(search_event const& e) = 0;
 };
 
@@ -101,19 +101,19 @@ public:
         std::uint64_t text = 0;                     ///< where they begin
     };
     struct expansion {
-        hash128 way;
+        hash128 path;
         std::uint64_t failed = 0;         ///< matches whose rewrite could not be applied
         std::size_t first = 0, count = 0; ///< successors
     };
     /// One search: of the graph, or of a part.
     struct section {
-        hash128 way; ///< of the start
+        hash128 path; ///< of the start
         double cost = 0;
         std::size_t first = 0, count = 0; ///< expansions
     };
     /// The end of all searches.
     struct ending {
-        bool told = false;
+        bool recorded = false;
         std::uint64_t expanded = 0;
         double cost = 0; ///< of the best graph
         search::stop_reason why = search::stop_reason::exhausted;
@@ -126,7 +126,7 @@ public:
     /// Of the whole; null where there was no header.
     [[nodiscard]] search_identity const* identity() const noexcept { return headed_ ? &identity_ : nullptr; }
     /// The expansion of the state at the end of a way, or null.
-    [[nodiscard]] expansion const* find(hash128 way) const;
+    [[nodiscard]] expansion const* find(hash128 path) const;
     [[nodiscard]] std::span<section const> sections() const noexcept { return sections_; }
     [[nodiscard]] std::span<expansion const> expansions(section const& s) const noexcept {
         return std::span{expansions_}.subspan(s.first, s.count);
@@ -151,13 +151,13 @@ private:
     std::vector<expansion> expansions_;
     std::vector<successor> successors_;
     std::string text_; // rules and sites
-    std::map<hash128, std::size_t> by_way_;
+    std::map<hash128, std::size_t> by_path_;
     ending end_;
     bool headed_ = false, open_ = false; // open_: the last expansion goes on
 };
 
 /// Keeps a log of a search in memory. On disk: `report::trace_writer` and `report::read_trace`.
-class search_recorder : public search_listener {
+class search_recorder : public search_observer {
 public:
     void on_event(search_event const& e) override { log_.add(e); }
     [[nodiscard]] search_log const& log() const noexcept { return log_; }
@@ -174,7 +174,7 @@ public:
     [[nodiscard]] search_log const& log() const noexcept { return *log_; }
     [[nodiscard]] bool more() const noexcept { return next_ < log_->sections().size(); }
     /// The next search. *Errors* throws `error` (`invalid_input`) where there is none, or it does not start so.
-    search_log::section const& next(hash128 way);
+    search_log::section const& next(hash128 path);
 
 private:
     search_log const* log_;

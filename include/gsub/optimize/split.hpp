@@ -17,9 +17,9 @@
 namespace gsub {
 
 /// Who hears of a search, who lends it threads, and what is known before. Each may be null.
-struct search_audience {
+struct search_hooks {
     observer* observe = nullptr;
-    search_listener* trace = nullptr;
+    search_observer* trace = nullptr;
     sharing_executor* threads = nullptr; ///< the search is a task of it; threads without one help
     search_log const* known = nullptr;   ///< expansions found there are not made again; the search is the same
     search_replay* replay = nullptr;     ///< in place of searching: the results are found there, rewritten and checked
@@ -36,26 +36,26 @@ struct split_report {
 };
 
 /// A rewrite on the way to a result: a match, and the graph in which it was made.
-struct made_rewrite {
+struct applied_rewrite {
     std::shared_ptr<any_graph const> before;
     std::shared_ptr<match const> what;
 };
 
 /// What searches have made of a graph. Costs are in the model's unit.
-struct searched {
+struct search_result {
     any_graph best;
-    search::statistics stats;           ///< of all searches together; costs are those of the whole graph
-    std::vector<made_rewrite> rewrites; ///< one for each step of `stats.path`
-    std::uint64_t inapplicable = 0;     ///< matches whose rewrite was ill-typed, shared or cyclic
-    std::uint64_t remembered = 0;       ///< of the states expanded, those whose successors were known before
+    search::statistics stats;              ///< of all searches together; costs are those of the whole graph
+    std::vector<applied_rewrite> rewrites; ///< one for each step of `stats.path`
+    std::uint64_t inapplicable = 0;        ///< matches whose rewrite was ill-typed, shared or cyclic
+    std::uint64_t remembered = 0;          ///< of the states expanded, those whose successors were known before
     split_report split;
 };
 
 /// One relaxed search from a graph in canonical form. *Errors* throws `error` (`invalid_input`) naming the rewrite
 /// where what is known or replayed is not true of the graph, though its identity is that of the search.
-GSUB_LAZY [[nodiscard]] searched search_part(any_graph const& start, cost::any_cost const& model,
-                                             rule_index const& rules, search::options const& options,
-                                             search_audience const& told = {});
+GSUB_LAZY [[nodiscard]] search_result search_part(any_graph const& start, cost::any_cost const& model,
+                                                  rule_index const& rules, search::options const& options,
+                                                  search_hooks const& hooks = {});
 
 /// Convex parts of a graph, each with `bound` kernels at most; an edge between two parts leads from the earlier to the
 /// later one. Constants, inputs and nodes that gsub does not look into (opaque ones, calls, `If`) are in no part, and
@@ -87,9 +87,9 @@ GSUB_LAZY [[nodiscard]] any_graph part_as_graph(any_graph const& g, std::span<no
 /// others repeat the rewrites found, where each matches, else they are searched too. Where all this ends before the
 /// budget does, the rest goes to a search of the whole from the start, and the better result counts. *Source* Jia et
 /// al., "Optimizing DNN computation with relaxed graph substitutions", SysML 2019, section 5.
-GSUB_LAZY [[nodiscard]] searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                              search::options const& options, std::size_t bound,
-                                              search_audience const& told = {});
+GSUB_LAZY [[nodiscard]] search_result search_graph(any_graph start, cost::any_cost const& model,
+                                                   rule_index const& rules, search::options const& options,
+                                                   std::size_t bound, search_hooks const& hooks = {});
 
 } // namespace gsub
 

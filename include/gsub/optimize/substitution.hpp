@@ -69,15 +69,15 @@ public:
         node_signature reads, changes;
     };
     /// A node at which no pattern matches, and the nodes that decide so.
-    struct quiet_place {
+    struct negative_match {
         node_id anchor;
         node_signature by;
     };
     /// What is known of a graph when it has been expanded, for the graphs made from it.
-    struct findings {
-        std::vector<known_move> moves;  ///< by id
-        std::vector<quiet_place> quiet; ///< by anchor
-        detail::counted_bytes counted;  ///< in `shared_bytes`
+    struct expansion_cache {
+        std::vector<known_move> moves;         ///< by id
+        std::vector<negative_match> negatives; ///< by anchor
+        detail::counted_bytes counted;         ///< in `shared_bytes`
     };
     struct state {
         std::shared_ptr<costed_graph const> parent; ///< the state's own graph where there is no move
@@ -86,10 +86,11 @@ public:
         std::shared_ptr<state const> before{};      ///< the state in which the move was made, null for the start
         double cost = 0;                            ///< in ticks
         hash128 key{};
-        std::uint64_t move_id = 0;                         ///< tells it from other moves of the rule at that place
-        std::shared_ptr<findings const> parent_findings{}; ///< null: nothing is known
-        hash128 way{};                                     ///< see `way_after`
-        search_log::successor const* noted = nullptr; ///< known from a log alone: no parent and no move, see `made`
+        std::uint64_t move_id = 0;                             ///< tells it from other moves of the rule at that place
+        std::shared_ptr<expansion_cache const> parent_cache{}; ///< null: nothing is known
+        hash128 path{};                                        ///< see `extend_path`
+        search_log::successor const* deferred =
+            nullptr; ///< known from a log alone: no parent and no move, see `reconstructed`
     };
 
     /// `start` must be in canonical form; `model`, `rules` and `threads` must outlive the problem. With threads, of
@@ -109,7 +110,7 @@ public:
                                    search_log const* known = nullptr);
 
     [[nodiscard]] state start() const {
-        return {.parent = start_, .cost = start_->total, .key = start_->graph.hash(), .way = identity_.hash()};
+        return {.parent = start_, .cost = start_->total, .key = start_->graph.hash(), .path = identity_.hash()};
     }
     [[nodiscard]] search_identity const& identity() const noexcept { return identity_; }
     [[nodiscard]] double cost(state const& s) const noexcept { return s.cost; }
@@ -128,13 +129,14 @@ public:
 
     /// The move that leads to a state. *Requires* a state with a rule.
     GSUB_LAZY [[nodiscard]] match move(state const& s) const;
-    /// The state's graph, in canonical form. *Requires* a state with a parent, see `made`.
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> open(state const& s) const;
+    /// The state's graph, in canonical form. *Requires* a state with a parent, see `reconstructed`.
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> materialize(state const& s) const;
     /// The successor that a log notes of a state.
-    GSUB_LAZY [[nodiscard]] state noted(std::shared_ptr<state const> before, search_log::successor const& next) const;
+    GSUB_LAZY [[nodiscard]] state deferred(std::shared_ptr<state const> before,
+                                           search_log::successor const& next) const;
     /// The same state with its parent and its move, and so all before it: what a log notes is done. *Errors* throws
     /// `error` (`invalid_input`) naming the rewrite that is not there, or does not lead where the log says.
-    GSUB_LAZY [[nodiscard]] state made(state const& s);
+    GSUB_LAZY [[nodiscard]] state reconstructed(state const& s);
     /// A cost in the model's unit.
     [[nodiscard]] double in_units(double ticks) const noexcept { return ticks / ticks_per_unit_; }
     [[nodiscard]] double in_ticks(double units) const noexcept { return units * ticks_per_unit_; }
@@ -157,12 +159,12 @@ private:
         any_graph scratch;
         any_graph cheapest; ///< of what it has made of a state; likely to be expanded next
         double cost_of_cheapest = 0;
-        hash128 way_of_cheapest{}; ///< none: there is no such graph
+        hash128 path_of_cheapest{}; ///< none: there is no such graph
     };
     /// What matches at some of a graph's nodes.
-    struct piece {
+    struct match_batch {
         std::vector<found_move> found{};
-        std::vector<quiet_place> quiet{};
+        std::vector<negative_match> negatives{};
         std::uint64_t inapplicable = 0;
         std::exception_ptr failure{}; ///< what ended the work on it
     };
@@ -184,18 +186,20 @@ private:
     /// With what the model knows of the graph from then on.
     GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> costed(state const& s, any_graph g,
                                                                        cost::grouped_costs& known) const;
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> opened(state const& s, cost::grouped_costs& known);
-    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> open(state const& s, cost::grouped_costs& known) const;
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> materialized(state const& s,
+                                                                             cost::grouped_costs& known);
+    GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> materialize(state const& s,
+                                                                            cost::grouped_costs& known) const;
     GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s);
     /// What matches at some of the anchors, in their order.
     GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w,
-                                   piece& out) const;
-    GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w, piece& out) const;
+                                   match_batch& out) const;
+    GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w, match_batch& out) const;
     GSUB_LAZY [[nodiscard]] bool wants_help(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] bool successor(expansion const& here, match const& m, node_id anchor, worker& w,
                                            found_move& out) const;
     GSUB_LAZY [[nodiscard]] known_move const* made_before(expansion const& here, std::uint64_t id) const;
-    GSUB_LAZY [[nodiscard]] node_signature const* still_quiet(expansion const& here, node_id anchor) const;
+    GSUB_LAZY [[nodiscard]] node_signature const* still_negative(expansion const& here, node_id anchor) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g, node_id n, double cost) const;
     GSUB_LAZY [[nodiscard]] double ticks(any_graph const& g) const;
     GSUB_LAZY void compute_costs(costed_graph& p) const;
@@ -209,8 +213,9 @@ private:
     double ticks_per_unit_ = 1;
     std::shared_ptr<costed_graph const> start_;
     search_identity identity_;
-    std::map<hash128, std::shared_ptr<state const>> made_; // by way: what was noted and had to be made
-    std::vector<std::unique_ptr<worker>> workers_;         // the caller's first
+    std::map<hash128, std::shared_ptr<state const>>
+        reconstructed_;                            // by path: what was noted and had to be reconstructed
+    std::vector<std::unique_ptr<worker>> workers_; // the caller's first
     /// By way, what a model that groups knows of the graphs expanded last.
     std::vector<std::pair<hash128, std::shared_ptr<void const>>> memories_;
     std::chrono::duration<double, std::nano> distance_{0}; // how long what another thread wrote takes to come

@@ -11,7 +11,7 @@
 namespace gsub::report {
 
 /// Of what `trace_writer` writes.
-inline constexpr std::uint64_t trace_version = 1;
+inline constexpr std::uint64_t trace_version = 2;
 
 /// An event as one line of JSON without its end: `{"event":"admit","step":3,"cost":0.0012,"rule":"fuse_conv_relu",
 /// "site":"conv1","move":"6c9f…","key":"01a4…"}`. Hashes are hexadecimal, 16 digits or 32. Costs are exact.
@@ -19,7 +19,7 @@ GSUB_LAZY [[nodiscard]] std::string to_json_line(search_event const& e);
 
 /// Writes each event to a file as it comes; memory does not grow with the search. The file appears under its name when
 /// `commit` is called, and not without. *Errors* throws `error` (`environment`) where it cannot be written.
-class trace_writer : public search_listener {
+class trace_writer : public search_observer {
 public:
     explicit trace_writer(std::string path) : out_(std::move(path)) {}
     GSUB_INLINE void on_event(search_event const& e) override;

@@ -29,7 +29,7 @@ struct user_kernel {
     std::vector<dtype> elements{dtype::f32};
     int min_operands = 0, max_operands = variadic; ///< operands left out in between count
     int results = variadic;
-    /// Name of `function` where it has C linkage: standalone models call it by that (`aot::write_standalone`), with
+    /// Name of `function` where it has C linkage: exported models call it by that (`aot::export_program`), with
     /// `typed` and `user` null. Empty: programs with the kernel are not exported.
     std::string symbol{};
 };

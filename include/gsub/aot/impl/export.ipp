@@ -11,31 +11,31 @@ namespace gsub::aot {
 
 namespace detail {
 
-// The folder of a standalone model.
+// The folder of an exported model.
 template <class = void>
-class standalone_folder {
+class export_folder {
 public:
-    standalone_folder(runtime::program const& p, std::string const& folder, standalone_options const& options)
+    export_folder(runtime::program const& p, std::string const& folder, export_options const& options)
         : p_(p), folder_(folder), options_(options) {}
 
-    standalone_report run() {
-        if (options_.name != standalone_name(options_.name))
+    export_report run() {
+        if (options_.name != exported_name(options_.name))
             throw error{problem{error_code::usage,
                                 {},
                                 {},
                                 message({in_quotes(options_.name), " is no name for a model in C and CMake"}),
-                                standalone_name(options_.name)}};
-        standalone_kernels<> const kernels{p_};
-        standalone_weights<> const weights{p_, kernels};
-        standalone_source<> const source{p_, options_, kernels, weights};
+                                exported_name(options_.name)}};
+        exported_kernels<> const kernels{p_};
+        exported_weights<> const weights{p_, kernels};
+        exported_source<> const source{p_, options_, kernels, weights};
         prepare_folder();
         weights.write(at("weights.bin"));
         report_.files.emplace_back("weights.bin");
         report_.kernels = kernels.sources().size();
         for (std::size_t i = 0; i < report_.kernels; ++i) write(message({"kernel-", i, ".cpp"}), source.kernel(i));
-        write(options_.name + ".h", source.text(standalone_header));
+        write(options_.name + ".h", source.text(export_header));
         write(options_.name + ".cpp", source.source());
-        write("main.c", source.text(standalone_demo));
+        write("main.c", source.text(export_demo));
         write("README.txt", source.readme());
         write("CMakeLists.txt", source.cmake());
         remove_kernels_from(report_.kernels);
@@ -63,7 +63,7 @@ private:
         if (failed) refuse(failed.message());
         if (empty) return;
         auto const before = io::read_file((std::filesystem::path{folder_} / "CMakeLists.txt").string(), 1 << 24);
-        if (!before || !before.value().starts_with(standalone_mark))
+        if (!before || !before.value().starts_with(export_mark))
             throw error{
                 problem{error_code::usage, {}, {}, message({folder_, " has other things in it"}), "a new folder"}};
     }
@@ -77,16 +77,16 @@ private:
 
     runtime::program const& p_;
     std::string const& folder_;
-    standalone_options const& options_;
-    standalone_report report_;
+    export_options const& options_;
+    export_report report_;
 };
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<standalone_report> write_standalone(runtime::program const& p, std::string const& folder,
-                                                          standalone_options const& options) {
+GSUB_LAZY_BODY result<export_report> export_program(runtime::program const& p, std::string const& folder,
+                                                    export_options const& options) {
     try {
-        return detail::standalone_folder<>{p, folder, options}.run();
+        return detail::export_folder<>{p, folder, options}.run();
     } catch (error const& e) { return e; }
 }
 

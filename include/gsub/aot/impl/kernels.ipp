@@ -1,4 +1,4 @@
-// The kernels of a standalone model, and how its steps call them.
+// The kernels of an exported model, and how its steps call them.
 #pragma once
 
 #include <gsub/aot/impl/text_extern.ipp>
@@ -54,7 +54,7 @@ GSUB_LAZY runtime::kernel_source text_of(runtime::copy_call const& c, std::int64
 
 // *Errors* throws `unsupported` naming all steps without a text, and options whose presence cannot be asked for.
 template <class = void>
-class standalone_kernels {
+class exported_kernels {
 public:
     struct call {
         std::size_t kernel = 0;
@@ -65,7 +65,7 @@ public:
         std::size_t workspace = 0; // bytes that a thread lends it
     };
 
-    explicit standalone_kernels(runtime::program const& p) {
+    explicit exported_kernels(runtime::program const& p) {
         for (auto const& s : p.steps) calls_.push_back(call_of(p, s));
         if (!open_.empty()) throw error{std::move(open_)};
     }
@@ -117,7 +117,7 @@ private:
     static problem without_text(runtime::program_step const& s) {
         if (auto const* const own = std::get_if<runtime::external_call>(&s.what))
             return {error_code::unsupported, s.name, own->op, std::string{runtime::computed_by_user},
-                    "a standalone model calls functions of the application by `user_kernel::symbol`"};
+                    "an exported model calls functions of the application by `user_kernel::symbol`"};
         auto const* const reference = std::get_if<runtime::reference_call>(&s.what);
         return {error_code::unsupported, s.name, reference ? operators_of(*reference) : kind_of(s),
                 "there is no kernel for it, and what computes it is part of gsub",

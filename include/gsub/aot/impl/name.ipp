@@ -1,4 +1,4 @@
-// Names that are safe wherever those of a standalone model occur.
+// Names that are safe wherever those of an exported model occur.
 #pragma once
 
 #include <gsub/aot/export.hpp>
@@ -35,7 +35,7 @@ inline constexpr std::string_view taken_names[] = {"aio",         "all",      "a
 
 } // namespace detail
 
-GSUB_LAZY_BODY std::string standalone_name(std::string_view text) {
+GSUB_LAZY_BODY std::string exported_name(std::string_view text) {
     constexpr std::size_t longest = 64;
     std::string out;
     for (char c : text.substr(0, 4 * longest)) {

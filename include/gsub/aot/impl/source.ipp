@@ -1,4 +1,4 @@
-// The sources of a standalone model.
+// The sources of an exported model.
 #pragma once
 
 #include <gsub/aot/export.hpp>
@@ -41,10 +41,10 @@ GSUB_LAZY std::string upper_case(std::string text) {
 }
 
 template <class = void>
-class standalone_source {
+class exported_source {
 public:
-    standalone_source(runtime::program const& p, standalone_options const& options, standalone_kernels<> const& kernels,
-                      standalone_weights<> const& weights)
+    exported_source(runtime::program const& p, export_options const& options, exported_kernels<> const& kernels,
+                    exported_weights<> const& weights)
         : p_(p),
           options_(options),
           kernels_(kernels),
@@ -127,7 +127,7 @@ struct slot {
             if (call.may_fail) slots += "    {in_context, 0, 0},\n";
             first += count;
             if (call.workspace > 0) most = std::max(most, count + 1);
-            scratch = std::max(scratch, standalone_weights<>::rounded(call.workspace));
+            scratch = std::max(scratch, exported_weights<>::rounded(call.workspace));
         }
         out += message({"step const steps[] = {\n", steps,
                         "    {nullptr, 0, false, 0, 0, false},\n};\nslot const slots[] = {\n", slots,
@@ -147,7 +147,7 @@ struct slot {
         number("weights_magic", weights_magic);
         number("weights_version", weights_version);
         number("weights_model", weights_.model());
-        return out + text(standalone_runner);
+        return out + text(export_runner);
     }
 
     std::string cmake() const {
@@ -170,12 +170,12 @@ struct slot {
         auto const functions =
             kernels_.functions().empty()
                 ? std::string{}
-                : filled_in(standalone_functions, {{"name", options_.name}, {"functions", functions_text()}});
-        return standalone_mark + filled_in(standalone_cmake, {{"name", options_.name},
-                                                              {"kernels", kernels},
-                                                              {"flags", flags},
-                                                              {"threads", threads},
-                                                              {"functions", functions}});
+                : filled_in(export_functions, {{"name", options_.name}, {"functions", functions_text()}});
+        return export_mark + filled_in(export_cmake, {{"name", options_.name},
+                                                      {"kernels", kernels},
+                                                      {"flags", flags},
+                                                      {"threads", threads},
+                                                      {"functions", functions}});
     }
 
     std::string readme() const {
@@ -191,7 +191,7 @@ struct slot {
         auto const functions = functions_text();
         auto const title = message({options_.name, ": a model as C++, made by gsub compile"});
         return filled_in(
-            standalone_readme,
+            export_readme,
             {{"name", options_.name},
              {"rule", std::string(title.size(), '=') + "\n"},
              {"signature", signature},
@@ -260,9 +260,9 @@ private:
     }
 
     runtime::program const& p_;
-    standalone_options const& options_;
-    standalone_kernels<> const& kernels_;
-    standalone_weights<> const& weights_;
+    export_options const& options_;
+    exported_kernels<> const& kernels_;
+    exported_weights<> const& weights_;
     std::string upper_;
     runtime::arena_plan arena_;
 };

@@ -1,9 +1,9 @@
-// The C API of a standalone model. @name@ and the like are replaced; nothing in the text is of gsub.
+// The C API of an exported model. @name@ and the like are replaced; nothing in the text is of gsub.
 #pragma once
 
 namespace gsub::aot::detail {
 
-inline constexpr char const* standalone_header = R"text(/* C API of the model, made by gsub compile. See README.txt. */
+inline constexpr char const* export_header = R"text(/* C API of the model, made by gsub compile. See README.txt. */
 #ifndef @NAME@_H_INCLUDED
 #define @NAME@_H_INCLUDED
 

@@ -1,4 +1,4 @@
-// How a standalone model calls a function of the application.
+// How an exported model calls a function of the application.
 #pragma once
 
 #include <gsub/aot/impl/literal.ipp>

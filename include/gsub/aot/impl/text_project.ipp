@@ -1,10 +1,10 @@
-// The example, the build and the description of a standalone model. @name@ and the like are replaced; nothing in the
+// The example, the build and the description of an exported model. @name@ and the like are replaced; nothing in the
 // text is of gsub.
 #pragma once
 
 namespace gsub::aot::detail {
 
-inline constexpr char const* standalone_demo = R"text(/* Runs the model once or more; made by gsub compile. */
+inline constexpr char const* export_demo = R"text(/* Runs the model once or more; made by gsub compile. */
 #define _POSIX_C_SOURCE 200809L
 #include "@name@.h"
 
@@ -170,9 +170,9 @@ int main(int argc, char** argv) {
 )text";
 
 // The first line tells folders that were written before from others.
-inline constexpr char const* standalone_mark = "# Made by gsub compile.";
+inline constexpr char const* export_mark = "# Made by gsub compile.";
 
-inline constexpr char const* standalone_cmake = R"text(
+inline constexpr char const* export_cmake = R"text(
 # Library @name@; built alone, also the program @name@_demo.
 cmake_minimum_required(VERSION 3.13)
 project(@name@ LANGUAGES CXX)
@@ -196,7 +196,7 @@ endif()
 )text";
 
 // Where functions of the application come from.
-inline constexpr char const* standalone_functions = R"text(
+inline constexpr char const* export_functions = R"text(
 # Where their sources are not given, whoever links the library has them.
 set(@name@_FUNCTIONS "" CACHE STRING "Sources of @functions@")
 if(@name@_FUNCTIONS)
@@ -205,7 +205,7 @@ if(@name@_FUNCTIONS)
 endif()
 )text";
 
-inline constexpr char const* standalone_readme = R"text(@name@: a model as C++, made by gsub compile
+inline constexpr char const* export_readme = R"text(@name@: a model as C++, made by gsub compile
 @rule@
 Alone:      cmake -S . -B build && cmake --build build && build/@name@_demo weights.bin
 In CMake:   add_subdirectory(this-folder @name@), then target_link_libraries(program PRIVATE @name@)

@@ -1,10 +1,10 @@
-// What runs the steps of a standalone model. @name@ and the like are replaced; nothing in the text is of gsub.
+// What runs the steps of an exported model. @name@ and the like are replaced; nothing in the text is of gsub.
 #pragma once
 
 namespace gsub::aot::detail {
 
 // Before: macros GSUB_THREADS and GSUB_PROCESSOR_FITS, kernels, tables. The namespace is open.
-inline constexpr char const* standalone_runner = R"text(
+inline constexpr char const* export_runner = R"text(
 // ---- weights
 
 struct weights {

@@ -1,4 +1,4 @@
-// The file of weights of a standalone model.
+// The file of weights of an exported model.
 #pragma once
 
 #include <gsub/aot/impl/kernels.ipp>
@@ -43,9 +43,9 @@ private:
 
 // Constants one after the other, each once, at multiples of 64 bytes behind a header of 64.
 template <class = void>
-class standalone_weights {
+class exported_weights {
 public:
-    standalone_weights(runtime::program const& p, standalone_kernels<> const& kernels)
+    exported_weights(runtime::program const& p, exported_kernels<> const& kernels)
         : p_(p), places_(p.values.size(), 0) {
         std::map<std::pair<std::byte const*, std::size_t>, std::size_t> stored; // tensors may share their elements
         for (auto const& s : p.steps)

@@ -19,13 +19,13 @@ GSUB_INLINE double size_bytes(any_graph const& g, value_id v) {
 }
 
 // A split is a view too, depending on the machine.
-GSUB_INLINE bool is_view(any_graph const& g, node_id n, split_cost splits) {
-    return g.op(n).aliasing_view || (g.is<ops::split>(n) && splits == split_cost::free);
+GSUB_INLINE bool is_view(any_graph const& g, node_id n, split_lowering splits) {
+    return g.op(n).aliasing_view || (g.is<ops::split>(n) && splits == split_lowering::view);
 }
 
 } // namespace detail
 
-GSUB_INLINE bool is_kernel(any_graph const& g, node_id n, split_cost splits) {
+GSUB_INLINE bool is_executed(any_graph const& g, node_id n, split_lowering splits) {
     if (g.constant(n) || (g.op(n).category == op_category::structural && !g.is<ops::call>(n))) return false;
     return !detail::is_view(g, n, splits);
 }
@@ -102,7 +102,7 @@ GSUB_INLINE peak_memory::unit peak_memory::operator()(any_graph const& g) const 
     auto const home = [&](value_id v) -> memory& { return values[values[record(v)].home]; };
     for (auto n : g.order()) {
         first[n.index] = static_cast<std::uint32_t>(values.size());
-        auto const view = detail::is_view(g, n, split_cost::free) && g.operand_count(n) > 0;
+        auto const view = detail::is_view(g, n, split_lowering::view) && g.operand_count(n) > 0;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
             auto const own = static_cast<std::uint32_t>(values.size());
             values.push_back({view ? values[record(g.operand(n, 0))].home : own, 0,

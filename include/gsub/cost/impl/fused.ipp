@@ -26,7 +26,7 @@ GSUB_INLINE fused_roofline::unit fused_roofline::of_group(any_graph const& g, st
     auto kernels = 0;
     small_vector<value_id, 16> read;
     for (auto n : group) {
-        if (!is_kernel(g, n, machine.splits)) continue;
+        if (!is_executed(g, n, machine.splits)) continue;
         ++kernels;
         operations += flop_count(g, n);
         for (auto v : g.operands(n))

@@ -355,7 +355,8 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
 }
 
 GSUB_LAZY_BODY double lowered::cost_of(any_graph const& g, kernel_group const& group, fusion_scope const& scope) const {
-    if (std::all_of(group.begin(), group.end(), [&](node_id n) { return is_stored_view(g, n) || !is_kernel(g, n); }) &&
+    if (std::all_of(group.begin(), group.end(),
+                    [&](node_id n) { return is_stored_view(g, n) || !is_executed(g, n); }) &&
         !g.is<ops::layout_transform>(group.front())) {
         // Views take no time but where somebody outside sees them.
         auto const seen = std::any_of(group.begin(), group.end(), [&](node_id n) {
@@ -419,7 +420,7 @@ GSUB_LAZY_BODY double lowered::cost_of(any_graph const& g, kernel_group const& g
         }
     } else {
         for (auto n : group)
-            if (is_kernel(g, n)) total += roofline{}(g, n).amount;
+            if (is_executed(g, n)) total += roofline{}(g, n).amount;
     }
     std::unique_lock const lock{known_->mutex};
     return known_->groups.emplace(key, total).first->second;

@@ -118,7 +118,7 @@ GSUB_INLINE measured::measured(dialect const& d, eval_table table, profile p, me
 }
 
 GSUB_INLINE measured::unit measured::operator()(any_graph const& g, node_id n) const {
-    if (!is_kernel(g, n)) return {0};
+    if (!is_executed(g, n)) return {0};
     auto const text = signature(g, n);
     auto const key = message({machine_, "|", g.op(n).name, "|", text});
     std::lock_guard const lock{state_->mutex};

@@ -158,7 +158,7 @@ private:
 };
 
 GSUB_INLINE result<table> table::parse(std::string_view text, std::string name, std::span<op_info const> operators,
-                                       split_cost splits) {
+                                       split_lowering splits) {
     return capture([&] {
         table out;
         out.name_ = std::move(name);
@@ -168,7 +168,8 @@ GSUB_INLINE result<table> table::parse(std::string_view text, std::string name, 
         return out;
     });
 }
-GSUB_INLINE result<table> table::open(std::string const& path, std::span<op_info const> operators, split_cost splits) {
+GSUB_INLINE result<table> table::open(std::string const& path, std::span<op_info const> operators,
+                                      split_lowering splits) {
     auto const text = io::read_file(path);
     if (!text) return text.error();
     return parse(*text, path, operators, splits);
@@ -187,7 +188,7 @@ GSUB_INLINE bool table::fits(entry const& e, any_graph const& g, node_id n) {
 }
 
 GSUB_INLINE table::unit table::operator()(any_graph const& g, node_id n) const {
-    if (!is_kernel(g, n, splits_)) return {0};
+    if (!is_executed(g, n, splits_)) return {0};
     auto const text = signature(g, n);
     auto key = message({g.op(n).name, "|", text});
     std::lock_guard const lock{state_->mutex};

@@ -117,7 +117,7 @@ struct grouped_build {
 };
 GSUB_LAZY result<grouped_build> grouped_of(module const& m, build_options const& options, grouping groups,
                                            std::string_view entry) {
-    auto bound = bind_regions(m, options.receivers, entry);
+    auto bound = bind_regions(m, options.codegens, entry);
     if (!bound) return bound.error();
     auto what = inline_groups(bound->what, entry);
     if (!what) return what.error();

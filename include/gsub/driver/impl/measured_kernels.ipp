@@ -161,7 +161,7 @@ GSUB_INLINE measured_kernels::unit measured_kernels::operator()(any_graph const&
 }
 
 GSUB_INLINE double measured_kernels::cost_of(any_graph const& g, std::span<node_id const> group) const {
-    if (std::none_of(group.begin(), group.end(), [&](node_id n) { return cost::is_kernel(g, n); })) return 0;
+    if (std::none_of(group.begin(), group.end(), [&](node_id n) { return cost::is_executed(g, n); })) return 0;
     double roof = 0;
     for (auto n : group) roof += roof_(g, n).amount;
     auto alone = detail::group_reader{g, group}.run();

@@ -21,7 +21,7 @@ namespace detail {
 
 GSUB_LAZY std::size_t kernel_count(any_graph const& g) {
     return static_cast<std::size_t>(
-        std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_kernel(g, n); }));
+        std::count_if(g.order().begin(), g.order().end(), [&](node_id n) { return cost::is_executed(g, n); }));
 }
 
 // Both graphs at the largest of a few spatial sizes at which field arithmetic is affordable.
@@ -202,7 +202,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                                                    moves_of(options.admit, options.plateau, options.queue)}
                                   .identity();
             if (auto const* log = options.replay ? options.replay : options.resume) detail::check_identity(*log, here);
-            if (options.replay && !options.replay->end().told)
+            if (options.replay && !options.replay->end().recorded)
                 throw error{
                     problem{error_code::usage, {}, {}, "the trace ends before the search did", "to resume the search"}};
             if (options.replay) replay.emplace(*options.replay);
@@ -224,7 +224,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
         auto found = [&] {
             // Where costs come one at a time, the threads may be needed to find them.
             if (!options.threads || options.threads->concurrency() == 1 || !model.concurrent) return search(nullptr);
-            std::optional<searched> by_all;
+            std::optional<search_result> by_all;
             sharing_executor together{*options.threads};
             together.run_here([&] { by_all = search(&together); });
             return std::move(*by_all);

@@ -8,9 +8,9 @@
 
 namespace gsub {
 
-GSUB_INLINE search_log::expansion const* search_log::find(hash128 way) const {
-    auto const found = by_way_.find(way);
-    return found == by_way_.end() ? nullptr : &expansions_[found->second];
+GSUB_INLINE search_log::expansion const* search_log::find(hash128 path) const {
+    auto const found = by_path_.find(path);
+    return found == by_path_.end() ? nullptr : &expansions_[found->second];
 }
 
 // Forgets the expansion that was interrupted, if there is one.
@@ -40,7 +40,7 @@ GSUB_INLINE void search_log::add(search_event const& e) {
         throw error{error_code::invalid_input, message({"the event \"", to_string(e.what), "\" ", why})};
     };
     if (!(e.cost >= 0 && e.cost <= std::numeric_limits<double>::max())) refuse("has a cost that is none");
-    if (end_.told) refuse("comes after the end");
+    if (end_.recorded) refuse("comes after the end");
     if (e.what > kind::begin && e.what != kind::stop && sections_.empty()) refuse("comes before any search begins");
     auto const outside = [&] {
         if (open_) refuse("comes before an expansion is complete");
@@ -56,12 +56,12 @@ GSUB_INLINE void search_log::add(search_event const& e) {
         break;
     case kind::begin:
         drop_open();
-        sections_.push_back({e.way, e.cost, expansions_.size(), 0});
+        sections_.push_back({e.path, e.cost, expansions_.size(), 0});
         break;
     case kind::expand:
         outside();
         in_turn(sections_.back().count);
-        expansions_.push_back({e.way, 0, successors_.size(), 0});
+        expansions_.push_back({e.path, 0, successors_.size(), 0});
         ++sections_.back().count;
         open_ = true;
         break;
@@ -78,7 +78,7 @@ GSUB_INLINE void search_log::add(search_event const& e) {
         in_turn(sections_.back().count - 1);
         expansions_.back().failed = e.failed;
         open_ = false;
-        by_way_.emplace(expansions_.back().way, expansions_.size() - 1); // of several with one way the first
+        by_path_.emplace(expansions_.back().path, expansions_.size() - 1); // of several with one way the first
         break;
     case kind::improvement:
         outside();
@@ -90,11 +90,11 @@ GSUB_INLINE void search_log::add(search_event const& e) {
     }
 }
 
-GSUB_INLINE search_log::section const& search_replay::next(hash128 way) {
+GSUB_INLINE search_log::section const& search_replay::next(hash128 path) {
     if (!more())
         throw error{error_code::invalid_input, message({"the trace ends before search number ", next_ + 1, " begins"})};
     auto const& s = log_->sections()[next_++];
-    if (s.way != way)
+    if (s.path != path)
         throw error{problem{error_code::invalid_input,
                             {},
                             {},

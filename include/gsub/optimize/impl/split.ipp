@@ -35,43 +35,43 @@ GSUB_LAZY std::pair<std::string_view, std::string_view> rule_and_site(std::strin
 template <class = void>
 struct search_progress : search::null_observer {
     using state = substitution_problem::state;
-    search_audience told;
+    search_hooks hooks;
     substitution_problem const& problem;
     std::uint64_t steps;
     std::string_view unit;
     double best;
     std::uint64_t expanded = 0, failed = 0;
     std::string detail_text;
-    search_progress(search_audience const& t, substitution_problem const& p, std::uint64_t s, std::string_view u,
+    search_progress(search_hooks const& t, substitution_problem const& p, std::uint64_t s, std::string_view u,
                     state const& first)
-        : told(t), problem(p), steps(s), unit(u), best(first.cost) {
-        if (told.trace) tell({.what = search_event::kind::begin, .key = first.key, .way = first.way}, first.cost);
+        : hooks(t), problem(p), steps(s), unit(u), best(first.cost) {
+        if (hooks.trace) tell({.what = search_event::kind::begin, .key = first.key, .path = first.path}, first.cost);
     }
     void on_expand(std::uint64_t done, double cost, state const& s) {
         expanded = done, failed = problem.inapplicable();
-        if (told.trace) tell({.what = search_event::kind::expand, .key = s.key, .way = s.way}, cost);
-        if (!told.observe || done % 16 != 0) return;
+        if (hooks.trace) tell({.what = search_event::kind::expand, .key = s.key, .path = s.path}, cost);
+        if (!hooks.observe || done % 16 != 0) return;
         detail_text = message({"best ", problem.in_units(best), " ", unit});
-        told.observe->on_progress(
+        hooks.observe->on_progress(
             {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
     }
     void on_admit(double cost, std::string_view label, state const& s) {
-        if (told.trace) tell_successor(search_event::kind::admit, cost, label, s);
+        if (hooks.trace) tell_successor(search_event::kind::admit, cost, label, s);
     }
     void on_refuse(double cost, state const& s) {
-        if (told.trace) tell_successor(search_event::kind::refuse, cost, problem.label(s), s);
+        if (hooks.trace) tell_successor(search_event::kind::refuse, cost, problem.label(s), s);
     }
     void on_known(double cost, state const& s) {
-        if (told.trace) tell_successor(search_event::kind::known, cost, problem.label(s), s);
+        if (hooks.trace) tell_successor(search_event::kind::known, cost, problem.label(s), s);
     }
     void on_expanded(std::uint64_t, state const& s) {
-        if (told.trace)
+        if (hooks.trace)
             tell({.what = search_event::kind::expanded, .key = s.key, .failed = problem.inapplicable() - failed},
                  s.cost);
     }
     void on_improvement(std::uint64_t done, double cost) {
         best = cost, expanded = done;
-        if (told.trace) tell({.what = search_event::kind::improvement}, cost);
+        if (hooks.trace) tell({.what = search_event::kind::improvement}, cost);
     }
     void tell_successor(search_event::kind what, double cost, std::string_view label, state const& s) const {
         auto const [rule, site] = rule_and_site(label);
@@ -79,7 +79,7 @@ struct search_progress : search::null_observer {
     }
     void tell(search_event e, double cost) const {
         e.steps = expanded, e.cost = problem.in_units(cost);
-        told.trace->on_event(e);
+        hooks.trace->on_event(e);
     }
 };
 
@@ -88,7 +88,7 @@ struct search_progress : search::null_observer {
 GSUB_LAZY search::outcome<substitution_problem::state>
 found_before(substitution_problem const& problem, search_log const& log, search_log::section const& s) {
     struct origin {
-        hash128 way; // of the successor
+        hash128 path; // of the successor
         std::size_t expansion = 0;
         search_log::successor const* what = nullptr;
     };
@@ -108,7 +108,7 @@ found_before(substitution_problem const& problem, search_log const& log, search_
                 continue;
             }
             ++stats.distinct;
-            origins.push_back({way_after(expansions[i].way, next.move), i, &next});
+            origins.push_back({extend_path(expansions[i].path, next.move), i, &next});
             if (next.fate == search_event::kind::refuse)
                 ++stats.refused;
             else if (auto const cost = problem.in_ticks(next.cost); cost < stats.best_cost)
@@ -118,23 +118,23 @@ found_before(substitution_problem const& problem, search_log const& log, search_
     }
     // How that was reached: each state on the way is a successor of one that was expanded before it.
     std::sort(origins.begin(), origins.end(), [](origin const& a, origin const& b) {
-        return a.way != b.way ? a.way < b.way : a.expansion < b.expansion;
+        return a.path != b.path ? a.path < b.path : a.expansion < b.expansion;
     });
     std::vector<search_log::successor const*> moves; // the last first
     while (best.what) {
         moves.push_back(best.what);
-        auto const& from = expansions[best.expansion].way;
-        if (from == s.way) break;
+        auto const& from = expansions[best.expansion].path;
+        if (from == s.path) break;
         auto const found = std::lower_bound(origins.begin(), origins.end(), from,
-                                            [](origin const& o, hash128 way) { return o.way < way; });
-        if (found == origins.end() || found->way != from || found->expansion >= best.expansion)
+                                            [](origin const& o, hash128 path) { return o.path < path; });
+        if (found == origins.end() || found->path != from || found->expansion >= best.expansion)
             throw error{error_code::invalid_input,
                         message({"the trace does not fit: nothing leads to the graph of expansion ", best.expansion})};
         best = *found;
     }
     for (; !moves.empty(); moves.pop_back()) {
         out.best =
-            problem.noted(std::make_shared<substitution_problem::state const>(std::move(out.best)), *moves.back());
+            problem.deferred(std::make_shared<substitution_problem::state const>(std::move(out.best)), *moves.back());
         stats.path.push_back({problem.label(out.best), out.best.cost});
     }
     return out;
@@ -282,9 +282,9 @@ GSUB_LAZY bool put_back(any_graph& g, cut_part const& part, std::span<node_id co
 }
 
 // The rewrites that a search made, in a graph of the same form; nothing where one does not match.
-GSUB_LAZY std::optional<searched> repeat(searched const& model_search, any_graph const& start,
-                                         cost::any_cost const& model, rule_index const& rules) {
-    searched out{start, {}, {}, 0, 0, {}};
+GSUB_LAZY std::optional<search_result> repeat(search_result const& model_search, any_graph const& start,
+                                              cost::any_cost const& model, rule_index const& rules) {
+    search_result out{start, {}, {}, 0, 0, {}};
     out.stats.start_cost = out.stats.best_cost = model.of_graph(start);
     for (auto const& r : model_search.rewrites) {
         auto const here = std::make_shared<any_graph const>(out.best);
@@ -311,7 +311,7 @@ GSUB_LAZY std::optional<searched> repeat(searched const& model_search, any_graph
 
 GSUB_LAZY std::size_t kernels_among(any_graph const& g, std::span<node_id const> nodes) {
     return static_cast<std::size_t>(
-        std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return cost::is_kernel(g, n); }));
+        std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return cost::is_executed(g, n); }));
 }
 
 /// A graph on its way through searches of its parts.
@@ -319,12 +319,12 @@ template <class = void>
 class split_search {
 public:
     split_search(any_graph start, cost::any_cost const& model, rule_index const& rules, search::options const& options,
-                 std::size_t bound, search_audience const& told)
-        : out_{std::move(start), {}, {}, 0, 0, {}}, model_(model), rules_(rules), options_(options), told_(told) {
+                 std::size_t bound, search_hooks const& hooks)
+        : out_{std::move(start), {}, {}, 0, 0, {}}, model_(model), rules_(rules), options_(options), hooks_(hooks) {
         out_.split.bound = bound;
     }
 
-    searched run() {
+    search_result run() {
         auto const begin = std::chrono::steady_clock::now();
         budget_meter<> meter{options_.budget};
         auto& g = out_.best;
@@ -380,7 +380,7 @@ private:
     struct form {
         any_graph start;
         std::size_t kernels = 0;
-        searched found;
+        search_result found;
         std::uint64_t until = 0; ///< states expanded when it had been searched, in the order of forms
     };
 
@@ -393,7 +393,7 @@ private:
             for (auto n : parts[i]) piece_[n.index] = static_cast<std::uint32_t>(i + 1);
             auto part = cut_out(g, as_span(parts[i]));
             if (form_of(part.graph, forms)) continue;
-            auto const found = searched{part.graph, {}, {}, 0, 0, {}};
+            auto const found = search_result{part.graph, {}, {}, 0, 0, {}};
             forms.push_back({std::move(part.graph), kernels_among(g, as_span(parts[i])), found, 0});
         }
         search_forms(forms, meter.share(0.75));
@@ -435,8 +435,8 @@ private:
         std::size_t kernels = 0;
         for (auto const& f : forms) kernels += f.kernels;
         // What listens hears of one search after the other; and a limit of memory is that of one.
-        auto* const threads = told_.threads;
-        auto const apart = threads && model_.concurrent && !told_.trace && !told_.replay &&
+        auto* const threads = hooks_.threads;
+        auto const apart = threads && model_.concurrent && !hooks_.trace && !hooks_.replay &&
                            whole.bytes == std::numeric_limits<std::uint64_t>::max();
         auto const at_once = apart ? std::min(threads->threads(), forms.size()) : 1;
         std::vector<std::size_t> order; // the largest first, so that none is waited for long
@@ -456,10 +456,10 @@ private:
             auto options = options_;
             options.budget = meter.share(part(f.kernels, kernels));
             options.budget.time = meter.share(part(f.kernels * at_once, kernels_left.fetch_sub(f.kernels))).time;
-            auto told = told_;
-            if (std::this_thread::get_id() != caller) told.observe = nullptr;
+            auto hooks = hooks_;
+            if (std::this_thread::get_id() != caller) hooks.observe = nullptr;
             try {
-                f.found = search_part(f.start, model_, rules_, options, told);
+                f.found = search_part(f.start, model_, rules_, options, hooks);
             } catch (...) { failures[order[k]] = std::current_exception(); }
         };
         if (apart)
@@ -473,7 +473,7 @@ private:
         }
     }
 
-    void replace(std::vector<node_id> const& nodes, cut_part const& part, searched& made, std::uint64_t until) {
+    void replace(std::vector<node_id> const& nodes, cut_part const& part, search_result& made, std::uint64_t until) {
         if (made.rewrites.empty()) return;
         auto& g = out_.best;
         auto whole = g;
@@ -491,15 +491,15 @@ private:
         for (auto& r : made.rewrites) out_.rewrites.push_back(std::move(r));
     }
 
-    searched search_in(any_graph const& start, search::budget const& budget) {
+    search_result search_in(any_graph const& start, search::budget const& budget) {
         auto options = options_;
         options.budget = budget;
-        auto found = search_part(start, model_, rules_, options, told_);
+        auto found = search_part(start, model_, rules_, options, hooks_);
         count(found);
         return found;
     }
 
-    void count(searched const& found) {
+    void count(search_result const& found) {
         auto& sum = out_.stats;
         auto const& s = found.stats;
         if (failure_.empty()) failure_ = s.failure;
@@ -508,11 +508,11 @@ private:
         out_.inapplicable += found.inapplicable, out_.remembered += found.remembered;
     }
 
-    searched out_; // `best` is the graph as it is by now
+    search_result out_; // `best` is the graph as it is by now
     cost::any_cost const& model_;
     rule_index const& rules_;
     search::options const& options_;
-    search_audience told_;
+    search_hooks hooks_;
     double cost_ = 0;
     std::string failure_;              // of the first search that ended by one
     std::vector<std::uint32_t> piece_; // by node id: number of the part that the node came from, from 1 on
@@ -523,8 +523,8 @@ inline constexpr std::uint64_t kept_for_whole = 8; // one of so many steps, and 
 
 // In parts; then once more from the start as a whole, with what is left of the budget: parts may have ended where no
 // way leads on to what the whole would have found. The better of the two.
-GSUB_LAZY searched search_divided(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                  search::options options, std::size_t bound, search_audience const& told) {
+GSUB_LAZY search_result search_divided(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                       search::options options, std::size_t bound, search_hooks const& hooks) {
     using search::stop_reason;
     auto& left = options.budget;
     auto const limited = left.steps != std::numeric_limits<std::uint64_t>::max();
@@ -532,10 +532,10 @@ GSUB_LAZY searched search_divided(any_graph start, cost::any_cost const& model, 
     auto of_parts = options;
     if (limited) of_parts.budget.steps -= left.steps / kept_for_whole;
     if (timed) of_parts.budget.time -= left.time / kept_for_whole;
-    auto in_parts = split_search<>{start, model, rules, of_parts, bound, told}.run();
+    auto in_parts = split_search<>{start, model, rules, of_parts, bound, hooks}.run();
     auto const& spent = in_parts.stats;
-    if (told.replay) {
-        if (!told.replay->more()) return in_parts;
+    if (hooks.replay) {
+        if (!hooks.replay->more()) return in_parts;
     } else {
         auto const ended =
             spent.why == stop_reason::exhausted || spent.why == stop_reason::steps || spent.why == stop_reason::time;
@@ -547,7 +547,7 @@ GSUB_LAZY searched search_divided(any_graph start, cost::any_cost const& model, 
             if (left.time <= std::chrono::nanoseconds::zero()) return in_parts;
         }
     }
-    auto whole = search_part(start, model, rules, options, told);
+    auto whole = search_part(start, model, rules, options, hooks);
     auto const better = whole.stats.best_cost < in_parts.stats.best_cost;
     auto& kept = better ? whole : in_parts;
     auto const& other = better ? in_parts : whole;
@@ -573,23 +573,23 @@ GSUB_LAZY searched search_divided(any_graph start, cost::any_cost const& model, 
 
 } // namespace detail
 
-GSUB_LAZY_BODY searched search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
-                                    search::options const& options, search_audience const& told) {
+GSUB_LAZY_BODY search_result search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
+                                         search::options const& options, search_hooks const& hooks) {
     substitution_problem problem{start,
                                  model,
                                  rules,
-                                 told.threads,
+                                 hooks.threads,
                                  moves_of(options.admit, options.plateau, options.queue),
-                                 told.replay ? &told.replay->log() : told.known};
+                                 hooks.replay ? &hooks.replay->log() : hooks.known};
     auto const first = problem.start();
     auto found =
-        told.replay
-            ? detail::found_before(problem, told.replay->log(), told.replay->next(first.way))
+        hooks.replay
+            ? detail::found_before(problem, hooks.replay->log(), hooks.replay->next(first.path))
             : search::backtracking(problem, first, options,
-                                   detail::search_progress<>{told, problem, options.budget.steps, model.unit, first});
-    auto const best = problem.made(found.best);
-    searched out{problem.open(best)->graph, std::move(found.stats), {},
-                 problem.inapplicable(),    problem.remembered(),   {}};
+                                   detail::search_progress<>{hooks, problem, options.budget.steps, model.unit, first});
+    auto const best = problem.reconstructed(found.best);
+    search_result out{problem.materialize(best)->graph, std::move(found.stats), {},
+                      problem.inapplicable(),           problem.remembered(),   {}};
     for (auto& s : out.stats.path) s.cost = problem.in_units(s.cost);
     for (auto& h : out.stats.history) h.cost = problem.in_units(h.cost);
     out.stats.start_cost = problem.in_units(out.stats.start_cost);
@@ -642,7 +642,7 @@ GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rul
         }
     };
     for (std::size_t i = 0; i < levels.size(); ++i)
-        for (auto n : levels[i]) problems[i].sizes.push_back(cost::is_kernel(g, n) ? 1 : 0);
+        for (auto n : levels[i]) problems[i].sizes.push_back(cost::is_executed(g, n) ? 1 : 0);
     for (auto n : g.order()) {
         if (g.constant(n) || n == g.return_node()) continue;
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
@@ -693,8 +693,9 @@ GSUB_LAZY_BODY any_graph part_as_graph(any_graph const& g, std::span<node_id con
     return detail::cut_out(g, nodes).graph;
 }
 
-GSUB_LAZY_BODY searched search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
-                                     search::options const& options, std::size_t bound, search_audience const& told) {
+GSUB_LAZY_BODY search_result search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
+                                          search::options const& options, std::size_t bound,
+                                          search_hooks const& hooks) {
     std::string_view whole;
     if (bound == 0)
         whole = "it was not asked for";
@@ -703,8 +704,8 @@ GSUB_LAZY_BODY searched search_graph(any_graph start, cost::any_cost const& mode
     else if (!model.is_sum())
         whole = "the cost model is not additive";
     else
-        return detail::search_divided(std::move(start), model, rules, options, bound, told);
-    auto out = search_part(start, model, rules, options, told);
+        return detail::search_divided(std::move(start), model, rules, options, bound, hooks);
+    auto out = search_part(start, model, rules, options, hooks);
     out.split.why_whole = whole;
     return out;
 }

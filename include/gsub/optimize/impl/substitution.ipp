@@ -119,7 +119,7 @@ GSUB_LAZY_BODY void substitution_problem::compute_costs(costed_graph& p) const {
 }
 
 GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
-    if (s.noted) return message({known_->rule(*s.noted), "(", known_->site(*s.noted), ")"});
+    if (s.deferred) return message({known_->rule(*s.deferred), "(", known_->site(*s.deferred), ")"});
     return s.rule ? message({s.rule->name, "(", s.parent->graph.display_name(s.site), ")"}) : std::string{};
 }
 
@@ -172,7 +172,7 @@ substitution_problem::costed(state const& s, any_graph g, cost::grouped_costs& k
     for (auto n : made->graph.changes().erased) made->node_cost[n.index] = 0;
     auto const set = [&](node_id n, double ticks) { made->node_cost[n.index] = ticks; };
     auto const before = std::find_if(memories_.begin(), memories_.end(),
-                                     [&](auto const& m) { return s.before && m.first == s.before->way; });
+                                     [&](auto const& m) { return s.before && m.first == s.before->path; });
     if (model_->remembered && before != memories_.end()) {
         detail::journal_changes const changed{made->graph};
         known = model_->remembered_near(made->graph, before->second.get(), changed.nodes());
@@ -187,12 +187,12 @@ substitution_problem::costed(state const& s, any_graph g, cost::grouped_costs& k
 }
 
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::costed_graph const>
-substitution_problem::open(state const& s) const {
+substitution_problem::materialize(state const& s) const {
     cost::grouped_costs known;
-    return open(s, known);
+    return materialize(s, known);
 }
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::costed_graph const>
-substitution_problem::open(state const& s, cost::grouped_costs& known) const {
+substitution_problem::materialize(state const& s, cost::grouped_costs& known) const {
     if (!s.rule) {
         if (model_->remembered) known = model_->remembered(s.parent->graph);
         return s.parent;
@@ -205,13 +205,13 @@ substitution_problem::open(state const& s, cost::grouped_costs& known) const {
 
 // The same, where it has been made already.
 GSUB_LAZY_BODY std::shared_ptr<substitution_problem::costed_graph const>
-substitution_problem::opened(state const& s, cost::grouped_costs& known) {
+substitution_problem::materialized(state const& s, cost::grouped_costs& known) {
     for (auto& w : workers_)
-        if (s.rule && w->way_of_cheapest == s.way) {
-            w->way_of_cheapest = {};
+        if (s.rule && w->path_of_cheapest == s.path) {
+            w->path_of_cheapest = {};
             return costed(s, std::exchange(w->cheapest, any_graph{start_->graph.operators()}), known);
         }
-    return open(s, known);
+    return materialize(s, known);
 }
 
 namespace detail {
@@ -275,7 +275,7 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
             .cost = from.total,
             .key = scratch.hash(),
             .move_id = out.what.id,
-            .way = way_after(here.what.way, out.what.id)};
+            .path = extend_path(here.what.path, out.what.id)};
     if (!model_->is_sum()) {
         next.cost = ticks(scratch);
     } else {
@@ -288,10 +288,10 @@ GSUB_LAZY_BODY bool substitution_problem::successor(expansion const& here, match
     out.what.cost = next.cost;
     if (ordered_) out.what.reads = detail::nodes_of(m);
     out.what.changes = detail::nodes_changed(from.graph, scratch);
-    if (w.way_of_cheapest == hash128{} || next.cost < w.cost_of_cheapest) {
+    if (w.path_of_cheapest == hash128{} || next.cost < w.cost_of_cheapest) {
         std::swap(scratch, w.cheapest);
         w.cost_of_cheapest = next.cost;
-        w.way_of_cheapest = next.way;
+        w.path_of_cheapest = next.path;
     }
     return true;
 }
@@ -315,7 +315,7 @@ GSUB_LAZY_BODY substitution_problem::known_move const* substitution_problem::mad
                                                                                          std::uint64_t id) const {
     auto const* by = here.by;
     if (!ordered_ || !by || by->id == id) return nullptr;
-    auto const* found = detail::find_move(here.what.parent_findings->moves, id);
+    auto const* found = detail::find_move(here.what.parent_cache->moves, id);
     if (!found) return nullptr;
     auto const earlier =
         found->cost < by->cost || (found->cost == by->cost && found->place != elsewhere && found->place < by->place);
@@ -325,27 +325,27 @@ GSUB_LAZY_BODY substitution_problem::known_move const* substitution_problem::mad
 }
 
 // What decided that nothing matches at a node, where that is known from before the last move, which left it alone.
-GSUB_LAZY_BODY node_signature const* substitution_problem::still_quiet(expansion const& here, node_id anchor) const {
+GSUB_LAZY_BODY node_signature const* substitution_problem::still_negative(expansion const& here, node_id anchor) const {
     if (!here.by) return nullptr;
-    auto const& places = here.what.parent_findings->quiet;
+    auto const& places = here.what.parent_cache->negatives;
     auto const found = std::lower_bound(places.begin(), places.end(), anchor,
-                                        [](quiet_place const& p, node_id n) { return p.anchor < n; });
+                                        [](negative_match const& p, node_id n) { return p.anchor < n; });
     return found != places.end() && found->anchor == anchor && !found->by.meets(here.by->changes) ? &found->by
                                                                                                   : nullptr;
 }
 
 GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, node_id anchor, worker& w,
-                                                          piece& out) const {
-    if (auto const* by = still_quiet(here, anchor)) {
-        out.quiet.push_back({anchor, *by});
+                                                          match_batch& out) const {
+    if (auto const* by = still_negative(here, anchor)) {
+        out.negatives.push_back({anchor, *by});
         return;
     }
     auto const& g = here.graph->graph;
     node_signature looked_at;
-    auto quiet = true;
+    auto negatives = true;
     for (auto const* rule : rules_->anchored_at(g.op(anchor))) {
         auto const found_match = [&](match const& m) {
-            quiet = false;
+            negatives = false;
             if (!detail::fires(m)) return;
             found_move found{{.id = move_id(m), .reads = {}, .changes = {}}, {}};
             if (auto const* other = made_before(here, found.what.id)) {
@@ -362,19 +362,19 @@ GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here,
         };
         find_pattern_at(g, *rule, anchor, found_match, &looked_at);
     }
-    if (quiet) out.quiet.push_back({anchor, looked_at});
+    if (negatives) out.negatives.push_back({anchor, looked_at});
 }
 
-GSUB_LAZY_BODY substitution_problem::state substitution_problem::noted(std::shared_ptr<state const> before,
-                                                                       search_log::successor const& next) const {
-    auto const way = way_after(before->way, next.move);
+GSUB_LAZY_BODY substitution_problem::state substitution_problem::deferred(std::shared_ptr<state const> before,
+                                                                          search_log::successor const& next) const {
+    auto const path = extend_path(before->path, next.move);
     return {.parent = nullptr,
             .before = std::move(before),
             .cost = in_ticks(next.cost),
             .key = next.key,
             .move_id = next.move,
-            .way = way,
-            .noted = &next};
+            .path = path,
+            .deferred = &next};
 }
 
 GSUB_LAZY_BODY void substitution_problem::find_move(any_graph const& g, rule_program const& rule, node_id anchor,
@@ -391,12 +391,12 @@ GSUB_LAZY_BODY match substitution_problem::move(state const& s) const {
     return *out;
 }
 
-GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state const& s) {
-    if (!s.noted) return s;
+GSUB_LAZY_BODY substitution_problem::state substitution_problem::reconstructed(state const& s) {
+    if (!s.deferred) return s;
     std::vector<state const*> moves{&s}; // the last first
     auto here = s.before;
-    while (here->noted) {
-        if (auto const known = made_.find(here->way); known != made_.end()) {
+    while (here->deferred) {
+        if (auto const known = reconstructed_.find(here->path); known != reconstructed_.end()) {
             here = known->second;
         } else {
             moves.push_back(here.get());
@@ -408,24 +408,24 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
     for (; !moves.empty(); moves.pop_back(), ++step) {
         auto const& wanted = *moves.back();
         auto const refuse = [&](std::string_view why) {
-            throw error{problem{error_code::invalid_input, std::string{known_->site(*wanted.noted)},
-                                std::string{known_->rule(*wanted.noted)},
+            throw error{problem{error_code::invalid_input, std::string{known_->site(*wanted.deferred)},
+                                std::string{known_->rule(*wanted.deferred)},
                                 message({"the trace does not fit: rewrite ", step, " from the start ", why}),
                                 "a search without it"}};
         };
         cost::grouped_costs known;
-        auto const opened = open(*here, known);
-        auto const& g = opened->graph;
+        auto const materialized = materialize(*here, known);
+        auto const& g = materialized->graph;
         std::optional<match> move;
         node_id anchor;
         for (auto n : g.order()) {
             if (n == g.return_node() || g.constant(n)) continue;
             for (auto const* rule : rules_->anchored_at(g.op(n)))
-                if (!move && rule->name == known_->rule(*wanted.noted))
+                if (!move && rule->name == known_->rule(*wanted.deferred))
                     find_move(g, *rule, anchor = n, wanted.move_id, move);
         }
         if (!move) refuse("does not match");
-        expansion const from{*here, opened, known};
+        expansion const from{*here, materialized, known};
         found_move found{{.id = wanted.move_id, .reads = {}, .changes = {}}, {}};
         if (!successor(from, *move, anchor, *workers_[0], found)) refuse("cannot be applied");
         auto& next = found.next;
@@ -434,35 +434,35 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::made(state cons
             refuse(message({"leads to a cost of ", in_units(next.cost), ", not of ", in_units(wanted.cost)}));
         next.before = here;
         here = std::make_shared<state const>(std::move(next));
-        if (&wanted != &s) made_.emplace(here->way, here);
+        if (&wanted != &s) reconstructed_.emplace(here->path, here);
     }
     return *here;
 }
 
 GSUB_LAZY_BODY void substitution_problem::for_each_successor(state const& s, function_ref<bool(state&&)> emit) {
-    auto const* known = known_ ? known_->find(s.way) : nullptr;
-    if (!known) return s.noted ? make_successors(made(s), emit) : make_successors(s, emit);
+    auto const* known = known_ ? known_->find(s.path) : nullptr;
+    if (!known) return s.deferred ? make_successors(reconstructed(s), emit) : make_successors(s, emit);
     auto before = std::make_shared<state>(s);
-    before->parent_findings = nullptr;
+    before->parent_cache = nullptr;
     // A search that goes on from the first cheaper graph says no at the last successor that its log notes.
     auto const successors = known_->successors(*known);
     for (std::size_t i = 0; i < successors.size(); ++i)
-        if (!emit(noted(before, successors[i])) && i + 1 < successors.size()) return;
+        if (!emit(deferred(before, successors[i])) && i + 1 < successors.size()) return;
     inapplicable_ += known->failed;
     ++remembered_;
 }
 
 GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expansion(state const& s) {
     expansion here{s, {}, {}};
-    here.graph = opened(s, here.known);
+    here.graph = materialized(s, here.known);
     if (here.known.memory) {
         constexpr std::size_t kept = 16; // most states are expanded soon after those that they were made of
         if (memories_.size() == kept) memories_.erase(memories_.begin());
-        memories_.emplace_back(s.way, here.known.memory);
+        memories_.emplace_back(s.path, here.known.memory);
     }
-    for (auto& w : workers_) w->way_of_cheapest = {};
-    if (s.parent_findings) {
-        here.by = detail::find_move(s.parent_findings->moves, s.move_id);
+    for (auto& w : workers_) w->path_of_cheapest = {};
+    if (s.parent_cache) {
+        here.by = detail::find_move(s.parent_cache->moves, s.move_id);
         here.by_cost = s.parent->total;
     }
     auto const& g = here.graph->graph;
@@ -473,8 +473,8 @@ GSUB_LAZY_BODY substitution_problem::expansion substitution_problem::begin_expan
 }
 
 GSUB_LAZY_BODY void substitution_problem::find_successors(expansion const& here, std::span<node_id const> anchors,
-                                                          worker& w, piece& out) const {
-    piece found; // here, so that no other thread's cache holds what is written often
+                                                          worker& w, match_batch& out) const {
+    match_batch found; // here, so that no other thread's cache holds what is written often
     try {
         for (auto n : anchors) find_successors(here, n, w, found);
     } catch (...) { found.failure = std::current_exception(); }
@@ -497,13 +497,13 @@ GSUB_LAZY_BODY bool substitution_problem::wants_help(any_graph const& g) const {
 
 GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, function_ref<bool(state&&)> emit) {
     auto before = std::make_shared<state>(s);
-    before->parent_findings = nullptr; // of use to this expansion alone
-    auto const findings_here = std::make_shared<findings>();
+    before->parent_cache = nullptr; // of use to this expansion alone
+    auto const findings_here = std::make_shared<expansion_cache>();
     std::uint32_t place = 0;
-    auto const pass_on = [&](piece& p) {
+    auto const pass_on = [&](match_batch& p) {
         inapplicable_ += p.inapplicable;
         if (p.failure) std::rethrow_exception(p.failure);
-        append(findings_here->quiet, p.quiet);
+        append(findings_here->negatives, p.negatives);
         for (auto& found : p.found) {
             auto& what = found.what;
             if (what.place == elsewhere) {
@@ -515,7 +515,7 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
             what.place = place++;
             findings_here->moves.push_back(what);
             found.next.before = before;
-            found.next.parent_findings = findings_here;
+            found.next.parent_cache = findings_here;
             if (!emit(std::move(found.next))) return false;
         }
         return true;
@@ -529,7 +529,7 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
         auto const threads = shared ? threads_->threads() : 1;
         auto const parts = [](std::size_t of, std::size_t size) { return (of + size - 1) / size; };
         auto const each = shared ? std::clamp<std::size_t>(parts(anchors.size(), 32 * threads), 1, 64) : 1;
-        std::vector<piece> pieces(shared ? std::min(parts(anchors.size(), each), 32 * threads) : 1);
+        std::vector<match_batch> pieces(shared ? std::min(parts(anchors.size(), each), 32 * threads) : 1);
         auto const caller = std::this_thread::get_id();
         auto const beginning = threads_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
         constexpr auto unknown = std::chrono::steady_clock::duration::max();
@@ -568,11 +568,12 @@ GSUB_LAZY_BODY void substitution_problem::make_successors(state const& s, functi
     };
     make_all();
     auto& moves = findings_here->moves;
-    auto& quiet = findings_here->quiet;
+    auto& negatives = findings_here->negatives;
     std::sort(moves.begin(), moves.end(), [](known_move const& a, known_move const& b) { return a.id < b.id; });
-    std::sort(quiet.begin(), quiet.end(),
-              [](quiet_place const& a, quiet_place const& b) { return a.anchor < b.anchor; });
-    findings_here->counted = {held_, moves.capacity() * sizeof(known_move) + quiet.capacity() * sizeof(quiet_place)};
+    std::sort(negatives.begin(), negatives.end(),
+              [](negative_match const& a, negative_match const& b) { return a.anchor < b.anchor; });
+    findings_here->counted = {held_,
+                              moves.capacity() * sizeof(known_move) + negatives.capacity() * sizeof(negative_match)};
 }
 
 } // namespace gsub

@@ -40,7 +40,7 @@ GSUB_LAZY_BODY std::string to_json_line(search_event const& e) {
         out += message({",\"rule\":", json_text(e.rule), ",\"site\":", json_text(e.site), ",\"move\":", hex(e.move),
                         ",\"key\":", hex(e.key)});
     if (e.what == kind::begin || e.what == kind::expand)
-        out += message({",\"key\":", hex(e.key), ",\"way\":", hex(e.way)});
+        out += message({",\"key\":", hex(e.key), ",\"path\":", hex(e.path)});
     if (e.what == kind::expanded) out += message({",\"failed\":", e.failed});
     if (e.what == kind::stop) out += message({",\"reason\":", json_text(to_string(e.why))});
     return out + "}";
@@ -129,7 +129,7 @@ GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& 
     if (of_successor(e.what))
         e.rule = line.text("rule"), e.site = line.text("site"), e.move = line.half_hash("move"),
         e.key = line.hash("key");
-    if (e.what == kind::begin || e.what == kind::expand) e.key = line.hash("key"), e.way = line.hash("way");
+    if (e.what == kind::begin || e.what == kind::expand) e.key = line.hash("key"), e.path = line.hash("path");
     if (e.what == kind::expanded) e.failed = line.count("failed");
     if (e.what == kind::stop) e.why = named(line.text("reason"), search::stop_reason::failed, "reason");
     log.add(e);

@@ -29,7 +29,7 @@ struct compiler {
 /// *Errors* `environment` naming what was tried.
 GSUB_LAZY [[nodiscard]] result<compiler> find_compiler(std::string_view wanted = {});
 
-/// How kernels are compiled, here and in the sources of a standalone model, before their `isa_flags`. They raise no
+/// How kernels are compiled, here and in the sources of an exported model, before their `isa_flags`. They raise no
 /// floating-point exceptions that anybody reads.
 inline constexpr char const* kernel_flags[] = {"-O3", "-fno-exceptions", "-fno-rtti",          "-ffp-contract=fast",
                                                "-w",  "-fno-math-errno", "-fno-trapping-math", "-fno-stack-protector"};
@@ -46,7 +46,7 @@ struct jit_options {
     /// Given to the compiler after gsub's own and before `isa_flags`. They come from the program, never from a model.
     std::vector<std::string> flags{};
     executor* threads = nullptr; ///< compiles several kernels at a time; null: one after the other
-    observer* observe = nullptr;   ///< hears of progress, and of a cache that cannot be used
+    observer* observe = nullptr; ///< hears of progress, and of a cache that cannot be used
 };
 
 /// Text that defines `extern "C"` a function named `symbol`. It includes nothing and has no objects to construct.

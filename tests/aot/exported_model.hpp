@@ -1,4 +1,4 @@
-// Models written by `write_standalone`, built as a stranger builds them, and called through their C API.
+// Models written by `export_program`, built as a stranger builds them, and called through their C API.
 #pragma once
 
 #include "catch.hpp"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace standalone_model {
+namespace exported_model {
 
 using namespace gsub;
 using namespace gsub::aot;
@@ -39,9 +39,8 @@ struct temporary_folder {
     std::string text(std::string_view name) const { return io::read_file(at(name)).value(); }
 };
 
-inline standalone_report written(runtime::program const& p, std::string const& folder,
-                                 standalone_options const& o = {}) {
-    return write_standalone(p, folder, o).value();
+inline export_report written(runtime::program const& p, std::string const& folder, export_options const& o = {}) {
+    return export_program(p, folder, o).value();
 }
 
 // The C API of a model, as its header has it.
@@ -145,4 +144,4 @@ inline bool same_bits(std::vector<tensor> const& a, std::vector<tensor> const& b
     });
 }
 
-} // namespace standalone_model
+} // namespace exported_model

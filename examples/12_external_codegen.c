@@ -1,4 +1,4 @@
-/* A code generator of one's own, as far as gsub sees of it: one function for each region; see 12_receiver.cpp. */
+/* A code generator of one's own, as far as gsub sees of it: one function for each region; see 12_external_codegen.cpp. */
 #include <gsub/runtime/extern_kernel.h>
 
 #include <math.h>

@@ -10,7 +10,7 @@
 #include <array>
 #include <iostream>
 
-extern "C" int app_region(gsub_call const* call); // 12_receiver.c
+extern "C" int app_region(gsub_call const* call); // 12_external_codegen.c
 
 namespace {
 
@@ -39,14 +39,15 @@ gsub::module cut(char const* compilers) {
 }
 
 // The application's compiler: here it knows one region, whose function it has already.
-gsub::receiver const dsp{.compiler = "dsp", .receive = [](gsub::marked_region const& r) {
-                             std::cout << "dsp gets " << r.marked.name << '\n' << to_text(r.body);
-                             return gsub::result<gsub::region_kernel>{{.function = app_region, .symbol = "app_region"}};
-                         }};
+gsub::external_codegen const dsp{.compiler = "dsp", .compile = [](gsub::marked_region const& r) {
+                                     std::cout << "dsp gets " << r.marked.name << '\n' << to_text(r.body);
+                                     return gsub::result<gsub::region_kernel>{
+                                         {.function = app_region, .symbol = "app_region"}};
+                                 }};
 
-void check(gsub::module const& m, std::span<gsub::receiver const> receivers) {
+void check(gsub::module const& m, std::span<gsub::external_codegen const> codegens) {
     gsub::build_options options;
-    options.receivers = receivers;
+    options.codegens = codegens;
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto const program = gsub::build(m, evaluators, gsub::host(), options).value();
     for (auto const& step : program.steps()) std::cout << kind_of(step) << '\n';
@@ -64,18 +65,18 @@ int main() {
     auto const m = cut("dsp: Add Tanh Mul Sub Relu; reference: Softmax");
     gsub::build_options plain;
     plain.generate = false;
-    check(m, std::array{dsp, gsub::built_by_gsub("reference", gsub::host(), plain)});
+    check(m, std::array{dsp, gsub::gsub_codegen("reference", gsub::host(), plain)});
 
     // A compiler that nobody has is told by name.
     auto const refused = gsub::build(m, gsub::table_of<gsub::eval_row, gsub::standard_ops>(), gsub::host());
-    require(!refused, "regions have receivers");
+    require(!refused, "regions have code generators");
     std::cout << refused.error().message() << '\n';
 
     // Ahead of time: the sources call app_region by its name, and whoever links them has it.
     gsub::build_options options;
-    options.receivers = {&dsp, 1};
+    options.codegens = {&dsp, 1};
     auto const program = gsub::plan(cut("dsp: Add Tanh Mul Sub Relu"),
                                     gsub::table_of<gsub::eval_row, gsub::standard_ops>(), gsub::isa::baseline, options);
-    auto const written = gsub::aot::write_standalone(program.value(), "network", {.name = "network"}).value();
+    auto const written = gsub::aot::export_program(program.value(), "network", {.name = "network"}).value();
     for (auto const& file : written.files) std::cout << file << '\n';
 }

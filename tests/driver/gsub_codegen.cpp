@@ -1,10 +1,10 @@
 #include "catch.hpp"
 #include "marked_module.hpp"
-#include <gsub/driver/gsub_receiver.hpp>
+#include <gsub/driver/gsub_codegen.hpp>
 
 #include <string>
 
-namespace gsub_receiver_test {
+namespace gsub_codegen_test {
 
 using namespace gsub;
 using namespace marked_module;
@@ -13,7 +13,7 @@ TEST_CASE("a region may be an executable of its own") {
     auto const m = marked("other: Add Tanh Mul Sub Relu");
     build_options how;
     how.isa = &isa::baseline;
-    auto const other = built_by_gsub("other", host(), how);
+    auto const other = gsub_codegen("other", host(), how);
     CHECK(error_of(m, {&other, 1}) < 1e-5);
 }
 
@@ -21,14 +21,14 @@ TEST_CASE("what a region's executable refuses is an error with the region's name
     auto const m = marked("other: Add Tanh Mul Sub Relu");
     build_options how;
     how.compiler = "no-such-compiler";
-    auto const slow = built_by_gsub("other", host(), how); // the reference runtime computes it
+    auto const slow = gsub_codegen("other", host(), how); // the reference runtime computes it
     CHECK(error_of(m, {&slow, 1}) < 1e-5);
     auto kernel = runtime::extern_kernel("", "Tanh", [](gsub_call const*) -> int { return GSUB_ENVIRONMENT; });
     how.kernels = {&kernel, 1};
     how.compiler.clear();
-    auto const other = built_by_gsub("other", host(), how);
+    auto const other = gsub_codegen("other", host(), how);
     build_options options;
-    options.receivers = {&other, 1};
+    options.codegens = {&other, 1};
     auto const e = build(m, evaluators(), host(), options).value();
     auto const ran = e.run(random_inputs(m.inlined().value(), 1));
     REQUIRE_FALSE(ran);
@@ -36,4 +36,4 @@ TEST_CASE("what a region's executable refuses is an error with the region's name
     CHECK(ran.error().message().find("other_main_0") != std::string::npos);
 }
 
-} // namespace gsub_receiver_test
+} // namespace gsub_codegen_test

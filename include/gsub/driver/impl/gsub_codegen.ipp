@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/driver/gsub_receiver.hpp>
+#include <gsub/driver/gsub_codegen.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -42,10 +42,10 @@ struct region_executable {
 
 } // namespace detail
 
-GSUB_LAZY_BODY receiver built_by_gsub(std::string compiler, target const& machine, build_options options) {
-    receiver r;
+GSUB_LAZY_BODY external_codegen gsub_codegen(std::string compiler, target const& machine, build_options options) {
+    external_codegen r;
     r.compiler = std::move(compiler);
-    r.receive = [machine, options](marked_region const& what) -> result<region_kernel> {
+    r.compile = [machine, options](marked_region const& what) -> result<region_kernel> {
         auto built = build(what.body, table_of<eval_row, standard_ops>(), machine, options);
         if (!built) return built.error();
         std::vector<tensor_type> operands;

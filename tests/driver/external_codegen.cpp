@@ -1,8 +1,8 @@
 #include "catch.hpp"
 #include "marked_module.hpp"
 #include <gsub/driver/build.hpp>
-#include <gsub/driver/gsub_receiver.hpp>
-#include <gsub/driver/receiver.hpp>
+#include <gsub/driver/external_codegen.hpp>
+#include <gsub/driver/gsub_codegen.hpp>
 #include <gsub/ir/builder.hpp>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace receiver_test {
+namespace external_codegen_test {
 
 using namespace gsub;
 using namespace marked_module;
@@ -37,22 +37,23 @@ TEST_CASE("a region of five operators goes to the function of the application th
     auto const m = marked("dsp: Add Tanh Mul Sub Relu");
     int calls = 0;
     std::size_t operators = 0;
-    receiver const dsp{"dsp", {}, [&](marked_region const& r) -> result<region_kernel> {
-                           CHECK(r.marked.attributes.compiler == "dsp");
-                           CHECK(r.body.inputs().size() == 2);
-                           CHECK(r.body.output_count() == 2);
-                           for (auto n : r.body.order()) operators += r.body.op(n).category == op_category::elementwise;
-                           return region_kernel{&app_region, &calls, {}};
-                       }};
+    external_codegen const dsp{"dsp", {}, [&](marked_region const& r) -> result<region_kernel> {
+                                   CHECK(r.marked.attributes.compiler == "dsp");
+                                   CHECK(r.body.inputs().size() == 2);
+                                   CHECK(r.body.output_count() == 2);
+                                   for (auto n : r.body.order())
+                                       operators += r.body.op(n).category == op_category::elementwise;
+                                   return region_kernel{&app_region, &calls, {}};
+                               }};
     CHECK(bind_regions(m, {&dsp, 1}).value().kernels.size() == 1);
     CHECK(operators == 5);
     CHECK(error_of(m, {&dsp, 1}) < 1e-5);
     CHECK(calls == 1);
 }
 
-TEST_CASE("two compilers have a receiver each, and what a composite's receiver claims is its") {
+TEST_CASE("two compilers have a code generator each, and what a composite's code generator claims is its") {
     auto const m = marked("left: Add Tanh; right: Mul Sub Relu");
-    std::array const both{built_by_gsub("left"), built_by_gsub("right")};
+    std::array const both{gsub_codegen("left"), gsub_codegen("right")};
     CHECK(bind_regions(m, both).value().kernels.size() >= 2);
     CHECK(error_of(m, both) < 1e-5);
     // By the name of a pattern.
@@ -71,7 +72,7 @@ TEST_CASE("two compilers have a receiver each, and what a composite's receiver c
     outer.set_outputs({&result, 1});
     named.add("main", outer);
     CHECK(bind_regions(named, {}).value().kernels.empty()); // nobody claims it
-    auto curve = built_by_gsub("gsub");
+    auto curve = gsub_codegen("gsub");
     std::swap(curve.compiler, curve.composite);
     curve.composite = "app.curve";
     CHECK(bind_regions(named, {&curve, 1}).value().kernels.size() == 1);
@@ -101,7 +102,7 @@ TEST_CASE("regions in the branches of a condition are found, and nodes of a file
     g.set_outputs({&out, 1});
     m.add("main", g);
     CHECK(bind_regions(m, {}).error().message().find("\"dsp\"") != std::string::npos);
-    auto const dsp = built_by_gsub("dsp");
+    auto const dsp = gsub_codegen("dsp");
     auto const bound = bind_regions(m, {&dsp, 1}).value();
     CHECK(bound.kernels.size() == 1);
     CHECK(bound.what.find("then")->body.op(bound.what.find("then")->body.output(0).node).category ==
@@ -119,17 +120,17 @@ TEST_CASE("regions in the branches of a condition are found, and nodes of a file
     CHECK(bind_regions(file, {}).error().code() == error_code::invalid_input);
 }
 
-TEST_CASE("regions and receivers that do not fit are refused by name") {
+TEST_CASE("regions and code generators that do not fit are refused by name") {
     auto const m = marked("dsp: Add Tanh Mul Sub Relu");
-    auto const other = built_by_gsub("gpu");
+    auto const other = gsub_codegen("gpu");
     auto const missing = bind_regions(m, {&other, 1});
     REQUIRE_FALSE(missing);
     CHECK(missing.error().code() == error_code::unsupported);
     CHECK(missing.error().message().find("\"dsp\"") != std::string::npos);
     CHECK(missing.error().message().find("\"gpu\"") != std::string::npos);
-    receiver refuses{"dsp", {}, [](marked_region const&) -> result<region_kernel> {
-                         return error{error_code::unsupported, "no unit for tanh"};
-                     }};
+    external_codegen refuses{"dsp", {}, [](marked_region const&) -> result<region_kernel> {
+                                 return error{error_code::unsupported, "no unit for tanh"};
+                             }};
     auto const refused = bind_regions(m, {&refuses, 1});
     REQUIRE_FALSE(refused);
     CAPTURE(refused.error().message());
@@ -137,20 +138,20 @@ TEST_CASE("regions and receivers that do not fit are refused by name") {
     CHECK(refused.error().message().find("dsp_main_0") != std::string::npos);
     std::array const twice{refuses, refuses};
     CHECK(bind_regions(m, twice).error().code() == error_code::usage);
-    receiver const nameless{{}, {}, refuses.receive};
+    external_codegen const nameless{{}, {}, refuses.compile};
     CHECK(bind_regions(m, {&nameless, 1}).error().code() == error_code::usage);
     // What the function says at run time is the error of the run.
-    receiver const fails{
+    external_codegen const fails{
         "dsp", {}, [](marked_region const&) -> result<region_kernel> {
             return region_kernel{[](gsub_call const*) -> int { return GSUB_ENVIRONMENT; }, nullptr, {}};
         }};
     CHECK(build(m, evaluators(), host()).error().message().find("\"dsp\"") != std::string::npos);
     build_options options;
-    options.receivers = {&fails, 1};
+    options.codegens = {&fails, 1};
     auto const e = build(m, evaluators(), host(), options).value();
     auto const ran = e.run(random_inputs(m.inlined().value(), 1));
     REQUIRE_FALSE(ran);
     CHECK(ran.error().code() == error_code::environment);
 }
 
-} // namespace receiver_test
+} // namespace external_codegen_test

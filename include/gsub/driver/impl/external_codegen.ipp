@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/message.hpp>
-#include <gsub/driver/receiver.hpp>
+#include <gsub/driver/external_codegen.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/ops/ops.hpp>
 
@@ -19,13 +19,14 @@ inline constexpr std::string_view region_domain = "gsub.region";
 template <class = void>
 class region_binder {
 public:
-    region_binder(module const& m, std::span<receiver const> receivers) : m_(m) {
-        for (auto const& r : receivers) {
-            if (r.compiler.empty() == r.composite.empty() || !r.receive)
-                throw error{error_code::usage, "a receiver has a function, and either a compiler or a composite"};
+    region_binder(module const& m, std::span<external_codegen const> codegens) : m_(m) {
+        for (auto const& r : codegens) {
+            if (r.compiler.empty() == r.composite.empty() || !r.compile)
+                throw error{error_code::usage, "a code generator has a function, and either a compiler or a composite"};
             auto& found = r.compiler.empty() ? composites_[r.composite] : compilers_[r.compiler];
             if (std::exchange(found, &r))
-                throw error{error_code::usage, message({"two receivers of ", in_quotes(r.compiler + r.composite)})};
+                throw error{error_code::usage,
+                            message({"two code generators of ", in_quotes(r.compiler + r.composite)})};
         }
     }
 
@@ -37,34 +38,35 @@ public:
     }
 
 private:
-    // The receiver of a function; null where it stays one.
-    receiver const* receiver_of(function const& f) {
+    // The code generator of a function; null where it stays one.
+    external_codegen const* codegen_of(function const& f) {
         auto const& a = f.attributes;
         if (!a.compiler.empty() && a.compiler != "default") {
             if (auto const found = compilers_.find(a.compiler); found != compilers_.end()) return found->second;
             std::string known;
             for (auto const& [name, r] : compilers_) known += message({known.empty() ? "" : ", ", in_quotes(name)});
-            problems_.push_back({error_code::unsupported, f.name, "call",
-                                 message({"it is a region for the compiler ", in_quotes(a.compiler),
-                                          ", which has no receiver; receivers: ", known.empty() ? "none" : known}),
-                                 "register a receiver, or leave partition-graph out"});
+            problems_.push_back(
+                {error_code::unsupported, f.name, "call",
+                 message({"it is a region for the compiler ", in_quotes(a.compiler),
+                          ", which has no code generator; code generators: ", known.empty() ? "none" : known}),
+                 "register a code generator, or leave partition-graph out"});
             return nullptr;
         }
         auto const found = a.composite_name.empty() ? composites_.end() : composites_.find(a.composite_name);
         return found == composites_.end() ? nullptr : found->second;
     }
-    // Whether calls of a function are nodes of a receiver's kernel; its kernel is made at the first.
+    // Whether calls of a function are nodes of a code generator's kernel; its kernel is made at the first.
     bool is_region(function const& f) {
         if (auto const found = regions_.find(f.name); found != regions_.end()) return found->second;
-        auto const* const r = receiver_of(f);
-        if (r) receive(f, *r);
+        auto const* const r = codegen_of(f);
+        if (r) compile(f, *r);
         return regions_[f.name] = r != nullptr;
     }
-    void receive(function const& f, receiver const& r) {
+    void compile(function const& f, external_codegen const& r) {
         auto const body = m_.inlined(f.name).value();
-        auto made = r.receive({f, body});
+        auto made = r.compile({f, body});
         if (!made || !made->function) {
-            auto const e = made ? error{error_code::internal, "the receiver gives no function"} : made.error();
+            auto const e = made ? error{error_code::internal, "the code generator gives no function"} : made.error();
             for (auto p : e.problems()) {
                 p.reason = message({"the region ", f.name, ": ", p.reason});
                 if (p.node.empty()) p.node = f.name;
@@ -140,7 +142,7 @@ private:
 
     module const& m_;
     bound_regions out_;
-    std::map<std::string, receiver const*> compilers_, composites_;
+    std::map<std::string, external_codegen const*> compilers_, composites_;
     std::map<std::string, bool> regions_;
     std::set<std::string> visited_;
     std::vector<problem> problems_;
@@ -148,9 +150,9 @@ private:
 
 } // namespace detail
 
-GSUB_LAZY_BODY result<bound_regions> bind_regions(module const& m, std::span<receiver const> receivers,
+GSUB_LAZY_BODY result<bound_regions> bind_regions(module const& m, std::span<external_codegen const> codegens,
                                                   std::string_view entry) {
-    return capture([&] { return detail::region_binder{m, receivers}.bind(entry); });
+    return capture([&] { return detail::region_binder{m, codegens}.bind(entry); });
 }
 
 } // namespace gsub
