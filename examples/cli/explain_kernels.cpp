@@ -19,7 +19,7 @@ namespace {
 
 // What is told of a kernel; the kernel graph itself would keep the weights.
 struct kernel_line {
-    std::string kind, covers, schedule, border;
+    std::string kind, covers, schedule, boundary;
 };
 
 std::string covers_of(gsub::kernel_op const& op) {
@@ -39,7 +39,7 @@ answer explain_kernels(explain_request const& r, session const& s) {
     auto const keep = [&](gsub::kernel_graph const& k) {
         if (k.stage != gsub::lowering_stage::scheduled) return;
         for (auto const& op : k.ops)
-            lines.push_back({kind_of(op), covers_of(op), op.schedule ? to_string(*op.schedule) : "", op.border});
+            lines.push_back({kind_of(op), covers_of(op), op.schedule ? to_string(*op.schedule) : "", op.boundary});
     };
     auto const built = build_simd(std::move(g), r.kernels_of, s, keep);
     // The fastest of some runs, a step at a time.
@@ -58,11 +58,11 @@ answer explain_kernels(explain_request const& r, session const& s) {
     gsub::report::table t{{"kernel", "time", "covers", "ends before", "schedule"}};
     for (std::size_t i = 0; i < lines.size(); ++i) {
         auto const& line = lines[i];
-        t.add({line.kind, gsub::report::human(seconds[i], "s"), line.covers, line.border, line.schedule});
+        t.add({line.kind, gsub::report::human(seconds[i], "s"), line.covers, line.boundary, line.schedule});
         a.data["kernels"].push_back({{"kind", line.kind},
                                      {"ms", seconds[i] * 1e3},
                                      {"covers", line.covers},
-                                     {"ends_before", line.border},
+                                     {"ends_before", line.boundary},
                                      {"schedule", line.schedule}});
     }
     a.text += t.text();

@@ -81,7 +81,7 @@ inline std::vector<kernel> grid(isa const& isa) {
             kernels::matmul_shape s;
             s.m = n == 1 ? 1 : 7, s.n = n, s.k = 5, s.constant = constant, s.bias = constant;
             if (!constant) s.batch = {2}, s.b = {2 * 5 * n, 0, {5 * n, 1, 5}}; // stored transposed
-            s.ops = {{scalar_op::maximum, 0, -1, 0}};
+            s.epilogue = {{scalar_op::maximum, 0, -1, 0}};
             add(kernels::matmul_nest(s, kernels::default_config(s, isa), isa),
                 std::string{constant ? "matmul " : "matmul of variables "} + std::to_string(n));
         }

@@ -14,7 +14,7 @@ using namespace gsub;
 
 // What the kernel costs at whose end a node stands; nothing for one within a kernel.
 double cost_at(any_graph const& g, node_id n) {
-    for (auto const& p : cost::fused_roofline{}.costs(g))
+    for (auto const& p : cost::fused_roofline{}.node_costs(g))
         if (p.node == n) return p.amount;
     return -1;
 }

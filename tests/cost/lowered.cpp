@@ -39,7 +39,7 @@ TEST_CASE("costs of nodes add up to that of the graph, and stand at the last ope
         auto const g = random_graph::make(seed, 30);
         double total = 0;
         std::map<node_id, double> whole;
-        for (auto const& p : costs.costs(g)) {
+        for (auto const& p : costs.node_costs(g)) {
             CHECK(p.amount >= 0);
             total += p.amount;
             whole[p.node] = p.amount;
@@ -169,7 +169,7 @@ TEST_CASE("views cost nothing but where somebody outside sees them, and what is 
     auto const turned = b.add<ops::transpose>({.perm = {0, 1, 3, 2}}, {x});
     b.outputs({b.add<ops::relu>(turned)});
     std::map<node_id, double> at;
-    for (auto const& p : costs.costs(g)) at[p.node] = p.amount;
+    for (auto const& p : costs.node_costs(g)) at[p.node] = p.amount;
     CHECK(at.at(turned.node) == 0);
     CHECK(costs(g).amount > 0);
     b.outputs({turned});

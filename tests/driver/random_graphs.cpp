@@ -333,7 +333,7 @@ TEST_CASE("random graphs of all operators have a predicted time, that of their g
             CAPTURE(seed, isa->name);
             auto const m = make(seed);
             double sum = 0;
-            for (auto const& p : costs.costs(m.g)) {
+            for (auto const& p : costs.node_costs(m.g)) {
                 CHECK(std::isfinite(p.amount));
                 CHECK(p.amount >= 0);
                 sum += p.amount;

@@ -556,9 +556,9 @@ TEST_CASE("depthwise images of every size are right with the configuration that 
 
 // Calls `body` with each block of a kernel.
 template <class F>
-void each_block(std::vector<codegen::node> const& nodes, F&& body) {
-    for (auto const& n : nodes) {
-        if (n.kind == codegen::node_kind::block) body(n.code);
+void each_block(std::vector<codegen::statement> const& statements, F&& body) {
+    for (auto const& n : statements) {
+        if (n.kind == codegen::statement_kind::block) body(n.code);
         each_block(n.body, body);
         each_block(n.otherwise, body);
     }

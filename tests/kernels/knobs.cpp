@@ -155,7 +155,7 @@ loop::fused_nest direct(descriptor const& d, isa const& isa, winograd_options co
             [&](attention_shape const& s) { return attention_nest(s, default_config(s, isa), isa); },
             [&](pool2d_shape const& s) -> loop::fused_nest { return pool2d_nest(s, isa); },
             [&](elementwise_shape const& s) -> loop::fused_nest {
-                return elementwise_nest(s.elements, s.arrays, s.epilogue, isa);
+                return elementwise_nest(s.elements, s.arrays, s.ops, isa);
             },
             [&](row_reduction_shape const& p) { return row_reduction_nest(p, isa); },
             [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, isa); },

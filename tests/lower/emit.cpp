@@ -99,7 +99,7 @@ TEST_CASE("what would read or write beyond its values is not emitted") {
     // A kernel of the application is held to its values too.
     auto own = k;
     custom_kernel c{.name = "mine"};
-    c.nest = [](loop::configuration const&, isa const&) -> loop::fused_nest {
+    c.nest = [](loop::configuration const&, gsub::isa const&) -> loop::fused_nest {
         loop::expression_builder e{"mine"};
         auto const i = e.spatial("i", 700);
         auto const in = e.input("in", {700}), out = e.output("out", {700});
@@ -108,7 +108,7 @@ TEST_CASE("what would read or write beyond its values is not emitted") {
     own.ops[1].computes = c;
     own = schedule(std::move(own), isa, counting_heuristic{}).value();
     CHECK_THAT(refusal(own), Contains("mine: its kernel takes 2800 bytes as in, and is given 2640"));
-    std::get<custom_kernel>(own.ops[1].computes).nest = [](loop::configuration const&, isa const&) -> loop::fused_nest {
+    std::get<custom_kernel>(own.ops[1].computes).nest = [](loop::configuration const&, gsub::isa const&) -> loop::fused_nest {
         loop::expression_builder e{"mine"};
         auto const i = e.spatial("i", 3);
         auto const in = e.input("in", {3}), other = e.input("other", {3}), out = e.output("out", {3});

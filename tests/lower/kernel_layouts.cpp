@@ -88,7 +88,7 @@ TEST_CASE("a convolution reads few channels in rows, and what had its channels l
     auto const turned = n.b.input(dtype::f32, {1, 6, 6, 32}, "t");
     auto const x = n.b.add<ops::transpose>({.perm = {0, 3, 1, 2}}, {turned});
     auto const sideways = n.b.add<ops::transpose>({.perm = {0, 3, 2, 1}}, {turned});
-    std::vector<std::pair<value_id, bool>> const row_reduction{
+    std::vector<std::pair<value_id, bool>> const rows{
         {n.conv(n.x(3)), true},
         {n.conv(n.x(12)), false},
         {n.conv(x), true},

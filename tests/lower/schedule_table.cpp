@@ -21,10 +21,10 @@ graph network() {
 }
 kernel_graph lowered(graph const& g, isa const& isa, schedule_table const& table) {
     lowering_options options;
-    auto const schedules = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
+    auto const schedules = [&](kernels::descriptor const& d, gsub::isa const& on, loop::config_space const& space) {
         return table.choose(d, on, space);
     };
-    auto const algorithms = [&](std::span<kernels::descriptor const> all, isa const& on) {
+    auto const algorithms = [&](std::span<kernels::descriptor const> all, gsub::isa const& on) {
         return table.choose(all, on);
     };
     options.schedules = schedule_function{schedules};

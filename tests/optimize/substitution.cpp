@@ -130,7 +130,7 @@ struct mixed {
                                               in_normal_form(random_graph::make(1, 25)))
                               .value();
     unit operator()(any_graph const& g) const { return {mean.of_graph(g)}; }
-    std::vector<cost::node_cost> costs(any_graph const& g) const { return mean.of_groups(g); }
+    std::vector<cost::node_cost> node_costs(any_graph const& g) const { return mean.of_groups(g); }
     cost::grouped_costs remembered(any_graph const& g) const { return mean.remembered(g); }
     cost::grouped_costs remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const {
         return mean.remembered_near(g, memory, changes);

@@ -41,7 +41,7 @@ class op_call<gradient_check::dual> {
     using dual = gradient_check::dual;
 
 public:
-    kernel(op_call_args& args, std::vector<std::vector<dual>> const& in, std::vector<dual>& out)
+    op_call(op_call_args& args, std::vector<std::vector<dual>> const& in, std::vector<dual>& out)
         : args_(&args), in_(&in), out_(&out) {}
     template <operation Op>
     attributes_of<Op> const& attributes() const {

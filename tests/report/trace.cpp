@@ -221,8 +221,8 @@ TEST_CASE("what is no trace is refused, and why") {
     refuses(begin, "header");
     refuses(header + header, "line 2");
     auto newer = header;
-    newer.replace(newer.find(":1,"), 3, ":2,");
-    refuses(newer, "version 2");
+    newer.replace(newer.find(":2,"), 3, ":3,");
+    refuses(newer, "version 3");
     refuses(header + "{\"event\":\"dance\",\"step\":0,\"cost\":1}\n", "there is no event \"dance\"");
     refuses(header + begin + "{\"event\":\"begin\",\"step\":0,\"cost\":1}\n",
             "line 3: invalid input: there is no \"key\"");

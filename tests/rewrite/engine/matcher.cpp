@@ -3,6 +3,7 @@
 #include "rewrite/small_graphs.hpp"
 #include <gsub/rewrite/engine/matcher.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/pattern/conditions.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 
 #include <algorithm>
