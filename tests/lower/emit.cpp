@@ -108,7 +108,8 @@ TEST_CASE("what would read or write beyond its values is not emitted") {
     own.ops[1].computes = c;
     own = schedule(std::move(own), isa, counting_heuristic{}).value();
     CHECK_THAT(refusal(own), Contains("mine: its kernel takes 2800 bytes as in, and is given 2640"));
-    std::get<custom_kernel>(own.ops[1].computes).nest = [](loop::configuration const&, gsub::isa const&) -> loop::fused_nest {
+    std::get<custom_kernel>(own.ops[1].computes).nest = [](loop::configuration const&,
+                                                           gsub::isa const&) -> loop::fused_nest {
         loop::expression_builder e{"mine"};
         auto const i = e.spatial("i", 3);
         auto const in = e.input("in", {3}), other = e.input("other", {3}), out = e.output("out", {3});

@@ -88,13 +88,12 @@ TEST_CASE("a convolution reads few channels in rows, and what had its channels l
     auto const turned = n.b.input(dtype::f32, {1, 6, 6, 32}, "t");
     auto const x = n.b.add<ops::transpose>({.perm = {0, 3, 1, 2}}, {turned});
     auto const sideways = n.b.add<ops::transpose>({.perm = {0, 3, 2, 1}}, {turned});
-    std::vector<std::pair<value_id, bool>> const rows{
-        {n.conv(n.x(3)), true},
-        {n.conv(n.x(12)), false},
-        {n.conv(x), true},
-        {n.conv(sideways), false},
-        {n.b.max_pool("p", x, {{2, 2}, {2, 2}, {0, 0}}), true},
-        {n.b.max_pool("q", n.x(3), {{2, 2}, {2, 2}, {0, 0}}), false}};
+    std::vector<std::pair<value_id, bool>> const rows{{n.conv(n.x(3)), true},
+                                                      {n.conv(n.x(12)), false},
+                                                      {n.conv(x), true},
+                                                      {n.conv(sideways), false},
+                                                      {n.b.max_pool("p", x, {{2, 2}, {2, 2}, {0, 0}}), true},
+                                                      {n.b.max_pool("q", n.x(3), {{2, 2}, {2, 2}, {0, 0}}), false}};
     any_graph const g{n.g};
     for (auto const& [v, in_place] : rows) CHECK(reads_in_place(g, v.node, isa::avx512) == in_place);
     CHECK(data_of(g, rows[2].first.node, isa::avx512) == x);

@@ -25,7 +25,8 @@ struct checked_problem : substitution_problem {
     void expand(state const& s, Emit&& emit) {
         if (s.rule) {
             auto const& original = materialize(start())->graph;
-            auto const compared = compare_in_field(original, materialize(s)->graph, table_of<eval_row, standard_ops>(), 7);
+            auto const compared =
+                compare_in_field(original, materialize(s)->graph, table_of<eval_row, standard_ops>(), 7);
             if (compared) {
                 ++checked;
                 INFO(label(s));

@@ -39,7 +39,8 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& i
 template <algorithm_choice A>
 [[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& isa, A const& choice,
                                           kernels::winograd_accuracy accuracy = kernels::winograd_accuracy::f4) {
-    return select(std::move(g), isa, algorithm_function{[&](std::span<kernels::descriptor const> all, gsub::isa const& on) {
+    return select(std::move(g), isa,
+                  algorithm_function{[&](std::span<kernels::descriptor const> all, gsub::isa const& on) {
                       return choice.choose(all, on);
                   }},
                   accuracy);

@@ -101,9 +101,9 @@ template <problem P, class Observer = null_observer>
     std::vector<move> moves;
     // Only whether a key is there is asked, never their order.
     std::conditional_t<detail::hashable<key_type>, std::unordered_set<key_type>, std::set<key_type>> seen;
-    std::vector<entry> waiting;        // a heap, the cheapest on top
+    std::vector<entry> waiting;           // a heap, the cheapest on top
     std::vector<deferred_entry> deferred; // what a larger alpha of the schedule may admit
-    std::size_t level = 0;             // of the schedule: what comes next
+    std::size_t level = 0;                // of the schedule: what comes next
     auto const takes_first = o.admit == admission::first;
     auto alpha = takes_first ? 1.0 : o.alpha;
     auto const highest = o.schedule.empty() ? o.alpha : o.schedule.back();

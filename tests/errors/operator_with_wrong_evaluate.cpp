@@ -1,4 +1,4 @@
-// expect: evaluate<Op> has no scalar(x), run(kernel<T>&) or move(op_call_args&) that can be called
+// expect: evaluate<Op> has no scalar(x), run(op_call<T>&) or move(op_call_args&) that can be called
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 
