@@ -34,7 +34,7 @@ std::vector<match> applicable(any_graph const& g, rule_index const& rules) {
     return out;
 }
 
-enum stage { copy_graph, prepare_patch, apply_patch, normal_form, structural_hash, incremental_cost, all_stages };
+enum stage { copy_graph, prepare_patch, apply_patch, canonical_form, structural_hash, incremental_cost, all_stages };
 constexpr std::string_view stage_names[] = {"copy", "prepare", "apply", "canonical form", "hash", "cost"};
 
 /// The work of a successor up to a stage, as `substitution_problem` does it. The result keeps the work from being
@@ -49,7 +49,7 @@ double successor(any_graph const& g, std::vector<double> const& costs, match con
     if (!patch.apply_to(made, shared_interior::refuse)) std::abort();
     if (last == apply_patch) return static_cast<double>(made.size());
     canonicalize_changes(made);
-    if (last == normal_form) return static_cast<double>(made.size());
+    if (last == canonical_form) return static_cast<double>(made.size());
     made.rehash();
     auto total = static_cast<double>(made.hash().low & 1);
     if (last == structural_hash) return total;

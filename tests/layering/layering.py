@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Proves the laws of the tree: what may include what, headers that stand alone, tests that mirror headers, layout.
 
-Usage: layering.py includes | lists [--write] | table [--write] | mirror | decisions | blanks | format CLANG_FORMAT |
+Usage: layering.py includes | lists [--write] | table [--write] | mirror | decisions | words | blanks | format CLANG_FORMAT |
        alone COMPILER [FLAG...]
 `lists` compares the includes of umbrellas and of src/ with the files that are there, `table` the table of layers in
 CONTRIBUTING.md with umbrellas and edges; with --write they write them.
@@ -385,6 +385,65 @@ def check_decisions():
     return report(found)
 
 
+# ---- words -----------------------------------------------------------------------------------------------------------
+
+# Comments, text literals and includes of a C++ source, in this order of groups.
+PIECES = re.compile(r'(//[^\n]*|/\*.*?\*/)|(R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\')|'
+                    r"(^[ \t]*#[ \t]*include[^\n]*)", re.DOTALL | re.MULTILINE)
+
+
+def retired_words():
+    """The backticked words of the first columns of the glossary's tables of retired words, and of step kinds."""
+    with open(os.path.join(ROOT, "docs", "glossary.md"), encoding="utf-8") as f:
+        tables = f.read().partition("## Retired words")[2].split("| retired step kind |")
+    first = [[w for row in t.splitlines() if row.startswith("| `") for w in re.findall(r"`([^`]+)`", row.split("|")[1])]
+             for t in tables]
+    return first[0], first[1]
+
+
+def first_sentences(source):
+    """Numbers of lines and texts of the first lines of comments that begin a file or document an entity."""
+    before = None
+    for number, line in enumerate(source.splitlines(), 1):
+        text = line.strip()
+        if text.startswith("///") and not text.startswith("///<") and not (before or "").startswith("///") or (
+                number == 1 and text.startswith("//")):
+            yield number, text
+        before = text
+
+
+def check_words():
+    words, kinds = retired_words()
+    breaches = []
+    word = re.compile(r"(?<![\w-])(" + "|".join(map(re.escape, words)) + r")(?![\w-])")
+    kind = re.compile('"(' + "|".join(map(re.escape, kinds)) + ')"')
+    spared = ("docs/decisions/", "docs/glossary.md", "CHANGELOG.md")
+    for path in sources(".hpp", ".ipp", ".cpp", ".h", ".c", ".md"):
+        if path.startswith(spared):
+            continue
+        with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+            source = f.read()
+        found = [(0, w) for w in word.findall(os.path.splitext(os.path.basename(path))[0])]
+        line_of = lambda at: source.count("\n", 0, at) + 1
+        if path.endswith(".md"):
+            for m in re.finditer(r"^#+ [^\n]*|^```.*?^```|`[^`\n]+`", source, re.MULTILINE | re.DOTALL):
+                found += [(line_of(m.start() + w.start()), w[1]) for w in word.finditer(m[0])]
+        else:
+            code = PIECES.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source)
+            found += [(line_of(m.start()), m[1]) for m in word.finditer(code)]
+            for m in PIECES.finditer(source):
+                for quoted in re.finditer(r"`[^`\n]+`", m[1] or ""):
+                    found += [(line_of(m.start()), w) for w in word.findall(quoted[0])]
+            found += [(n, w) for n, text in first_sentences(source) for w in word.findall(text.partition(". ")[0])]
+            if path.startswith("include/"):
+                found += [(line_of(m.start()), m[1]) for m in kind.finditer(source)]
+        breaches += [f"{path}:{n}: \"{w}\" is retired, see docs/glossary.md" for n, w in sorted(set(found))]
+    return report(breaches)
+
+
+# ---- layout ----------------------------------------------------------------------------------------------------------
+
+
 def check_blanks():
     breaches = []
     for s in sources(".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".txt", ".json", ".in", ".yml", ".md"):
@@ -496,6 +555,8 @@ def main(arguments):
         return check_mirror()
     if arguments == ["decisions"]:
         return check_decisions()
+    if arguments == ["words"]:
+        return check_words()
     if arguments == ["blanks"]:
         return check_blanks()
     if len(arguments) == 2 and arguments[0] == "format":

@@ -86,7 +86,7 @@ struct search_progress : search::null_observer {
 // What a search found, by what a log tells of it: its best state is the cheapest of those that waited, of equal ones
 // the first. Costs are in ticks.
 GSUB_LAZY search::outcome<substitution_problem::state>
-found_before(substitution_problem const& problem, search_log const& log, search_log::section const& s) {
+reconstruct(substitution_problem const& problem, search_log const& log, search_log::section const& s) {
     struct origin {
         hash128 path; // of the successor
         std::size_t expansion = 0;
@@ -584,7 +584,7 @@ GSUB_LAZY_BODY search_result search_part(any_graph const& start, cost::any_cost 
     auto const first = problem.start();
     auto found =
         hooks.replay
-            ? detail::found_before(problem, hooks.replay->log(), hooks.replay->next(first.path))
+            ? detail::reconstruct(problem, hooks.replay->log(), hooks.replay->next(first.path))
             : search::backtracking(problem, first, options,
                                    detail::search_progress<>{hooks, problem, options.budget.steps, model.unit, first});
     auto const best = problem.reconstructed(found.best);

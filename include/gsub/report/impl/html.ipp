@@ -336,7 +336,7 @@ GSUB_LAZY std::string legend() {
     entry("sum", "convolution, product");
     entry("red", "pooling, reduction");
     entry("elt", "elementwise");
-    entry("mov", "moves elements");
+    entry("mov", "data movement");
     entry("opq", "unknown to gsub");
     entry("new", "changed");
     return out + "<span>A box tells its share of the cost; the longest bar is the dearest. Pointing at it tells "

@@ -164,7 +164,7 @@ private:
     }
 
     // ---- places within layers ----------------------------------------------------------------------------------
-    struct wish {
+    struct target_place {
         double x, weight;
     };
     double distance(number left, number right) const {
@@ -185,11 +185,12 @@ private:
                 place_row(rows_[down ? i : layers_ - 1 - i], [&](vertex const& v) { return near(v, down); });
         }
         straighten();
-        for (auto const& row : rows_) place_row(row, [](vertex const& v) { return wish{v.x, v.passes ? 1 : 1e9}; });
+        for (auto const& row : rows_)
+            place_row(row, [](vertex const& v) { return target_place{v.x, v.passes ? 1 : 1e9}; });
     }
     // Boxes stand between the boxes on the side that the sweep comes from, so that chains of them are straight; lines
     // follow their own course. A box alone in its layer stands on the middle line, or long graphs would drift aside.
-    wish near(vertex const& v, bool from_above) const {
+    target_place near(vertex const& v, bool from_above) const {
         if (v.spine) return {0, 1e3};
         double sum = 0, weight = 0;
         auto const& around = from_above ? v.up : v.down;
@@ -200,9 +201,10 @@ private:
         if (weight == 0) return {v.x, 0.01};
         return {sum / weight, v.passes ? 0.1 : 1 + weight};
     }
-    // The places nearest to the wishes that keep order and distance: least squares under x[i+1] - x[i] >= distance.
-    template <class Wish>
-    void place_row(std::vector<number> const& row, Wish&& wish_of) {
+    // The places nearest to the target places that keep order and distance: least squares under x[i+1] - x[i] >=
+    // distance.
+    template <class Target>
+    void place_row(std::vector<number> const& row, Target&& target_of) {
         struct block {
             double mean, weight;
             std::size_t count;
@@ -211,7 +213,7 @@ private:
         std::vector<double> offset(row.size(), 0);
         for (std::size_t i = 0; i < row.size(); ++i) {
             if (i > 0) offset[i] = offset[i - 1] + distance(row[i - 1], row[i]);
-            wish const w = wish_of(vertices_[row[i]]);
+            target_place const w = target_of(vertices_[row[i]]);
             block b{w.x - offset[i], w.weight, 1};
             while (!blocks.empty() && blocks.back().mean > b.mean) {
                 auto const& a = blocks.back();
