@@ -6,9 +6,9 @@
 #include <gsub/core/executor.hpp>
 #include <gsub/core/hash.hpp>
 #include <gsub/core/intern.hpp>
-#include <gsub/core/message.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/core/observer.hpp>
+#include <gsub/core/quoted.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/core/sharing_executor.hpp>

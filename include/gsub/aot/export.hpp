@@ -1,4 +1,4 @@
-// Ahead of time: a program as a folder of sources that builds and runs without gsub.
+// AOT export: a program as a folder of sources that builds and runs without gsub.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -11,15 +11,15 @@
 
 namespace gsub::aot {
 
-/// How a folder is written.
+/// Options of `export_program`.
 struct export_options {
-    /// What the model is called in the API, in names of files and of the CMake target. *Requires* nothing: a name that
+    /// Name of the model in the API, in names of files and of the CMake target. *Requires* nothing: a name that
     /// `exported_name` would change is an error.
     std::string name = "model";
     bool threads = true; ///< with a pool of threads of its own; false: one thread, or the embedder's executor
 };
 
-/// What was written.
+/// Report of `export_program`: what it wrote.
 struct export_report {
     std::vector<std::string> files{}; ///< below the folder, in the order of writing
     std::size_t kernels = 0;          ///< distinct ones
@@ -28,25 +28,24 @@ struct export_report {
     std::size_t arena_bytes = 0;      ///< memory of a run
 };
 
-/// A name that is safe in C, CMake and as that of a header, near to any text: `[a-z][a-z0-9_]*`, at most 64 long, not
-/// the name of a C or POSIX header, a system library or a target that CMake reserves.
+/// Exported name: turns a text into a name that is safe in C, CMake and as that of a header: `[a-z][a-z0-9_]*`, at most
+/// 64 long, not the name of a C or POSIX header, a system library or a target that CMake reserves.
 GSUB_LAZY [[nodiscard]] std::string exported_name(std::string_view text);
 
-/// Writes a program into a folder: `CMakeLists.txt` (a library), `<name>.h` (its C API), `<name>.cpp` (steps and what
-/// runs them), a file for each kernel, `weights.bin`, `main.c` (a program that runs the model) and `README.txt`. They
-/// need a C++17 compiler with GNU vectors (GCC, Clang) and nothing of gsub. Where things lie in memory and what is
-/// computed is what `runtime::executable` does, bit for bit with the same compiler.
+/// AOT export: writes a program into a folder: `CMakeLists.txt` (a library), `<name>.h` (its C API), `<name>.cpp`
+/// (steps and what runs them), a file for each kernel, `weights.bin`, `main.c` (a program that runs the model) and
+/// `README.txt`. They need a C++17 compiler with GNU vectors (GCC, Clang) and nothing of gsub. Memory plan and results
+/// are those of `runtime::executable`, bit for bit with the same compiler.
 ///
-/// Each file is replaced as a whole. A folder that exists is empty or was written by this function; its sources of
+/// Each file is replaced as a whole. A folder that exists must be empty or written by this function; its sources of
 /// kernels are replaced.
 ///
 /// Steps that move or convert elements are small functions there; an index that is out of range ends a run with the
 /// status `BAD_INPUT`.
 ///
-/// Texts from the model (names of inputs and outputs) occur as escaped literals alone.
-/// *Errors* `unsupported` naming every step that has no text of its own, and an instruction set option whose presence
-/// generated code could not ask the processor for; `usage` for a bad name, or a folder with other things in it;
-/// `environment` where a file cannot be written.
+/// Texts from the model (names of inputs and outputs) occur as escaped literals alone. *Errors* `unsupported` naming
+/// every step that has no text of its own, and an instruction set option that generated code cannot ask the processor
+/// for; `usage` for a bad name, or a folder with other things in it; `environment` where a file cannot be written.
 /// *Example* `examples/exported`
 GSUB_LAZY [[nodiscard]] result<export_report> export_program(runtime::program const& p, std::string const& folder,
                                                              export_options const& options = {});

@@ -1,4 +1,4 @@
-// Loops over whole ranges, for headers that many programs compile: a use of std::all_of or of vector::insert
+// Range algorithms as plain loops, for headers that many programs compile: a use of std::all_of or of vector::insert
 // instantiates several functions for its types, these one.
 #pragma once
 
@@ -10,20 +10,20 @@
 
 namespace gsub {
 
-/// The elements of a vector. Equal to a conversion to `std::span`, for which a compiler must prove that the vector's
-/// iterators are contiguous: more work, for each element type, than for a map of it.
+/// A span over a vector. Equals the conversion to `std::span`, for which a compiler must prove that the vector's
+/// iterators are contiguous: for each element type more work than for a map of it.
 template <class Vector>
 [[nodiscard]] constexpr std::span<typename Vector::value_type const> as_span(Vector const& elements) noexcept {
     return {elements.data(), elements.size()};
 }
 
-/// Sorts a vector by way of pointers, which compile in a fourth of the time that its iterators take.
+/// Sorts a vector through pointers, which compile in a quarter of the time of its iterators.
 template <class Vector, class... Less>
 constexpr void sort(Vector& elements, Less... less) {
     std::sort(elements.data(), elements.data() + elements.size(), less...);
 }
 
-/// The same; equal elements stay in their order.
+/// Stable sort of a vector: equal elements stay in their order.
 template <class Vector, class... Less>
 void stable_sort(Vector& elements, Less... less) {
     std::stable_sort(elements.data(), elements.data() + elements.size(), less...);
@@ -37,7 +37,7 @@ template <class Range, class Test>
     return false;
 }
 
-/// Whether `test` holds for all elements; so it does for none at all.
+/// Whether `test` holds for all elements; true where there are none.
 template <class Range, class Test>
 [[nodiscard]] constexpr bool all_of(Range const& range, Test test) {
     for (auto const& x : range)
@@ -53,8 +53,8 @@ template <class Range, class T>
     return false;
 }
 
-/// The greatest magnitude; zero of no elements, and NaN where one is. *Complexity* O(n), at the rate of memory: bits
-/// without the sign are the greater, the further a number is from zero, infinity and NaN at the end.
+/// The greatest absolute value; zero for no elements, NaN where one is. *Complexity* O(n), at memory bandwidth: without
+/// the sign, the bits of floats order as their magnitudes, with infinity and NaN at the end.
 [[nodiscard]] inline float greatest_magnitude(std::span<float const> elements) noexcept {
     constexpr std::size_t lanes = 32; // compilers make vectors of them
     std::array<std::int32_t, lanes> most{};

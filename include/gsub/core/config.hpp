@@ -1,4 +1,4 @@
-// Version, build mode and the one hook for broken contracts. Everything else in the library includes this first.
+// Configuration: version, build mode and the one hook for broken contracts. Every other header includes this first.
 #pragma once
 
 #include <cstdio>
@@ -17,7 +17,7 @@
 #define GSUB_INLINE inline
 #endif
 
-// Engines that only some programs call, code generation and what lies below it, are templates of the header-only mode:
+// Engines that only some programs call (code generation and what lies below it) are templates in the header-only mode:
 // one that is not called costs its includers no instantiation. GSUB_LAZY stands before the first declaration of such a
 // function, GSUB_LAZY_BODY before its definition elsewhere.
 #ifdef GSUB_COMPILED
@@ -38,7 +38,7 @@ namespace gsub {
 /// Version of the library as one number, `major * 10000 + minor * 100 + patch`.
 inline constexpr int version = GSUB_VERSION_MAJOR * 10000 + GSUB_VERSION_MINOR * 100 + GSUB_VERSION_PATCH;
 
-/// What happens when a caller breaks a contract.
+/// Assertion policy: what happens when a caller breaks a contract.
 enum class assert_policy { terminate, throw_exception };
 
 /// The policy that this program was compiled with.

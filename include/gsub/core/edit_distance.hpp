@@ -1,4 +1,4 @@
-// How far two names are apart, for errors that tell which one was meant.
+// Edit distance of two names, for errors that suggest the name that was meant.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 
 namespace gsub {
 
-/// Characters to add, drop or exchange to make one text the other. Texts count by their first 100 characters, for names
-/// come from files. *Source* Wagner and Fischer, "The string-to-string correction problem", 1974.
+/// Levenshtein distance: characters to insert, delete or substitute to turn one text into the other. Only the first 100
+/// characters count, because names come from files. *Source* Wagner and Fischer, "The string-to-string correction
+/// problem", 1974.
 [[nodiscard]] inline std::size_t edit_distance(std::string_view a, std::string_view b) {
     a = a.substr(0, 100), b = b.substr(0, 100);
     std::vector<std::size_t> row(b.size() + 1);

@@ -1,4 +1,4 @@
-// Who runs parallel work: the embedder's executor, or one of the two simple ones here.
+// The executor interface for parallel loops, and two simple implementations: inline and fork-join.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ private:
     R (*call_)(void*, Args...);
 };
 
-/// Runs independent pieces of work. An embedder derives from it to lend its own threads.
+/// Executor interface: runs independent pieces of work. An embedder derives from it to lend its own threads.
 class executor {
 public:
     executor() = default;
@@ -54,14 +54,14 @@ public:
     virtual void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) = 0;
 };
 
-/// Several for each thread, so that one that is held up leaves its share to the others.
+/// Work items for each thread: several, so that a thread that is held up leaves its share to the others.
 inline constexpr std::int64_t work_items_per_thread = 8;
-/// Pieces that the positions of a loop are cut into for so many threads.
+/// Number of work items that a loop of `positions` iterations is cut into for `threads` threads.
 [[nodiscard]] constexpr std::int64_t work_items_of_loop(std::int64_t positions, std::int64_t threads) noexcept {
     return std::min(positions, work_items_per_thread * threads);
 }
 
-/// Runs everything on the calling thread, in order.
+/// Inline executor: runs everything on the calling thread, in order.
 class inline_executor final : public executor {
 public:
     [[nodiscard]] std::size_t concurrency() const noexcept override { return 1; }
@@ -72,7 +72,7 @@ public:
 
 namespace detail {
 
-/// Tells the processor that this thread waits in a loop.
+/// Spin-wait hint: tells the processor that this thread waits in a loop.
 inline void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -81,7 +81,7 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Pieces that threads claim one after the other. The first exception is kept, and what is not yet claimed left out.
+/// A parallel loop whose iterations threads claim one by one. Keeps the first exception, then skips unclaimed ones.
 struct claimed_loop {
     function_ref<void(std::size_t)> body;
     std::size_t count;
@@ -103,7 +103,7 @@ struct claimed_loop {
 
 } // namespace detail
 
-/// Starts threads for each call and joins them: for work of a millisecond and more. Keeps none in between.
+/// Fork-join executor: starts and joins threads in each call, keeps none. For work of a millisecond and more.
 class fork_join_executor final : public executor {
 public:
     /// *Requires* threads >= 1.

@@ -105,7 +105,7 @@ private:
     return hasher{}.add(text).finish().low;
 }
 
-/// 32 hexadecimal digits.
+/// Text of a hash: 32 hexadecimal digits.
 [[nodiscard]] inline std::string to_string(hash128 h) {
     std::string text(32, '0');
     for (std::size_t i = 0; i < 32; ++i)

@@ -1,4 +1,4 @@
-// An append-only store that gives equal things equal small numbers.
+// Interner: an append-only store that gives equal values equal small numbers.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -17,15 +17,15 @@
 
 namespace gsub {
 
-/// Append-only, thread-safe interner. Reading by id and finding what is there take no lock, and write nothing that
-/// other threads read; inserting takes a lock. Entries live as long as the interner, so it is for things that repeat
-/// (types, attributes), never for weights. Ids depend on the order of insertion and must not enter a hash, an order or
-/// a file. `T` needs `operator==`; `Hash` gives a `hash128` that agrees with it.
+/// Append-only, thread-safe interner. Lookup by id and by value takes no lock and writes nothing that other threads
+/// read; insertion takes a lock. Entries live as long as the interner, so it is for values that repeat (types,
+/// attributes), never for weights. Ids depend on the order of insertion and must not enter a hash, an order or a file.
+/// `T` needs `operator==`; `Hash` gives a `hash128` that agrees with it.
 template <class T, class Hash>
 class interner {
 public:
     interner() { tables_.push_back(std::make_unique<table>(first_slots)), ids_ = tables_.back().get(); }
-    /// With an entry of id 0.
+    /// Starts with one entry, of id 0.
     explicit interner(T const& first) : interner() { intern(first); }
     interner(interner const&) = delete;
     interner& operator=(interner const&) = delete;

@@ -1,4 +1,4 @@
-// Strings and lists of types as template arguments.
+// Compile-time strings and type lists as template arguments.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +30,13 @@ constexpr void for_each_type(type_list<Ts...>, F&& f) {
     (f.template operator()<Ts>(), ...);
 }
 
-/// A trait of which there is a definition for its arguments.
+/// A trait that has a definition for its arguments.
 template <class Trait>
 concept specialised = requires {
     sizeof(Trait);
 };
 
-/// A set of function objects as one, to visit a variant.
+/// Overload set: several function objects as one, to visit a variant.
 template <class... Fs>
 struct overloaded : Fs... {
     using Fs::operator()...;

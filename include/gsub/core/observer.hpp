@@ -1,4 +1,4 @@
-// How the library talks: not at all, except to an observer which the caller passes.
+// Observer and progress events: the only way in which the library reports during a call. It prints nothing itself.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace gsub {
 
-/// A step of a long task. `total` is 0 where it is not known.
+/// Progress event: a step of a long task. `total` is 0 where it is not known.
 struct progress {
     std::string_view phase{};  ///< e.g. `search`
     std::uint64_t done = 0;    ///< in the phase's own unit
@@ -14,7 +14,7 @@ struct progress {
     std::string_view detail{}; ///< e.g. the best cost so far
 };
 
-/// Receives what happens during a call. Override what you care about. Called on the calling thread only.
+/// Observer: receives the events of a call. Override what you care about. Called on the calling thread only.
 class observer {
 public:
     observer() = default;
@@ -23,7 +23,7 @@ public:
     virtual ~observer() = default;
 
     virtual void on_progress(progress const&) {}
-    /// Something that the user should know and that is no error, in one sentence.
+    /// A note: something that the user should know and that is no error, in one sentence.
     virtual void on_note(std::string_view) {}
 };
 

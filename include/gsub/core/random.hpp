@@ -1,4 +1,4 @@
-// A counter-based random generator that splits: the same seed gives the same numbers for any number of threads.
+// A splittable counter-based random generator: the same seed gives the same numbers for any number of threads.
 #pragma once
 
 #include <gsub/core/hash.hpp>
@@ -10,8 +10,9 @@
 namespace gsub {
 
 /// Random stream. A stream is its key; the n-th draw is a hash of key and n, so streams are cheap to copy and to split.
-/// Satisfies `std::uniform_random_bit_generator`. Distributions are its own, since those of the standard library differ
-/// between implementations. *Source* the splittable generators of Salmon et al., "Parallel random numbers", 2011.
+/// Satisfies `std::uniform_random_bit_generator`. Has its own distributions, because those of the standard library
+/// differ between implementations. *Source* the splittable generators of Salmon et al., "Parallel random numbers",
+/// 2011.
 class random_stream {
 public:
     using result_type = std::uint64_t;

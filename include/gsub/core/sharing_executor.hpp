@@ -1,4 +1,4 @@
-// Long tasks side by side on somebody's threads; those without a task help where work is left.
+// Sharing executor: runs long tasks side by side; threads without a task help with the loops of the others.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -13,15 +13,15 @@
 
 namespace gsub {
 
-/// Runs long tasks side by side on the threads of another executor. Threads that have no task left help with the loops
-/// of those that still run one: loops that a task runs by this executor.
+/// Sharing executor: runs long tasks side by side on the threads of another executor. Threads that have no task left
+/// help with the loops that the remaining tasks run on this executor.
 class sharing_executor final : public executor {
 public:
     /// `threads` must outlive it, and be free while `run` is under way.
     explicit sharing_executor(executor& threads) : threads_(threads) {}
 
-    /// Calls `task(i)` once for each i in [0, count), the first ones first. After an exception the tasks not yet begun
-    /// are left out; the first is rethrown when the others are done.
+    /// Calls `task(i)` once for each i in [0, count), lower ones first. After an exception, tasks not yet begun are
+    /// skipped; the first exception is rethrown when the others are done.
     void run(std::size_t count, function_ref<void(std::size_t)> task) {
         next_task_ = 0;
         threads_.parallel_for(threads_.concurrency(), [&](std::size_t) {
@@ -54,12 +54,12 @@ public:
         if (!begun.load()) once();
     }
 
-    /// Those of the executor below.
+    /// Concurrency of the executor below.
     [[nodiscard]] std::size_t threads() const noexcept { return threads_.concurrency(); }
-    /// Of a task: one more than there are threads with neither a task nor a piece of a loop.
+    /// Concurrency of a task: itself, and the threads that have neither a task nor a piece of a loop.
     [[nodiscard]] std::size_t concurrency() const noexcept override { return 1 + helpers_.load(); }
-    /// *Requires* that a task calls it, or a loop of one. Up to eight loops at a time are helped, others run on their
-    /// own thread. A thread that waits for the last pieces of its loop helps with other loops.
+    /// Runs a loop of a task. *Requires* that a task calls it, or a loop of one. Up to eight loops at a time get help,
+    /// others run on their own thread. A thread that waits for the last pieces of its loop helps with other loops.
     void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) override {
         detail::claimed_loop own{body, count};
         auto* const place = count > 1 ? free_place(own) : nullptr;

@@ -1,4 +1,4 @@
-// A vector that keeps its first few elements inside itself: shapes, operand lists, strides.
+// Small vector: a vector with inline storage for its first few elements, for shapes, operand lists, strides.
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
@@ -16,8 +16,8 @@
 
 namespace gsub {
 
-/// Vector of trivially copyable `T` with room for `N` elements before it allocates. There are many of these, so that
-/// what compiles fastest is taken: a pointer of its own, memcpy and plain loops.
+/// Vector of trivially copyable `T` with inline storage for `N` elements. There are many of these, so it uses what
+/// compiles fastest: a pointer of its own, memcpy and plain loops.
 template <class T, std::size_t N>
 class small_vector {
     static_assert(std::is_trivially_copyable_v<T>, "small_vector holds trivially copyable elements only");
@@ -125,7 +125,7 @@ private:
 /// A short list of integers: strides, pads, axes, dims.
 using ints = small_vector<std::int64_t, 4>;
 
-/// Whether all numbers of a list equal one; so they do where there are none.
+/// Whether all numbers of a list equal `number`; true for an empty list.
 [[nodiscard]] inline bool all_equal(ints const& list, std::int64_t number) noexcept {
     for (auto x : list)
         if (x != number) return false;

@@ -1,4 +1,4 @@
-// Ids and units that do not mix: a node is not a value, seconds are not bytes.
+// Strong types for ids and units, which do not mix: a node is not a value, seconds are not bytes.
 #pragma once
 
 #include <compare>
@@ -7,7 +7,7 @@
 
 namespace gsub {
 
-/// A 32-bit index with a type of its own. The default value names nothing.
+/// Strong id: a 32-bit index with a type of its own. The default value names nothing.
 template <class Tag>
 struct strong_id {
     static constexpr std::uint32_t none = 0xffffffffu;
@@ -18,10 +18,10 @@ struct strong_id {
     friend constexpr auto operator<=>(strong_id, strong_id) = default;
 };
 
-/// A node of one graph. Stays valid until the node is erased or the graph is compacted.
+/// Id of a node in one graph. Stays valid until the node is erased or the graph is compacted.
 using node_id = strong_id<struct node_tag>;
 
-/// One result of a node.
+/// Id of a value: one result of a node.
 struct value_id {
     node_id node;
     std::uint32_t port = 0;

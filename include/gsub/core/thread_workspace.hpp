@@ -1,4 +1,4 @@
-// Memory that a thread lends to one piece of work after the other.
+// Thread workspace: memory of a thread that one kernel after the other reuses.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace gsub {
 
-/// Memory of the calling thread: at least so many bytes, aligned to 64, valid until the thread asks again. Nothing is
-/// allocated where the thread had as much before. It is freed when the thread ends; work that runs later still, in
+/// Workspace of the calling thread: at least `size` bytes, aligned to 64, valid until the thread asks again. Allocates
+/// only where the thread asks for more than before. The end of the thread frees it; work that runs even later, in
 /// destructors of global objects, gets memory that is not freed. *Errors* throws `std::bad_alloc`.
 [[nodiscard]] inline void* thread_workspace(std::size_t size) {
     thread_local void* at = nullptr; // trivial: these two outlive what frees the memory

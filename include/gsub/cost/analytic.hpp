@@ -1,4 +1,4 @@
-// Costs that follow from types and attributes alone: operations, bytes, a roofline, energy, peak memory.
+// Analytic cost models, from types and attributes alone: FLOP, bytes, roofline, energy, peak memory.
 #pragma once
 
 #include <gsub/cost/concepts.hpp>
@@ -25,7 +25,7 @@ enum class split_lowering {
 /// Bytes that a node reads and writes: its operands, weights included, and its results, each once.
 [[nodiscard]] double bytes_moved(any_graph const& g, node_id n);
 
-/// Number of floating-point operations.
+/// Arithmetic cost model: the number of floating-point operations.
 struct flop_cost {
     using unit = gsub::flops;
     static constexpr bool concurrent = true;
@@ -33,7 +33,7 @@ struct flop_cost {
     unit operator()(any_graph const& g) const { return sum_over_nodes(*this, g); }
 };
 
-/// Number of bytes moved.
+/// Memory traffic cost model: the number of bytes moved.
 struct byte_cost {
     using unit = gsub::bytes;
     static constexpr bool concurrent = true;
@@ -43,7 +43,7 @@ struct byte_cost {
     [[nodiscard]] hash128 parameters() const { return hasher{static_cast<std::uint64_t>(splits)}.finish(); }
 };
 
-/// Time of a node = launch + max(FLOP / rate, bytes / rate): a kernel is bound by arithmetic or by memory.
+/// Roofline cost model: time of a node = launch + max(FLOP / rate, bytes / rate), bound by arithmetic or by memory.
 /// *Source* Williams et al., "Roofline: an insightful visual performance model", CACM 2009.
 struct roofline {
     using unit = gsub::seconds;
@@ -68,9 +68,9 @@ struct roofline {
     }
 };
 
-/// Energy of a node: so much for each operation, and for each byte moved. The defaults are those of a processor in 45
-/// nm, an addition 0.9 pJ, a multiplication 3.7 pJ, 64 bits from memory 1.3 to 2.6 nJ: not calibrated for any machine,
-/// and good for comparing graphs alone. *Source* Horowitz, "Computing's energy problem", ISSCC 2014.
+/// Energy cost model: `per_flop` for each operation, `per_byte` for each byte moved. The defaults are those of a
+/// processor in 45 nm (an addition 0.9 pJ, a multiplication 3.7 pJ, 64 bits from memory 1.3 to 2.6 nJ): not calibrated
+/// for any machine, and good only to compare graphs. *Source* Horowitz, "Computing's energy problem", ISSCC 2014.
 struct energy {
     using unit = gsub::joules;
     static constexpr bool concurrent = true;
@@ -86,8 +86,8 @@ struct energy {
     }
 };
 
-/// The most bytes of inputs and intermediate results that are alive at one time, when nodes run in the graph's order.
-/// Weights are not counted, views take no memory of their own. Not additive. *Complexity* O(n + e).
+/// Peak memory: the most bytes of inputs and intermediate results alive at one time, when nodes run in the graph's
+/// order. Weights are not counted, views take no memory of their own. Not additive. *Complexity* O(n + e).
 struct peak_memory {
     using unit = gsub::bytes;
     static constexpr bool concurrent = true;

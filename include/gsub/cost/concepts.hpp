@@ -1,4 +1,4 @@
-// What a cost model is, and how any one of them is handed to an engine.
+// Cost models: their concepts, and `any_cost`, the type-erased form that engines take.
 #pragma once
 
 #include <gsub/core/hash.hpp>
@@ -15,15 +15,14 @@
 
 namespace gsub {
 
-/// Gives the cost of a graph in a unit of its own: `cost(g)` gives a `quantity`, which is >= 0 and no NaN.
+/// A cost model: `cost(g)` gives the cost of a graph as a `quantity` in the model's unit, >= 0 and no NaN.
 template <class C, class Graph = any_graph>
 concept cost_model = requires(C const& cost, Graph const& g) {
     typename C::unit;
     { cost(g) } -> std::same_as<typename C::unit>;
 };
 
-/// A cost model whose cost of a graph is the sum of the costs of its nodes; then a search computes the costs of what it
-/// changes alone.
+/// An additive cost model: a graph costs the sum of its nodes, so a search recomputes only the nodes that it changes.
 template <class C, class Graph = any_graph>
 concept additive_cost_model = cost_model<C, Graph> && requires(C const& cost, Graph const& g, node_id n) {
     { cost(g, n) } -> std::same_as<typename C::unit>;
@@ -31,7 +30,7 @@ concept additive_cost_model = cost_model<C, Graph> && requires(C const& cost, Gr
 
 namespace cost {
 
-/// What a node adds to the cost of its graph, in the unit of the model.
+/// The cost that a node adds to its graph, in the unit of the model.
 struct node_cost {
     node_id node;
     double amount = 0;
@@ -41,19 +40,19 @@ struct node_cost {
 
 namespace cost {
 
-/// What a grouping model knows of a graph for those that a rewrite makes of it.
+/// Group costs of a graph, and the model's memory of it, for the graphs that a rewrite makes of it.
 struct grouped_costs {
     std::shared_ptr<void const> memory; ///< the model's own
-    std::vector<node_cost> nodes;       ///< what they cost
+    std::vector<node_cost> nodes;       ///< costs of the groups, by node
 };
 
 } // namespace cost
 
-/// A cost model that gives groups of nodes one cost, such as the operators of one kernel. The cost of a group stands at
-/// one of its nodes, the others cost nothing. `costs` is what all nodes of a graph cost, those left out nothing; they
-/// add up to the graph's cost. `remembered` gives the costs of groups and a memory of the graph. In a graph that
-/// rewrites have made of it, `node_costs_near` gives what the nodes cost whose cost may differ, and `remembered` the
-/// same with a memory of that graph: so a search computes the costs of the groups alone that a rewrite has changed.
+/// A grouping cost model: a group of nodes, such as the operators of one kernel, has one cost. One node of the group
+/// carries it, the others cost nothing. `node_costs` gives the costs of nodes, which add up to the graph's cost; nodes
+/// left out cost nothing. `remembered` gives the costs of groups and a memory of the graph. For a graph that rewrites
+/// have made of it, `node_costs_near` gives the costs of those nodes whose cost may differ, and `remembered` the same
+/// with a memory of that graph: so a search recomputes only the groups that a rewrite has changed.
 template <class C, class Graph = any_graph>
 concept grouping_cost_model = cost_model<C, Graph> &&
     requires(C const& cost, Graph const& g, void const* memory, changed_nodes const& changes) {
@@ -65,39 +64,38 @@ concept grouping_cost_model = cost_model<C, Graph> &&
 
 namespace cost {
 
-/// Any cost model as plain functions, for engines that are no templates. Refers to the model, which must outlive it.
+/// A type-erased cost model: plain functions, for engines that are no templates. Refers to the model, which must
+/// outlive it.
 struct any_cost {
     std::string_view unit;                                    ///< symbol of the unit
     std::function<double(any_graph const&)> of_graph;         ///< of a whole graph
     std::function<double(any_graph const&, node_id)> of_node; ///< of one node; empty where the model is not additive
-    /// As `costs`, `remembered` and `node_costs_near` of a model that groups; empty where it does not.
+    /// `node_costs`, `remembered` and `node_costs_near` of a grouping model; empty for other models.
     std::function<std::vector<node_cost>(any_graph const&)> of_groups;
     std::function<grouped_costs(any_graph const&)> remembered;
     std::function<grouped_costs(any_graph const&, void const*, changed_nodes const&)> remembered_near;
     std::function<std::vector<node_cost>(any_graph const&, void const*, changed_nodes const&)> of_groups_near;
-    /// The cost of a graph as a whole, of a model that looks at parts alone while a search asks it (`exactly` of the
-    /// model, a `result`); empty where `of_graph` is that. Nothing where the graph has none.
+    /// Exact cost of a whole graph (`exactly` of the model, a `result`), for a model that costs parts alone during a
+    /// search; empty where `of_graph` is exact. No value where the graph has no such cost.
     std::function<std::optional<double>(any_graph const&)> exactly;
-    /// Relative differences that `exactly` does not resolve: a graph that is cheaper by less comes back as it was
-    /// given.
+    /// Relative resolution of `exactly`: where the result is cheaper by less, the graph comes back as it was given.
     double resolution = 0;
     /// Whether a graph's cost is a sum of costs of its nodes.
     [[nodiscard]] bool is_sum() const noexcept { return of_node || of_groups; }
-    /// Those costs, by node id. *Requires* `is_sum()`.
+    /// Costs of all nodes, by node id. *Requires* `is_sum()`.
     [[nodiscard]] inline std::vector<double> of_nodes(any_graph const& g) const;
-    bool concurrent = false; ///< may be asked by several threads at once
+    bool concurrent = false; ///< several threads may call it at once
     bool by_clock = false;   ///< costs come from a clock, as `by_clock` of the model says: see `rule_kind::timed`
-    hash128 parameters{};    ///< of what the costs depend on beside the graph, as far as the model tells by a member
-                             ///< `parameters()`: a search goes on under equal ones alone
+    hash128 parameters{};    ///< `parameters_of` the model: a log is resumed under equal ones alone
 };
 
-/// Whether a model says, by a static member `concurrent`, that several threads may ask it at once.
+/// Whether several threads may call a model at once: its static member `concurrent`; false without one.
 template <class C>
 inline constexpr bool is_concurrent = false;
 template <class C>
 requires(C::concurrent) inline constexpr bool is_concurrent<C> = true;
 
-/// What a model's costs depend on beside the graph, as a hash, if the model tells.
+/// Hash of what a model's costs depend on beside the graph: its `parameters()`; `{}` without that member.
 template <class C>
 [[nodiscard]] hash128 parameters_of(C const& model) {
     if constexpr (requires { hash128{model.parameters()}; })
@@ -145,7 +143,7 @@ inline std::vector<double> any_cost::of_nodes(any_graph const& g) const {
     return out;
 }
 
-/// A model that is erased already.
+/// Returns a model that is type-erased already.
 [[nodiscard]] inline any_cost erase(any_cost const& model) {
     return model;
 }
@@ -158,8 +156,8 @@ template <class C>
     return total;
 }
 
-/// A weighted sum of two models: `rate_a` units of A's kind cost as much as `rate_b` of B's. Costs are declared by
-/// the caller, e.g. joules per FLOP and joules per byte.
+/// A weighted sum of two cost models: a unit of A costs `rate_a`, a unit of B `rate_b`. The caller declares the rates,
+/// e.g. joules per FLOP and joules per byte.
 template <class Unit, class A, class B>
 requires additive_cost_model<A> && additive_cost_model<B>
 struct weighted_sum {

@@ -1,4 +1,4 @@
-// A roofline over the kernels that a graph becomes, in place of its operators.
+// `fused_roofline`: the roofline cost model over fused kernels in place of operators.
 #pragma once
 
 #include <gsub/cost/analytic.hpp>
@@ -9,17 +9,17 @@
 
 namespace gsub::cost {
 
-/// Time of a kernel = launch + max(FLOP / rate, bytes / rate), as `roofline`, but of all operators that are computed
-/// together: what one hands to the next moves no bytes. Kernels are those that lowering makes (`kernel_groups`), by
-/// gsub's own rows; operators of other sets are kernels of their own. The cost stands at the last operator of a
-/// kernel. Groups of views cost nothing. *Complexity* that of `kernel_groups`.
+/// Roofline cost model of fused kernels: time = launch + max(FLOP / rate, bytes / rate), as `roofline`, over all
+/// operators of a kernel; values between them move no bytes. Lowering makes the kernels (`kernel_groups`), by gsub's
+/// own rows; operators of other sets are kernels of their own. The last operator of a kernel carries its cost. Groups
+/// of views cost nothing. *Complexity* that of `kernel_groups`.
 struct fused_roofline {
     using unit = gsub::seconds;
     static constexpr bool concurrent = true;
     roofline machine{};
     gsub::isa const* isa = &gsub::isa::avx512; ///< what kernels are generated for
 
-    /// Of operators that are one kernel.
+    /// Cost of the operators of one kernel.
     [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
     [[nodiscard]] std::vector<node_cost> node_costs(any_graph const& g) const;
     [[nodiscard]] grouped_costs remembered(any_graph const& g) const;

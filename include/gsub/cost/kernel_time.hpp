@@ -1,5 +1,5 @@
-// The time of a kernel, predicted from its IR: instructions counted by the units that run them, bytes by the caches
-// that they come from. Nothing runs and nothing is measured.
+// Kernel time model: predicts the time of a kernel from its IR. It counts instructions by the units that run them and
+// bytes by the caches that they come from; nothing runs and nothing is measured.
 //
 //     kernel IR ── walk ──► vector instructions by kind, chains, turns of loops       ┐
 //               ── nest ──► bytes that each cache does not hold between their uses    ├─► cycles of a thread ─► seconds
@@ -15,25 +15,25 @@
 
 namespace gsub::cost {
 
-/// Where a buffer of a kernel lies when the kernel starts, or its results go.
+/// Memory level of a kernel's buffer: where it lies when the kernel starts, or where results go.
 enum class memory_level : std::uint8_t {
-    cache,  ///< a cache that it fits in, as it has just been written: the second one where a thread wrote it alone
+    cache,  ///< the cache that it fits in, as it was just written: the second one where one thread wrote it alone
     last,   ///< the last cache
     memory, ///< no cache
 };
 
-/// How a kernel runs.
+/// Execution setting of a kernel: threads, and where its buffers lie.
 struct kernel_setting {
-    unsigned threads = 1;                    ///< that its positions are shared by
-    bool shared = false;                     ///< whether there is enough to do to wake them
-    std::span<memory_level const> buffers{}; ///< of those that are no scratch, in order; `cache` where there are fewer
+    unsigned threads = 1;                    ///< that share its positions
+    bool shared = false;                     ///< whether there is enough work to wake them
+    std::span<memory_level const> buffers{}; ///< of all but the workspace, in order; `cache` where there are fewer
     double lost = 0; ///< part of what lies in the last cache that has to come from memory, see `lost_share`
 };
 
-/// What a kernel is expected to take. Instructions and bytes are those of all threads together.
+/// Predicted time and counts of a kernel. Instructions and bytes are those of all threads together.
 struct kernel_time {
     double multiply_adds = 0; ///< vector instructions
-    double arithmetic = 0;    ///< other vector instructions, a function as many as it has
+    double arithmetic = 0;    ///< other vector instructions; a function counts all of its own
     double loads = 0, stores = 0;
     double compute = 0;      ///< cycles of units, chains and loops
     double l2_bytes = 0;     ///< that the first cache takes from the second one
@@ -42,23 +42,22 @@ struct kernel_time {
     double seconds = 0;      ///< of the call, threads woken and joined
 };
 
-/// Predicts one call of a kernel on a core of that kind. Loops whose limits depend on others are walked at their first,
+/// Predicts the time of one call of a kernel on a core. It walks loops whose limits depend on others at their first,
 /// last and some middle positions. *Requires* a kernel for an instruction set of the row. *Complexity* O(instructions),
-/// times some hundred where limits depend on several loops.
-/// *Source* footprints of loops against cache sizes: Tuna, 2021, algorithm 2; units and chains: the throughput bounds
-/// of a basic block as in uiCA, 2022.
+/// times some hundred where limits depend on several loops. *Source* footprints of loops against cache sizes: Tuna,
+/// 2021, algorithm 2; units and chains: the throughput bounds of a basic block as in uiCA, 2022.
 GSUB_LAZY [[nodiscard]] kernel_time time_of(codegen::kernel const& k, microarchitecture const& core,
                                             kernel_setting const& setting = {});
 
-/// The part of the weights that a run reads from memory, where its network has so many bytes of them: what it reads
-/// again after all others, the last cache has lost in part even where it could hold them all, as others use it too.
+/// Share of its weights that a run reads from memory, by their bytes. It reads each weight again after all others; by
+/// then the last cache has lost a part even where it could hold them all, as others use it too.
 [[nodiscard]] inline double lost_share(double weight_bytes, microarchitecture const& core) noexcept {
     auto const part = weight_bytes / static_cast<double>(core.l3_bytes);
     return std::clamp((part - core.kept_share) / (core.lost_share - core.kept_share), 0.0, 1.0);
 }
 
-/// Seconds that a copy takes which reads and writes so many bytes together. Lines are read before they are written, so
-/// that three bytes move where two are counted.
+/// Time of a copy in seconds; `bytes` counts reads and writes together. Lines are read before they are written, so
+/// three bytes move where two are counted.
 [[nodiscard]] inline double copy_seconds(double bytes, microarchitecture const& core) noexcept {
     auto const hertz = core.gigahertz * 1e9;
     auto const rate = bytes <= static_cast<double>(core.l2_bytes) / 2   ? core.l2_bytes_per_cycle * hertz

@@ -1,4 +1,4 @@
-// Costs by the clock: each distinct node is run once on the reference runtime, and the times are added up.
+// `measured`: a cost model that times each distinct node once on the reference runtime and adds up the times.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -17,13 +17,13 @@
 
 namespace gsub::cost {
 
-/// Measured times of operators, and rates of machines, on disk as JSON lines: one object a line, with `op`, `signature`
-/// (operand types and attributes), `machine`, `seconds`, `runs`, or with `machine` and `roofline`, an object of
-/// `launch`, `flop_per_second`, `bytes_per_second`. Lines may be appended by several processes; the last of a key
-/// counts.
+/// A profile: measured times of operators and rates of machines, on disk as JSON lines: one object a line, with `op`,
+/// `signature` (operand types and attributes), `machine`, `seconds`, `runs`, or with `machine` and `roofline`, an
+/// object of `launch`, `flop_per_second`, `bytes_per_second`. Lines may be appended by several processes; the last of a
+/// key counts.
 class profile {
 public:
-    /// Without a file: kept in memory.
+    /// A profile in memory, without a file.
     profile() = default;
     /// Reads a profile; a file that does not exist is empty. Lines that are no records, or of another format, are
     /// passed over and counted. *Errors* `environment`.
@@ -33,9 +33,9 @@ public:
     /// Adds a record, to the file too. *Errors* throws `error` (`environment`) where the file cannot be written.
     void add(std::string const& key, std::string_view op, std::string_view signature, std::string_view machine,
              double seconds, std::size_t runs);
-    /// Times of operators.
+    /// Number of operator times.
     [[nodiscard]] std::size_t size() const noexcept { return seconds_.size(); }
-    /// What a calibration has found: rates by machine, with all that they depend on.
+    /// Calibrated rates, by machine with all else that they depend on.
     [[nodiscard]] std::map<std::string, roofline> const& rates() const noexcept { return rates_; }
     /// Adds the rates of a machine, to the file too. *Requires* rates as `roofline` wants them. *Errors* as `add`.
     void add_rates(std::string const& machine, roofline const& found);
@@ -51,7 +51,7 @@ private:
     std::size_t skipped_ = 0;
 };
 
-/// How a node is measured.
+/// Options of `measured`: how a node is measured.
 struct measure_options {
     std::size_t least_runs = 3;
     double least_seconds = 0.01; ///< of all runs of one node together
@@ -59,17 +59,18 @@ struct measure_options {
     observer* observe = nullptr;
 };
 
-/// Time of a graph = sum of the median times of its nodes, each distinct one (operator, types, attributes) run once on
-/// the reference runtime with random operands. Views, constants and weight arithmetic cost nothing. A node that the
-/// runtime cannot compute is costed by the roofline, and counted in `unmeasured`. Safe to use from several threads.
-/// *Source* seed 001, section 3.4, costs composed of measured primitive times; MetaFlow, section 5.
+/// Measured cost model: time of a graph = sum of the median times of its nodes. Each distinct node (operator, types,
+/// attributes) runs once on the reference runtime with random operands. Views, constants and weight arithmetic cost
+/// nothing. A node that the runtime cannot compute is costed by the roofline, and counted in `unmeasured`. Safe to use
+/// from several threads. *Source* costs composed of measured primitive times: the report on relaxed substitution in
+/// ONNX, section 3.4; MetaFlow, section 5.
 class measured {
 public:
     using unit = gsub::seconds;
     static constexpr bool by_clock = true;
 
     measured(dialect const& d, eval_table table, profile p = {}, measure_options options = {});
-    /// Over a set of operators.
+    /// Cost model for an operator set.
     template <class OpSet>
     static measured over(profile p = {}, measure_options options = {}) {
         return {dialect::of<OpSet>(), table_of<eval_row, OpSet>(), std::move(p), options};
@@ -101,7 +102,7 @@ private:
     std::shared_ptr<state> state_;
 };
 
-/// Operand types, results and attributes of a node as text: nodes of one signature take one time.
+/// Signature of a node: operand types, results and attributes as text. Nodes of one signature take one time.
 [[nodiscard]] std::string signature(any_graph const& g, node_id n);
 
 } // namespace gsub::cost

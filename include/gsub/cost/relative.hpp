@@ -1,4 +1,4 @@
-// Costs of several kinds together: a weighted mean of what each is, held against a graph that all start from.
+// `relative_cost`: a weighted mean of several cost models, each relative to its cost of a start graph.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -9,19 +9,19 @@
 
 namespace gsub::cost {
 
-/// A model, and how much it counts.
+/// A cost model and its weight.
 struct weighted_cost {
     any_cost model;
     double weight = 1; ///< >= 0, without a unit
 };
 
-/// Costs graphs in percent of `start`: the mean, by weight, of what each model asks for a graph over what it asks for
+/// Relative cost model, in percent of `start`: the weighted mean of each model's cost of a graph over its cost of
 /// `start`. So `start` itself costs 100 %, seconds and joules may stand side by side, and only the ratios of the
-/// weights count. Models of weight 0 are left out. Additive where all others are and at most one of them groups nodes;
+/// weights count. Models of weight 0 are left out. Additive where all models are and at most one of them groups nodes;
 /// safe for several threads where all are; by the clock where one is. Refers to what the models refer to. Sums are
-/// taken in the order given, so another order may differ in the last digit.
-/// *Errors* `usage` where a weight is negative or not finite, or none is above 0; `unsupported` where `start` costs
-/// nothing under a model, so that nothing can be held against it; those of the models are thrown.
+/// taken in the order given, so another order may differ in the last digit. *Errors* `usage` where a weight is negative
+/// or not finite, or none is above 0; `unsupported` where `start` costs nothing under a model, so that no ratio exists;
+/// those of the models are thrown.
 [[nodiscard]] result<any_cost> relative_cost(std::vector<weighted_cost> terms, any_graph const& start);
 
 } // namespace gsub::cost

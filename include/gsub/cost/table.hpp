@@ -1,4 +1,4 @@
-// Costs from a file: a cost for each kind of node, measured elsewhere or taken from a paper.
+// `table`: a cost model from a file. It has a cost for each kind of node, measured elsewhere or taken from a paper.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -19,16 +19,16 @@
 
 namespace gsub::cost {
 
-/// Costs of nodes by a list of signatures, each with its seconds. As text JSON lines, one object a line:
+/// Table cost model: a list of node signatures, each with its seconds. As text it is JSON lines, one object a line:
 ///
 ///     {"op": "Conv", "operands": ["f32[1,512,28,28]", "*"], "attributes": {"group": 8}, "seconds": 1.12e-4}
 ///     {"otherwise": "roofline"}
 ///
-/// `operands` are types of the first operands as texts, in which `*` stands for any characters; `attributes` those that
-/// must have a value; both may be left out. The first line that fits a node is its cost. What no line fits is an
-/// error, or costs what the line `otherwise` says: a number of seconds, or `roofline`. Views, constants and weight
-/// arithmetic cost nothing and are not looked for. Safe to use from several threads. *Complexity* of a node: that of
-/// its signature's text, plus O(lines of its operator) where the signature is new.
+/// `operands` are types of the first operands as texts, in which `*` stands for any characters; `attributes` are those
+/// that must have the given value; both may be left out. The first line that fits a node gives its cost. A node that no
+/// line fits is an error, or costs what the line `otherwise` says: a number of seconds, or `roofline`. Views, constants
+/// and weight arithmetic cost nothing and are not looked for. Safe to use from several threads. *Complexity* of a node:
+/// that of its signature's text, plus O(lines of its operator) where the signature is new.
 class table {
 public:
     using unit = gsub::seconds;
@@ -39,10 +39,10 @@ public:
     /// negative or no finite number.
     static result<table> open(std::string const& path, std::span<op_info const> operators,
                               split_lowering splits = split_lowering::view);
-    /// The same of a text; `name` stands for the file in errors.
+    /// Reads a text; `name` stands for the file in errors.
     static result<table> parse(std::string_view text, std::string name, std::span<op_info const> operators,
                                split_lowering splits = split_lowering::view);
-    /// Over a set of operators.
+    /// Reads a file for an operator set.
     template <class OpSet>
     static result<table> over(std::string const& path, split_lowering splits = split_lowering::view) {
         return open(path, dialect::of<OpSet>().ops, splits);

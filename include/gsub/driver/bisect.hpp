@@ -1,4 +1,4 @@
-// Which pass of a list breaks a model, at which place, and the smallest model that shows it.
+// Pass bisection: finds the pass of a list that breaks a model, the place, and a smallest model that shows it.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -12,14 +12,14 @@
 
 namespace gsub {
 
-/// Whether passes that made `after` out of `before` have done what they should not.
+/// Failure predicate: whether the passes that made `after` out of `before` failed.
 using pass_failure = function_ref<bool(module const& before, module const& after)>;
 
 struct bisect_options {
     std::size_t max_tries = 2000; ///< runs of the culprit while the model is made smaller
 };
 
-/// What a bisection has found.
+/// Result of a bisection.
 struct bisect_report {
     bool found = false;         ///< false: the list does not fail
     std::string pass;           ///< the culprit
@@ -36,20 +36,20 @@ struct bisect_report {
                                 ///< what it gets, not made smaller
 };
 
-/// Finds the first pass after which a model fails where it did not before: by halving, so that a failure that heals
-/// later is found too, then the first of its places (of passes that ask `pass_context::should_rewrite`) that makes it
-/// fail, then a smallest set of operators on which it still does (delta debugging: no single chunk of the last
-/// granularity can be left out; values from outside become inputs). A pass that returns or throws an error, or leaves
-/// an ill-formed module, fails. Requirements are part of the list.
-/// *Requires* a failure that is the same in every run. *Errors* `usage` as `pass_manager::with_required`.
-/// *Complexity* one run of the list, O(log passes) and O(log places) tests, and up to `max_tries` of each.
+/// Bisects a list of passes: finds a pass after which a model fails where it did not before, by halving, so that a
+/// failure that heals later is found too; then the first of its places (of passes that ask
+/// `pass_context::should_rewrite`) that makes it fail; then a smallest set of operators on which it still fails (delta
+/// debugging: no single chunk of the last granularity can be left out; values from outside become inputs). A pass that
+/// returns or throws an error, or leaves an ill-formed module, fails. Requirements are part of the list. *Requires* a
+/// failure that is the same in every run. *Errors* `usage` as `pass_manager::with_required`. *Complexity* one run of
+/// the list, O(log passes) and O(log places) tests, and up to `max_tries` of each.
 GSUB_LAZY [[nodiscard]] result<bisect_report> bisect(module const& m, pass_manager const& known,
                                                      std::span<any_pass const> list, pass_context const& cx,
                                                      pass_failure fails, bisect_options const& options = {});
 
-/// The failure of numbers: outputs on seeded random inputs that differ by more than `relative` (max |a - b| / max |b|),
-/// or a module that cannot be run any more. Modules that could not be run before do not fail. *Requires* that `cx`
-/// outlives it.
+/// Numeric failure predicate: outputs on seeded random inputs differ by more than `relative` (max |a - b| / max |b|),
+/// or a module cannot be run any more. Modules that could not be run before do not fail. *Requires* that `cx` outlives
+/// it.
 struct numbers_differ {
     pass_context const* cx;
     double relative = 1e-3;

@@ -1,4 +1,4 @@
-// From a graph to something that runs at speed: kernels chosen by predicted time, generated, compiled, loaded.
+// `build`: compiles a graph into an executable: kernels chosen by predicted time, generated, compiled, loaded.
 #pragma once
 
 #include <gsub/core/observer.hpp>
@@ -21,7 +21,7 @@
 
 namespace gsub {
 
-/// How a graph is built.
+/// Options of `build` and `plan`.
 struct build_options {
     std::string compiler{};     ///< as `runtime::find_compiler` takes it
     runtime::jit_options jit{}; ///< threads and observer are those below where it has none
@@ -32,29 +32,29 @@ struct build_options {
     std::span<std::uint32_t const> within{};                 ///< groups made by passes, see `fusion_rules::within`
     gsub::isa const* isa = nullptr;                          ///< null: the widest that the target has
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
-    /// Which convolutions may be computed in tiles, and what that is decided from: `build` takes all but the accuracy
-    /// from its target. F4 errs about twice as much as a direct sum.
+    /// Winograd: which convolutions may use it, and what decides; `build` takes all but the accuracy from its target.
+    /// F4 errs about twice as much as a direct sum.
     kernels::winograd_options winograd{};
-    /// Functions of the application: each computes the nodes of its operator, before anything of gsub would.
+    /// User kernels: each computes the nodes of its operator, with precedence over gsub's own.
     std::span<runtime::user_kernel const> kernels{};
-    /// Who computes the regions of a module that are marked for a compiler, or matched by a pattern.
+    /// External code generators of regions that are marked for a compiler, or matched by a pattern.
     std::span<external_codegen const> codegens{};
-    /// How operators are lowered, a row an operator of the graph's set; empty: gsub's own, and those of the set that
-    /// `build` is called with.
+    /// Lowering rows, one for each operator of the graph's set; empty: gsub's own, and those of the set that `build` is
+    /// called with.
     std::span<lowering_row const> rows{};
     std::span<scalar_row const> scalars{}; ///< the same, of expressions of elements
-    /// Who chooses the algorithms of convolutions; none: the predicted time on the target (`cost::lowered`), and
-    /// counted cycles where a program is planned for an instruction set alone.
+    /// Algorithm choice of convolutions; none: by predicted time on the target (`cost::lowered`), and by counted cycles
+    /// where a program is planned for an instruction set alone.
     std::optional<algorithm_function> algorithms{};
-    /// Who chooses schedules; none: the counting heuristic.
+    /// Schedule source; none: the counting heuristic.
     std::optional<schedule_function> schedules{};
-    /// Is shown the kernel graph behind each pass of lowering.
+    /// Callback that gets the kernel graph after each pass of lowering.
     std::optional<function_ref<void(kernel_graph const&)>> on_stage{};
     executor* threads = nullptr; ///< for folding and compiling; null: one thread
     observer* observe = nullptr;
 };
 
-/// What lowering is told of how a graph is built.
+/// Lowering options of a build.
 [[nodiscard]] inline lowering_options lowering_of(build_options const& options) {
     return {.generate = options.generate,
             .group = options.group,
@@ -71,32 +71,33 @@ struct build_options {
             .threads = options.threads};
 }
 
-/// The program of a graph: `default_pipeline` where no list of passes stands for it, `lower_graph`, then `emit`.
-/// Operators share generated kernels as far as templates take them, the others are steps of the reference runtime; the
-/// type of each step says which. Weights that a kernel has packed are freed one by one where no copy of the graph
-/// shares them: a graph that is moved here does not keep them in memory twice. *Errors* those of both.
+/// Plans the program of a graph: runs `default_pipeline` where it may pay and no list of passes replaces it, then
+/// `lower_graph` and `emit`. Operators share generated kernels as far as templates take them, the others are steps of
+/// the reference runtime; the type of each step says which. Weights that a kernel has packed are freed one by one where
+/// no copy of the graph shares them, so a graph that is moved in is not kept in memory twice. *Errors* those of both.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& isa,
                                                       build_options const& options = {});
 
-/// The same for a machine: which algorithms convolutions have, and the knobs of their kernels, follow from it.
+/// Plans for a machine, which decides the algorithms of convolutions and the knobs of their kernels.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, target const& machine,
                                                       build_options const& options = {});
 
-/// Lowers, compiles and loads. Where there is no compiler, everything runs on the reference runtime and the observer
-/// gets a note, as it does for each layout of a type that no kernel reads. *Errors* as `plan`; `environment` where the
-/// compiler fails.
+/// Builds an executable: lowers, compiles and loads. Where there is no compiler, everything runs on the reference
+/// runtime and the observer gets a note, as it does for each layout of a type that no kernel reads. *Errors* as `plan`;
+/// `environment` where the compiler fails.
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                           build_options const& options = {});
 
-/// Who groups the operators of a module.
+/// Source of the groups of a module's operators.
 enum class grouping : std::uint8_t {
     by_kernels, ///< passes, where they have made primitive functions; otherwise kernels take what they can
     by_passes,  ///< passes alone: an operator that is in no primitive function has a kernel of its own, and values lie
                 ///< as types say
 };
 
-/// The same of an entry point of a module. Functions that passes have marked `primitive` are groups, which no kernel
-/// crosses; regions go to their code generators (`bind_regions`). *Errors* those of these two as well.
+/// Plans the program of a module's entry point. Functions that passes have marked `primitive` are groups, which no
+/// kernel crosses (`inline_groups`); regions go to their code generators (`bind_regions`). *Errors* those of these two
+/// as well.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(module const& m, eval_table evaluators, isa const& isa,
                                                       build_options const& options = {},
                                                       grouping groups = grouping::by_kernels,
@@ -110,7 +111,7 @@ GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, eval_
                                                           grouping groups = grouping::by_kernels,
                                                           std::string_view entry = "main");
 
-/// `build(graph).value().run(inputs)`
+/// Builds a graph of an operator set: `build(graph).value().run(inputs)`
 template <class OpSet>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine = host(),
                                                 build_options const& options = {}) {
@@ -120,7 +121,7 @@ template <class OpSet>
     return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, with_rows);
 }
 
-/// The same by a schedule source of the caller's, `build(graph, host(), my_schedules{})`, and by an algorithm choice,
+/// Builds with a schedule source of the caller's, `build(graph, host(), my_schedules{})`, and an algorithm choice,
 /// where one is given; both need to live no longer than the call. *Errors* those of `build`, of `schedule` and of
 /// `select`.
 template <class OpSet, schedule_source Schedules>

@@ -1,4 +1,4 @@
-// The rates of this machine, measured with generated kernels: what the roofline needs to know.
+// Calibration: measures the roofline's rates of this machine with generated kernels.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -16,7 +16,7 @@
 
 namespace gsub {
 
-/// One thing that a calibration has timed.
+/// A probe of a calibration, with its time.
 struct calibration_probe {
     std::string_view name;
     double seconds = 0; ///< median of its runs
@@ -24,18 +24,17 @@ struct calibration_probe {
     std::string_view unit;
 };
 
-/// What a calibration has found.
+/// Result of a calibration.
 struct calibration {
     cost::roofline rates;
     std::string machine; ///< `calibration_key`
     std::vector<calibration_probe> probes;
 };
 
-/// What rates depend on, as text: machine, threads, instruction set and version of gsub. Rates stand under it in a
-/// `cost::profile`.
+/// Key of calibrated rates in a `cost::profile`, as text: machine, threads, instruction set and version of gsub.
 [[nodiscard]] std::string calibration_key(target const& machine, std::size_t threads, isa const& isa);
 
-/// Measures the roofline of this machine with generated kernels on the threads of `measuring`:
+/// Calibrates the roofline of this machine with generated kernels on the threads of `measuring`:
 ///   - FLOP/s: the middle one of a product and two convolutions, of sizes that stay in caches, none in Winograd's
 ///   tiles;
 ///   - bytes/s: a sum of two arrays, each as large as the last-level cache, but at least 64 MiB and at most 128 MiB;

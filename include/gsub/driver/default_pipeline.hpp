@@ -1,4 +1,4 @@
-// What a build does of a graph before it lowers it, where no list of passes stands in its place.
+// The default pipeline: passes that a build runs before it lowers a graph, where no list of passes replaces them.
 #pragma once
 
 #include <gsub/passes/fold/fold_constant.hpp>
@@ -9,16 +9,16 @@
 
 namespace gsub {
 
-/// Constants are folded, expressions written shorter where no bit changes, dimensions put in the order in which
-/// convolutions compute, borders into the windows that read them; lowering then lays values out and groups operators.
-/// As a list: `default`.
+/// The default pipeline: folds constants, simplifies expressions where no bit changes, converts layouts to the order in
+/// which convolutions compute, folds explicit padding into the windows that read it; lowering then lays values out and
+/// groups operators. As a list: `default`.
 [[nodiscard]] inline auto default_pipeline() {
     return pipeline{passes::fold_constant{}, passes::simplify_expr{.signed_zeros = true}, passes::convert_layout{},
                     passes::fold_constant{}, passes::fold_explicit_padding{}};
 }
 
-/// Whether that may pay: images are turned or have borders of their own, or an identity stands between operators that
-/// could share a kernel.
+/// Whether the default pipeline may pay: images are transposed or padded explicitly, or an identity stands between
+/// operators that could share a kernel.
 GSUB_LAZY [[nodiscard]] bool default_pipeline_pays(any_graph const& g);
 
 } // namespace gsub

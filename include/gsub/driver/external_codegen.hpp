@@ -1,4 +1,4 @@
-// Regions that passes have marked for a compiler, and who computes them: bring your own code generator.
+// External code generation (BYOC): regions that passes have marked for a compiler, and the generators of their kernels.
 //
 //     annotate_target, merge_compiler_regions, partition_graph      merge_composite
 //                       |                                                 |
@@ -22,19 +22,19 @@
 
 namespace gsub {
 
-/// A function that a code generator is asked to compute.
+/// A marked region: a function that a code generator is asked to compute.
 struct marked_region {
     function const& marked; ///< with its attributes
-    any_graph const& body;  ///< with all that it calls written out; operands and results are its inputs and outputs
+    any_graph const& body;  ///< with all calls inlined; operands and results are its inputs and outputs
 };
-/// How a region is computed.
+/// The kernel of a region.
 struct region_kernel {
     gsub_kernel function = nullptr;      ///< a C function: operands and results in the region's order, row-major
     void* user = nullptr;                ///< handed to it
     std::string symbol{};                ///< see `runtime::user_kernel::symbol`
     std::shared_ptr<void const> owner{}; ///< of what `user` points to
 };
-/// Who computes regions: those of a compiler, or the functions of a pattern by its name.
+/// An external code generator: computes the regions of a compiler, or the functions of a pattern by its name.
 struct external_codegen {
     std::string compiler{};  ///< as `function_attributes::compiler`
     std::string composite{}; ///< or as `function_attributes::composite_name`; one of the two is empty
@@ -47,10 +47,11 @@ struct bound_regions {
     module what;                                 ///< calls of regions are opaque nodes
     std::vector<runtime::user_kernel> kernels{}; ///< of these nodes, for `build_options::kernels`
 };
-/// Asks code generators for the functions that an entry point calls. A function that is marked for the compiler
-/// `default`, and a composite that nobody claims, stays a function. *Errors* `unsupported` naming the compiler of a
-/// region that has no code generator, the region, and the compilers that have one; `usage` for two code generators of
-/// one name, or for one of none; what code generators say. *Complexity* O(n + e), and what code generators do.
+/// Binds regions: asks code generators for the functions that an entry point calls. A function that is marked for the
+/// compiler `default`, and a composite that no generator claims, stays a function. *Errors* `unsupported` naming the
+/// compiler of a region that has no code generator, the region, and the compilers that have one; `usage` for two code
+/// generators of one name, or for one without a name; those of the code generators. *Complexity* O(n + e), and what
+/// code generators do.
 GSUB_LAZY [[nodiscard]] result<bound_regions> bind_regions(module const& m, std::span<external_codegen const> codegens,
                                                            std::string_view entry = "main");
 

@@ -1,4 +1,4 @@
-// Regions as executables of gsub's own.
+// `gsub_codegen`: the external code generator that builds regions with gsub itself.
 #pragma once
 
 #include <gsub/driver/build.hpp>

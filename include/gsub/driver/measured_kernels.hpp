@@ -1,4 +1,4 @@
-// Costs by the clock for generated code: each distinct group of operators is built once, run, and timed.
+// `measured_kernels`: a cost model by the clock for generated code. It builds, runs and times each distinct group once.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -16,28 +16,29 @@
 
 namespace gsub {
 
-/// Time of a graph = sum of the times of its groups (`kernel_groups`), each distinct one built by `build` and
-/// timed once, so that an activation which a convolution's kernel takes over costs what it costs there. Distinct are
-/// operators, attributes, types, which values are constant and how the operators are joined; values of weights do not
-/// count, those of integers and single numbers do.
+/// Measured cost model of generated kernels: time of a graph = sum of the times of its groups (`kernel_groups`). Each
+/// distinct group is built by `build` and timed once, so that an activation fused into a convolution costs what it
+/// costs there. Groups differ by operators, attributes, types, which values are constant and how the operators are
+/// joined; values of weights do not count, those of integers and single numbers do.
 ///
-/// Not additive over nodes: what a group is depends on who else reads its values, so a search computes the costs of
-/// whole graphs. Steps that arrange the data of a group alone, and copies of its outputs, are left out. Groups that
-/// cannot be built are costed by the roofline, of the profile's rates where it has them (`calibrate`), and counted in
-/// `unmeasured`. Times are kept in a `cost::profile` under machine, threads, instruction set, compiler and version of
-/// gsub: never those of the reference runtime. Safe to use from several threads. *Errors* of a call: throws `error`
-/// (`environment`) where the compiler fails or the profile cannot be written. *Complexity* that of `kernel_groups`, and
-/// a build for each group that is new.
+/// Not additive over nodes: a group depends on who else reads its values, so a search computes the costs of whole
+/// graphs. Steps that a group has only because it stands alone (changes of layout, copies of one value) are left out.
+/// Groups that cannot be built cost the roofline, with the profile's rates where it has them (`calibrate`), and are
+/// counted in `unmeasured`. Times are kept in a `cost::profile` under machine, threads, instruction set, compiler and
+/// version of gsub: never those of the reference runtime. Safe to use from several threads. *Errors* of a call: throws
+/// `error` (`environment`) where the compiler fails or the profile cannot be written. *Complexity* that of
+/// `kernel_groups`, and a build for each group that is new.
 class measured_kernels {
 public:
     using unit = gsub::seconds;
     static constexpr bool by_clock = true;
 
-    /// *Errors* `environment` where there is no compiler: the reference runtime would be timed in place of kernels.
+    /// Makes the model. *Errors* `environment` where there is no compiler: the reference runtime would be timed in
+    /// place of kernels.
     static result<measured_kernels> make(eval_table evaluators, cost::profile p = {},
                                          cost::measure_options measuring = {}, build_options building = {},
                                          target const& machine = host());
-    /// Over a set of operators.
+    /// Makes the model for an operator set.
     template <class OpSet>
     static result<measured_kernels> over(cost::profile p = {}, cost::measure_options measuring = {},
                                          build_options building = {}, target const& machine = host()) {

@@ -1,8 +1,7 @@
-// The classes of networks that the library has passes for: those of the architecture-aware selection paper, and the
-// rest.
+// Network classes, each with its pipeline of passes: those of the architecture-aware selection paper, and the rest.
 //
-// What every import needs is in each (constants folded, shapes made static, equal values merged); passes that change
-// what is computed, or its precision, are in none, nor are those that do nothing without arguments; see decision 0014.
+// Each has the passes that every import needs (constants folded, shapes made static, equal values merged). None has
+// passes that change what is computed, or its precision, or that do nothing without arguments; see decision 0014.
 #pragma once
 
 #include <gsub/lower/fusion.hpp>
@@ -32,22 +31,24 @@ namespace gsub {
 
 namespace networks {
 
-/// What graphs of exporters need first: settings and normalisations that are known, constants, equal values.
+/// Passes for imported graphs: they make known settings static, simplify normalisations, fold constants, merge equal
+/// values and simplify expressions.
 [[nodiscard]] inline auto for_imports() {
     return pipeline{passes::dynamic_to_static{}, passes::simplify_inference{}, passes::fold_constant{},
                     passes::eliminate_common_subexpr{}, passes::simplify_expr{}};
 }
-/// What networks of convolutions gain from: dimensions in their order, borders and scales in their weights.
+/// Passes for convolutions: they convert layouts, fold explicit padding into windows, and scales into weights.
 [[nodiscard]] inline auto for_convolutions() {
     return pipeline{passes::convert_layout{}, passes::fold_explicit_padding{}, passes::backward_fold_scale_axis{}};
 }
-/// The last passes of each class: values lie as kernels read them, and a function is what one kernel computes.
+/// The last passes of each class: they erase unused code, lay values out as kernels read them, and make a function of
+/// what one kernel computes.
 [[nodiscard]] inline auto for_kernels() {
     return pipeline{passes::dead_code_elimination{}, passes::remove_unused_functions{},
                     passes::alter_op_layout{kernel_layouts{}}, passes::fuse_ops{.groups = &kernel_groups_for}};
 }
 
-/// Residual blocks of convolutions, three times their share in these.
+/// Residual networks. Score: three times residual blocks over convolutions, at most 1.
 struct resnet {
     static constexpr std::string_view name = "RN";
     GSUB_LAZY class_score score(architecture_features const& f) const;
@@ -58,7 +59,7 @@ struct resnet {
     }
 };
 
-/// Depthwise-separable convolutions, three times their share in all.
+/// Depthwise-separable networks. Score: three times separable blocks over convolutions, at most 1.
 struct mobilenet {
     static constexpr std::string_view name = "MN";
     GSUB_LAZY class_score score(architecture_features const& f) const;
@@ -69,7 +70,8 @@ struct mobilenet {
     }
 };
 
-/// Heads of convolutions on feature maps of several sizes: a quarter for each, from three on.
+/// Single-shot detectors: heads of convolutions on feature maps of several sizes. Score: a quarter for each size from
+/// three on, at most 1.
 struct ssd {
     static constexpr std::string_view name = "SSD";
     GSUB_LAZY class_score score(architecture_features const& f) const;
@@ -79,7 +81,7 @@ struct ssd {
     }
 };
 
-/// Attention: the share of products of matrices in all contractions. Of its constants the small ones alone are folded.
+/// Attention networks. Score: the share of products of matrices in all contractions. Only small constants are folded.
 struct bert {
     static constexpr std::string_view name = "BR";
     GSUB_LAZY class_score score(architecture_features const& f) const;
@@ -90,7 +92,7 @@ struct bert {
     }
 };
 
-/// All others: each network fits it just so.
+/// All other networks. Score: 0.5 for each.
 struct other {
     static constexpr std::string_view name = "other";
     GSUB_LAZY class_score score(architecture_features const& f) const;
@@ -104,11 +106,12 @@ struct other {
 
 } // namespace networks
 
-/// The most special one stands first: a detector has a residual backbone, and MobileNetV2 has residual blocks.
+/// The standard network classes, the most special first: a detector has a residual backbone, and MobileNetV2 has
+/// residual blocks.
 using standard_classes =
     network_classes<networks::bert, networks::ssd, networks::mobilenet, networks::resnet, networks::other>;
 
-/// The class of a graph, and the passes of a module's class, under `standard_classes`.
+/// Classifies a graph, and selects the passes of a module's class, by `standard_classes`.
 GSUB_LAZY [[nodiscard]] classification classify(any_graph const& g);
 GSUB_LAZY [[nodiscard]] pass_selection select_passes(module const& m);
 

@@ -1,4 +1,4 @@
-// Dumps of passes and of lowering: each step as files in a folder.
+// Pass dumps: each step of passes and of lowering as files in a folder.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -21,7 +21,7 @@ struct onnx_row;
 
 namespace gsub {
 
-/// What is written of each step.
+/// Options of a pass dump: what it writes of each step.
 struct pass_dump_options {
     std::string folder;                                                  ///< made where it is not there
     std::optional<function_ref<std::string(any_graph const&)>> to_dot{}; ///< e.g. `report::to_dot`; none: no pictures
@@ -30,14 +30,15 @@ struct pass_dump_options {
     std::size_t max_constant_elements = 64;                              ///< of a constant in the textual form
 };
 
-/// Writes steps as they happen. Files are called by a counter and the pass, `003-fuse-ops.txt`: the textual form,
-/// `.dot` for each function that no step before it had (`003-fuse-ops-1.dot` for a second), and `.onnx` of the first
-/// entry point with all calls written out, where that has a form. `000-start` is the module before the first pass; a
-/// step that changes nothing has no files; that of a pass that failed is `003-fuse-ops-failed`. `index.html` lists them
-/// all. Files are written whole or not at all; names from the model are nowhere in their names.
+/// Pass observer that writes each step as it happens. A counter and the pass name the files, `003-fuse-ops.txt`: the
+/// textual form, `.dot` for each function that no step before it had (`003-fuse-ops-1.dot` for a second), and `.onnx`
+/// of the first entry point with all calls inlined, where that has a form. `000-start` is the module before the first
+/// pass; a step that changes nothing has no files; that of a pass that failed is `003-fuse-ops-failed`. `index.html`
+/// lists them all. Files are written whole or not at all; no file name contains a name from the model.
 class pass_dump : public pass_observer {
 public:
-    /// *Errors* `environment`: the first thing that could not be written, which ends the dump and never the passes.
+    /// Result of the dump. *Errors* `environment`: the first file that could not be written, which ends the dump and
+    /// never the passes.
     [[nodiscard]] virtual result<void> finish() = 0;
 };
 GSUB_LAZY [[nodiscard]] std::unique_ptr<pass_dump> make_pass_dump(pass_dump_options options);

@@ -12,23 +12,23 @@
 
 namespace gsub {
 
-/// All passes of the library, `fuse-ops` with the groups that kernels compute on the machine of its context. Its list
-/// `default` is what `build` does of a graph, and `none` leaves every operator a kernel of its own, see
+/// Pass manager with all passes of the library, `fuse-ops` with the groups that kernels compute on the machine of its
+/// context. Its list `default` is what `build` runs, and `none` leaves every operator a kernel of its own, see
 /// `grouping::by_passes`.
 GSUB_LAZY [[nodiscard]] pass_manager compiler_passes();
 
-/// How a list is run.
+/// Options of `run_passes`.
 struct run_passes_options {
     pass_run_options run{}; ///< `run.instrument.observe` is used where nothing is dumped
     bool verify = false;    ///< compare numbers after each pass that changed something
     std::optional<pass_dump_options> dump{};
-    /// What the list `auto` is, e.g. `&select_passes<my_class, networks::resnet, networks::other>`.
+    /// Selects the passes of the list `auto`, e.g. `&select_passes<my_class, networks::resnet, networks::other>`.
     pass_selection (*select)(module const&) = &standard_classes::select;
 };
 
-/// Runs a list by name, see `pass_manager::run`; `auto` is what `options.select` chooses for the module's class, which
-/// the notes of the run then say. *Errors* those of it, and `environment` of the dump where the passes themselves
-/// succeeded; the module is then as it was.
+/// Runs a list of passes by name, see `pass_manager::run`; `auto` is what `options.select` chooses for the module's
+/// class, which the notes of the run name. *Errors* those of it, and `environment` of the dump where the passes
+/// themselves succeeded; the module is then as it was.
 GSUB_LAZY [[nodiscard]] result<pass_run> run_passes(module& m, pass_manager const& known, std::string_view list,
                                                     pass_context& cx, run_passes_options const& options = {});
 

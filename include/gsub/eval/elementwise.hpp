@@ -1,4 +1,4 @@
-// Loops over broadcast operands, shared by every elementwise operator.
+// Elementwise loops over broadcast operands, shared by every elementwise operator.
 #pragma once
 
 #include <gsub/eval/op_call.hpp>
@@ -9,8 +9,8 @@
 
 namespace gsub::detail {
 
-/// Strides of `Operands` tensors over a result of `dims`: 0 where an operand is broadcast. Neighbouring dimensions that
-/// all operands step through alike are merged.
+/// Broadcast plan: strides of `Operands` tensors over a result of `dims`, 0 where an operand is broadcast. Merges
+/// neighbouring dimensions that all operands step through alike.
 template <std::size_t Operands>
 struct broadcast_plan {
     small_vector<std::int64_t, 6> dims;

@@ -1,4 +1,4 @@
-// The reference runtime: computes a graph node by node, with any scalar.
+// Reference evaluator: computes a graph node by node, with any scalar.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -21,14 +21,14 @@
 
 namespace gsub {
 
-/// What floating-point tensors are computed with.
+/// Precision of an evaluation: what floating-point tensors are computed with.
 enum class precision {
     native, ///< as declared; f16 and bf16 in float, rounded after each operator
     f64,    ///< everything in double, nothing rounded in between: the accuracy oracle
     field,  ///< the prime field: what rules are proved in
 };
 
-/// How a graph is computed.
+/// Options of an evaluation.
 struct evaluate_options {
     precision compute = precision::native;
     executor* threads = nullptr; ///< null: the calling thread alone
@@ -45,7 +45,7 @@ struct eval_row {
     void (*move)(op_call_args&) = nullptr;
     void (*run)(op_call_args&) = nullptr;  ///< by `args.scalar`
     void (*fast)(op_call_args&) = nullptr; ///< for f32 and f64
-    /// Dimensions of result 0, where inference leaves them open, from the operands; nothing where there are none.
+    /// Dimensions of result 0 from the operands, where inference leaves them open; nothing where there are none.
     std::optional<ints> (*result_dims)(std::span<tensor const* const> operands) = nullptr;
     bool integers = false;
     bool any_scalar = false;
@@ -55,10 +55,10 @@ struct eval_row {
     static constexpr eval_row of() noexcept;
 };
 
-/// The evaluation rows of a set of operators, by their numbers in the set: `table_of<eval_row, standard_ops>()`.
+/// Eval table: evaluation rows by the operators' numbers in a set: `table_of<eval_row, standard_ops>()`.
 using eval_table = std::span<eval_row const>;
 
-/// Computes the outputs of a graph for inputs in signature order. Inputs may have any shape that their declared type
+/// Evaluates a graph: computes its outputs for inputs in signature order. Inputs may have any shape that their type
 /// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without `evaluate<Op>`
 /// (opaque nodes, calls and `If`: see `evaluate_module`), `invalid_input` where sizes at run time contradict each
 /// other. With `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
@@ -72,7 +72,7 @@ template <class OpSet>
     return evaluate_graph(g, table_of<eval_row, OpSet>(), inputs, options);
 }
 
-/// Computes a function of a module, its calls and the branches of its `If` nodes that are taken. *Errors* as above and
+/// Evaluates a function of a module, its calls and the branches of its `If` nodes that are taken. *Errors* as above and
 /// as `module::inlined`; `unsupported` where branches are nested more than `max_branch_depth` deep.
 GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_module(module const& m, eval_table table,
                                                                     std::span<tensor const> inputs,
@@ -80,23 +80,22 @@ GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_module(module const
                                                                     std::string_view entry = "main");
 inline constexpr std::size_t max_branch_depth = 64;
 
-/// The operators of a module that the reference runtime cannot compute in what `entry` may call, one problem a node.
+/// Lists operators that the reference evaluator cannot compute in what `entry` may call, one problem a node.
 GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(module const& m, eval_table table,
                                                             std::string_view entry = "main");
-/// The operators of a graph that the reference runtime cannot compute, one problem a node. Constant parts included;
-/// the nodes that something else computes are not.
+/// Lists operators of a graph that the reference evaluator cannot compute, one problem a node. Includes constant parts;
+/// leaves out the nodes that something else computes.
 GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, eval_table table,
                                                             std::span<node_id const> computed_elsewhere = {});
 
-/// Computes one application of an operator. *Errors* throws `error`.
+/// Evaluates one application of an operator. *Errors* throws `error`.
 GSUB_LAZY void evaluate_node(dialect const& d, eval_table table, std::uint16_t row, op_call_args& args,
                              evaluate_options const& options);
 
-/// A tensor in the element type that a precision computes with.
+/// Converts a tensor to the element type that a precision computes with.
 GSUB_LAZY [[nodiscard]] tensor to_precision(tensor const& t, precision p);
 
-/// Seeded values for the graph's inputs: normal for floating types, 0 or 1 for integers. Dimensions that are not fixed
-/// become 1.
+/// Random inputs of a graph, seeded: normal for floating types, 0 or 1 for integers. Sizes that are not fixed become 1.
 GSUB_LAZY [[nodiscard]] std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed);
 
 // ---- rows
@@ -159,8 +158,7 @@ void run_as(op_call_args& args) {
     }
 }
 
-/// Computes on 64 bits what is asked of narrower integers and keeps the low bits of the results: sums and products wrap
-/// as in the narrow type.
+/// Runs narrower integers in 64 bits and keeps the low bits: sums and products wrap as in the narrow type.
 GSUB_LAZY void run_widened(op_call_args& args, void (*run)(op_call_args&));
 
 template <class Op>

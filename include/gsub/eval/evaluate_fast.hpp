@@ -1,4 +1,4 @@
-// Evaluation of the approximations of transcendental operators.
+// Evaluation of fast math operators, the approximations of transcendental operators.
 #pragma once
 
 #include <gsub/eval/evaluate_math.hpp>
@@ -101,7 +101,7 @@ struct evaluate<ops::fast_erf> {
         return math::fast_erf(x);
     }
 };
-/// Within 1e-6 of the exact one, as probabilities are at most 1.
+/// Fast softmax is within 1e-6 of the exact one, as probabilities are at most 1.
 template <>
 struct evaluate<ops::fast_softmax> {
     template <class T>

@@ -193,20 +193,20 @@ struct evaluate<ops::div> {
     }
 };
 
-/// Conversion. A floating tensor stays as it is computed with unless the target is narrower by declaration and the
-/// scalar is float; a field sees conversions that round as uninterpreted.
+/// Cast. A floating tensor keeps the scalar that it is computed with, unless the declared target is narrower and the
+/// scalar is float; a field treats conversions that round as uninterpreted.
 template <>
 struct evaluate<ops::cast> {
     static void move(op_call_args& args);
 };
 
 namespace detail {
-/// For which orders of two numbers a comparison holds. With NaN none does.
+/// Comparison relation: the orders of two numbers for which it holds. With NaN it holds for none.
 struct relation {
     bool lower = false, same = false, higher = false;
 };
 void compare_elements(op_call_args& args, relation r);
-/// `table` has the result for `2 * a + b` as a bit.
+/// Applies a truth table: bit `2 * a + b` of `table` is the result.
 void combine_truth(op_call_args& args, unsigned table);
 /// A comparison; equality alone means something in a field.
 template <bool Lower, bool Same, bool Higher>

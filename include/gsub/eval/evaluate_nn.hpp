@@ -1,4 +1,4 @@
-// Evaluation of the operators of neural networks, for any number of spatial dimensions.
+// Evaluation of neural-network operators, for any number of spatial dimensions.
 #pragma once
 
 #include <gsub/eval/elementwise.hpp>
@@ -10,7 +10,7 @@
 
 namespace gsub {
 
-/// The activation that a convolution applies; in a field the same uninterpreted function as the operator's own.
+/// Fused activation of a convolution; in a field the same uninterpreted function as the operator's own.
 template <class T>
 [[nodiscard]] T apply_activation(activation a, double low, double high, T x) {
     if constexpr (std::same_as<T, field61>) {
@@ -307,7 +307,7 @@ struct evaluate<ops::softmax> {
         run_with(k, k.template attributes<ops::softmax>(), [](T x) { return math::exp(x); });
     }
 
-    /// With some exponential function.
+    /// Softmax with the exponential function given.
     template <class T, class Exp>
     static void run_with(op_call<T>& k, attributes_of<ops::softmax> const& a, Exp&& exp) {
         auto const dims = k.result_dims();

@@ -1,4 +1,4 @@
-// Evaluation of the operators on quantized tensors.
+// Evaluation of quantization operators.
 #pragma once
 
 #include <gsub/eval/op_call.hpp>
@@ -6,8 +6,8 @@
 
 namespace gsub {
 
-/// The quotient is rounded as f32, whatever the precision, so that a folded constant is what the graph computes. NaN
-/// becomes the least integer.
+/// QuantizeLinear rounds the quotient as f32, whatever the precision, so that a folded constant is what the graph
+/// computes. NaN becomes the least integer.
 template <>
 struct evaluate<ops::quantize> {
     static constexpr bool uninterpreted_in_field = true;
@@ -18,7 +18,7 @@ struct evaluate<ops::dequantize> {
     static constexpr bool uninterpreted_in_field = true;
     static void move(op_call_args& args);
 };
-/// Exact sums, modulo 2^32.
+/// ConvInteger gives exact sums, modulo 2^32.
 template <>
 struct evaluate<ops::conv_integer> {
     static void move(op_call_args& args);
@@ -27,7 +27,7 @@ template <>
 struct evaluate<ops::mat_mul_integer> {
     static void move(op_call_args& args);
 };
-/// The sum as f32, times x's scale * w's scale / y's scale in f32, rounded with ties to even, saturated.
+/// QLinearConv: the sum as f32, times x's scale * w's scale / y's scale in f32, rounded with ties to even, saturated.
 template <>
 struct evaluate<ops::qlinear_conv> {
     static constexpr bool uninterpreted_in_field = true;

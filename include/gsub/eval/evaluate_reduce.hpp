@@ -1,4 +1,4 @@
-// Evaluation of reductions along dimensions.
+// Evaluation of reduction operators.
 #pragma once
 
 #include <gsub/eval/op_call.hpp>
@@ -11,8 +11,8 @@ namespace gsub {
 
 namespace detail {
 
-/// Where the elements lie that a reduction combines: for each result in row-major order the first one, and from there
-/// the same runs for all.
+/// Reduction plan: where the elements that a reduction combines lie. Each result, in row-major order, has a first
+/// element; from there the runs are the same for all.
 struct reduction_plan {
     small_vector<std::int64_t, 6> kept, kept_strides; ///< dimensions of x that stay
     std::vector<std::int64_t> runs;                   ///< offsets at which the runs of one result start
@@ -40,8 +40,8 @@ void reduce(op_call<T>& k, Combine&& combine) {
     } while (at.next());
 }
 
-/// The sum of what `each` gives, and how many that were. Pieces are added up in pairs, and pairs of pairs, so that the
-/// error grows with the logarithm of their number.
+/// Pairwise sum of the elements that `each` gives, and their number. Adds pieces in pairs, and pairs of pairs, so that
+/// the error grows with the logarithm of their number.
 template <class T, class Each>
 T sum_of(Each&& each, std::int64_t& count) {
     constexpr std::int64_t piece = 16;

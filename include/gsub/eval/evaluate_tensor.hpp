@@ -1,4 +1,4 @@
-// Evaluation of the operators that move elements, whatever the elements are, and of those that make tensors.
+// Evaluation of tensor operators: those that move elements, whatever these are, and those that make tensors.
 #pragma once
 
 #include <gsub/eval/op_call.hpp>
@@ -66,7 +66,7 @@ template <>
 struct evaluate<ops::expand> {
     static void move(op_call_args& args);
 };
-/// Also where its length follows from floating operands, which inference does not read.
+/// Range also gives its length where that follows from floating operands, which inference does not read.
 template <>
 struct evaluate<ops::range> {
     static void move(op_call_args& args);

@@ -11,7 +11,7 @@
 namespace gsub {
 
 /// An element of the field with p = 2^61 - 1 elements. Sums, products and quotients are exact, so two polynomial
-/// expressions that agree at a random point are equal but with probability degree / p.
+/// expressions that agree at a random point are equal, except with probability degree / p.
 /// *Source* Schwartz, "Fast probabilistic algorithms for verification of polynomial identities", 1980.
 class field61 {
 public:

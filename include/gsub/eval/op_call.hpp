@@ -14,8 +14,8 @@
 
 namespace gsub {
 
-/// Operands and results of one application. Floating tensors hold the scalar that is computed with, whatever the graph
-/// declares; integer and boolean ones hold what they are.
+/// Op call without its scalar type: operands and results of one application. Floating tensors hold the scalar that is
+/// computed with, whatever the graph declares; integer and boolean ones hold what they are.
 struct op_call_args {
     op_info const* op = nullptr;
     attributes_id attributes;
@@ -26,7 +26,7 @@ struct op_call_args {
     executor* threads = nullptr;             ///< never null in a call
 };
 
-/// `op_call_args` with the scalar as a type.
+/// Op call: `op_call_args` with the scalar as a type.
 template <class T>
 class op_call {
 public:
@@ -56,10 +56,9 @@ private:
     op_call_args* args_;
 };
 
-/// Evaluates an operator. A specialisation has one of
+/// Evaluation of an operator. A specialisation has one of
 /// - `template <class T> static T scalar(T x, ...)`: elementwise, of one or two operands, and the same with the
-/// attributes
-///   in front: `scalar(attributes_of<Op> const&, T x, ...)`;
+///   attributes in front: `scalar(attributes_of<Op> const&, T x, ...)`;
 /// - `template <class T> static void run(op_call<T>&)`: anything that computes;
 /// - `static void move(op_call_args&)`: what only moves elements, for every element type;
 /// and may have `integers` (false: whether it is defined on integers too), `any_scalar` (false: whether `run` also
@@ -87,7 +86,7 @@ template <class T>
 
 } // namespace detail
 
-/// Steps through the positions of a box in row-major order.
+/// Box index: steps through the positions of a box in row-major order.
 class box_index {
 public:
     explicit box_index(std::span<std::int64_t const> dims) : dims_(dims.begin(), dims.end()), at_(dims.size(), 0) {}

@@ -1,5 +1,5 @@
-// Faster evaluation on the host: convolution and products on Eigen's blocked matrix product. Tested against
-// evaluate<Op>.
+// Reference kernels: faster evaluation on the host, convolution and products on Eigen's blocked matrix product. Tested
+// against evaluate<Op>.
 #pragma once
 
 #include <gsub/eval/op_call.hpp>
@@ -9,12 +9,12 @@
 
 namespace gsub {
 
-/// A faster evaluation of an operator for f32 and f64. A specialisation has `template <class T> static void
-/// run(op_call<T>&)`.
+/// Reference kernel: a faster evaluation of an operator for f32 and f64. A specialisation has
+/// `template <class T> static void run(op_call<T>&)`.
 template <class Op>
 struct reference_kernel;
 
-/// im2col and a matrix product, by pieces that fit a cache; depthwise convolutions row by row.
+/// Convolution by im2col and a matrix product, in pieces that fit a cache; depthwise convolutions row by row.
 template <>
 struct reference_kernel<ops::conv> {
     template <class T>

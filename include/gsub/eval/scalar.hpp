@@ -1,5 +1,4 @@
-// Scalars that operators are evaluated with: floating-point numbers, integers, a prime field, the user's
-// own.
+// Scalars for evaluation: floating-point numbers, integers, a prime field, the user's own.
 #pragma once
 
 #include <gsub/core/hash.hpp>
@@ -16,7 +15,7 @@
 
 namespace gsub {
 
-/// What a scalar type can do. Specialise `provides` for a scalar of your own.
+/// Scalar traits: what a scalar type provides. Specialise `provides` for a scalar of your own.
 template <class T>
 struct scalar_traits {
     static constexpr auto provides = std::is_floating_point_v<T> ? scalar_needs::transcendental : scalar_needs::ordered;
@@ -29,7 +28,7 @@ struct scalar_traits<field61> {
 /// Functions of scalars that `evaluate<Op>` is written with. Found for a user's scalar by argument-dependent lookup.
 namespace math {
 
-/// Image of a real constant. Among integers it truncates and saturates, and NaN is 0, as in a Cast.
+/// Converts a real constant to a scalar. Among integers it truncates and saturates, and NaN is 0, as in a Cast.
 template <class T>
 [[nodiscard]] T constant(double value) {
     if constexpr (std::same_as<T, field61>)
@@ -65,7 +64,7 @@ template <class T>
     else
         return a * b;
 }
-/// Integers truncate; x / 0 is 0 and min / -1 wraps around to min, so that no input can raise a signal.
+/// Division. Integers truncate; x / 0 is 0 and min / -1 wraps around to min, so that no input can raise a signal.
 template <class T>
 [[nodiscard]] constexpr T div(T a, T b) noexcept {
     if constexpr (std::is_integral_v<T>) {
@@ -111,8 +110,7 @@ template <class T>
         return std::sqrt(x);
 }
 
-/// Largest of some numbers, NaN if one of them is; in a field an uninterpreted symmetric function. Sorts its argument
-/// there.
+/// Maximum of numbers, NaN if one of them is; in a field an uninterpreted symmetric function, which sorts its argument.
 template <class T>
 [[nodiscard]] T maximum(std::span<T> numbers) {
     if constexpr (std::same_as<T, field61>) {

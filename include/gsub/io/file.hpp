@@ -1,4 +1,4 @@
-// Files: reading at offsets, opening what a model names without leaving its folder, replacing a file as a whole.
+// Files: reads at offsets, opens files that a model names inside of its folder only, replaces a file as a whole.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -13,7 +13,7 @@
 
 namespace gsub::io {
 
-/// An open regular file that is read at offsets. Safe to use from several threads.
+/// Input file: an open regular file that is read at offsets. Safe to use from several threads.
 class input_file {
 public:
     /// Opens a path that the user gave. *Errors* `environment` where the system refuses, `invalid_input` for what is
@@ -25,9 +25,9 @@ public:
     /// Fills `to` from `offset` on. *Errors* throws `error` (`invalid_input`) where the file ends before, `environment`
     /// where reading fails.
     void read(std::uint64_t offset, std::span<std::byte> to) const;
-    /// Maps `length` bytes from `offset` on, for data that nobody shortens meanwhile: in memory are the pages that were
-    /// read, until nothing owns the result. *Errors* throws `error`: `invalid_input` where the file ends before,
-    /// `environment` where the system refuses.
+    /// Memory-maps `length` bytes from `offset` on, for data that nobody shortens meanwhile. Memory holds only the
+    /// pages that were read, until nothing owns the result. *Errors* throws `error`: `invalid_input` where the file
+    /// ends before, `environment` where the system refuses.
     [[nodiscard]] std::shared_ptr<std::span<std::byte const> const> map(std::uint64_t offset,
                                                                         std::uint64_t length) const;
     /// Maps the whole file.
@@ -45,10 +45,10 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// The folder of a model, from which the files that the model names are opened.
+/// Folder of a model, from which the files that the model names are opened.
 class folder {
 public:
-    /// The folder in which the file of a path lies. *Errors* `environment`.
+    /// Opens the folder that contains the file of a path. *Errors* `environment`.
     static result<folder> of(std::string const& path);
     /// Opens a file below the folder. The name comes from a model, so it is confined: relative, without `..`, without
     /// links on the way (symbolic or hard), a regular file. *Errors* `invalid_input` naming the name and what is wrong
@@ -60,8 +60,8 @@ private:
     int fd_ = -1;
 };
 
-/// Writes a file as a whole: into a temporary neighbour, which replaces the target when `commit` succeeds. Without
-/// `commit` nothing remains.
+/// Output file, written as a whole: a temporary neighbour takes the data and replaces the target when `commit`
+/// succeeds. Without `commit` nothing remains.
 class output_file {
 public:
     /// *Errors* throws `error` (`environment`).
@@ -86,7 +86,7 @@ private:
 
 /// Replaces a file's contents. *Errors* `environment`.
 result<void> write_file(std::string const& path, std::string_view contents);
-/// A whole file of at most `max_bytes`. *Errors* as `input_file::open`, `unsupported` for a larger file.
+/// Reads a whole file of at most `max_bytes`. *Errors* as `input_file::open`, `unsupported` for a larger file.
 [[nodiscard]] result<std::string> read_file(std::string const& path, std::uint64_t max_bytes = std::uint64_t{1} << 30);
 
 } // namespace gsub::io

@@ -1,4 +1,4 @@
-// NumPy's .npy files: tensors in and out of the command line.
+// NumPy .npy files: reads and writes tensors for the command line.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -14,7 +14,7 @@ namespace gsub::io {
 /// .npy file or shorter than its header says; `unsupported` for column-major or big-endian data and for element types
 /// that gsub does not compute with, and for more than `max_bytes`.
 [[nodiscard]] result<tensor> load_npy(std::string const& path, std::uint64_t max_bytes = std::uint64_t{16} << 30);
-/// The same from memory.
+/// Parses a .npy file in memory.
 [[nodiscard]] result<tensor> parse_npy(std::span<std::byte const> data);
 /// Writes a .npy file as a whole. bf16, which NumPy lacks, is written as f32. *Errors* `environment`.
 result<void> save_npy(std::string const& path, tensor const& t);

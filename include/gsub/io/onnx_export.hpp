@@ -1,4 +1,4 @@
-// ONNX models out: a graph becomes a file that every other tool reads.
+// ONNX exporter: writes a graph as a model that every other tool reads.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -12,11 +12,11 @@
 
 namespace gsub::io {
 
-/// How a model is written.
+/// Options of the ONNX exporter.
 struct save_options {
     /// Tensors of at least this many bytes go to a file beside the model, `<model>.data`.
     std::uint64_t external_tensor_bytes = std::uint64_t{16} << 20;
-    /// Where all weights together take more than this, every tensor of 1 KiB and more does.
+    /// Where all weights together take more than this, every tensor of 1 KiB and more goes there.
     std::uint64_t external_total_bytes = std::uint64_t{1} << 30;
     /// Operator set of ONNX's own domain, 0: the oldest from 13 on that can express the graph, or that of the imported
     /// model where opaque nodes depend on it.
@@ -29,7 +29,7 @@ struct save_options {
 /// the operator set, or the name that two values must have; `environment`. *Complexity* linear.
 GSUB_LAZY result<void> save_onnx(any_graph const& g, std::span<onnx_row const> table, std::string const& path,
                                  save_options const& options = {});
-/// The same into memory, with all weights inside. *Errors* as above.
+/// Writes a graph as an ONNX model into memory, with all weights inside. *Errors* as above.
 GSUB_LAZY [[nodiscard]] result<std::string> to_onnx(any_graph const& g, std::span<onnx_row const> table,
                                                     save_options const& options = {});
 

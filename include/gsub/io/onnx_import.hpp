@@ -1,4 +1,4 @@
-// ONNX models in: a file or memory becomes a graph.
+// ONNX importer: reads a model from a file or from memory as a graph or a module.
 #pragma once
 
 #include <gsub/core/observer.hpp>
@@ -16,10 +16,10 @@
 
 namespace gsub::io {
 
-/// How a model is read.
+/// Options of the ONNX importer.
 struct load_options {
     onnx_limits limits{};
-    /// Map large weights instead of reading them, where their place in the file is aligned, as it is in files of
+    /// Memory-map large weights instead of reading them, where their place in the file is aligned, as it is in files of
     /// external data: faster, and only what is read comes into memory. For files that nobody changes while the graph,
     /// or what was built of it, lives.
     bool map = false;
@@ -36,7 +36,7 @@ struct load_options {
 /// linear in weights; *memory* the weights and about the structure.
 GSUB_LAZY [[nodiscard]] result<any_graph> load_onnx(std::string const& path, dialect const& d,
                                                     std::span<onnx_row const> table, load_options const& options = {});
-/// The same from memory, without external data.
+/// Reads an ONNX model from memory, without external data.
 GSUB_LAZY [[nodiscard]] result<any_graph> load_onnx(std::span<std::byte const> data, dialect const& d,
                                                     std::span<onnx_row const> table, load_options const& options = {});
 

@@ -1,4 +1,4 @@
-// An ONNX file as plain structs, before anything is made of it. Large weights stay where they are.
+// ONNX model as plain structs, as parsed and before its import. Large weights stay where they are.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -16,7 +16,7 @@
 
 namespace gsub::io {
 
-/// What an importer accepts at most; files may come from strangers.
+/// Limits of the ONNX importer; files may come from strangers.
 struct onnx_limits {
     std::uint64_t max_file_bytes = std::uint64_t{1} << 40;
     std::uint64_t max_structure_bytes = std::uint64_t{2} << 30; ///< of everything but the elements of initializers
@@ -72,7 +72,7 @@ struct onnx_node {
     std::string_view message; ///< the whole node
 };
 
-/// A dimension of a declared type.
+/// A `TensorShapeProto.Dimension` of a declared type.
 struct onnx_dim {
     std::int64_t size = -1; ///< -1: not given
     std::string_view name;
@@ -119,7 +119,7 @@ GSUB_LAZY [[nodiscard]] onnx_node parse_onnx_node(std::string_view message);
 GSUB_LAZY [[nodiscard]] onnx_tensor parse_onnx_tensor(std::string_view message);
 GSUB_LAZY [[nodiscard]] onnx_graph parse_onnx_graph(std::string_view message);
 
-/// Names that the subgraphs of a node read from the graphs around them, in order of first mention.
+/// Captured names: what the subgraphs of a node read from the graphs around them, in order of first mention.
 /// *Errors* throws `error`: `invalid_input` for malformed data, `unsupported` beyond `max_depth` nested graphs or
 /// `max_nodes` nodes in them.
 GSUB_LAZY [[nodiscard]] std::vector<std::string_view> captured_names(onnx_node const& node,

@@ -1,11 +1,11 @@
-// The standard operators in ONNX files, operator sets 7 to 21 (older ones where a definition has not changed since).
+// ONNX traits of the standard operators, operator sets 7 to 21 (older ones where a definition has not changed since).
 #pragma once
 
 #include <gsub/io/onnx_traits.hpp>
 
 namespace gsub::io {
 
-// Those whose attributes are the fields of their struct.
+// Operators whose attributes are the fields of their struct.
 template <>
 struct onnx_traits<ops::relu> {
     static constexpr std::int64_t since = 6;
@@ -151,7 +151,7 @@ struct onnx_traits<ops::logical_xor> {
     static constexpr std::int64_t since = 7;
 };
 
-// Those whose form has changed over time or differs from ours.
+// Operators whose form has changed over time or differs from ours.
 template <>
 struct onnx_traits<ops::equal> {
     static constexpr std::int64_t since = 7;
@@ -276,7 +276,7 @@ struct onnx_traits<ops::softmax> {
     static value_id import(onnx_import_context& cx);
     static void write(onnx_export_context& cx);
 };
-// Approximations are written as what they stand for, and are not read.
+// Approximations are written as the operators that they stand for, and are not read.
 template <>
 struct onnx_traits<ops::fast_exp> {
     static constexpr std::int64_t since = onnx_traits<ops::exp>::since;
@@ -410,7 +410,7 @@ struct onnx_traits<ops::fill> {
     static value_id import(onnx_import_context& cx);
     static void write(onnx_export_context& cx);
 };
-/// The importer and the exporter handle its branches themselves.
+/// If: the importer and the exporter handle its branches themselves.
 template <>
 struct onnx_traits<ops::if_else> {
     static constexpr std::int64_t since = 1;

@@ -1,4 +1,4 @@
-// How an operator stands in ONNX files: the trait that importer and exporter read.
+// ONNX traits: an operator's form in ONNX files, which importer and exporter read.
 #pragma once
 
 #include <gsub/core/meta.hpp>
@@ -19,17 +19,16 @@ namespace gsub::io {
 /// The versions of ONNX's own operator set whose definitions gsub has been compared with.
 inline constexpr std::int64_t oldest_opset = 7, newest_opset = 21;
 
-/// An operator in ONNX files. A specialisation has `since`, the first version of its domain's operator set with a
-/// definition that the importer reads, and may have
+/// ONNX traits: an operator in ONNX files. A specialisation has `since`, the first version of its domain's operator set
+/// with a definition that the importer reads, and may have
 /// - `static value_id import(onnx_import_context&)`, where attributes are not simply fields of the same names;
 /// - `static void write(onnx_export_context&)`, likewise;
 /// - `static std::int64_t needed_opset(attributes_of<Op> const&)`, the oldest version that can express the attributes,
-/// or
-///   `needed_opset(any_graph const&, node_id)` where that depends on element types too.
+///   or `needed_opset(any_graph const&, node_id)` where that depends on element types too.
 template <class Op>
 struct onnx_traits;
 
-/// One node on its way from a file to a graph.
+/// Import context: one node on its way from a file to a graph.
 class onnx_import_context {
 public:
     onnx_import_context(graph_builder& builder, onnx_node const& node, std::int64_t opset,
@@ -59,12 +58,12 @@ public:
     [[nodiscard]] bool result_is_read(std::size_t i) const { return is_read_(i); }
     /// Leaves out the results from `count` on, which nothing may read.
     void keep_results(std::size_t count) noexcept { results_ = std::min(results_, count); }
-    /// Says that a result is a value of a node of its own, not of the one that the import returns.
+    /// Sets a result to a value of another node than the one that the import returns.
     void give(std::size_t result, value_id v) {
         if (given_.size() <= result) given_.resize(result + 1);
         given_[result] = v;
     }
-    /// Values given so, by result; not valid where none was, and no longer than the last one.
+    /// Values set by `give`, by result; not valid where none was, and no longer than the last one.
     [[nodiscard]] small_vector<value_id, 4> const& given() const noexcept { return given_; }
 
     // Attributes. Asking for one marks it as understood; one that nobody asked for makes the node opaque.
@@ -92,9 +91,9 @@ public:
     /// Adds an operator whose attributes in the file are the fields of its struct.
     value_id add_by_fields(std::uint16_t row);
 
-    /// The node is valid but not something that gsub computes: it becomes opaque, and the reason is remembered.
+    /// Makes the node opaque and records the reason: it is valid but not something that gsub computes.
     [[noreturn]] void unsupported(std::string reason, std::string hint = {}) const;
-    /// The node is wrong.
+    /// Rejects the node as invalid. *Errors* throws `error` (`invalid_input`).
     [[noreturn]] void invalid(std::string reason) const;
 
 private:
@@ -126,7 +125,7 @@ private:
     std::string* node_;
 };
 
-/// One node on its way from a graph to a file. May write several nodes.
+/// Export context: one node on its way from a graph to a file. May write several nodes.
 class onnx_export_context {
 public:
     using attributes_function = function_ref<void(onnx_attribute_writer&)>;

@@ -1,4 +1,4 @@
-// Building a graph node by node, with types inferred on the way and shape arithmetic followed.
+// Graph builder: appends nodes one by one, infers their types and follows shape arithmetic.
 #pragma once
 
 #include <gsub/ir/graph.hpp>
@@ -10,8 +10,9 @@
 
 namespace gsub {
 
-/// Appends nodes to a graph. Follows the elements of small integer tensors, so that shape arithmetic over fixed sizes
-/// is known at once; `known` tells them. *Errors* an ill-typed application throws `error` (`invalid_input`).
+/// Graph builder: appends nodes to a graph and infers their types. Follows the elements of small integer tensors, so
+/// that shape arithmetic over fixed sizes is known at once; `known` gives them. *Errors* an ill-typed application
+/// throws `error` (`invalid_input`).
 /// *Example* `examples/04_operator.cpp`
 class graph_builder : public node_sink {
 public:
@@ -29,9 +30,9 @@ public:
 
     [[nodiscard]] any_graph& graph() noexcept { return *graph_; }
     [[nodiscard]] type_id type_of(value_id v) const override { return graph_->type_of(v); }
-    /// What is known of a value's elements, or null.
+    /// Known elements of a value, or null.
     [[nodiscard]] tensor_knowledge const* known(value_id v) const;
-    /// Records what is known of a value's elements.
+    /// Records known elements of a value.
     void set_known(value_id v, tensor_knowledge k) { known_.insert_or_assign(v, std::move(k)); }
 
 protected:
@@ -46,7 +47,7 @@ private:
     std::map<value_id, tensor_knowledge> known_;
 };
 
-/// What is known of a tensor's elements where it is a small one of integers or truth values.
+/// Known elements of a small tensor of integers or truth values; nothing for others.
 [[nodiscard]] std::optional<tensor_knowledge> knowledge_of(tensor const& t);
 
 } // namespace gsub

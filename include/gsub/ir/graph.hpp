@@ -1,4 +1,4 @@
-// The graph: a value that is cheap to copy, with nodes in topological order and explicit uses.
+// Graph: nodes in topological order with explicit uses; a value that is cheap to copy.
 #pragma once
 
 #include <gsub/core/hash.hpp>
@@ -18,14 +18,14 @@
 
 namespace gsub {
 
-/// One place where a value is used.
+/// Use of a value: a node that reads it, and as which operand.
 struct use {
     node_id user;
     std::uint32_t operand = 0;
     friend constexpr bool operator==(use, use) = default;
 };
 
-/// What a file says of a graph beyond its nodes. Kept for export.
+/// Graph metadata: what a file says beyond the nodes. Kept for export.
 struct graph_info {
     std::string name;
     std::vector<std::string> output_names;
@@ -37,7 +37,7 @@ struct graph_info {
     std::vector<std::pair<std::string, std::string>> foreign_types;
 };
 
-/// A tensor of a constant pool and its hash, computed when first asked for.
+/// Constant of a pool: a tensor and its hash, computed when first asked for.
 class constant_blob {
 public:
     explicit constant_blob(tensor t) : data_(std::move(t)) {}
@@ -50,14 +50,14 @@ private:
     mutable std::atomic<std::uint64_t> high_{0}, low_{0}; // racing threads store the same words
 };
 
-/// What a rewrite has changed in a graph that was another one before; ids of other nodes are as they were.
+/// Nodes that a rewrite changed, relative to the graph before it; ids of other nodes are as they were.
 struct changed_nodes {
     std::span<node_id const> values;  ///< that are new or read other values
     std::span<node_id const> readers; ///< that have gained or lost a reader
 };
 
-/// Body of a function: nodes over some dialect. Copying copies flat arrays and shares constants, names and attributes.
-/// Node ids are stable under all changes but `compact`. *Complexity* as stated, n nodes, e operands.
+/// Graph: the body of a function, nodes of some dialect. A copy copies flat arrays and shares constants, names and
+/// attributes. Node ids are stable under all changes but `compact`. *Complexity* as stated, n nodes, e operands.
 class any_graph : public node_sink {
 public:
     /// An empty graph.
@@ -71,9 +71,9 @@ public:
     // ---- construction ------------------------------------------------------------------------------------------
     value_id add_input(type_id type, std::string_view name);
     value_id add_constant(tensor value, std::string_view name = {});
-    /// One that another graph holds: `add_constant(from.blob(n))`. Its hash is not computed again.
+    /// Adds a constant that another graph holds: `add_constant(from.blob(n))`. Its hash is not computed again.
     value_id add_constant(std::shared_ptr<constant_blob const> shared, std::string_view name = {});
-    /// An operator that gsub does not know. `blob` holds the node as it was in the file.
+    /// Adds an opaque node, of an operator that gsub does not know. `blob` holds the node as it was in the file.
     node_id add_opaque(attributes_of<ops::opaque> const& attributes, tensor blob, std::span<value_id const> operands,
                        std::span<type_id const> results);
     /// Declares the graph's results, in order. `names` as in `info().output_names`, may be shorter.
@@ -83,19 +83,19 @@ public:
     /// Records the source node that a node comes from.
     void set_source(node_id node, std::string_view name);
     void set_sources(node_id node, std::span<std::string const> names);
-    /// A node stands for all of `nodes`, for reports: its sources are theirs.
+    /// Adds the sources of `nodes` to those of a node, for reports: it stands for all of them.
     void inherit_sources(node_id node, std::span<node_id const> nodes);
 
     // ---- nodes -------------------------------------------------------------------------------------------------
-    /// Live nodes, each after its operands; the results node is the last.
+    /// Live nodes, each after its operands; the return node is the last.
     [[nodiscard]] std::span<node_id const> order() const noexcept { return as_span(order_); }
     /// Place of a live node in the order.
     [[nodiscard]] std::size_t place(node_id n) const noexcept { return places_[n.index]; }
-    /// Number of live nodes, inputs and constants and the results node included.
+    /// Number of live nodes, inputs and constants and the return node included.
     [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
     /// Ids run from 0 to `capacity() - 1`; those of erased nodes are not live.
     [[nodiscard]] std::size_t capacity() const noexcept { return nodes_.size(); }
-    /// Bytes that this copy takes: without what it shares with others, and without elements of constants.
+    /// Memory of this copy in bytes: without what it shares with others, and without elements of constants.
     [[nodiscard]] std::uint64_t own_bytes() const noexcept;
     [[nodiscard]] bool live(node_id n) const noexcept { return n.index < nodes_.size() && !(record(n).flags & erased); }
     [[nodiscard]] std::uint16_t row(node_id n) const noexcept { return record(n).row; }
@@ -120,8 +120,8 @@ public:
     [[nodiscard]] tensor const& constant_data(node_id n) const noexcept {
         return (*constants_)[record(n).payload]->data();
     }
-    /// Gives up the elements of a constant, which are freed where no other graph shares them. *Requires* that nobody
-    /// asks for them any more, by way of this node or of another that shares them.
+    /// Releases the elements of a constant, which are freed where no other graph shares them. *Requires* that nobody
+    /// asks for them any more, through this node or another that shares them.
     void release_constant(node_id n);
     /// Position of an input in the signature.
     [[nodiscard]] std::size_t input_position(node_id n) const noexcept { return record(n).payload; }
@@ -162,7 +162,7 @@ public:
     [[nodiscard]] std::string_view name(value_id v) const noexcept { return text(results_[result_index(v)].name); }
     /// Names of the source nodes that a node stands for, in order of first mention.
     [[nodiscard]] std::vector<std::string> sources(node_id n) const;
-    /// What reports and errors call a node: its first source name or first result's name, else operator and id.
+    /// Display name in reports and errors: the first source name or first result's name, else operator and id.
     [[nodiscard]] std::string display_name(node_id n) const;
 
     // ---- identity ----------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ public:
     friend bool operator==(any_graph const& a, any_graph const& b) { return a.hash() == b.hash(); }
 
     // ---- surgery: for patches and passes -------------------------------------------------------------------------
-    /// What has changed since `start_journal`.
+    /// Journal of changes since `start_journal`.
     struct journal {
         std::vector<node_id> added, erased, rewired;
         std::vector<node_id> released; ///< lost a reader that was erased; may be erased too
@@ -187,22 +187,22 @@ public:
     }
     [[nodiscard]] journal const& changes() const noexcept { return journal_; }
 
-    /// Makes every use of `from` one of `to`, but those by nodes with ids from `first_exempt` on. Names pass on to
-    /// `to`.
+    /// Replaces every use of `from` by `to`, but not in nodes with ids from `first_exempt` on. A `to` without a name
+    /// takes that of `from`.
     void replace_uses(value_id from, value_id to, std::uint32_t first_exempt = none);
     void set_operand(node_id n, std::size_t i, value_id to);
-    /// Erases the node if nothing uses it, then its operands' nodes likewise. Inputs and the results node stay.
+    /// Erases the node if nothing uses it, then its operands' nodes likewise. Inputs and the return node stay.
     void erase_unused(node_id n);
-    /// Erases every node from which no output can be reached. *Complexity* O(n + e).
+    /// Dead-code elimination: erases every node but inputs from which no output can be reached. *Complexity* O(n + e).
     void erase_dead();
-    /// Puts the order right after nodes were appended with ids from `first_new` on and uses were redirected to them.
-    /// False, and no change of order, where that closed a cycle. *Complexity* O(n).
+    /// Restores topological order after nodes were appended with ids from `first_new` on and uses were redirected to
+    /// them. False, with the order unchanged, where that closed a cycle. *Complexity* O(n).
     [[nodiscard]] bool restore_order(std::uint32_t first_new);
-    /// Sorts the order so that operands stand before users, otherwise as it was. False where there is a cycle.
+    /// Topological sort: puts operands before users, otherwise keeps the order. False where there is a cycle.
     /// *Complexity* O((n + e) log n).
     [[nodiscard]] bool sort();
-    /// Puts the order that follows from the outputs alone: operands first, in the order of operands, whatever the order
-    /// of insertion was. Inputs stand first. *Complexity* O(n + e).
+    /// Sets the canonical order, which follows from the outputs alone: operands first, in the order of operands,
+    /// whatever the order of insertion was. Inputs stand first. *Complexity* O(n + e).
     void order_canonically();
     /// Replaces ids by dense ones in topological order. All ids become invalid.
     void compact();
@@ -210,9 +210,9 @@ public:
     node_id append_node(std::uint16_t row, attributes_id attributes, std::uint32_t payload,
                         std::span<value_id const> operands, std::span<type_id const> results);
     [[nodiscard]] std::uint32_t add_blob(tensor t);
-    /// The same for a tensor that another graph holds, whose hash need not be computed again.
+    /// Adds a tensor that another graph holds; its hash is not computed again.
     [[nodiscard]] std::uint32_t add_blob(std::shared_ptr<constant_blob const> shared);
-    /// The payload that a copy of a node of another graph has.
+    /// Payload for a copy of another graph's node; shares its tensor.
     [[nodiscard]] std::uint32_t payload_of_copy(any_graph const& from, node_id n) {
         return from.is<ops::constant>(n) || from.is<ops::opaque>(n) ? add_blob(from.blob(n)) : 0;
     }

@@ -1,4 +1,4 @@
-// What a graph must look like at each stage of its way, as a table of rules that can be checked.
+// Graph verifier: what a graph must satisfy at each stage, as a table of rules.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -10,25 +10,25 @@
 
 namespace gsub {
 
-/// How far a graph has come.
+/// Stage of a graph on its way to kernels.
 enum class stage : unsigned {
     imported = 1,  ///< as read from a file: everything can be written back
-    canonical = 2, ///< cleaned up: the form in which rules match
+    canonical = 2, ///< in canonical form, in which rules match
     fused = 4,     ///< grouped into kernels
     scheduled = 8, ///< with kernels chosen
 };
 
-/// One rule of the table.
+/// Legality rule: a row of the table.
 struct legality_rule {
     unsigned stages; ///< sum of the stages at which it holds
     std::string_view sentence;
     bool (*holds)(any_graph const& g, node_id n);
 };
 
-/// The rules that speak of operators. Structure (operand order, liveness, use lists, types) is checked at every stage.
+/// The legality rules about operators. Structure (operand order, liveness, use lists, types) is checked at every stage.
 [[nodiscard]] std::span<legality_rule const> legality_rules() noexcept;
 
-/// All violations, each naming node and operator. Empty for a legal graph. *Complexity* O(n + e).
+/// Verifies a graph: gives all violations, each with node and operator; empty for a legal graph. *Complexity* O(n + e).
 [[nodiscard]] std::vector<problem> check(any_graph const& g, stage at);
 
 } // namespace gsub

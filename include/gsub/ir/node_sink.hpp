@@ -1,5 +1,5 @@
-// Where new nodes go: a graph under construction, a patch being prepared. Rules, decompositions and builders write to
-// it.
+// Node sink: the interface to which rules, decompositions and builders write nodes. A graph under construction is one,
+// a patch being prepared another.
 #pragma once
 
 #include <gsub/core/strong.hpp>
@@ -11,7 +11,7 @@
 
 namespace gsub {
 
-/// Takes applications of operators and infers their types.
+/// Node sink: takes applications of operators and infers their types.
 class node_sink {
 public:
     virtual ~node_sink() = default;

@@ -1,4 +1,4 @@
-// A rewrite as a value: nodes to add and values to replace, prepared against a graph, checked, then applied.
+// Graph patch, a rewrite as a value: nodes to add and values to replace, prepared, checked, then applied to a graph.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -10,15 +10,15 @@
 
 namespace gsub {
 
-/// Whether a value that a rewrite is about to leave behind may still be used elsewhere.
+/// Policy for values inside a match that other nodes still use.
 enum class shared_interior {
     refuse, ///< the rewrite is refused: it would compute something twice
     keep,   ///< the old node stays for its other users
 };
 
-/// A prepared change of one graph. Ids of its new nodes are those which they will have in the graph, so a patch holds
-/// for a graph in the very state in which it was prepared, and for copies of it. A patch that went wrong on the way
-/// (an ill-typed application) says so by `failed()`; all further additions to it do nothing.
+/// Graph patch: a prepared change of one graph. Its new nodes have the ids that they will have in the graph, so a patch
+/// holds for a graph in the very state in which it was prepared, and for copies of it. After an ill-typed application
+/// `failed()` is true, and all further additions do nothing.
 class graph_patch : public node_sink {
 public:
     /// `rule` names what makes the patch and must outlive it, as names of rules do; `site` is where.
@@ -29,9 +29,9 @@ public:
           site_(site),
           base_(static_cast<std::uint32_t>(g.capacity())) {}
 
-    /// Every use of `from` becomes one of `to`, except in the patch's own nodes. Both have one type.
+    /// Replaces every use of `from` by `to`, except in the patch's own nodes. Both have one type.
     void replace(value_id from, value_id to) { replacements_.push_back({from, to}); }
-    /// A node that the rewrite matched: the new nodes stand for it too, and it should have no users afterwards.
+    /// Marks a node that the rewrite matched: the new nodes stand for it too, and it should have no users afterwards.
     void covers(node_id n) { covered_.push_back(n); }
     /// Marks the patch as impossible.
     void fail(std::string_view reason) {

@@ -1,4 +1,4 @@
-// The textual form of a graph: exact, readable, and parsed back to an equal graph.
+// Textual IR of a graph: exact, readable, and parsed back to an equal graph.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -11,19 +11,20 @@
 
 namespace gsub {
 
-/// How a graph is printed.
+/// Printer options.
 struct text_options {
     /// Constants with more elements than this are printed as `@` and their hash, which reads well and cannot be parsed.
     std::size_t max_constant_elements = static_cast<std::size_t>(-1);
 };
 
-/// One line a node, e.g. `%3: f32[1,8,4,4] = Conv(%0, %1) {strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]}`.
-/// Attributes that have their default value are left out. Constants are printed as the hexadecimal bytes of their
+/// Prints a graph, one line a node, e.g.
+/// `%3: f32[1,8,4,4] = Conv(%0, %1) {strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]}`.
+/// Leaves out attributes that have their default value. Constants are printed as the hexadecimal bytes of their
 /// elements. Printing and parsing give an equal graph with equal names and sources.
 GSUB_LAZY [[nodiscard]] std::string to_text(any_graph const& g, text_options const& options = {});
 GSUB_LAZY [[nodiscard]] std::string to_text(module const& m, text_options const& options = {});
 
-/// What the parser accepts at most; text may come from strangers.
+/// Parser limits; text may come from strangers.
 struct text_limits {
     std::size_t max_bytes = std::size_t{1} << 30;
     std::size_t max_nodes = 1'000'000;

@@ -1,4 +1,4 @@
-// Walks over graphs: reachability and the extraction of a region.
+// Graph traversal: reachability, and the extraction of a region.
 #pragma once
 
 #include <gsub/ir/graph.hpp>
@@ -13,15 +13,15 @@ namespace gsub {
 /// Whether each node (by id) is needed to compute one of `from`, `from` included.
 [[nodiscard]] std::vector<bool> upstream(any_graph const& g, std::span<node_id const> from);
 
-/// A part of a graph as a graph of its own. Inputs are the values that the part reads from outside (constants are taken
-/// along), outputs those that are read outside of it.
+/// Region: a part of a graph as a graph of its own. Inputs are the values that the part reads from outside (constants
+/// are taken along), outputs those that are read outside of it.
 struct region {
     any_graph graph;
     std::vector<value_id> boundary; ///< in the original graph: what each input stands for
     std::vector<value_id> results;  ///< in the original graph: what each output stands for
 };
 
-/// Extracts live nodes; `nodes` need not be ordered. *Requires* no inputs and no results node among them.
+/// Extracts a region of live nodes; `nodes` need not be ordered. *Requires* no inputs and no return node among them.
 [[nodiscard]] region extract(any_graph const& g, std::span<node_id const> nodes);
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// Attention: two products with a softmax of rows between them, whose scores never leave the cache.
+// Attention: two matrix products with a softmax of rows between them; the scores never leave the cache.
 #pragma once
 
 #include <gsub/kernels/elementwise.hpp>
@@ -10,9 +10,9 @@
 
 namespace gsub::kernels {
 
-/// `y[..., m, n] = softmax(epilogue(q[..., m, k] * keys[..., k, s])) * values[..., s, n]` for each position on the
-/// `batch` dimensions, the softmax along s. Views are over these and the two dimensions of the matrix; one without
-/// strides is the whole array, row-major.
+/// Shape of attention: `y[..., m, n] = softmax(epilogue(q[..., m, k] * keys[..., k, s])) * values[..., s, n]` for each
+/// position on the `batch` dimensions, the softmax along s. Views are over these and the two dimensions of the matrix;
+/// one without strides is the whole array, row-major.
 struct attention_shape {
     std::int64_t m = 1; ///< queries
     std::int64_t k = 1; ///< size of a query
@@ -26,22 +26,22 @@ struct attention_shape {
         epilogue{}; ///< on the scores as value 0, the arrays and its own results; the last counts
 
     GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;
-    /// Multiplications and additions of the products, and ten for an exponential.
+    /// Counts multiplications and additions of the products, and ten for an exponential.
     GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
 
 struct attention_config {
-    std::int64_t rows = 1;  ///< queries a piece of work: their scores stay in scratch memory, `2 * rows * s` elements
+    std::int64_t rows = 1;  ///< queries a work item: their scores stay in the workspace, `2 * rows * s` elements
     register_tile scores{}; ///< of the first product
     register_tile values{}; ///< of the second one
 };
 
-/// Pieces as large as the second-level cache likes, smaller where they are few; tiles that counting cycles prefers.
+/// Default configuration by counted cycles: work items fill the second-level cache, less where they are few.
 GSUB_LAZY [[nodiscard]] attention_config default_config(attention_shape const& shape, isa const& isa);
 
-/// Stages within one parallel loop over batches and pieces of queries: keys packed; scores; their maxima, exponentials
-/// and sums; values packed; results. Buffers: q, keys, values, the arrays, y, all flat. *Errors* throws `error`
-/// (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
+/// Builds the loop nest of attention: stages within one parallel loop over batches and pieces of queries: keys packed;
+/// scores; their maxima, exponentials and sums; values packed; results. Buffers: q, keys, values, the arrays, y, all
+/// flat. *Errors* throws `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
 /// *Source* the exact softmax of a block of rows as in Dao et al., FlashAttention, 2022, whole rows at a time.
 GSUB_LAZY [[nodiscard]] loop::fused_nest attention_nest(attention_shape const& shape, attention_config const& config,
                                                         isa const& isa);

@@ -16,18 +16,18 @@
 
 namespace gsub::kernels {
 
-/// A convolution of images, with what is fused behind it.
+/// Shape of a convolution of images, with its epilogue.
 struct conv2d_shape {
     std::int64_t batch = 1, in_channels = 1, out_channels = 1, groups = 1;
     std::array<std::int64_t, 2> in{}, kernel{1, 1}, stride{1, 1}, dilation{1, 1};
     std::array<std::int64_t, 4> pads{}; ///< begins, then ends
-    depth_direction depth{};            ///< of images of three dimensions: what stands in front of rows
+    depth_direction depth{};            ///< of images of three dimensions
     image_layout input = image_layout::blocked;
     image_layout result = image_layout::blocked; ///< of the residual and the arrays too; never planar
     bool bias = false, residual = false;
     double low = -1e300, high = 1e300; ///< the result is clipped to these; a ReLU has 0 and no upper bound
-    /// Behind that, on the result as value 0, `arrays` further operands, stored as the result is, and its own results;
-    /// the last counts.
+    /// Epilogue after clipping: operations on the result (value 0), on `arrays` further operands, stored as the result
+    /// is, and on earlier results; the last one counts.
     std::vector<elementwise_op> epilogue{};
     std::int32_t arrays = 0;
 
@@ -35,11 +35,11 @@ struct conv2d_shape {
         return (in[i] + pads[i] + pads[i + 2] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
     }
     [[nodiscard]] std::int64_t out_depth() const noexcept { return depth.out(); }
-    /// Multiplications and additions, taps on padding included.
+    /// Counts multiplications and additions, taps on padding included.
     GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
 
-/// Knobs of the schedule, by AutoTVM's names where it has them.
+/// Schedule knobs of a direct convolution, by AutoTVM's names where it has them.
 struct conv2d_config {
     std::int32_t tile_ow = 1;   ///< pixels of a row of a register tile
     std::int32_t tile_oh = 1;   ///< rows of a register tile, where they are not joined
@@ -48,36 +48,35 @@ struct conv2d_config {
     std::int32_t chunk = 1;     ///< register tiles of pixels a parallel position, where rows are joined
     bool unroll_kh = false;     ///< rows of taps too: what rows of pixels share is read once
     bool oc_inner = false;      ///< output channels vary fastest over parallel positions
-    /// Input channels after which the sums of all pixels are put down, so that what these channels read of the weights
-    /// stays in a cache; whole vectors where those are read, fewer than there are. Then parallel positions are tiles of
+    /// Input channels after which the sums of all pixels are stored, so that the weights of these channels stay in a
+    /// cache: whole vectors where the kernel reads vectors, and fewer than all. Parallel positions are then tiles of
     /// output channels. 0: sums stay in registers to the end.
     std::int32_t tile_ic = 0;
 };
 
-/// The configuration that counting cycles prefers: multiplications against loads, latency and tails. No measuring.
+/// Default configuration by counted cycles: multiplications against loads, latency and tails. Measures nothing.
 GSUB_LAZY [[nodiscard]] conv2d_config default_config(conv2d_shape const& s, isa const& isa);
 
-/// Whether the kernel reads vectors of input channels: not in planes, and not channels last that are no whole vectors.
+/// Whether the kernel reads vectors of input channels: not from planar images or partial vectors of channels last.
 GSUB_LAZY [[nodiscard]] bool reads_vectors(conv2d_shape const& s, isa const& isa);
 
-/// Whether there is a kernel: groups need an input that is read in vectors, and few enough parts that differ; a result
-/// with channels last has whole vectors of them. A part is a vector of output channels, of those until the lanes of
-/// their groups repeat, with one of a group's input channels, of as many as a vector has lanes; 512 are the most.
-/// Groups of whole blocks, and one filter a channel, have no parts.
+/// Whether there is a direct kernel. A result with channels last needs whole vectors of them. Groups need an input that
+/// is read in vectors, and at most 512 parts, pieces of code of their own: one for each vector of output channels until
+/// the lanes of their groups repeat, times the input channels of a group, at most the lanes of a vector. Groups of
+/// whole blocks, and one filter a channel, have no parts.
 GSUB_LAZY [[nodiscard]] bool conv2d_applies(conv2d_shape const& s, isa const& isa);
 
-/// Buffers: input, weights, then bias `[OC/l, l]`, residual and arrays (as the output) where there are, then the
-/// output `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]` (`[OC/l, IC, KH, KW, 1, l]` where no vectors
-/// of the input are read;
-/// `[C/l, KH, KW, l]` for depthwise; `[OC/l, c, IC/groups/c, KH, KW, l]` where groups are no whole blocks, with c the
-/// lesser of the channels of a group and l), see `pack_conv2d_weights`. Where images have depth, D, KD and OD stand in
-/// front of H, KH and OH. Groups that are no whole blocks have no use for `tile_oc` and `unroll_ic`; they and images
-/// that have depth have none for `tile_ic`. Sums that are put down lie in scratch memory, `[OH, OW, tile_oc, l]` for
-/// each thread. *Errors* throws `error`: `unsupported` where `conv2d_applies` does not hold; `usage` for knobs that do
-/// not apply.
+/// Builds the loop nest of a direct convolution. Buffers: input, weights, then bias `[OC/l, l]`, residual and arrays
+/// (as the output) where there are, then the output `[N, OC/l, OH, OW, l]`. Weights are `[OC/l, IC/l, KH, KW, l, l]`
+/// (`[OC/l, IC, KH, KW, 1, l]` where no vectors of the input are read; `[C/l, KH, KW, l]` for depthwise;
+/// `[OC/l, c, IC/groups/c, KH, KW, l]` where groups are not whole blocks, with c the lesser of the channels of a group
+/// and l), see `pack_conv2d_weights`. With depth, D, KD and OD precede H, KH and OH. Groups that are not whole blocks
+/// ignore `tile_oc` and `unroll_ic`; they and images with depth cannot have `tile_ic`. Stored sums lie in the
+/// workspace, `[OH, OW, tile_oc, l]` for each thread. *Errors* throws `error`: `unsupported` where `conv2d_applies`
+/// does not hold; `usage` for knobs that do not apply.
 GSUB_LAZY [[nodiscard]] loop::fused_nest conv2d_nest(conv2d_shape const& s, conv2d_config const& c, isa const& isa);
 
-/// Weights `[OC, IC/groups, KD, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
+/// Packs weights `[OC, IC/groups, KD, KH, KW]` in the order that the kernel reads, channels filled up with zeros.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape const& s, std::span<float const> weights,
                                                                isa const& isa);
 

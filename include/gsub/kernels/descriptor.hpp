@@ -1,4 +1,4 @@
-// What a generated kernel computes, as a value: the templates' own descriptions under one type.
+// descriptor: what a generated kernel computes, as a value: one variant of the templates' shapes.
 #pragma once
 
 #include <gsub/kernels/attention.hpp>
@@ -22,33 +22,33 @@
 
 namespace gsub::kernels {
 
-/// A convolution in tiles. Their size belongs to what is computed: it is the algorithm, no knob of one.
+/// Shape of a Winograd convolution. The tile size belongs to the algorithm; it is no knob.
 struct winograd_shape {
     conv2d_shape conv{};
     std::int32_t m = 4; ///< pixels of a tile in each direction: 2 or 4
 };
 
-/// A chain over arrays that are stored alike, as `elementwise_nest` takes it.
+/// Shape of an elementwise kernel: a chain over arrays that are stored alike, as `elementwise_nest` takes it.
 struct elementwise_shape {
     std::int64_t elements = 1;
     std::int32_t arrays = 1;
     std::vector<elementwise_op> ops{};
 };
 
-/// What a kernel computes and by which algorithm, without the knobs of its schedule. Who tunes, costs or reports
-/// kernels reads this; a call of a program has one.
+/// Kernel descriptor: what a kernel computes and by which algorithm, without the knobs of its schedule. Tuners, cost
+/// models and reports read it; a kernel call of a program has one.
 using descriptor =
     std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape, pool2d_shape,
                  elementwise_shape, row_reduction_shape, reduction_shape, local_response_norm_shape, movement_shape>;
 
-/// The images that a kernel of convolutions or pools reads and makes.
+/// Image operand and result of a convolution or pooling kernel.
 template <class Layout>
 struct image_ends {
     Layout *input, *result;
     std::int64_t in_channels, out_channels;
-    bool alone; ///< nothing else that the kernel reads lies as the result does
+    bool alone; ///< the kernel reads no residual or array, which lie as the result
 };
-/// Of a descriptor, which may be const; nothing where it is of another kernel.
+/// Images of a descriptor, which may be const; nothing for other kernels.
 template <class Descriptor>
 [[nodiscard]] auto images_of(Descriptor& d) {
     using layout = std::conditional_t<std::is_const_v<Descriptor>, image_layout const, image_layout>;
@@ -64,7 +64,7 @@ template <class Descriptor>
     return ends{};
 }
 
-/// The words that people read in reports, e.g. `depthwise conv2d`, `winograd F4`; a program of rows that only moves
+/// Kind of a kernel in words for reports, e.g. `depthwise conv2d`, `winograd F4`; a row reduction that only moves
 /// elements is a `copy`, as a movement may be. Nothing parses them.
 GSUB_LAZY [[nodiscard]] std::string kind_of(descriptor const& d);
 

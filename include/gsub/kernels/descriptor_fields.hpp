@@ -1,5 +1,5 @@
-// The listing of what describes a kernel: each member of the templates' shapes, with its name in texts. A member that
-// is added to a shape gets a line here; that one is missing does not compile.
+// Member listings of kernel descriptors for text: each member of the templates' shapes, with its name. A member that is
+// added to a shape gets a line here; a shape with a missing one does not compile.
 #pragma once
 
 #include <gsub/kernels/descriptor.hpp>

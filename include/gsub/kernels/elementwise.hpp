@@ -1,4 +1,4 @@
-// Elementwise arithmetic, by itself over arrays of one size, stored alike, or as a part of other kernels.
+// Elementwise arithmetic: a kernel over arrays of one size, stored alike, or a part of other kernels.
 #pragma once
 
 #include <gsub/loop/schedule.hpp>
@@ -10,7 +10,7 @@
 
 namespace gsub::kernels {
 
-/// How an array is read at the positions of a result: the element at `offset` plus each index times its stride.
+/// Strided view of an array: a position of the result reads the element at `offset` plus each index times its stride.
 struct array_view {
     std::int64_t elements = 0;               ///< of the array
     std::int64_t offset = 0;                 ///< in elements
@@ -21,17 +21,17 @@ struct array_view {
     GSUB_LAZY [[nodiscard]] static array_view contiguous(std::span<std::int64_t const> dims);
 };
 
-/// One operation of a chain. Operands are numbered: arrays first, then the results of earlier operations.
+/// Elementwise operation of a chain. Operands are numbered: arrays first, then the results of earlier operations.
 struct elementwise_op {
     loop::scalar_op op = loop::scalar_op::add;
-    std::int32_t left = 0, right = -1; ///< of operands, the one that is -1 is a number
+    std::int32_t left = 0, right = -1; ///< operands; -1: the number
     double value = 0;                  ///< the number, of a floating type
     std::int32_t third = -1;           ///< of a select: `left ? right : third`
     dtype type = dtype::f32;           ///< of the number; of a cast, what it gives
     std::int64_t integer = 0;          ///< the number, of other types
 };
 
-/// The operation on terms under construction: `value_of` gives those of earlier values.
+/// Applies an operation in an expression under construction; `value_of` gives earlier values.
 template <class ValueOf>
 [[nodiscard]] loop::value apply(loop::expression_builder& e, elementwise_op const& step, ValueOf&& value_of) {
     auto const operand = [&](std::int32_t v) {
@@ -45,17 +45,17 @@ template <class ValueOf>
     if (step.op == loop::scalar_op::select) return select(left, right, operand(step.third));
     return apply(step.op, left, right);
 }
-/// The type of what an operation gives, of an operand's.
+/// Result type of an operation on operands of a type.
 [[nodiscard]] constexpr dtype result_type(elementwise_op const& step, dtype operand) noexcept {
     return step.op == loop::scalar_op::cast ? step.type : loop::info(step.op).truth ? dtype::boolean : operand;
 }
 
-/// Adds the results of a chain to its operands.
+/// Applies an epilogue: appends the results of a chain to its operands.
 GSUB_LAZY void apply_epilogue(loop::expression_builder& e, std::vector<loop::value>& values,
                               std::span<elementwise_op const> ops);
 
-/// Buffers: `arrays` inputs of `elements` elements, then the output, the result of the last operation.
-/// *Requires* elements > 0, at least one operation, operands that come earlier.
+/// Builds the loop nest of an elementwise kernel. Buffers: `arrays` inputs of `elements` elements, then the output, the
+/// result of the last operation. *Requires* elements > 0, at least one operation, operands that come earlier.
 GSUB_LAZY [[nodiscard]] loop::loop_nest elementwise_nest(std::int64_t elements, std::int32_t arrays,
                                                          std::span<elementwise_op const> ops, isa const& isa);
 

@@ -1,4 +1,4 @@
-// Local response normalisation: each element over a power of the squares of its neighbours in the other channels.
+// Local response normalisation: divides an element by a power of the squares of its neighbour channels.
 #pragma once
 
 #include <gsub/loop/schedule.hpp>
@@ -8,6 +8,7 @@
 
 namespace gsub::kernels {
 
+/// Shape of local response normalisation:
 /// `y[c] = x[c] / (bias + alpha / size * sum of x[j]^2 for j in [c - (size - 1) / 2, c + size / 2])^beta`.
 struct local_response_norm_shape {
     std::int64_t batch = 1, channels = 1, area = 1;
@@ -20,8 +21,8 @@ struct local_response_norm_shape {
     }
 };
 
-/// Buffers: x and y, `[N, C, area]`. A power of 1/4, 1/2, 3/4 or 1 is roots and products. *Requires* a floating element
-/// type.
+/// Builds the loop nest of local response normalisation. Buffers: x and y, `[N, C, area]`. A power of 1/4, 1/2, 3/4 or
+/// 1 is computed by roots and products. *Requires* a floating element type.
 GSUB_LAZY [[nodiscard]] loop::loop_nest local_response_norm_nest(local_response_norm_shape const& s, isa const& isa);
 
 } // namespace gsub::kernels

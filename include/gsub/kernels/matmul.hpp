@@ -1,5 +1,5 @@
-// Products of matrices: with constant right operands, packed once, or with variable ones; stacks of them; operands that
-// are stored transposed or with gaps.
+// Matmul: batched products with a constant right operand, packed once, or a variable one; transposed or gapped
+// operands.
 #pragma once
 
 #include <gsub/kernels/elementwise.hpp>
@@ -11,8 +11,9 @@
 
 namespace gsub::kernels {
 
-/// `y[..., m, n] = epilogue(a[..., m, k] * b[..., k, n] + bias[n])` for each position on the `batch` dimensions. Views
-/// are over these and the two dimensions of the matrix; one without strides is the whole array, row-major.
+/// Shape of a matmul: `y[..., m, n] = epilogue(a[..., m, k] * b[..., k, n] + bias[n])` for each position on the `batch`
+/// dimensions. Views are over these and the two dimensions of the matrix; one without strides is the whole array,
+/// row-major.
 struct matmul_shape {
     std::int64_t m = 1, n = 1, k = 1;
     std::vector<std::int64_t> batch{};
@@ -24,7 +25,7 @@ struct matmul_shape {
         epilogue{}; ///< on the product as value 0, the arrays and its own results; the last counts
 
     GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;
-    /// Of the product, a multiplication and an addition a step.
+    /// Counts a multiplication and an addition a step of the product.
     GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
 
@@ -32,21 +33,21 @@ struct matmul_config {
     std::int32_t tile_m = 1;   ///< rows of a register tile
     std::int32_t tile_n = 1;   ///< vectors of a register tile
     std::int32_t unroll_k = 1; ///< steps a turn of the inner loop, a divisor of k
-    /// Steps after which the sums of all rows are put down, so that what these steps read of the right operand stays in
-    /// a cache; a multiple of `unroll_k`, less than k. 0: sums stay in registers to the end.
+    /// Steps after which the sums of all rows are stored, so that what these steps read of the right operand stays in a
+    /// cache; a multiple of `unroll_k`, less than k. 0: sums stay in registers to the end.
     std::int32_t tile_k = 0;
 };
 
-/// The configuration that counting cycles prefers.
+/// Default configuration by counted cycles.
 GSUB_LAZY [[nodiscard]] matmul_config default_config(matmul_shape const& s, isa const& isa);
 
-/// Buffers: a, flat; weights `[n/l, k, l]` as `pack_matmul_weights` makes them, or b, flat; bias `[n/l, l]` where there
-/// is one; the arrays, flat; y, flat. A variable right operand is packed in scratch memory where enough rows use it or
-/// its rows have gaps. Sums that are put down lie in scratch memory, `[m, tile_n, l]` for each thread. *Errors* throws
-/// `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
+/// Builds the loop nest of a matmul. Buffers: a, flat; weights `[n/l, k, l]` as `pack_matmul_weights` makes them, or b,
+/// flat; bias `[n/l, l]` where there is one; the arrays, flat; y, flat. A variable right operand is packed in the
+/// workspace where enough rows use it or its rows have gaps. Stored sums lie in the workspace, `[m, tile_n, l]` for
+/// each thread. *Errors* throws `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
 GSUB_LAZY [[nodiscard]] loop::fused_nest matmul_nest(matmul_shape const& s, matmul_config const& c, isa const& isa);
 
-/// Weights `[k, n]`, or `[n, k]` where transposed, in the order that the kernel reads; columns filled up with zeros.
+/// Packs weights `[k, n]`, or `[n, k]` where transposed, in the order that the kernel reads; columns padded with zeros.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_matmul_weights(matmul_shape const& s, std::span<float const> weights,
                                                                bool transposed, isa const& isa);
 

@@ -27,12 +27,12 @@ struct pool2d_shape {
     bool count_pads = false; ///< averages divide by the taps on stated padding too
 };
 
-/// Buffers: input, for averages the factors `[OH, OW]` of `pool2d_factors`, output `[N, C/l, OH, OW, l]`;
-/// where images have depth, D and OD stand in front of H and OH.
-/// A maximum over a NaN is NaN, one over nothing the least of its type. Blocks have l elements of every type.
+/// Builds the loop nest of a pooling. Buffers: input, for averages the factors `[OH, OW]` of `pool2d_factors`, output
+/// `[N, C/l, OH, OW, l]`; with depth, D and OD precede H and OH. A maximum over a NaN is NaN, one over nothing the
+/// least of its type. Blocks have l elements of every type.
 GSUB_LAZY [[nodiscard]] loop::loop_nest pool2d_nest(pool2d_shape const& s, isa const& isa);
 
-/// One over the number of taps that each place averages; the number itself for f64, by which sums are divided.
+/// Averaging factors: one over the number of taps at each place; for f64 the number itself, which divides.
 GSUB_LAZY [[nodiscard]] std::vector<float> pool2d_factors(pool2d_shape const& s);
 
 } // namespace gsub::kernels

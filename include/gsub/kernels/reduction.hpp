@@ -9,8 +9,8 @@
 
 namespace gsub::kernels {
 
-/// `y[kept...] = combination of x over the reduced dimensions, divided`. f16 and bf16 are combined in f32, integers
-/// that are divided in the widest type of their kind.
+/// Shape of a reduction: `y[kept...] = combination of x over the reduced dimensions, divided`. f16 and bf16 are
+/// combined in f32, integers that are divided in the widest type of their kind.
 struct reduction_shape {
     array_view x{}; ///< over `dims`; its element type is the result's
     std::vector<std::int64_t> dims{};
@@ -21,9 +21,9 @@ struct reduction_shape {
     GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
 
-/// Buffers: x, flat; y, the kept dimensions row-major. Vectors lie along the last dimension: where that is kept each
-/// lane is a result, else the lanes of a row are combined at its end. *Requires* positive dims, a stride and a mark for
-/// each, a step of sums or maxima.
+/// Builds the loop nest of a reduction. Buffers: x, flat; y, the kept dimensions row-major. Vectors lie along the last
+/// dimension: where that is kept each lane is a result, else the lanes of a row are combined at its end. *Requires*
+/// positive dims, a stride and a mark for each, a step of sums or maxima.
 GSUB_LAZY [[nodiscard]] loop::loop_nest reduction_nest(reduction_shape s, isa const& isa);
 
 } // namespace gsub::kernels

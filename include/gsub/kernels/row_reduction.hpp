@@ -1,5 +1,5 @@
-// Elementwise arithmetic and reductions along rows, all in one kernel: softmax, normalisations, means, broadcasts,
-// transposed or strided operands.
+// Row reduction: elementwise arithmetic and reductions along rows in one kernel: softmax, normalisations, means,
+// broadcasts, transposed or strided operands.
 #pragma once
 
 #include <gsub/kernels/elementwise.hpp>
@@ -10,7 +10,7 @@
 
 namespace gsub::kernels {
 
-/// What a value of a row program is: an operation on earlier values, or a reduction of one along the row.
+/// Step of a row reduction: an elementwise operation on earlier values, or a reduction of one along the row.
 enum class reduction_step : std::uint8_t { elementwise, sum, maximum };
 
 struct row_reduction_op {
@@ -18,18 +18,17 @@ struct row_reduction_op {
     elementwise_op what{}; ///< of a reduction: `left` alone
 };
 
-/// A value that is stored, row-major: rows, or one element a row.
+/// Result of a row reduction that is stored, row-major: rows, or one element a row.
 struct row_reduction_result {
     std::int32_t value = 0;
     bool whole = true; ///< false: one element a row, of a reduction or what depends on one
-    /// Of rows that are stored in another order: between neighbours along each dimension.
+    /// Strides of rows that are stored in another order, one for each dimension.
     small_vector<std::int64_t, 6> strides{};
 };
 
-/// A computation on rows. Values are numbered: arrays first, then the results of the operations. A reduction has one
-/// element a row, as has what depends on such values and on numbers alone. Vectors lie along the row, or where arrays
-/// and results are contiguous along the dimension before it, along that one: each lane is a row (softmax along
-/// channels).
+/// Shape of a row reduction. Values are numbered: arrays first, then the results of the operations. A reduction has one
+/// element a row, as has what depends on such values and numbers alone. Vectors lie along the row, or along the
+/// dimension before it where arrays and results are contiguous there: each lane is a row (softmax along channels).
 struct row_reduction_shape {
     std::vector<std::int64_t> dims{}; ///< of the result, at least one; the last is the row
     std::vector<array_view> arrays{};
@@ -37,9 +36,10 @@ struct row_reduction_shape {
     std::vector<row_reduction_result> results{};
 };
 
-/// Buffers: the arrays, flat; then the results. Rows that cost more to compute twice than to read again are kept in
-/// scratch memory. *Requires* positive dims, a stride for each, operands that come earlier, at least one result, and
-/// all results contiguous along the same one of the last two dimensions, which without a reduction is the last.
+/// Builds the loop nest of a row reduction. Buffers: the arrays, flat; then the results. Rows that cost more to compute
+/// twice than to read again are kept in the workspace. *Requires* positive dims, a stride for each, operands that come
+/// earlier, at least one result, and all results contiguous along the same one of the last two dimensions, which
+/// without a reduction is the last.
 GSUB_LAZY [[nodiscard]] loop::fused_nest row_reduction_nest(row_reduction_shape p, isa const& isa);
 
 } // namespace gsub::kernels

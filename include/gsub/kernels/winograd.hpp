@@ -1,5 +1,5 @@
 // Winograd convolution: 3x3 filters in tiles of m x m pixels, with (m + 2)^2 multiplications in place of 9 m^2. The
-// transforms and the products of a block of tiles run one after another in memory of the thread.
+// transforms and the products of a block of tiles run one after another in the workspace.
 #pragma once
 
 #include <gsub/kernels/conv2d.hpp>
@@ -29,11 +29,11 @@ struct winograd_config {
     bool points_outer = false;
 };
 
-/// The largest tile that results allow. Errors against exact results, as multiples of the direct kernel's: at most 1.2
-/// in the mean with tiles of 2 x 2 (most often less than 1), 3 with tiles of 4 x 4.
+/// Winograd accuracy: the largest tile that results allow. Errors against exact results, as multiples of the direct
+/// kernel's: at most 1.2 in the mean with tiles of 2 x 2 (most often less than 1), 3 with tiles of 4 x 4.
 enum class winograd_accuracy : std::uint8_t { off, f2, f4 };
 
-/// What the choice of an algorithm is made from.
+/// Options of the choice between direct and Winograd convolution.
 struct winograd_options {
     winograd_accuracy accuracy = winograd_accuracy::f4;
     std::uint32_t threads = 1;
@@ -43,41 +43,41 @@ struct winograd_options {
     double l3_bytes_per_cycle = 10;                  ///< read by one core from the last cache
 };
 
-/// What is known of a machine: its threads, its caches, and whether it does wide vectors in halves.
+/// Winograd options of a target: its threads, its caches, and whether it computes wide vectors in halves.
 GSUB_LAZY [[nodiscard]] winograd_options winograd_options_of(target const& t);
 
 /// Whether there are Winograd kernels of a shape: 3x3 without depth, stride and dilation 1, one group, a blocked input.
 GSUB_LAZY [[nodiscard]] bool winograd_applies(conv2d_shape const& s) noexcept;
 
-/// Knobs for tiles of `m` x `m`, by counting. *Requires* a shape to which it applies, and `m` 2 or 4.
+/// Default configuration for tiles of `m` x `m`, by counting. *Requires* `winograd_applies`, and `m` 2 or 4.
 GSUB_LAZY [[nodiscard]] winograd_config default_winograd(conv2d_shape const& s, isa const& isa, std::int32_t m,
                                                          winograd_options const& options = {});
 
-/// Cycles of a thread that the kernel is expected to take, and the direct kernel with its default configuration:
+/// Estimated cycles of a thread for the Winograd kernel, and for the direct kernel with its default configuration:
 /// counted multiplications, loads and stores with tails, and weights that come from memory. Never measured.
 GSUB_LAZY [[nodiscard]] double winograd_cycles(conv2d_shape const& s, winograd_config const& c, isa const& isa,
                                                winograd_options const& options = {});
 GSUB_LAZY [[nodiscard]] double direct_cycles(conv2d_shape const& s, isa const& isa,
                                              winograd_options const& options = {});
 
-/// The kernel that is expected to be fastest; nothing where that is the direct one.
+/// Chooses the Winograd kernel that is expected to be fastest; nothing where the direct one is.
 GSUB_LAZY [[nodiscard]] std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& isa,
                                                                        winograd_options const& options = {});
 
-/// The stages of the kernel: transform of the input, products and transform of the output. Buffers as of `conv2d_nest`,
-/// but weights are `[OC/(v l), (m+2)^2 + 1, IC/l, l, v, l]` with v vectors, see `pack_winograd_weights`; then two
-/// scratch buffers. Where a pixel of a tile is not finite before the bias, or a sum on the way is not, the tile is
-/// computed anew for these output channels as a sum of products: NaN and infinities are where they are by definition,
-/// but for sums within 1e-5 of the largest float. *Errors* throws `error`: `unsupported` for shapes to which it does
-/// not apply; `usage` for knobs that do not.
+/// Builds the loop nest of a Winograd convolution: transform of the input, products and transform of the output.
+/// Buffers as of `conv2d_nest`, but weights are `[OC/(v l), (m+2)^2 + 1, IC/l, l, v, l]` with v vectors, see
+/// `pack_winograd_weights`; then two workspace buffers. Where a pixel of a tile before the bias, or a sum on the way,
+/// is not finite, the fallback computes the tile anew for these output channels as a sum of products: NaN and
+/// infinities are where they are by definition, except for sums within 1e-5 of the largest float. *Errors* throws
+/// `error`: `unsupported` for shapes to which it does not apply; `usage` for knobs that do not.
 GSUB_LAZY [[nodiscard]] loop::fused_nest winograd_nest(conv2d_shape const& s, winograd_config const& c, isa const& isa);
 
-/// Whether weights are finite and small enough, 1e30 at most, to be transformed.
+/// Whether weights can be transformed: they are finite and 1e30 at most.
 GSUB_LAZY [[nodiscard]] bool winograd_holds(std::span<float const> weights) noexcept;
 
-/// Weights `[OC, IC, 3, 3]`, transformed in double, in the order that the kernel reads, channels filled up with zeros.
-/// The last of the (m + 2)^2 + 1 numbers of a filter has the signs of its nine weights as digits -1, 0, 1 to the base
-/// of three, the first weight's the lowest. *Requires* weights that `winograd_holds`.
+/// Packs weights `[OC, IC, 3, 3]`: transforms them in double, in the order that the kernel reads, channels filled up
+/// with zeros. The last of the (m + 2)^2 + 1 numbers of a filter has the signs of its nine weights as digits -1, 0, 1
+/// to the base of three, the first weight's the lowest. *Requires* weights that `winograd_holds`.
 GSUB_LAZY [[nodiscard]] std::vector<float> pack_winograd_weights(conv2d_shape const& s, winograd_config const& c,
                                                                  std::span<float const> weights, isa const& isa);
 

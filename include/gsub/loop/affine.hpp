@@ -1,4 +1,4 @@
-// Integer arithmetic of loops: sums of variables times constants.
+// affine: integer sums of loop variables times constants, as indices and bounds.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -13,8 +13,8 @@ namespace gsub::loop {
 /// A variable of a nest: an axis of the computation, a loop, or a fused-loop index.
 using variable = std::int32_t;
 
-/// `constant + sum of factor * variable`, kept sorted by variable and without zero factors, so that equality is
-/// equality of functions.
+/// Affine expression `constant + sum of factor * variable`, sorted by variable and without zero factors, so that
+/// equality is equality of functions.
 class affine {
 public:
     struct term {
@@ -24,7 +24,7 @@ public:
     };
 
     affine(std::int64_t constant = 0) : constant_(constant) {}
-    /// The variable itself.
+    /// The expression `factor * v`.
     [[nodiscard]] static affine of(variable v, std::int64_t factor = 1);
 
     [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool depends_on(variable v) const noexcept { return factor(v) != 0; }
     [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }
 
-    /// The sum with `value` in place of `v`.
+    /// Substitution: the expression with `value` in place of `v`.
     [[nodiscard]] affine with(variable v, affine const& value) const;
 
     affine& operator+=(affine const& other);
@@ -50,16 +50,16 @@ private:
     small_vector<term, 4> terms_;
 };
 
-/// Values that something may take: from `low` to `high`, both included.
+/// Closed interval: the values from `low` to `high`, both included.
 struct interval {
     std::int64_t low = 0, high = 0;
     friend bool operator==(interval, interval) = default;
 };
 
-/// Values of a sum whose variables lie in intervals. Exact, as each variable occurs once.
+/// Interval of an affine expression from those of its variables. Exact, as each variable occurs once.
 [[nodiscard]] interval range_of(affine const& a, std::span<interval const> variables);
 
-/// `16*i + j + 3`, with the names of the variables.
+/// Prints an affine expression with the names of its variables: `16*i + j + 3`.
 [[nodiscard]] std::string to_string(affine const& a, std::span<std::string const> names);
 
 } // namespace gsub::loop

@@ -1,4 +1,4 @@
-// Configuration spaces: what may be chosen about a kernel as named knobs, and every choice of them as a number.
+// config_space: the named knobs of a kernel; every configuration of them has a number.
 #pragma once
 
 #include <gsub/core/random.hpp>
@@ -18,8 +18,9 @@
 
 namespace gsub::loop {
 
-/// Which factors a split may have: divisors of the extent, whose products divide it; powers of two; both, products up
-/// to the extent, so that there may be tails; or values that are listed. *Source* AutoTVM, TVM v0.9.
+/// Split policy: the factors that a split may have. `factors`: divisors of the extent, whose products divide it;
+/// `power2`: powers of two; `verbose`: both; `candidate`: values that are listed. Products of `power2` and `verbose` go
+/// up to the extent, so that there may be tails. *Source* AutoTVM, TVM v0.9.
 enum class split_policy : std::uint8_t { factors, power2, verbose, candidate };
 
 struct split_options {
@@ -52,10 +53,10 @@ private:
     choice_kind kind_ = choice_kind::number;
 };
 
-/// `512`, `true`, `oc_outer`.
+/// Prints a choice value: `512`, `true`, `oc_outer`.
 GSUB_LAZY [[nodiscard]] std::string to_string(choice_value const& v);
 
-/// One choice of a space: a split of an extent, or a value of a list.
+/// Knob of a config space: a split of an extent, or a choice from a list.
 struct knob {
     std::string name;
     std::int64_t extent = 0;           ///< of a split
@@ -73,14 +74,14 @@ struct knob {
 
 class config_space;
 
-/// A point of a space: a digit for each knob. Keeps a pointer to the space, which must outlive it.
-/// *Errors* All functions that take a name throw `error` (`usage`) that names the knob, where there is none of that
-/// name or it is of the other kind.
+/// Configuration: a point of a config space, a digit for each knob. Keeps a pointer to the space, which must outlive
+/// it. *Errors* Functions that take a name throw `error` (`usage`) that names the knob, where it is unknown or of the
+/// other kind.
 class configuration {
 public:
     [[nodiscard]] config_space const& space() const noexcept { return *space_; }
     [[nodiscard]] std::span<std::uint32_t const> digits() const noexcept { return {digits_.data(), digits_.size()}; }
-    /// Its number: mixed radix, the knob defined first counting fastest.
+    /// Number of the configuration in mixed radix; the knob defined first counts fastest.
     GSUB_LAZY [[nodiscard]] std::uint64_t index() const noexcept;
 
     /// Factors of a split, outermost first; the first is -1 where it is what is left.
@@ -91,8 +92,8 @@ public:
     GSUB_LAZY [[nodiscard]] std::int64_t outer(std::string_view name) const;
     GSUB_LAZY [[nodiscard]] choice_value const& choice(std::string_view name) const;
 
-    /// Another value of a knob. A split's first factor may be -1 or what it stands for. *Errors* where the knob has no
-    /// such value.
+    /// Gives a knob another value. A split's first factor may be -1 or what it stands for. *Errors* where it has none
+    /// such.
     GSUB_LAZY void set(std::string_view name, std::span<std::int64_t const> factors);
     void set(std::string_view name, std::initializer_list<std::int64_t> factors) {
         set(name, std::span{factors.begin(), factors.size()});
@@ -110,46 +111,45 @@ private:
     small_vector<std::uint32_t, 14> digits_;
 };
 
-/// `tile_oc=[-1,16] tile_ow=[-1,7] unroll_kw=true`, which `config_space::parse` reads.
+/// Prints a configuration: `tile_oc=[-1,16] tile_ow=[-1,7] unroll_kw=true`, which `config_space::parse` reads.
 GSUB_LAZY [[nodiscard]] std::string to_string(configuration const& c);
 
-/// Named knobs in order, and restrictions. Its points are numbered from 0 to `size() - 1`, restricted ones included, so
-/// that a restriction changes no number. Values of splits are enumerated depth first with the innermost factor varying
-/// slowest, each factor from small to great; these are the numbers of AutoTVM's records, but for policy `verbose`,
-/// where TVM follows the order of a Python set: there a record is read by its values. *Errors* All of these throw
-/// `error` (`usage`) that names the knob.
+/// Config space: named knobs in order, and restrictions. Its points are numbered from 0 to `size() - 1`, restricted
+/// ones included, so that a restriction changes no number. Splits are enumerated depth first, the innermost factor
+/// varying slowest, each factor from small to great. These are the numbers of AutoTVM's records, except for policy
+/// `verbose`, where TVM follows the order of a Python set: read such a record by its values. *Errors* All of these
+/// throw `error` (`usage`) that names the knob.
 class config_space {
 public:
-    /// A knob whose values are the ways to write an extent as `parts` nested loops. *Errors* for a name that is taken
-    /// or has other characters than letters, digits and underscores, an extent or number of parts below 1, a candidate
-    /// of another length or below 1, a knob without values, more than 2^20 values, or a space of more than 2^63 points.
+    /// Adds a knob whose values are the ways to write an extent as `parts` nested loops. *Errors* for a name that is
+    /// taken or not of letters, digits and underscores, an extent or number of parts below 1, a candidate of another
+    /// length or below 1, a knob without values, more than 2^20 values, or a space of more than 2^63 points.
     GSUB_LAZY void split(std::string_view name, std::int64_t extent, split_options const& options = {});
-    /// A knob with the values of a list, in its order. *Errors* as `split`; for values that are written alike, and for
-    /// words of other characters than letters, digits and underscores.
+    /// Adds a knob with the values of a list, in its order. *Errors* as `split`; for values that are written alike, and
+    /// for words of other characters than letters, digits and underscores.
     GSUB_LAZY void choice(std::string_view name, std::vector<choice_value> values);
     /// Allows only points for which `allowed` holds. It must be a function of the values alone.
     void constrain(std::function<bool(configuration const&)> allowed) { restrictions_.push_back(std::move(allowed)); }
 
     [[nodiscard]] std::span<knob const> knobs() const noexcept { return as_span(knobs_); }
-    /// The knob's place. *Errors* where there is none of that name.
+    /// Position of a knob. *Errors* where there is none of that name.
     GSUB_LAZY [[nodiscard]] std::size_t position(std::string_view name) const;
     /// Product of the sizes of all knobs; 1 where there are none.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
-    /// The point of a number, whether allowed or not. *Errors* where the number is not below `size()`; it is told which
-    /// space that is.
+    /// The point with a number, whether allowed or not. *Errors* beyond `size() - 1`, naming the knobs.
     GSUB_LAZY [[nodiscard]] configuration at(std::uint64_t index) const;
-    /// The point of a text as `to_string` writes it, knobs in any order. *Errors* for knobs that are unknown, missing
-    /// or named twice, and for values that a knob does not have.
+    /// Parses a point as `to_string` writes it, knobs in any order. *Errors* for knobs that are unknown, missing or
+    /// named twice, and for values that a knob does not have.
     GSUB_LAZY [[nodiscard]] configuration parse(std::string_view text) const;
     GSUB_LAZY [[nodiscard]] bool allows(configuration const& c) const;
 
-    /// An allowed point, each as likely as any other where one in some hundred is allowed; none only where none is.
+    /// Draws a random allowed point: uniformly where one in some hundred is allowed; nothing only where none is.
     /// *Complexity* up to 1000 draws, then the points in order from the last one drawn.
     GSUB_LAZY [[nodiscard]] std::optional<std::uint64_t> draw(random_stream& random) const;
     /// All allowed points that differ from a point in the value of one knob, by knob, then by value. *Errors* as `at`.
     GSUB_LAZY [[nodiscard]] std::vector<std::uint64_t> neighbours(std::uint64_t index) const;
-    /// One of the neighbours, each as likely; none where there are none. *Errors* as `at`.
+    /// Draws one of the neighbours uniformly; nothing where there are none. *Errors* as `at`.
     GSUB_LAZY [[nodiscard]] std::optional<std::uint64_t> neighbour(std::uint64_t index, random_stream& random) const;
 
 private:
@@ -159,7 +159,7 @@ private:
     std::uint64_t size_ = 1;
 };
 
-/// A line for each knob: `tile_oc: 7 splits of 64 into 2`, `unroll_kw: true, false`.
+/// Prints a line for each knob: `tile_oc: 7 splits of 64 into 2`, `unroll_kw: true, false`.
 GSUB_LAZY [[nodiscard]] std::string to_string(config_space const& space);
 
 } // namespace gsub::loop

@@ -1,4 +1,4 @@
-// What a kernel computes, without how: axes, reads with affine indices, and a value for each element of the result.
+// Tensor expressions: what a kernel computes, without a schedule: axes, affine accesses, a value for each element.
 #pragma once
 
 #include <gsub/ir/types/dtype.hpp>
@@ -15,7 +15,7 @@
 
 namespace gsub::loop {
 
-/// An array in memory, row-major over `dims` as they are stored (a blocked layout has its blocks as dimensions).
+/// Buffer: an array, row-major over `dims` as they are stored (a blocked layout has its blocks as dimensions).
 struct buffer {
     std::string name;
     dtype element = dtype::f32;
@@ -24,12 +24,12 @@ struct buffer {
     bool workspace = false; ///< memory of the thread that runs a position of the outermost loop; written too
     small_vector<std::int64_t, 6> strides{}; ///< elements from one index to the next, at least 0; none: row-major
 
-    /// From the first to the last one that an index reaches, gaps included.
+    /// Elements from the first to the last one that an index reaches, gaps included.
     GSUB_LAZY [[nodiscard]] std::int64_t elements() const noexcept;
 };
 
-/// Place of an axis in a computation: one element of the result for each position on the spatial axes, each the
-/// combination of an expression for each position on the reduction axes.
+/// Axis kind. Each position on the spatial axes gives one element of the result; it combines an expression over all
+/// positions on the reduction axes.
 enum class axis_kind : std::uint8_t { spatial, reduction };
 
 struct axis {
@@ -38,32 +38,32 @@ struct axis {
     axis_kind kind = axis_kind::spatial;
 };
 
-/// A number that depends on axes in a way that no affine index says: the entry `by` of a table.
+/// Lookup: a function of axes that is not affine, the entry `by` of a table.
 struct lookup {
     affine by{};
     std::vector<std::int64_t> table{}; ///< empty: zero
 };
 
-/// One element of a buffer.
+/// Access: one element of a buffer.
 struct access {
     std::int32_t of = 0; ///< number of the buffer
     std::vector<affine> index{};
-    lookup beyond{}; ///< elements further on than the index says; of loads
+    lookup beyond{}; ///< of loads: offset from the index, in elements
 };
 
-/// `0 <= value < extent`.
+/// Bound: `0 <= value < extent`.
 struct bound {
     affine value;
     std::int64_t extent = 0;
 };
 
-/// An entry of a buffer that an integer chooses while a kernel runs, counted from the end where it is negative. Where
-/// it is out of range, the one element of an i32 buffer becomes 1, and the entry is the first one.
+/// Gather index: the entry of a buffer that an integer chooses at run time; negative ones count from the end. Where it
+/// is out of range, the one element of the i32 buffer `status` becomes 1, and the entry is the first one.
 struct chosen_entry {
     std::int32_t by = -1;     ///< a scalar expression, i32 or i64; -1: nothing is chosen
     std::int64_t entries = 0; ///< at least one
     std::int64_t stride = 0;  ///< between entries, in elements
-    std::int32_t status = -1; ///< number of the buffer that tells
+    std::int32_t status = -1; ///< number of the status buffer
 };
 
 /// A scalar expression, whose operands are earlier ones: an entry of `tensor_expression::exprs`.
@@ -71,23 +71,23 @@ struct scalar_expr {
     scalar_op op = scalar_op::constant;
     dtype type = dtype::f32;                 ///< of its value
     double value = 0;                        ///< of a constant of a floating type; of a load: outside of `predicate`
-    std::int64_t integer = 0;                ///< the same of other types; u64 beyond it as its bits
+    std::int64_t integer = 0;                ///< the same of other types; of u64 beyond i64 its bits
     access source{};                         ///< of a load
     std::vector<bound> predicate{};          ///< of a load: outside, it is `value` or `integer`
     chosen_entry chosen{};                   ///< of a load: its element lies in this entry, `source` in the first one
     std::int32_t operands[3] = {-1, -1, -1}; ///< earlier ones
 };
 
-/// A further element that a position stores.
+/// Additional store: one more element that a position stores.
 struct stored_expr {
     access target{};
     std::int32_t value = -1;        ///< a scalar expression
     std::vector<bound> predicate{}; ///< outside, it is not stored
 };
 
-/// A computation over buffers. For each position on the spatial axes, `reduced` is `initial` combined with `update` of
-/// all positions on the reduction axes that lie within `bounds`; the element stored is `result`. `more_stores` store
-/// more elements a position. A computation with a `guard` is legal only in a `fused_nest` with a fallback.
+/// Tensor expression: a computation over buffers. For each position on the spatial axes, `reduced` combines `initial`
+/// with `update` of all positions on the reduction axes that lie within `bounds`; the element stored is `result`.
+/// `more_stores` store more elements. A `guard` is legal only in a `fused_nest` with a fallback.
 struct tensor_expression {
     std::string name;
     std::vector<axis> axes; ///< variable i is axis i
@@ -106,7 +106,7 @@ struct tensor_expression {
     std::vector<bound> bounds;         ///< of reads by `update`; outside, a position adds nothing
     std::vector<bound> domain;         ///< spatial positions outside do not exist
 
-    /// Additions, multiplications, comparisons and functions, each counted once, those outside bounds included.
+    /// Counts additions, multiplications, comparisons and functions, each once, those outside bounds included.
     GSUB_LAZY [[nodiscard]] double operations() const;
 };
 
@@ -117,7 +117,7 @@ class value;
 [[nodiscard]] value cast(value a, dtype to);
 [[nodiscard]] value select(value condition, value a, value b);
 
-/// A scalar expression under construction.
+/// Handle of a scalar expression under construction.
 class value {
 public:
     friend value operator+(value a, value b) { return apply(scalar_op::add, a, b); }
@@ -153,7 +153,7 @@ private:
     std::int32_t id_;
 };
 
-/// Builds a computation:
+/// Builder of a tensor expression:
 ///
 ///     expression_builder e{"matmul"};
 ///     auto const i = e.spatial("i", m), j = e.spatial("j", n), k = e.reduction("k", inner);
@@ -163,7 +163,7 @@ private:
 class expression_builder {
 public:
     explicit expression_builder(std::string_view name) { made_.name = name; }
-    /// A stage of a fused nest: over the buffers of the stage before it, and those that it adds.
+    /// Begins a stage of a fused nest, over the buffers of the stage before it and those that it adds.
     expression_builder(std::string_view name, std::vector<buffer> buffers) : expression_builder(name) {
         made_.buffers = std::move(buffers);
     }
@@ -176,41 +176,40 @@ public:
                                                 dtype element = dtype::f32);
     GSUB_LAZY [[nodiscard]] std::int32_t workspace(std::string_view name, std::initializer_list<std::int64_t> dims,
                                                    dtype element = dtype::f32);
-    /// Where the elements of a buffer lie that are not row-major: strides, one a dimension. *Returns* the buffer.
+    /// Sets the strides of a buffer that is not row-major, one a dimension. *Returns* the buffer.
     GSUB_LAZY std::int32_t set_strides(std::int32_t b, std::initializer_list<std::int64_t> strides);
     [[nodiscard]] std::vector<buffer> const& buffers() const noexcept { return made_.buffers; }
 
-    /// A number of a floating type.
+    /// Constant of a floating type.
     GSUB_LAZY [[nodiscard]] value constant(double v, dtype type = dtype::f32);
-    /// A number of an integer type, or a bool; of u64 beyond the range of i64, its bits.
+    /// Constant of an integer type, or a bool; of u64 beyond the range of i64, its bits.
     GSUB_LAZY [[nodiscard]] value integer(std::int64_t v, dtype type);
-    /// A number of any type: `real` where that is floating, else `whole`.
+    /// Constant of any type: `real` where that is floating, else `whole`.
     GSUB_LAZY [[nodiscard]] value number(double real, std::int64_t whole, dtype type);
-    /// An element of a buffer. *Requires* an index for each dimension.
+    /// Load of an element. *Requires* an index for each dimension.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index);
-    /// The same, but zero where a bound does not hold; or a constant of the buffer's type.
+    /// Predicated load: where a bound does not hold, zero, or `outside`, a constant of the buffer's type.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
                                      std::initializer_list<bound> predicate);
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index,
                                      std::vector<bound> predicate, value outside);
-    /// The element that lies as many elements beyond an index as a table says. *Requires* that it is in the buffer
-    /// wherever `by` is a number of the table.
+    /// Load `beyond` elements after an index. *Requires* that it is in the buffer for every index of the table.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, lookup beyond);
-    /// The element of an entry that `by` chooses; `index` is its place in the first one.
+    /// Gather: load from the entry that `by` chooses; `index` is the place of the element in the first entry.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, value by,
                                      std::int64_t entries, std::int64_t stride, std::int32_t status);
-    /// The reduction of `update`, within bounds where an index may lie outside its buffer.
+    /// Reduction of `update`; `predicate` bounds it where an index may lie outside its buffer.
     GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> predicate = {});
     GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> predicate = {});
-    /// Leaves out positions on the spatial axes: the tail of an axis that is given in blocks.
+    /// Restricts the spatial domain: cuts off the tail of an axis that is given in blocks.
     void restrict_domain(bound where) { made_.domain.push_back(std::move(where)); }
-    /// Stores one more element a position; only where the bounds hold.
+    /// Stores one more element a position, only where the bounds hold.
     GSUB_LAZY void also_store(std::int32_t buffer, std::initializer_list<affine> index, value v,
                               std::initializer_list<bound> predicate = {});
-    /// Where `v` is infinite or NaN in some lane, or the sum of all lanes is, what was stored is replaced by the
-    /// fallback of the nest, at `at` on its outermost axes (see `fused_nest::fallback`).
+    /// Guards the result: where a lane of `v`, or the sum of all lanes, is infinite or NaN, the fallback of the nest
+    /// replaces what was stored, at `at` on its outermost axes (see `fused_nest::fallback`).
     GSUB_LAZY void guard(value v, std::initializer_list<affine> at);
-    /// The computation, whose element at an index is `v`; not stored where a bound does not hold.
+    /// Finishes the computation: `v` is its element at an index, stored only where all bounds hold.
     GSUB_LAZY [[nodiscard]] tensor_expression store(std::int32_t buffer, std::initializer_list<affine> index, value v,
                                                     std::vector<bound> predicate = {});
 

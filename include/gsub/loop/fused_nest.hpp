@@ -1,4 +1,4 @@
-// Loop nests that run one after another within loops that they have in common.
+// fused_nest: loop nests that run one after another within shared loops.
 #pragma once
 
 #include <gsub/loop/schedule.hpp>
@@ -10,8 +10,9 @@
 
 namespace gsub::loop {
 
-/// Stages over one list of buffers. Each stands at a loop of the stage before it (elsewhere: compute_at): at every
-/// position of the loops that they share it runs after that one, and finds in scratch buffers what that one left there.
+/// Fused loop nest: stages over one list of buffers. Each stage stands at a loop of the stage before it (TVM and
+/// Halide: compute_at): at every position of the shared loops it runs after that stage and reads what it left in
+/// workspace buffers.
 ///
 ///     fused_nest softmax{maxima};
 ///     softmax.then(exponentials, 1).then(sums, 1).then(quotients, 1);
@@ -22,18 +23,18 @@ public:
     /// Adds a stage that shares its `shared` outermost loops with the stage before. *Requires* that what it reads of
     /// written buffers was stored by earlier stages at the same position of the loops shared with them. *Errors* throws
     /// `error` (`usage`) where these loops differ in extent or kind, are no plain serial or parallel loops over spatial
-    /// axes, a parallel loop is not shared, or the buffers before are not the first ones of this stage.
+    /// axes, a parallel loop is not shared, or the buffers of the stage before are not the first ones of this stage.
     GSUB_LAZY fused_nest& then(loop_nest next, std::size_t shared);
 
-    /// What replaces what the last stage stored at positions where its guard is not finite; the outermost loops, as
-    /// many as the guard gives positions, have these. *Errors* throws `error` (`usage`) where the stage has no guard,
-    /// the nest has fewer loops or parallel ones, or its buffers are not those of the stage.
+    /// Sets the fallback, which replaces what the last stage stored where its guard is not finite; its outermost loops,
+    /// one for each position that the guard gives, take these positions. *Errors* throws `error` (`usage`) where the
+    /// stage has no guard, the nest has fewer loops or parallel ones, or its buffers are not those of the stage.
     GSUB_LAZY fused_nest& fallback(loop_nest instead);
 
-    /// The fallback, or nothing.
+    /// The fallback, or null.
     [[nodiscard]] loop_nest const* fallback() const noexcept { return fallback_.empty() ? nullptr : fallback_.data(); }
     [[nodiscard]] std::span<loop_nest const> stages() const noexcept { return as_span(stages_); }
-    /// Leading loops of stage `i` that are those of the stage before; zero for the first.
+    /// Number of leading loops that stage `i` shares with the stage before; zero for the first.
     [[nodiscard]] std::size_t shared(std::size_t i) const noexcept { return shared_[i]; }
     [[nodiscard]] std::span<buffer const> buffers() const noexcept { return as_span(stages_.back().what.buffers); }
 
@@ -43,7 +44,7 @@ private:
     std::vector<loop_nest> fallback_; // one at most
 };
 
-/// The stages as indented text, one after another.
+/// Prints the stages as indented text, one after another.
 GSUB_LAZY [[nodiscard]] std::string to_string(fused_nest const& nest);
 
 } // namespace gsub::loop

@@ -1,4 +1,4 @@
-// Scalar operations: what scalar expressions and instructions of a kernel compute, as a table.
+// scalar_op: the operations of scalar expressions and of kernel instructions, as a table.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -11,17 +11,16 @@
 
 namespace gsub::loop {
 
-/// Operations of scalar expressions.
-/// `maximum` and `minimum` give the second operand only where it is greater or less: a NaN in the first stays.
-/// Integers wrap; a division of integers truncates, and by zero it is zero. A cast rounds to nearest, ties to even;
-/// from a floating type to an integer it truncates and saturates, NaN is 0; between integers it keeps the low bits;
-/// to a bool it tells what is not zero. Errors of the functions in f32 are stated in `codegen/cpp/vector_math.hpp`.
+/// Operations of scalar expressions. `maximum` and `minimum` give the second operand only where it is greater or less:
+/// a NaN in the first stays. Integers wrap; a division of integers truncates, and by zero it is zero. A cast rounds to
+/// nearest, ties to even; from a floating type to an integer it truncates and saturates, NaN is 0; between integers it
+/// keeps the low bits; to a bool, nonzero is true. Errors of the functions in f32: `codegen/cpp/vector_math.hpp`.
 enum class scalar_op : std::uint8_t {
     constant,
     load,
     reduced,
     cast,
-    select, ///< of a bool and two others: the first of them where it is true
+    select, ///< `a ? b : c` of a bool and two others
     add,
     subtract,
     multiply,
@@ -46,15 +45,14 @@ enum class scalar_op : std::uint8_t {
     tanh,
     erf,
     sigmoid, ///< 1 / (1 + e^-x)
-    // Of fewer terms in f32, see `codegen/cpp/vector_math.hpp`; of f64 the same as without.
+    // With fewer terms in f32, see `codegen/cpp/vector_math.hpp`; in f64 the same as without.
     fast_exponential,
     fast_tanh,
     fast_erf
 };
 inline constexpr std::size_t scalar_op_count = static_cast<std::size_t>(scalar_op::fast_erf) + 1;
 
-/// Element types that an operation takes, as a set. f16 and bf16 are moved, selected and cast alone: what computes with
-/// them casts them to f32.
+/// Set of element types that an operation takes. f16 and bf16 are moved, selected and cast; arithmetic is in f32.
 enum class scalar_domain : std::uint8_t {
     none = 0,
     floats = 1, ///< f32 and f64
@@ -73,7 +71,7 @@ struct scalar_op_info {
     std::int8_t operands = 0;
     scalar_domain domain = scalar_domain::none; ///< of operands; of a select, of its last two
     bool truth = false;                         ///< its result is a bool; else of the type of its operands
-    std::int8_t cost = 1;                       ///< beside an addition
+    std::int8_t cost = 1;                       ///< relative to an addition
     bool slow = false;                          ///< computing it twice costs more than storing and loading a result
 };
 
@@ -140,7 +138,7 @@ inline constexpr std::array<scalar_op_info, scalar_op_count> scalar_op_table{{
            : op == scalar_op::fast_erf       ? scalar_op::erf
                                              : op;
 }
-/// The type in which elements of a type are computed with: f32 for f16 and bf16, else their own.
+/// Computation type of an element type: f32 for f16 and bf16, else the type itself.
 [[nodiscard]] constexpr dtype computed_in(dtype t) noexcept {
     return t == dtype::f16 || t == dtype::bf16 ? dtype::f32 : t;
 }

@@ -1,5 +1,4 @@
-// How a computation runs: its axes split, reordered, fused, unrolled, vectorised, made parallel; and the nest of loops
-// that results.
+// schedule: splits, reorders, fuses, unrolls, vectorizes and parallelizes the axes of a computation into a loop nest.
 #pragma once
 
 #include <gsub/loop/expression.hpp>
@@ -13,7 +12,7 @@
 
 namespace gsub::loop {
 
-/// How the positions of a loop are run. Parallel loops stand outermost; the one vectorised loop stands innermost.
+/// Loop kind: how the positions of a loop run. Parallel loops are outermost; the one vectorised loop is innermost.
 enum class loop_kind : std::uint8_t { serial, parallel, unrolled, vectorized };
 GSUB_LAZY [[nodiscard]] std::string_view to_string(loop_kind k) noexcept;
 
@@ -24,44 +23,45 @@ struct nest_loop {
     bool reduction = false;
 };
 
-/// A fused-loop index: a variable that a fused loop stands for, `of / divisor % extent`.
+/// Fused-loop index: a variable computed from that of a fused loop, `of / divisor % extent`.
 struct fused_index {
     variable var = 0, of = 0;
     std::int64_t divisor = 1, extent = 1;
 };
 
-/// Loops, outermost first, and the computation with its indices over their variables.
+/// Loop nest: loops, outermost first, and the computation with its indices over their variables.
 struct loop_nest {
     tensor_expression what; ///< accesses and bounds over the variables of loops and fused indices
     std::vector<nest_loop> loops;
     std::vector<fused_index> fused_indices; ///< each after the index or loop that it is of
-    std::vector<bound> tails;               ///< positions outside do not exist: left by splits that do not divide
+    std::vector<bound> tails;               ///< of splits that do not divide: positions outside do not exist
     std::vector<std::string> names;         ///< of variables
     std::vector<interval> ranges;           ///< of variables
 
     /// Number of leading parallel loops.
     GSUB_LAZY [[nodiscard]] std::size_t parallel_loops() const noexcept;
-    /// Positions of the parallel loops together.
+    /// Product of the extents of the parallel loops.
     GSUB_LAZY [[nodiscard]] std::int64_t parallel_extent() const noexcept;
 };
 
-/// The nest as indented text.
+/// Prints the nest as indented text.
 GSUB_LAZY [[nodiscard]] std::string to_string(loop_nest const& nest);
 
-/// A schedule under construction. Loops are named by their variables; at first every axis is a serial loop, in the
-/// order of the expression. Each primitive throws `error` (`usage`) where it does not apply, and then changes nothing.
+/// Schedule under construction: primitives transform the loops. Loops are named by their variables; at first every axis
+/// is a serial loop, in the order of the expression. One that does not apply throws `error` (`usage`) and changes
+/// nothing.
 class schedule {
 public:
     GSUB_LAZY explicit schedule(tensor_expression what);
 
-    /// The loop that stands for an axis as yet. *Errors* where there is none of that name.
+    /// The loop that an axis has at present. *Errors* where there is none of that name.
     GSUB_LAZY [[nodiscard]] variable loop_of(std::string_view axis) const;
-    /// Two loops in place of one: the inner has `factor` positions; where that does not divide the extent, the last
-    /// ones do not exist.
+    /// Splits a loop into two: the inner has `factor` positions, the last of which do not exist where it does not
+    /// divide the extent.
     GSUB_LAZY std::pair<variable, variable> split(variable loop, std::int64_t factor);
-    /// One loop in place of two neighbours of one kind of axis. From then on it is serial or parallel, and not split.
+    /// Fuses two neighbours of one kind of axis into one loop. It can then be serial or parallel, but not split.
     GSUB_LAZY variable fuse(variable outer, variable inner);
-    /// A new order of all loops.
+    /// Reorders all loops.
     GSUB_LAZY void reorder(std::span<variable const> outermost_first);
     void reorder(std::initializer_list<variable> outermost_first) {
         reorder(std::span{outermost_first.begin(), outermost_first.size()});
@@ -71,8 +71,9 @@ public:
     void parallel(variable loop) { set_kind(loop, loop_kind::parallel); }
 
     [[nodiscard]] std::span<nest_loop const> loops() const noexcept { return as_span(nest_.loops); }
-    /// The nest. *Errors* where a parallel loop stands within another kind, the vectorised loop is not innermost, or a
-    /// spatial loop within a reduction is neither unrolled nor vectorised: partial results would have no place.
+    /// The scheduled loop nest. *Errors* where a parallel loop stands within another kind, the vectorised loop is not
+    /// innermost, or a spatial loop within a reduction is neither unrolled nor vectorised (partial results have no
+    /// place).
     GSUB_LAZY [[nodiscard]] loop_nest finish() const;
 
 private:

@@ -1,4 +1,4 @@
-// The last pass of lowering: scheduled kernels become a program.
+// emit: the last pass of lowering, from scheduled kernels to a program.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -7,11 +7,11 @@
 
 namespace gsub {
 
-/// Lowers each kernel to kernel IR and prints it; kernels of equal text are one. Weights are packed in the order that
-/// their kernels read, the largest first, by all `threads`, and give their memory back as they are packed where nothing
-/// else holds them. *Requires* stage `scheduled`. *Errors* `usage` for a kernel graph that is illegal, and for
-/// constants without elements and kernels of the application without functions, as a graph that was read from a text
-/// has; those of `codegen::lower`.
+/// Emits a program: lowers each kernel to kernel IR and prints it; kernels of equal text are one. All `threads` pack
+/// weights in the order that their kernels read, the largest first; each is freed as it is packed where nothing else
+/// holds it. *Requires* stage `scheduled`. *Errors* `usage` for an illegal kernel graph, and for constants without
+/// elements and application kernels without functions, as in a graph that was read from a text; those of
+/// `codegen::lower`.
 GSUB_LAZY [[nodiscard]] result<runtime::program> emit(kernel_graph g, isa const& isa, executor* threads = nullptr);
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// The first pass of lowering: operators become kernels, one for as many as its template takes.
+// fuse: the first pass of lowering, from operators to kernels, each of as many operators as its template takes.
 #pragma once
 
 #include <gsub/lower/kernel_builder.hpp>
@@ -7,11 +7,11 @@
 
 namespace gsub {
 
-/// The kernels of a graph, each with the operators that it covers and the reason why it covers no more: one for each of
-/// `kernel_groups`, by the `lowering` row of its first operator, or as an expression of elements, or a call of the
-/// application or of the reference evaluator; several where no single one computes a group. Views and joins are
-/// operators still. *Requires* static types. *Errors* `unsupported` for values that are too large. *Complexity* O(n k)
-/// for n operators and kernels of at most k.
+/// Fuses the operators of a graph into kernels, each with the operators that it covers and the reason why it covers no
+/// more. Each of `kernel_groups` becomes one kernel, by the `lowering` row of its first operator, or as an expression
+/// of elements, or a call of the application or of the reference evaluator; several where no single one computes a
+/// group. Views and concatenations remain operators. *Requires* static types. *Errors* `unsupported` for values that
+/// are too large. *Complexity* O(n k) for n operators and kernels of at most k.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> fuse(any_graph const& g, fuse_context const& cx);
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// What a kernel sees of a graph when it takes operators.
+// fusion_scope: the scope in which a kernel matches the operators that it takes.
 #pragma once
 
 #include <gsub/ir/graph.hpp>
@@ -14,22 +14,21 @@ namespace gsub {
 struct lowering_row;
 struct scalar_row;
 
-/// What groups are made by: the kernels that there are, and what else bounds them.
+/// Fusion rules: the kernels that exist, and other limits of groups.
 struct fusion_rules {
     gsub::isa const* isa = nullptr;        ///< what kernels are generated for
     std::span<lowering_row const> rows{};  ///< of the graph's operators
     std::span<scalar_row const> scalars{}; ///< the same
     bool generate = true;                  ///< false: every operator is alone
-    bool group = true;                     ///< the same, for kernels
-    /// By node id, the group that an operator is in by a pass, 0 for none: kernels share no operators of two groups,
-    /// and those without one are alone. Empty: nothing bounds kernels but what they can compute.
+    bool group = true;                     ///< false: no two operators share a kernel
+    /// By node id, the group of a pass that an operator is in, 0 for none: no kernel shares operators of two groups,
+    /// and those without one are alone. Empty: kernels take what they can compute.
     std::span<std::uint32_t const> within{};
-    /// Whether the graph has been through the layout pass. Where not, groups are those that it will have once its
-    /// values lie as kernels want them.
+    /// Whether the graph has been through the layout pass. If not, groups are those that it will have afterwards.
     bool laid_out = false;
 };
 
-/// A graph as a kernel sees it that takes operators behind its first one. What a `lowering` row matches is matched in
+/// Scope of fusion: a graph, and what a kernel may take of it behind its first operator. A `lowering` row matches in
 /// it, when groups are made and again when the kernel is added.
 class fusion_scope {
 public:
@@ -45,7 +44,7 @@ public:
 
     /// Whether an operator may join the kernel.
     [[nodiscard]] virtual bool is_free(node_id n) const = 0;
-    /// Whether a value that the kernel does not compute is there by the time of the kernel.
+    /// Whether a value that the kernel does not compute exists when the kernel runs.
     [[nodiscard]] virtual bool is_there(value_id v) const = 0;
     /// Whether a value lies in blocks of channels.
     [[nodiscard]] virtual bool in_blocks(value_id v) const = 0;
@@ -63,7 +62,7 @@ private:
     fusion_rules const* rules_;
 };
 
-/// Operators that one kernel computes: the first one leads it, all others follow from it; in the graph's order.
+/// Kernel group: operators that one kernel computes, in the graph's order; the first leads, the others follow from it.
 using kernel_group = std::vector<node_id>;
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// A module as one graph, in which the groups of its functions are still known.
+// grouped_graph: a module inlined into one graph that keeps the groups of its functions.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -10,7 +10,7 @@
 
 namespace gsub {
 
-/// A graph, and the function that each of its operators is of.
+/// Inlined graph, with the function that each of its operators is of.
 struct grouped_graph {
     any_graph graph;
     /// By node id, a number for each call of a function that is `primitive`, from 1 on; 0: of no such function. Empty
@@ -18,8 +18,8 @@ struct grouped_graph {
     std::vector<std::uint32_t> within{};
 };
 
-/// The graph of an entry point with all calls, and every `If` of known condition, replaced by what they call. Functions
-/// that a primitive one calls are in its group. *Errors* as `module::inlined`.
+/// Inlines all calls, and every `If` of known condition, into the graph of an entry point. Functions that a primitive
+/// one calls are in its group. *Errors* as `module::inlined`.
 GSUB_LAZY [[nodiscard]] result<grouped_graph> inline_groups(module const& m, std::string_view entry = "main");
 
 } // namespace gsub

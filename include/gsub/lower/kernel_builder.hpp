@@ -1,4 +1,4 @@
-// A kernel graph under construction: what a `lowering<Op>` row asks of the graph, and where it puts its kernel.
+// kernel_builder: a kernel graph under construction, which `lowering<Op>` rows query and add their kernels to.
 #pragma once
 
 #include <gsub/ir/graph.hpp>
@@ -18,22 +18,22 @@
 
 namespace gsub {
 
-/// What the fuse pass is told.
+/// Context of the fuse pass: rules, evaluators and kernels of the application.
 struct fuse_context : fusion_rules {
     eval_table evaluators{};                   ///< outlives the kernel graph
     runtime::bound_graph const* own = nullptr; ///< nodes with a function of the application; null: none
 };
 
-/// Adds kernels to a kernel graph, each after what it reads. A row of `lowering` finds out whether its template
-/// computes a node, and which operators of the node's group it takes, and adds the kernel; it adds nothing where not.
-/// What joins a kernel is free in this scope: operators of the group that is lowered, as long as no kernel has them.
+/// Builder of a kernel graph: adds kernels, each after what it reads. A row of `lowering` checks whether its template
+/// computes a node, and which operators of the node's group it takes, and adds the kernel, or nothing. Free in this
+/// scope are operators of the group that is lowered, as long as no kernel has them.
 class kernel_builder final : public fusion_scope {
 public:
-    /// Both outlive it.
+    /// *Requires* that both outlive it.
     GSUB_LAZY kernel_builder(any_graph const& g, fuse_context const& cx);
 
     [[nodiscard]] fuse_context const& context() const noexcept { return cx_; }
-    /// Lowers a group from here on, until the next. It outlives that.
+    /// Begins the lowering of a group, which lasts until the next. *Requires* that the group outlives it.
     void begin(kernel_group const& group) noexcept { group_ = &group; }
 
     // ---- what is there
@@ -64,7 +64,7 @@ public:
     /// An operand that is read as it lies, and one that is read as a view over its own dimensions.
     [[nodiscard]] kernel_operand whole(value_id v) { return {operand(v), {}, {}}; }
     GSUB_LAZY [[nodiscard]] kernel_operand viewed(value_id v);
-    /// Marks a value as one without elements, or of elements that are known.
+    /// Makes a value a constant of these elements, or of none; its node is then done.
     GSUB_LAZY void set_constant(value_id v, tensor t);
 
     /// Adds a kernel that covers nodes, its last one last; `what` has operands and results in the kernel's order.
@@ -72,7 +72,7 @@ public:
     /// Adds a step of the reference evaluator.
     GSUB_LAZY void add_reference(node_id n);
 
-    /// What is left when all nodes are done: the kernel graph, with inputs, outputs and names.
+    /// Finishes the kernel graph when all nodes are done, with inputs, outputs and names.
     GSUB_LAZY [[nodiscard]] kernel_graph take();
 
 private:

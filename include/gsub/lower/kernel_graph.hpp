@@ -1,10 +1,10 @@
-// The value between a graph and a program: kernels, what each computes, which operators it covers, how its operands
-// lie.
+// Kernel graph: the form between a graph and a program: kernels, what each computes, which operators it covers, and how
+// its operands are stored.
 //
 //     any_graph ─ fuse ─► kernel graph ─ select ─► ─ layout ─► ─ schedule ─► kernel graph ─ emit ─► program
 //
 // Each pass takes a kernel graph of one stage and gives one of the next. Before `layout` a value is a tensor and views
-// are operators; behind it a value is a piece of storage, and what descriptors read are views of storage.
+// are operators; after it a value is a piece of storage, and descriptors read views of storage.
 #pragma once
 
 #include <gsub/core/hash.hpp>
@@ -29,15 +29,15 @@
 
 namespace gsub {
 
-/// The pass that a kernel graph has been through.
+/// Lowering stage: the last pass that a kernel graph has been through.
 enum class lowering_stage : std::uint8_t { fused, selected, laid_out, scheduled };
-/// `fused`, `selected`, `laid-out`, `scheduled`.
+/// Name of a stage: `fused`, `selected`, `laid-out`, `scheduled`.
 GSUB_LAZY [[nodiscard]] std::string_view to_string(lowering_stage s) noexcept;
 
 /// Number of a value of a kernel graph.
 using kernel_value_id = std::int32_t;
 
-/// A tensor; behind the layout pass, a piece of storage.
+/// Value of a kernel graph: a tensor; after the layout pass, a piece of storage.
 struct kernel_value {
     std::string name{}; ///< the graph's, for reports
     tensor_type type{}; ///< static
@@ -53,7 +53,7 @@ struct kernel_value {
     std::size_t offset = 0;       ///< of the piece, in bytes
 };
 
-/// What is done to weights before the kernel may read them, besides putting them in its order.
+/// Weight packing: what is done to weights besides putting them in the order of the kernel.
 struct weight_packing {
     bool transposed = false;    ///< of a matrix: it is stored `[n, k]`
     double alpha = 1;           ///< all of them times this
@@ -61,7 +61,7 @@ struct weight_packing {
     friend bool operator==(weight_packing const&, weight_packing const&) = default;
 };
 
-/// What a kernel reads.
+/// Operand of a kernel.
 struct kernel_operand {
     kernel_value_id value = 0;
     /// Of an operand that its kernel reads as a view: for each dimension of the kernel's frame the dimension of the
@@ -70,7 +70,7 @@ struct kernel_operand {
     std::optional<weight_packing> packing{}; ///< of weights
 };
 
-/// Elements seen at other places: no kernel where readers can do with strides.
+/// Shape of a view: a reshape or strided view of the operand; no kernel where readers can use strides.
 struct view_shape {
     bool reshape = false;                  ///< the same elements in order over other dimensions; what follows is empty
     small_vector<std::int8_t, 6> from{};   ///< of each dimension of the result, the operand's; -1: repeated
@@ -78,19 +78,19 @@ struct view_shape {
     small_vector<std::int64_t, 6> step{};  ///< along each dimension of the result
     bool in_blocks = false;                ///< whole blocks of channels, which stay in blocks where the operand lies so
 };
-/// Operands one after another along a dimension.
+/// Shape of a concatenation along a dimension.
 struct concat_shape {
     std::int64_t axis = 0;
 };
-/// So many positions more, or less, before and after each dimension. The second operand, where there is one, is the
-/// element of the border.
+/// Shape of a padding: positions added, or removed, before and after each dimension. The second operand, where there is
+/// one, is the element of the border.
 struct pad_shape {
     std::vector<std::int64_t> before{}, after{};
     kernels::padding_mode kind = kernels::padding_mode::constant;
     std::uint64_t fill = 0; ///< the bits of an element
 };
 
-/// A kernel of the application: a tensor expression that its own schedule turns into a loop nest. Its operands and
+/// Custom kernel of the application: a tensor expression that its own schedule turns into a loop nest. Its operands and
 /// results are row-major.
 struct custom_kernel {
     std::string name{};    ///< for reports
@@ -110,7 +110,7 @@ struct covered_node {
     friend bool operator==(covered_node const&, covered_node const&) = default;
 };
 
-/// A kernel, or what becomes none.
+/// Operator of a kernel graph: a kernel, or a view, concatenation or padding that the layout pass resolves.
 struct kernel_op {
     kernel_computation computes{};
     std::vector<covered_node> covers{};     ///< none of a change of layout
@@ -118,15 +118,15 @@ struct kernel_op {
     std::vector<kernel_value_id> results{}; ///< behind them
     std::string boundary{}; ///< why it covers no more: the first reader that did not join, and the reason
     std::string moves{};    ///< of a change of layout: the value's name
-    /// Of a kernel of rows before the layout pass: its dimensions, of which the descriptor has the last ones as one.
+    /// Dimensions of a row reduction before the layout pass; the descriptor has the last ones as one.
     small_vector<std::int64_t, 6> frame{};
 
     // ---- from the schedule pass on
-    std::shared_ptr<loop::config_space const> space{}; ///< what there was to choose from
+    std::shared_ptr<loop::config_space const> space{}; ///< of the schedule
     std::optional<loop::configuration> schedule{};     ///< a point of it
 };
 
-/// Kernels in an order in which they can run.
+/// Kernel graph: kernels in an order in which they can run, and their values.
 struct kernel_graph {
     lowering_stage stage = lowering_stage::fused;
     std::vector<kernel_value> values{};
@@ -137,11 +137,11 @@ struct kernel_graph {
     std::vector<std::string> input_names{}, output_names{};
 };
 
-/// The words that people read in reports: those of the descriptor; `view`, `concat`, `pad`, `copy`; `extern app.Swish`;
-/// `reference Softmax`. Nothing parses them.
+/// Kind of an operator in words for reports: those of the descriptor; `view`, `concat`, `pad`, `copy`; the name of a
+/// custom kernel; `extern app.Swish`; `reference Softmax`. Nothing parses them.
 GSUB_LAZY [[nodiscard]] std::string kind_of(kernel_op const& op);
 
-/// How an operand has to lie for its kernel.
+/// Layout that a kernel requires of an operand.
 enum class operand_requirement : std::uint8_t {
     row_major,
     view,    ///< any strides
@@ -150,7 +150,7 @@ enum class operand_requirement : std::uint8_t {
     any,     ///< its bytes are copied
     lanes,   ///< numbers of channels, filled up with zeros to whole vectors
 };
-/// Of an operand by its number; what the descriptor says.
+/// Layout requirement of an operand by its number, as the descriptor says.
 GSUB_LAZY [[nodiscard]] operand_requirement requirement_of(kernel_op const& op, std::size_t operand);
 /// Whether results of a kernel lie in blocks of channels.
 GSUB_LAZY [[nodiscard]] bool makes_blocks(kernel_op const& op) noexcept;
@@ -159,15 +159,15 @@ GSUB_LAZY [[nodiscard]] bool makes_blocks(kernel_op const& op) noexcept;
 [[nodiscard]] inline bool may_be_blocked(tensor_type const& t) noexcept {
     return t.rank() >= 3 && t.rank() <= 5 && *t.elements() > 0;
 }
-/// Whether a join along the channels of one image is one of whole blocks. *Requires* types of rank 3 and more.
+/// Whether a concatenation along the channels of one image is one of whole blocks. *Requires* types of rank 3 and more.
 GSUB_LAZY [[nodiscard]] bool concatenates_blocks(tensor_type const& whole, std::int64_t axis,
                                                  std::span<tensor_type const> parts, std::int64_t lanes);
-/// Whether a view shows whole blocks of the channels of one image: the first channel, or none.
+/// First channel of a view that shows whole blocks of the channels of one image; nothing for other views.
 GSUB_LAZY [[nodiscard]] std::optional<std::int64_t> slices_blocks(view_shape const& v, tensor_type const& from,
                                                                   tensor_type const& to, std::int64_t lanes);
 
-/// Everything that is illegal for the stage, each naming the kernel by what it covers, the operand, what was expected
-/// and the pass that made the graph. Nothing where it is legal. *Complexity* O(values + operands).
+/// Verifies a kernel graph: all that is illegal for the stage, each naming the kernel by what it covers, the operand,
+/// what was expected and the pass that made the graph. *Complexity* O(values + operands).
 GSUB_LAZY [[nodiscard]] std::vector<problem> check(kernel_graph const& g);
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// The distinct kernels of a network: what there is to schedule.
+// kernel_task: the distinct kernels of a network, which need schedules.
 #pragma once
 
 #include <gsub/kernels/descriptor.hpp>
@@ -14,7 +14,7 @@
 
 namespace gsub {
 
-/// A descriptor, and the kernels of a graph that have it: they get one schedule.
+/// Tuning task: a descriptor, and the kernels of a graph that have it and share its schedule.
 struct kernel_task {
     kernels::descriptor what;
     std::size_t kernels = 0; ///< that have it

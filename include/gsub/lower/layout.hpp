@@ -1,14 +1,14 @@
-// The third pass of lowering: where each value lies, and how each kernel reads it.
+// layout_values: the third pass of lowering: where each value is stored, and how each kernel reads it.
 #pragma once
 
 #include <gsub/lower/kernel_graph.hpp>
 
 namespace gsub {
 
-/// Gives every value its storage. Kernels of images read and write blocks of channels; changes of layout become kernels
-/// where a value is needed otherwise than it lies. Views become what descriptors read, or copies where a kernel cannot
-/// read them; joins write to their place what they join, or become copies; borders become movements. In the graph made
-/// values are pieces of storage, and no operator is a view, a join or a border.
+/// Assigns storage to every value. Kernels of images read and write blocks of channels; layout transforms become
+/// kernels where a value is needed in another layout. Views become strided operands of descriptors, or copies where a
+/// kernel cannot read them; operands of concatenations are written in place, or copied; paddings become movements. In
+/// the resulting graph values are pieces of storage, and no operator is a view, a concatenation or a padding.
 /// *Requires* stage `selected`. *Errors* `unsupported` for values that are too large. *Complexity* O(operands).
 GSUB_LAZY [[nodiscard]] result<kernel_graph> layout_values(kernel_graph g, isa const& isa);
 

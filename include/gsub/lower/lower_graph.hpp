@@ -1,4 +1,4 @@
-// All passes of lowering, one after another: from a graph to scheduled kernels.
+// lower_graph: runs all passes of lowering, from a graph to scheduled kernels.
 #pragma once
 
 #include <gsub/lower/fuse.hpp>
@@ -13,12 +13,12 @@
 
 namespace gsub {
 
-/// How a graph is lowered.
+/// Lowering options.
 struct lowering_options {
     bool generate = true; ///< false: every operator runs on the reference runtime
     bool group = true;    ///< false: no two operators share a kernel
     /// Whether values get the layouts that kernels ask for (`kernel_layouts`), where no type names one yet. Otherwise
-    /// they lie as their types say, and kernels that have them otherwise change that before and behind themselves.
+    /// they lie as their types say, and kernels that need another layout transform them before and after.
     bool lay_out = true;
     /// Groups that passes have made, see `fusion_rules::within`.
     std::span<std::uint32_t const> within{};
@@ -28,19 +28,19 @@ struct lowering_options {
     /// Of the graph's operators; empty: gsub's own, where the graph has them.
     std::span<lowering_row const> rows{};
     std::span<scalar_row const> scalars{}; ///< the same
-    /// Who chooses algorithms; none: counted cycles.
+    /// Algorithm choice; none: counted cycles.
     std::optional<algorithm_function> algorithms{};
-    /// Who chooses schedules; none: the counting heuristic.
+    /// Schedule source; none: the counting heuristic.
     std::optional<schedule_function> schedules{};
-    /// Is shown the kernel graph behind each pass.
+    /// Called with the kernel graph after each pass.
     std::optional<function_ref<void(kernel_graph const&)>> on_stage{};
     executor* threads = nullptr; ///< for folding; null: one thread
 };
 
-/// Binds the application's kernels, folds constants, lays values out, then fuses, selects, lays out and schedules. A
-/// graph that is moved here is gone afterwards, so that weights can be freed as they are packed. Each stage is checked
-/// (`check`). *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond the
-/// limit; those of `runtime::bind_kernels` and of the passes.
+/// Lowers a graph: binds the application's kernels, folds constants, alters layouts, then fuses, selects, lays out and
+/// schedules. A graph that is moved here is gone afterwards, so that weights can be freed as they are packed. Each
+/// stage is checked (`check`). *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or
+/// weights beyond the limit; those of `runtime::bind_kernels` and of the passes.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& isa,
                                                          lowering_options const& options = {});
 

@@ -1,4 +1,4 @@
-// Which kernel computes an operator: one row an operator.
+// lowering: the trait that lowers an operator to its kernel, one row an operator.
 #pragma once
 
 #include <gsub/ir/ops/op.hpp>
@@ -8,7 +8,7 @@
 
 namespace gsub {
 
-/// The trait: how an operator that is no expression of elements becomes a kernel.
+/// Lowering trait: how an operator that is no expression of elements becomes a kernel.
 /// - `static bool lower(kernel_builder& b, node_id n)` adds a kernel that computes `n`, or adds nothing and returns
 ///   false; then the operator is tried as an expression of elements (`scalar_lowering<Op>`), and at last is computed by
 ///   the reference evaluator. What kernels compute is a descriptor, or a tensor expression with a schedule of its own

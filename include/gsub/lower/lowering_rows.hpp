@@ -1,4 +1,4 @@
-// The rows of gsub's own operators in the table of `lowering`.
+// Lowering rows of gsub's own operators.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>

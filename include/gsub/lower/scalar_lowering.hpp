@@ -1,4 +1,4 @@
-// What an elementwise operator becomes inside of a kernel: one row an operator, written as an expression.
+// scalar_lowering: the trait that lowers an elementwise operator to an expression, one row an operator.
 #pragma once
 
 #include <gsub/core/meta.hpp>
@@ -15,15 +15,14 @@ namespace gsub {
 
 class scalar_builder;
 
-/// An element of a kernel under construction: a value of it, or a number. Its type is one that is computed with: that
-/// of an operand of f16 or bf16 is f32.
+/// Scalar of a kernel under construction: a value or a number. Its type is that of computation: f32 for f16 and bf16.
 class scalar {
 public:
     scalar() = default; ///< an operand that is left out
     [[nodiscard]] dtype type() const noexcept { return type_; }
     [[nodiscard]] bool present() const noexcept { return in_ != nullptr; }
     [[nodiscard]] bool is_number() const noexcept { return present() && value_ < 0; }
-    /// Of a number.
+    /// The number. *Requires* `is_number()`.
     [[nodiscard]] double real() const noexcept { return is_floating(type_) ? real_ : static_cast<double>(whole_); }
 
     friend scalar operator+(scalar a, scalar b);
@@ -33,7 +32,7 @@ public:
     friend scalar operator-(scalar a);
     friend scalar max(scalar a, scalar b);
     friend scalar min(scalar a, scalar b);
-    /// Any operation of the table, of as many operands of one type that it takes.
+    /// Applies an operation of the table to as many operands, of one type that it takes.
     friend scalar apply(loop::scalar_op op, scalar a);
     friend scalar apply(loop::scalar_op op, scalar a, scalar b);
     friend scalar select(scalar condition, scalar a, scalar b);
@@ -54,16 +53,16 @@ private:
 [[nodiscard]] scalar select(scalar condition, scalar a, scalar b);
 [[nodiscard]] scalar cast(scalar a, dtype to);
 
-/// Writes the operations of a kernel in order. An expression that no kernel computes (of numbers alone, of operands
-/// that are left out, of types that differ or that an operation does not take) makes it refuse; what it gives then
-/// means nothing, and the operator is lowered in another way.
+/// Builder of the scalar operations of a kernel, in order. It refuses an expression that no kernel computes (of numbers
+/// alone, of operands that are left out, of types that differ or that an operation does not take); the results are then
+/// void, and the operator is lowered in another way.
 class scalar_builder {
 public:
     /// Operations are appended to `ops`; the first one is value `first`.
     explicit scalar_builder(std::vector<kernels::row_reduction_op>& ops, std::int32_t first)
         : ops_(&ops), first_(first) {}
 
-    /// A value that is there already.
+    /// Scalar of an existing value.
     [[nodiscard]] scalar value(std::int32_t number, dtype type);
     /// A number of a type: `real` where that is floating, else `whole`.
     [[nodiscard]] scalar number(double real, std::int64_t whole, dtype type);
@@ -75,7 +74,7 @@ public:
     [[nodiscard]] scalar reduce(kernels::reduction_step step, scalar a);
     void refuse() noexcept { refused_ = true; }
     [[nodiscard]] bool refused() const noexcept { return refused_; }
-    /// The number of a value; that of a number, or of something refused, is none.
+    /// Value number of a scalar; nothing for a number, or for what was refused.
     [[nodiscard]] std::optional<std::int32_t> number_of(scalar s) const noexcept;
 
 private:
@@ -89,7 +88,7 @@ private:
     bool refused_ = false;
 };
 
-/// The trait: how an elementwise operator of one result is computed. Either
+/// Scalar lowering trait: how an elementwise operator of one result is computed. Either
 /// - `static constexpr loop::scalar_op op`: one operation of the table, of the operator's operands, or
 /// - `static scalar lower(scalar_builder&, attributes_of<Op> const&, std::span<scalar const> x)`: an expression.
 /// Composite operators need none: they are lowered by their parts.

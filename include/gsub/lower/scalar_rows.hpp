@@ -1,4 +1,4 @@
-// The rows of gsub's own elementwise operators in the table of `scalar_lowering`.
+// Scalar lowering rows of gsub's own elementwise operators.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>

@@ -1,4 +1,4 @@
-// The fourth pass of lowering: a schedule for each kernel, from whoever is asked.
+// schedule: the fourth pass of lowering: a schedule for each kernel, from a schedule source.
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
@@ -9,7 +9,7 @@
 
 namespace gsub {
 
-/// Who chooses schedules: `choose` gives a point of the space of a kernel on an instruction set. It must be allowed.
+/// Schedule source: `choose` gives a point of a kernel's config space on an instruction set. It must be allowed.
 /// Everything else that it goes by (a machine's caches, records, a model) it has as members.
 template <class S>
 concept schedule_source = requires(S const& s, kernels::descriptor const& d, isa const& isa,
@@ -17,7 +17,7 @@ concept schedule_source = requires(S const& s, kernels::descriptor const& d, isa
     { s.choose(d, isa, space) } -> std::same_as<loop::configuration>;
 };
 
-/// Counted cycles of registers, loads and tails. Measures nothing.
+/// Schedule source by counted cycles of registers, loads and tails. Measures nothing.
 struct counting_heuristic {
     kernels::winograd_options winograd{};
     [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& isa,
@@ -27,14 +27,14 @@ struct counting_heuristic {
 };
 static_assert(schedule_source<counting_heuristic>);
 
-/// Any source, called.
+/// Any schedule source, as a function.
 using schedule_function =
     function_ref<loop::configuration(kernels::descriptor const&, isa const&, loop::config_space const&)>;
 
-/// Asks the source for each kernel; those of one descriptor get one schedule. A `custom_kernel` gets the first point
-/// that its space allows. *Requires* stage `laid_out`. *Errors* `usage` naming the kernel, where the source chooses
-/// what its space does not allow, and where that allows nothing; what the source throws. *Complexity* a call of the
-/// source for each distinct descriptor.
+/// Schedules each kernel: asks the source; kernels of one descriptor get one schedule. A `custom_kernel` gets the first
+/// point that its space allows. *Requires* stage `laid_out`. *Errors* `usage` naming the kernel, where the source
+/// chooses what its space does not allow, and where that allows nothing; what the source throws. *Complexity* a call of
+/// the source for each distinct descriptor with knobs.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& isa, schedule_function choose);
 template <schedule_source S>
 [[nodiscard]] result<kernel_graph> schedule(kernel_graph g, isa const& isa, S const& source) {

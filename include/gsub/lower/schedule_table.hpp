@@ -1,4 +1,4 @@
-// Schedules and algorithms from a text, kernel by kernel.
+// schedule_table: schedules and algorithms from a text, kernel by kernel.
 //
 //     target avx512
 //     winograd{conv={in_channels=64 ...} m=4} = rows=1 columns=14 tile=14 vectors=2 unroll_ic=4 parts=1 ...
@@ -19,21 +19,21 @@
 
 namespace gsub {
 
-/// A schedule source and an algorithm choice by a table: a kernel that stands in it gets the point that is written
-/// there, all others what is counted. Of the algorithms of a convolution the one that stands there is taken.
+/// Schedule source and algorithm choice from a table: a kernel in it gets the point that it lists, all others the
+/// counted one. Of the algorithms of a convolution the listed one is taken.
 class schedule_table {
 public:
     /// An empty table: everything is counted.
     explicit schedule_table(kernels::winograd_options const& winograd = {}) : counted_{winograd} {}
 
-    /// Reads a text: `target` and the name of an instruction set, then a line for each kernel: its descriptor, `=`, and
-    /// a value for each knob of its space. Blank lines and those that begin with `#` say nothing. *Errors*
+    /// Parses a table: `target` and the name of an instruction set, then a line for each kernel: its descriptor, `=`,
+    /// and a value for each knob of its space. Blank lines and those that begin with `#` are ignored. *Errors*
     /// `invalid_input` with all lines that are wrong, by number: what is no descriptor or no kernel, unknown, missing
     /// and repeated knobs, values that a knob does not have, points that are not allowed, a kernel that stands twice,
     /// or another instruction set than `isa`. *Complexity* that of a space a line; texts may come from strangers.
     GSUB_LAZY [[nodiscard]] static result<schedule_table> parse(std::string_view text, isa const& isa,
                                                                 kernels::winograd_options const& winograd = {});
-    /// The text of tasks with their schedules, which `parse` reads.
+    /// Prints tasks with their schedules as a table, which `parse` reads.
     GSUB_LAZY [[nodiscard]] static std::string to_text(std::span<kernel_task const> tasks, isa const& isa);
 
     [[nodiscard]] std::size_t size() const noexcept { return points_.size(); }

@@ -1,4 +1,4 @@
-// The second pass of lowering: an algorithm for each kernel that several compute.
+// select: the second pass of lowering: an algorithm for each kernel that has several.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -10,30 +10,30 @@
 
 namespace gsub {
 
-/// Who chooses algorithms: `choose` gives the number of one of several descriptors that compute the same, of which the
-/// first is the direct one. All that it goes by has it as members.
+/// Algorithm choice: `choose` gives the number of one of several descriptors that compute the same, of which the first
+/// is the direct one. Everything else that it goes by it has as members.
 template <class A>
 concept algorithm_choice = requires(A const& a, std::span<kernels::descriptor const> alternatives, isa const& isa) {
     { a.choose(alternatives, isa) } -> std::same_as<std::size_t>;
 };
 
-/// Counted cycles of direct and Winograd's convolution (`kernels::choose_winograd`). Measures nothing.
+/// Algorithm choice by counted cycles of convolutions (`kernels::choose_winograd`). Measures nothing.
 struct counted_algorithm {
     kernels::winograd_options winograd{};
     GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const;
 };
 
-/// Any choice, called.
+/// Any algorithm choice, as a function.
 using algorithm_function = function_ref<std::size_t(std::span<kernels::descriptor const>, isa const&)>;
 
-/// All descriptors that compute what one does, the direct one first: of a convolution also those in Winograd's tiles,
-/// of at most the size that the accuracy allows.
+/// Alternative descriptors of a kernel, the direct one first: of a convolution also Winograd with tiles that `accuracy`
+/// allows.
 GSUB_LAZY [[nodiscard]] std::vector<kernels::descriptor>
 algorithms_of(kernels::descriptor const& d, kernels::winograd_accuracy accuracy = kernels::winograd_accuracy::f4);
 
-/// Asks for each kernel that has several algorithms, and whose weights allow tiles. *Requires* stage `fused`. *Errors*
-/// `usage` naming the kernel where the choice is none of them; what the choice throws. *Complexity* O(kernels), and a
-/// look at the weights of those that may be transformed.
+/// Selects algorithms: asks the choice for each kernel that has several, and takes Winograd only where the weights
+/// allow it. *Requires* stage `fused`. *Errors* `usage` naming the kernel where the choice is none of them; what the
+/// choice throws. *Complexity* O(kernels), and a look at the weights of those that may be transformed.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> select(kernel_graph g, isa const& isa, algorithm_function choose,
                                                     kernels::winograd_accuracy accuracy);
 template <algorithm_choice A>
@@ -45,7 +45,7 @@ template <algorithm_choice A>
                   }},
                   accuracy);
 }
-/// By counted cycles.
+/// Selects algorithms by counted cycles.
 GSUB_LAZY [[nodiscard]] kernel_graph select(kernel_graph g, isa const& isa,
                                             kernels::winograd_options const& options = {});
 

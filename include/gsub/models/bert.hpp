@@ -7,9 +7,9 @@
 
 namespace gsub::models {
 
-/// Settings of an encoder; the defaults are those of BERT-base. Inputs `input_ids`, `attention_mask` and
-/// `token_type_ids` are `i64[batch, sequence]`: words in [0, vocabulary), 1 where a word counts and 0 where it does
-/// not, 0 or 1. Output `last_hidden_state` is `f32[batch, sequence, hidden]`.
+/// Options of BERT; the defaults are those of BERT-base. Inputs `input_ids`, `attention_mask` and `token_type_ids` are
+/// `i64[batch, sequence]`: words in [0, vocabulary); 1 where a word counts and 0 where it does not; 0 or 1. Output
+/// `last_hidden_state` is `f32[batch, sequence, hidden]`.
 struct bert_options {
     std::uint64_t seed = 1; ///< of the weights
     std::int64_t batch = 1;

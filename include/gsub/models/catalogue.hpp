@@ -1,4 +1,4 @@
-// Every network that gsub can build, by name.
+// Model catalogue: every network that gsub can build, by name.
 #pragma once
 
 #include <gsub/models/bert.hpp>
@@ -60,7 +60,7 @@ inline constexpr std::array task_entries{
     catalogue_entry{"bert_small", "BERT-small: a text encoder, 4 layers of width 512, 128 words", &bert_small},
 };
 
-/// All tables. A header with models of its own adds its table here.
+/// Catalogue entries of all tables. A header with models of its own adds its table here.
 inline constexpr auto catalogue_entries = join(classifier_entries, task_entries, test_graph_entries);
 static_assert(well_formed(catalogue_entries), "two entries of the catalogue share a name, or one is incomplete");
 

@@ -1,4 +1,4 @@
-// One line of the catalogue, and how its tables are joined. Headers that bring models of their own include this.
+// Catalogue entries, and how their tables are joined. Headers that bring models of their own include this.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -11,14 +11,14 @@
 
 namespace gsub::models {
 
-/// A network that can be asked for by name.
+/// Catalogue entry: a network that can be asked for by name.
 struct catalogue_entry {
     std::string_view name;    ///< e.g. `resnet50`
     std::string_view summary; ///< one line for people
     graph (*build)(std::uint64_t seed) = nullptr;
 };
 
-/// Tables one after the other.
+/// Concatenates tables.
 template <std::size_t... Sizes>
 [[nodiscard]] constexpr auto join(std::array<catalogue_entry, Sizes> const&... tables) {
     std::array<catalogue_entry, (Sizes + ... + 0)> all{};

@@ -1,4 +1,4 @@
-// What all builders of image classifiers take.
+// Options of all builders of image classifiers.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -7,7 +7,7 @@
 
 namespace gsub::models {
 
-/// Settings of an image classifier. Input `image` is `f32[batch, 3, image, image]`, output `logits` is
+/// Options of an image classifier. Input `image` is `f32[batch, 3, image, image]`, output `logits` is
 /// `f32[batch, classes]`, before any softmax.
 struct cnn_options {
     std::uint64_t seed = 1; ///< of the weights

@@ -7,7 +7,7 @@
 
 namespace gsub::models {
 
-/// Settings of NASNet-A (N @ P). Input `image` is `f32[batch, 3, image, image]`, output `logits` `f32[batch, classes]`.
+/// Options of NASNet-A (N @ P). Input `image` is `f32[batch, 3, image, image]`, output `logits` `f32[batch, classes]`.
 /// The defaults make the network for mobile devices, 4 @ 1056; the large one is
 /// `{.image = 331, .cells = 6, .filters = 168, .stem = 96}`.
 struct nasnet_options {
@@ -21,11 +21,11 @@ struct nasnet_options {
 };
 
 /// NASNet-A at inference. The default has 5.3 million parameters and 0.6 billion multiplications in 16 cells: two
-/// reduction cells as stem, then three stages of normal cells with reduction cells between them. A cell reads what the
-/// two before it gave, and joins five sums of pairs of separable convolutions, pools and inputs. Separable convolutions
-/// are rectifier, depthwise and pointwise convolution and normalisation, twice. The second half of a cell's smaller
-/// input is moved by one pixel, by a Pad that crops the first row and column. Windows of stride 2 have equal pads on
-/// both sides, as in PyTorch; TensorFlow's start one pixel later where the size is even.
+/// reduction cells as stem, then three stages of normal cells with reduction cells between them. A cell reads the
+/// results of the two cells before it, and concatenates five sums of pairs of separable convolutions, pools and inputs.
+/// Separable convolutions are rectifier, depthwise and pointwise convolution and normalisation, twice. The second half
+/// of a cell's smaller input is moved by one pixel, by a Pad that crops the first row and column. Windows of stride 2
+/// have equal pads on both sides, as in PyTorch; TensorFlow's start one pixel later where the size is even.
 /// *Source* Zoph et al., "Learning transferable architectures for scalable image recognition", 2017, figure 4 and
 /// appendix A.
 [[nodiscard]] graph nasnet_a(nasnet_options const& options = {});

@@ -7,8 +7,7 @@
 
 namespace gsub::models {
 
-/// Settings of an unrolled cell. Inputs `x0`, `x1`, … and the first state `h` are `f32[batch, width]`, output `state`
-/// too.
+/// Options of NasRNN. Inputs `x0`, `x1`, … and the first state `h` are `f32[batch, width]`, output `state` too.
 struct nasrnn_options {
     std::uint64_t seed = 1; ///< of the weights
     std::int64_t batch = 1;
@@ -16,10 +15,10 @@ struct nasrnn_options {
     std::int64_t width = 512;
 };
 
-/// A cell of eight gates `x W + h U`, which a tree of sums and products joins to the next state, over several time
-/// steps with one set of weights. It is the benchmark that papers on graph substitution measure: without biases and
-/// without the cell state beside the hidden one. 16 products a step, of which a search can make two or one. The parts
-/// of step 3 are named `step3.gate0.x`, `step3.gate0`, `step3.join0` and so on.
+/// NasRNN: a recurrent cell of eight gates `x W + h U`, which a tree of sums and products combines to the next state,
+/// unrolled over several time steps with one set of weights. It is the benchmark that papers on graph substitution
+/// measure: without biases and without the cell state beside the hidden one. A step has 16 products, of which a search
+/// can make two or one. The parts of step 3 are named `step3.gate0.x`, `step3.gate0`, `step3.join0` and so on.
 /// *Source* Zoph and Le, "Neural architecture search with reinforcement learning", 2016, appendix; the benchmark's
 /// form: Jia et al., "TASO", SOSP 2019.
 [[nodiscard]] graph nasrnn(nasrnn_options const& options = {});

@@ -1,4 +1,4 @@
-// Building networks layer by layer: each layer brings its weights and carries a name.
+// Network builder: builds networks layer by layer; each layer brings its weights and carries a name.
 #pragma once
 
 #include <gsub/ir/builder.hpp>
@@ -12,10 +12,10 @@
 
 namespace gsub::models {
 
-/// Two numbers for the two spatial dimensions: rows, then columns.
+/// Spatial extent: rows, then columns.
 using extent = std::array<std::int64_t, 2>;
 
-/// A convolution over images. `pad` stands at both ends of its dimension.
+/// Convolution layer over images. `pad` stands at both ends of its dimension.
 struct conv_layer {
     std::int64_t outputs = 0; ///< channels of the result
     extent kernel{1, 1}, stride{1, 1}, pad{0, 0};
@@ -23,22 +23,22 @@ struct conv_layer {
     bool bias = false;
 };
 
-/// A pooling over images.
+/// Pooling layer over images.
 struct pool_layer {
     extent kernel{1, 1}, stride{1, 1}, pad{0, 0};
     bool ceil_mode = false;
     bool count_include_pad = false; ///< of the mean: whether the divisor counts the border
 };
 
-/// A batch normalisation.
+/// Batch normalisation layer.
 struct norm_layer {
     double epsilon = 1e-5; ///< rounded to f32
     norm_place place = norm_place::chain;
 };
 
-/// A `graph_builder` that knows layers. The name of a layer becomes the source of its node and the name of its result;
-/// its weights are named as PyTorch does: `<name>.weight`, `<name>.bias`, `<name>.running_mean`, `<name>.running_var`.
-/// Images are `[n, c, h, w]`. *Errors* an ill-typed layer throws `error` (`invalid_input`).
+/// Network builder: a `graph_builder` with layers. The name of a layer becomes the source of its node and the name of
+/// its result; its weights are named as PyTorch does: `<name>.weight`, `<name>.bias`, `<name>.running_mean`,
+/// `<name>.running_var`. Images are `[n, c, h, w]`. *Errors* an ill-typed layer throws `error` (`invalid_input`).
 class network_builder : public graph_builder {
 public:
     /// Builds into `g`, which must outlive the builder.
@@ -68,11 +68,11 @@ public:
     /// ReLU6: the activation of mobile networks.
     value_id relu6(std::string_view name, value_id x) { return apply<ops::clip>(name, {x}, {.min = 0, .max = 6}); }
     value_id sum(std::string_view name, value_id a, value_id b) { return apply<ops::add>(name, {a, b}); }
-    /// Joined along the channels.
+    /// Concatenation along the channels.
     value_id concat(std::string_view name, std::initializer_list<value_id> parts) {
         return apply<ops::concat>(name, parts, {.axis = 1});
     }
-    /// The mean of each channel. *Shapes* `[n, c, *]` to `[n, c]`, by two nodes: `avgpool` and `flatten`.
+    /// Global average pool, `avgpool` and `flatten`: the mean of each channel. *Shapes* `[n, c, *]` to `[n, c]`.
     value_id pooled_features(value_id x) {
         return apply<ops::flatten>("flatten", {apply<ops::global_average_pool>("avgpool", {x})}, {.axis = 1});
     }

@@ -9,7 +9,7 @@
 
 namespace gsub::models {
 
-/// What distinguishes the residual networks from each other.
+/// ResNet plan: what distinguishes the residual networks from each other.
 struct resnet_plan {
     std::array<std::int64_t, 4> blocks{}; ///< number of blocks in each of the four stages
     bool bottleneck = false;              ///< blocks of 1x1, 3x3 and 1x1 convolutions instead of two 3x3 ones

@@ -1,4 +1,4 @@
-// SSD: objects found in one pass, on feature maps of several sizes.
+// SSD: finds objects in one pass, on feature maps of several sizes.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -7,8 +7,8 @@
 
 namespace gsub::models {
 
-/// Settings of a detector. Input `image` is `f32[batch, 3, image, image]`; outputs are `locations`,
-/// `f32[batch, 4, boxes]`, and `scores`, `f32[batch, classes, boxes]`, before any softmax and suppression.
+/// Options of SSD. Input `image` is `f32[batch, 3, image, image]`; outputs are `locations`, `f32[batch, 4, boxes]`, and
+/// `scores`, `f32[batch, classes, boxes]`, before any softmax and suppression.
 struct ssd_options {
     std::uint64_t seed = 1; ///< of the weights
     std::int64_t batch = 1;

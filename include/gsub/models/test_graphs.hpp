@@ -1,4 +1,4 @@
-// Small graphs on which searches are compared: each has a known best form, and some must not be changed at all.
+// Test graphs for searches: each has a known best form, and some must not be changed at all.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -11,13 +11,14 @@ namespace gsub::models {
 
 /// A residual module: conv 3x3, relu, conv 3x3 beside conv 1x1, relu; their sum; relu. Under the roofline of 5 us a
 /// kernel its best form has two convolutions, behind an uphill step. *Shapes* `[1, channels, size, size]`, input `x`,
-/// output `y`. *Source* MetaFlow (Jia et al., SysML 2019), figure 2; figure 3.1 of the seed has 256 channels.
+/// output `y`. *Source* MetaFlow (Jia et al., SysML 2019), figure 2; figure 3.1 of the report on relaxed substitution
+/// in ONNX has 256 channels.
 [[nodiscard]] graph residual_module(std::uint64_t seed, std::int64_t channels, std::int64_t size);
-/// Such modules one after the other, each with weights of its own.
+/// Chain of residual modules, each with weights of its own.
 [[nodiscard]] graph residual_chain(std::uint64_t seed, std::int64_t channels, std::int64_t size, int modules);
-/// SqueezeNet's fire: conv 1x1 and conv 3x3, both with relu, of 16 channels to 64 each; concat.
+/// SqueezeNet's fire module: conv 1x1 and conv 3x3, both with relu, of 16 channels to 64 each; concat.
 [[nodiscard]] graph fire_module(std::uint64_t seed);
-/// Inception without reductions: conv 1x1, 3x3 and 5x5 of 16 channels; concat.
+/// Inception module without reductions: conv 1x1, 3x3 and 5x5 of 16 channels; concat.
 [[nodiscard]] graph inception_module(std::uint64_t seed);
 /// Query, key and value of an attention: three products of one input 64x256, each with a bias.
 [[nodiscard]] graph query_key_value(std::uint64_t seed);
@@ -29,18 +30,19 @@ namespace gsub::models {
 [[nodiscard]] graph mixed_gates(std::uint64_t seed);
 /// A recurrent cell: 8 gates x W + h U of width 512. *Source* Zoph and Le, "Neural architecture search", 2017.
 [[nodiscard]] graph recurrent_cell(std::uint64_t seed);
-/// The grouped convolution of a ResNeXt block: 512 channels at 28x28. How many groups are cheapest only a clock tells.
+/// Grouped convolution of a ResNeXt block: 512 channels at 28x28. Only a measurement tells how many groups are
+/// cheapest.
 /// *Source* Xie et al., "Aggregated residual transformations for deep neural networks", CVPR 2017.
 [[nodiscard]] graph grouped_conv(std::uint64_t seed, std::int64_t groups);
-/// conv(x) + x. With `rectified`, relu(conv(x)) + x, to which the law does not apply.
+/// Residual convolution, conv(x) + x. With `rectified`, relu(conv(x)) + x, to which the law does not apply.
 [[nodiscard]] graph residual_conv(std::uint64_t seed, bool rectified);
-/// conv 1x1 with a bias, then conv 3x3 with this pad: composing the two is wrong where there is one.
+/// conv 1x1 with a bias, then conv 3x3 with `pad`: composing the two is wrong unless the pad is 0.
 [[nodiscard]] graph biased_pointwise(std::uint64_t seed, std::int64_t pad);
-/// (x A) B with A 512 x inner and B inner x 512: folding A B costs more where inner is small.
+/// Low-rank product (x A) B with A 512 x inner and B inner x 512: folding A B costs more where inner is small.
 [[nodiscard]] graph low_rank(std::uint64_t seed, std::int64_t inner);
-/// Two convolutions of one input in groups: plain merging is wrong for more than one.
+/// Two convolutions of one input in groups: plain merging is wrong for more than one group.
 [[nodiscard]] graph grouped_siblings(std::uint64_t seed, std::int64_t groups);
-/// x A and x B side by side; with `dependent`, B is made of x A, and merging the two would close a cycle.
+/// Sibling products x A and x B; with `dependent`, B is made of x A, and merging the two would close a cycle.
 [[nodiscard]] graph sibling_products(std::uint64_t seed, bool dependent);
 
 /// These graphs by name.

@@ -9,17 +9,17 @@
 
 namespace gsub::models {
 
-/// What a normalisation layer holds, one entry a channel each.
+/// Weights of a batch normalisation, one entry a channel each.
 struct batch_norm_weights {
     tensor scale, shift, mean, variance;
 };
 
-/// Where a normalisation stands. The last one of a residual branch gets small scales, so that a long chain of sums
+/// Place of a batch normalisation. The last one of a residual branch gets small scales, so that a long chain of sums
 /// does not grow, and smaller ones where more than 20 branches follow each other.
 enum class norm_place { chain, branch_end, long_chain_branch_end };
 
-/// Makes weights out of a seed. A tensor depends on seed, name and dimensions alone, never on what was asked for
-/// before, so a layer keeps its weights when another one is added in front of it. All tensors are f32.
+/// Weight source: makes weights out of a seed. A tensor depends on seed, name and dimensions alone, never on earlier
+/// requests, so a layer keeps its weights when another one is added in front of it. All tensors are f32.
 class weight_source {
 public:
     constexpr explicit weight_source(std::uint64_t seed) noexcept : root_(seed) {}
@@ -42,11 +42,11 @@ public:
     /// Normal with deviation 0.05: small against activations of about 1, yet visible to every check.
     [[nodiscard]] tensor bias(std::string_view name, std::int64_t count) const;
 
-    /// Statistics that no rule can mistake for those of an untrained layer. The four tensors are those named
-    /// `<name>.weight`, `.bias`, `.running_mean` and `.running_var`: scale uniform in [0.5, 1.5), or [0.2, 0.6) at the
-    /// end of a residual branch, [0.1, 0.3) at that of one in a long chain; shift and mean normal with deviation 0.1;
-    /// variance uniform in [0.6, 1.8), which makes the mean of scale^2 / variance one: a He-scaled convolution, this
-    /// and a rectifier keep the second moment.
+    /// Batch normalisation with statistics that no rule can mistake for those of an untrained layer. The four tensors
+    /// are those named `<name>.weight`, `.bias`, `.running_mean` and `.running_var`: scale uniform in [0.5, 1.5), or
+    /// [0.2, 0.6) at the end of a residual branch, [0.1, 0.3) at that of one in a long chain; shift and mean normal
+    /// with deviation 0.1; variance uniform in [0.6, 1.8), which makes the mean of scale^2 / variance one: a He-scaled
+    /// convolution, this and a rectifier keep the second moment.
     [[nodiscard]] batch_norm_weights batch_norm(std::string_view name, std::int64_t channels,
                                                 norm_place place = norm_place::chain) const;
 

@@ -1,4 +1,4 @@
-// Why a rule applies here and not there.
+// `explain_rule`: where a rewrite rule applies in a graph, and why not elsewhere.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -17,7 +17,7 @@
 
 namespace gsub {
 
-/// What became of a rule at a place.
+/// Outcome of a rule at a place.
 enum class rule_outcome : std::uint8_t {
     applies,         ///< the search can make this rewrite
     hint_fails,      ///< it would be right, and a `prefer` condition keeps the search from trying it
@@ -30,7 +30,7 @@ enum class rule_outcome : std::uint8_t {
     return names[static_cast<std::size_t>(o)];
 }
 
-/// One place where the rule might apply.
+/// One place where the rule was tried, and its outcome.
 struct rule_place {
     std::string site; ///< the anchor's name in the model
     rule_outcome outcome = rule_outcome::no_match;
@@ -40,12 +40,12 @@ struct rule_place {
     std::size_t depth = 0;            ///< of a mismatch: how much of the pattern had matched
 };
 
-/// Where a rule applies and why not elsewhere.
+/// Report of `explain_rule`: where a rule applies, and why not elsewhere.
 struct rule_explanation {
     std::string_view unit;                ///< of the costs
     double cost = 0;                      ///< of the graph in canonical form, where a search begins
-    canonicalization_count canonicalized; ///< what brought it there
-    std::size_t anchors = 0;              ///< nodes that the rule looked at
+    canonicalization_count canonicalized; ///< canonicalizations that led there
+    std::size_t anchors = 0;              ///< nodes at which the rule was tried
     std::vector<rule_place> places; ///< the better the outcome the earlier, then by depth, then in the graph's order
     [[nodiscard]] std::size_t count(rule_outcome o) const noexcept {
         std::size_t n = 0;
@@ -54,21 +54,21 @@ struct rule_explanation {
     }
 };
 
-/// What is explained.
+/// Options of `explain_rule`.
 struct explain_options {
     std::string_view node{};             ///< this node alone, by name, wherever it stands in the pattern; empty: all
     std::size_t max_matches_a_node = 64; ///< of one anchor, for rules that match in many ways
 };
 
-/// Tries a rule everywhere, or at one node, in the graph as a search sees it first: in canonical form. A node that is
-/// not of the anchor's operator is followed to its readers, as far as the pattern goes. *Errors* `usage` for a node
-/// that the graph has not, telling the names next to it; `internal` as `optimize`. *Complexity* O(anchors) times a
+/// Explains a rule: tries it everywhere, or at one node, in the graph in canonical form, where a search begins. From a
+/// node of another operator than the anchor's it follows the readers, as far as the pattern goes. *Errors* `usage` for
+/// a node that the graph lacks, with the nearest names; `internal` as `optimize`. *Complexity* O(anchors) times a
 /// match, and a copy and a cost of the graph for each match.
 GSUB_LAZY [[nodiscard]] result<rule_explanation> explain_rule(any_graph const& g, cost::any_cost const& model,
                                                               rule_program const& rule,
                                                               explain_options const& options = {});
 
-/// The rule of a name. *Errors* `usage`, telling the names next to it.
+/// Finds a rule by name. *Errors* `usage`, with the nearest names.
 GSUB_LAZY [[nodiscard]] result<rule_program const*> find_rule(std::span<rule_program const> rules,
                                                               std::string_view name);
 

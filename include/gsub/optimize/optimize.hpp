@@ -1,4 +1,4 @@
-// From a graph to a cheaper one: canonicalization, relaxed search over rules, folding, verification.
+// `optimize`: relaxed graph substitution, that is canonicalization, search over rules, folding and verification.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -23,15 +23,15 @@
 
 namespace gsub {
 
-/// How a graph is optimized.
+/// Options of `optimize`.
 struct optimize_options {
     double alpha = 1.05;            ///< how far the search may climb above the best cost, at least 1
     std::vector<double> schedule{}; ///< further values of alpha, rising; see `search::options`
     search::admission admit = search::admission::best;
     bool plateau = false; ///< moves of equal cost too
     search::budget budget{};
-    std::size_t queue = std::numeric_limits<std::size_t>::max(); ///< graphs that wait at most, at least 2
-    std::size_t split = 48; ///< graphs of more kernels are searched in parts of so many at most; 0: never
+    std::size_t queue = std::numeric_limits<std::size_t>::max(); ///< most graphs that wait, at least 2
+    std::size_t split = 48; ///< graphs of more kernels are searched in parts of at most so many; 0: never
     std::span<rule_program const>
         rules{}; ///< empty: all but internal ones, and timed ones where costs come from a clock
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
@@ -40,17 +40,17 @@ struct optimize_options {
     std::uint64_t seed = 1;      ///< of the inputs that verification uses
     executor* threads = nullptr; ///< for search, folding and verification; null: one thread. The result is the same
     observer* observe = nullptr;
-    search_observer* trace = nullptr; ///< told of each event; null costs nothing
+    search_observer* trace = nullptr; ///< gets each event; null costs nothing
     std::stop_token stop{};
-    /// An earlier search of the same graph with the same rules, costs and admission: what it has found out is not found
-    /// out again. The result is that of a search from the start; alpha and budgets are free.
+    /// Log of an earlier search of the same graph with the same rules, costs and admission: its expansions are not made
+    /// again. The result is that of a search from the start; alpha and budgets are free.
     search_log const* resume = nullptr;
-    /// In place of a search, the rewrites that an earlier one found, with the same `split` too: each is made again, and
-    /// its cost and graph are compared. Tells no `trace`.
+    /// Log of an earlier search, with the same `split` too, to replay in place of a search: each of its rewrites is
+    /// made again, and its cost and graph are compared. `trace` gets no events.
     search_log const* replay = nullptr;
 };
 
-/// What checking one rewrite by itself has shown: the part that it replaced against the part that it put there.
+/// Result of checking one rewrite by itself: the part that it replaced against the replacement.
 enum class rewrite_check : std::uint8_t {
     not_asked, ///< verification was not asked for
     equal,     ///< equal at random points of the prime field, with the values at the border free
@@ -62,7 +62,7 @@ enum class rewrite_check : std::uint8_t {
     return names[static_cast<std::size_t>(c)];
 }
 
-/// A rewrite on the way to the result.
+/// A rewrite on the path to the result.
 struct applied_rule {
     std::string rule;
     std::string site;      ///< the node that it was anchored at, by its name in the model
@@ -70,7 +70,7 @@ struct applied_rule {
     rewrite_check check = rewrite_check::not_asked;
 };
 
-/// What comparing the result with the original has shown.
+/// Result of comparing the optimized graph with the original.
 struct verification_report {
     bool attempted = false;
     bool equal = false; ///< every check succeeded; where the whole graph cannot be computed, every rewrite was checked
@@ -84,7 +84,7 @@ struct verification_report {
     std::vector<std::string> notes;   ///< what could not be checked, and why; differences found
 };
 
-/// What happened.
+/// Report of `optimize`: costs, applied rewrites, statistics, verification.
 struct optimize_report {
     std::string_view unit;  ///< of the costs
     double cost_before = 0; ///< of the graph as given
@@ -97,21 +97,21 @@ struct optimize_report {
         search; ///< of all searches together; `failed` where the code of a rule threw, named in `failure`
     split_report split;
     std::uint64_t inapplicable = 0; ///< matches whose rewrite was ill-typed, shared or cyclic
-    std::uint64_t remembered = 0;   ///< of the graphs expanded, those whose successors `resume` knew
+    std::uint64_t remembered = 0;   ///< expanded graphs whose successors `resume` knew
     bool replayed = false;          ///< nothing was searched; counts are those of the log
     verification_report verification;
 };
 
-/// Optimizes a graph under a cost model given as functions. Where nothing cheaper is found, canonicalization included,
-/// the graph as given comes back; a model that has an exact cost of whole graphs decides by that in the end, and by
-/// more than it resolves. *Errors* `usage` for alpha < 1, and for a log of another search, naming what differs;
-/// `invalid_input` for a log that is not true of the graph; `unsupported` where folding exceeds its limit; `internal`
-/// where a cost is negative or NaN, naming node and model. Where the code of a rule throws, the best graph so far comes
-/// back, and the report says what was thrown.
+/// Optimizes a graph under a type-erased cost model. Where nothing cheaper is found, canonicalization included, the
+/// graph as given comes back; a model with an exact cost of whole graphs decides by that cost in the end, within its
+/// resolution. *Errors* `usage` for alpha < 1, and for a log of another search, naming what differs; `invalid_input`
+/// for a log that is not true of the graph; `unsupported` where folding exceeds its limit; `internal` where a cost is
+/// negative or NaN, naming node and model. Where the code of a rule throws, the best graph so far comes back, and the
+/// report says what was thrown.
 GSUB_LAZY [[nodiscard]] result<std::pair<any_graph, optimize_report>>
 optimize(any_graph const& g, cost::any_cost const& model, eval_table evaluators, optimize_options const& options);
 
-/// An optimized graph and how it came to be.
+/// An optimized graph with its report.
 template <class OpSet>
 struct optimized : basic_graph<OpSet> {
     optimize_report report;
@@ -128,14 +128,14 @@ template <class OpSet, class Cost>
     return optimized<OpSet>{std::move(done->first), std::move(done->second)};
 }
 
-/// The same under the time that this machine is predicted to take, as `cost::lowered::of(g)` tells: no cost model is
-/// named, so the costs are those of the kernels that `build` would make here.
+/// Optimizes a graph under its predicted time on this machine, `cost::lowered::of(g)`: costs are those of the kernels
+/// that `build` would make here.
 template <class OpSet>
 [[nodiscard]] result<optimized<OpSet>> optimize(basic_graph<OpSet> const& g, optimize_options const& options = {}) {
     return optimize(g, cost::lowered::of(g), options);
 }
 
-/// Compares two graphs of one signature on numbers and in the field, as `optimize` does with `verify`.
+/// Compares two graphs of one signature on numbers and in the prime field, as `optimize` does with `verify`.
 GSUB_LAZY [[nodiscard]] verification_report verify_equal(any_graph const& original, any_graph const& rewritten,
                                                          eval_table evaluators, std::uint64_t seed = 1,
                                                          executor* threads = nullptr);

@@ -1,4 +1,4 @@
-// Relaxed graph substitution as a pass, to stand in a pipeline between others.
+// RelaxedSubstitution: relaxed graph substitution as a pass of a pipeline.
 #pragma once
 
 #include <gsub/cost/lowered.hpp>
@@ -12,7 +12,7 @@
 
 namespace gsub {
 
-/// Which rules a search takes, by name, and how long it goes on.
+/// Settings of the pass: alpha, rules by name, search budget.
 struct substitution_settings {
     double alpha = 1.05;       ///< how far the search may climb above the best cost, at least 1
     std::string rules = "all"; ///< a choice of the library's, see `choose_rules`
@@ -28,14 +28,15 @@ GSUB_LAZY [[nodiscard]] pass_outcome substitute(any_graph& g, pass_context const
                                                 substitution_settings const& settings);
 } // namespace detail
 
-/// The cost model of a pass that names none: `cost::lowered::of` the graph and the machine of its context.
+/// Default cost model of the pass: `cost::lowered::of` the graph and the machine of its context.
 struct predicted_time {};
 
-/// Searches for a cheaper graph under a cost model, `pipeline{simplify_expr{}, relaxed_substitution{model},
-/// fuse_ops{}}`; `optimize` with what a pass may be told. Weights are left as arithmetic for a `fold_constant` behind
-/// it. Outcome: `matches` counts the rewrites on the way to the result. A graph whose types name layouts is left alone:
-/// layouts come behind the search. *Errors* those of `optimize`, and of `choose_rules`. *Complexity* that of the
-/// search. *Source* Jia et al., "Optimizing DNN computation with relaxed graph substitutions", 2019.
+/// Relaxed graph substitution: searches for a cheaper graph under a cost model, `pipeline{simplify_expr{},
+/// relaxed_substitution{model}, fuse_ops{}}`. It is `optimize` with the options of a pass. It leaves weight arithmetic
+/// to a `fold_constant` after it. Outcome: `matches` counts the rewrites on the path to the result. It leaves a graph
+/// whose types name layouts as it is: layouts come after the search. *Errors* those of `optimize`, and of
+/// `choose_rules`. *Complexity* that of the search. *Source* Jia et al., "Optimizing DNN computation with relaxed graph
+/// substitutions", 2019.
 template <class Cost = predicted_time>
 struct relaxed_substitution {
     Cost cost{};
@@ -45,7 +46,7 @@ struct relaxed_substitution {
     static constexpr std::string_view effect = "searches for a cheaper graph by substitution rules";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 3;
-    /// With `substitution_settings::parse`, and the cost model as it is by default.
+    /// Reads settings by `substitution_settings::parse`; the cost model is the default one.
     static result<relaxed_substitution> from_text(std::string_view text) {
         auto read = substitution_settings::parse(text);
         if (!read) return read.error();

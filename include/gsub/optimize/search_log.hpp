@@ -1,4 +1,4 @@
-// What a search tells while it runs, and a log of that, by which a search goes on where another stopped or is repeated.
+// Search events, and the log of them from which a search is resumed or replayed.
 #pragma once
 
 #include <gsub/core/hash.hpp>
@@ -14,11 +14,11 @@
 
 namespace gsub {
 
-/// Which successors of a graph a search makes, see `substitution_problem` and `search::admission`.
+/// Exploration policy: which successors of a graph a search makes, see `substitution_problem` and `search::admission`.
 enum class explored_moves {
     every,
-    one_order,       ///< of moves that have nothing to do with each other those of one order
-    until_cheaper,   ///< in order, up to the first that is cheaper than the graph
+    one_order,       ///< of independent moves one order only
+    until_cheaper,   ///< in order, up to the first that costs less than the graph
     until_no_dearer, ///< the same with moves of equal cost
 };
 [[nodiscard]] constexpr std::string_view to_string(explored_moves m) noexcept {
@@ -26,7 +26,7 @@ enum class explored_moves {
     return names[static_cast<std::size_t>(m)];
 }
 
-/// What the facts that a search finds out depend on: searches of one identity find out the same.
+/// Identity of a search: all that its expansions depend on. Searches of one identity expand a state alike.
 struct search_identity {
     hash128 graph;    ///< at the start, with the ids of its nodes, by which rewrites are named
     hash128 rules;    ///< see `rule_index::hash`
@@ -41,7 +41,7 @@ struct search_identity {
     friend bool operator==(search_identity const&, search_identity const&) = default;
 };
 
-/// A thing that the search does. Costs are in the model's unit.
+/// An event of a search. Costs are in the model's unit.
 struct search_event {
     enum class kind : std::uint8_t {
         header,      ///< what will be searched; first of all, told by `optimize`
@@ -71,13 +71,13 @@ struct search_event {
     return names[static_cast<std::size_t>(k)];
 }
 
-/// The way that one move more makes of a way. States with one way have the same graph, ids of nodes included.
+/// Extends a path hash by one move. States with one path hash have the same graph, ids of nodes included.
 [[nodiscard]] constexpr hash128 extend_path(hash128 path, std::uint64_t move) noexcept {
     return hasher{}.add(path).add(move).finish();
 }
 
-/// Hears of everything that a search does, as it does it. What it is told lives for the length of the call. An error
-/// that it throws ends the search, and the call that searches gives it back.
+/// Search observer: gets each event of a search as it happens. The event lives for the length of the call. An error
+/// that the observer throws ends the search, and the searching call returns it.
 class search_observer {
 public:
     search_observer() = default;
@@ -87,9 +87,9 @@ public:
     virtual void on_event(search_event const& e) = 0;
 };
 
-/// What searches have found out: the successors of each state that was expanded, by the way to the state. They follow
-/// from the identity of the search alone; so a search that knows them does as it would have without, only sooner.
-/// Expansions that were interrupted are left out. *Memory* 64 bytes and the label of each successor.
+/// Search log: the successors of each expanded state, by the path to the state. They follow from the identity of the
+/// search alone, so a search that knows them gives the same result, only sooner. Interrupted expansions are left out.
+/// *Memory* for each successor 64 bytes and its label.
 class search_log {
 public:
     struct successor {
@@ -119,13 +119,13 @@ public:
         search::stop_reason why = search::stop_reason::exhausted;
     };
 
-    /// Takes up what a search does, event after event. *Errors* throws `error` (`invalid_input`) for an event that
-    /// cannot follow those before it, and for costs that are negative or not finite.
+    /// Adds the next event of a search. *Errors* throws `error` (`invalid_input`) for an event that cannot follow those
+    /// before it, and for costs that are negative or not finite.
     void add(search_event const& e);
 
-    /// Of the whole; null where there was no header.
+    /// Identity of the whole search; null where there was no header.
     [[nodiscard]] search_identity const* identity() const noexcept { return headed_ ? &identity_ : nullptr; }
-    /// The expansion of the state at the end of a way, or null.
+    /// The expansion of the state at the end of a path, or null.
     [[nodiscard]] expansion const* find(hash128 path) const;
     [[nodiscard]] std::span<section const> sections() const noexcept { return sections_; }
     [[nodiscard]] std::span<expansion const> expansions(section const& s) const noexcept {
@@ -156,7 +156,7 @@ private:
     bool headed_ = false, open_ = false; // open_: the last expansion goes on
 };
 
-/// Keeps a log of a search in memory. On disk: `report::trace_writer` and `report::read_trace`.
+/// Search observer that keeps a log in memory. On disk: `report::trace_writer` and `report::read_trace`.
 class search_recorder : public search_observer {
 public:
     void on_event(search_event const& e) override { log_.add(e); }
@@ -166,14 +166,14 @@ private:
     search_log log_;
 };
 
-/// Goes through the searches of a log, in their order.
+/// Cursor over the searches of a log, in their order.
 class search_replay {
 public:
     /// `log` must outlive it.
     explicit search_replay(search_log const& log) noexcept : log_(&log) {}
     [[nodiscard]] search_log const& log() const noexcept { return *log_; }
     [[nodiscard]] bool more() const noexcept { return next_ < log_->sections().size(); }
-    /// The next search. *Errors* throws `error` (`invalid_input`) where there is none, or it does not start so.
+    /// The next search. *Errors* throws `error` (`invalid_input`) where there is none, or it starts elsewhere.
     search_log::section const& next(hash128 path);
 
 private:

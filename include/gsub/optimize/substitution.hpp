@@ -26,7 +26,7 @@ namespace gsub {
 
 namespace detail {
 
-/// Bytes that are part of a sum as long as this lives.
+/// A byte counter: adds its bytes to a shared sum for as long as it lives.
 class counted_bytes {
 public:
     using sum = std::shared_ptr<std::atomic<std::uint64_t>>;
@@ -49,9 +49,9 @@ private:
 
 } // namespace detail
 
-/// The search problem over rewrites of a graph. A waiting state is its parent's graph, shared, and where a rule matches
-/// in it; the match is found and its graph made again when it is expanded. Costs are rounded to 2^-40 of the start's
-/// cost, so that sums do not depend on the order in which they were added up, and equal costs are equal.
+/// The search problem over rewrites of a graph. A waiting state shares its parent's graph and stores where a rule
+/// matches in it; its expansion finds the match again and makes the graph. Costs are rounded to 2^-40 of the start's
+/// cost, so that sums do not depend on their order, and equal costs are equal.
 class substitution_problem {
 public:
     /// A graph in canonical form with the cost of each node.
@@ -61,19 +61,19 @@ public:
         double total = 0;                ///< in ticks
         detail::counted_bytes counted{}; ///< in `shared_bytes`
     };
-    /// A move that a graph has: which it is, where it leads, what it reads and what it changes.
+    /// A move of an expanded graph: its hash, the cost that it leads to, the nodes that it reads and changes.
     struct known_move {
         std::uint64_t id = 0;    ///< hash of rule and match
         double cost = 0;         ///< of the graph that it leads to, in ticks
         std::uint32_t place = 0; ///< among the moves of the graph; `elsewhere`: it was not made from here
         node_signature reads, changes;
     };
-    /// A node at which no pattern matches, and the nodes that decide so.
+    /// A negative match: a node at which no pattern matches, and the nodes that decide so.
     struct negative_match {
         node_id anchor;
         node_signature by;
     };
-    /// What is known of a graph when it has been expanded, for the graphs made from it.
+    /// Expansion cache: moves and negative matches of an expanded graph, for the graphs made from it.
     struct expansion_cache {
         std::vector<known_move> moves;         ///< by id
         std::vector<negative_match> negatives; ///< by anchor
@@ -93,17 +93,16 @@ public:
             nullptr; ///< known from a log alone: no parent and no move, see `reconstructed`
     };
 
-    /// `start` must be in canonical form; `model`, `rules` and `threads` must outlive the problem. With threads, of
-    /// which a task runs the search, and a model that may be asked by several at once, those without a task help to
-    /// make the successors of a state as long as that is faster; successors are the same, in the same order.
+    /// `start` must be in canonical form; `model`, `rules` and `threads` must outlive the problem. With `threads`, of
+    /// which a task runs the search, and a concurrent model, threads without a task help to make the successors of a
+    /// state while that is faster; successors are the same, in the same order.
     ///
-    /// `one_order`: of moves that have nothing to do with each other one order is tried. A move that the parent had too
-    /// is left out where the graph that it led to from there has been expanded already, so that the same rewrites in
-    /// the other order have been seen. That holds for searches which expand the cheapest state first, of equal ones
-    /// that found first, which admit by the best cost, and which drop none; the search finds the same, and generates
-    /// less.
+    /// `one_order`: partial-order reduction, which tries one order of independent moves. It leaves out a move that the
+    /// parent had too where the graph that the move led to from there has been expanded already: the same rewrites were
+    /// seen in the other order. This holds for searches that expand the cheapest state first, of equal ones that found
+    /// first, admit by the best cost, and drop no state; such a search finds the same, and generates less.
     ///
-    /// `known`: successors found there are taken from there; it must outlive the problem and its states. Beyond them
+    /// `known`: successors in this log are taken from it; it must outlive the problem and its states. Beyond the log
     /// all moves are tried, in every order.
     GSUB_LAZY substitution_problem(any_graph start, cost::any_cost const& model, rule_index const& rules,
                                    sharing_executor* threads = nullptr, explored_moves moves = explored_moves::every,
@@ -119,7 +118,7 @@ public:
     GSUB_LAZY [[nodiscard]] std::string label(state const& s) const;
     [[nodiscard]] std::uint64_t bytes(state const&) const noexcept { return sizeof(state); }
 
-    /// Of the graphs from which states wait, and of what is known of them.
+    /// Bytes of the parent graphs of waiting states, and of their expansion caches.
     [[nodiscard]] std::uint64_t shared_bytes() const noexcept { return *held_; }
 
     template <class Emit>
@@ -131,18 +130,18 @@ public:
     GSUB_LAZY [[nodiscard]] match move(state const& s) const;
     /// The state's graph, in canonical form. *Requires* a state with a parent, see `reconstructed`.
     GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> materialize(state const& s) const;
-    /// The successor that a log notes of a state.
+    /// Deferred state: a successor known from a log alone, without parent and move.
     GSUB_LAZY [[nodiscard]] state deferred(std::shared_ptr<state const> before,
                                            search_log::successor const& next) const;
-    /// The same state with its parent and its move, and so all before it: what a log notes is done. *Errors* throws
-    /// `error` (`invalid_input`) naming the rewrite that is not there, or does not lead where the log says.
+    /// Reconstructs a deferred state, and all before it, with parent and move by making the logged rewrites. *Errors*
+    /// throws `error` (`invalid_input`) naming the rewrite that does not match, or does not lead where the log says.
     GSUB_LAZY [[nodiscard]] state reconstructed(state const& s);
     /// A cost in the model's unit.
     [[nodiscard]] double in_units(double ticks) const noexcept { return ticks / ticks_per_unit_; }
     [[nodiscard]] double in_ticks(double units) const noexcept { return units * ticks_per_unit_; }
     /// Matches whose rewrite could not be applied.
     [[nodiscard]] std::uint64_t inapplicable() const noexcept { return inapplicable_; }
-    /// States expanded whose successors were known.
+    /// Expanded states whose successors were known.
     [[nodiscard]] std::uint64_t remembered() const noexcept { return remembered_; }
     /// Moves left out because they have been made in another order.
     [[nodiscard]] std::uint64_t reordered() const noexcept { return reordered_; }
@@ -154,21 +153,21 @@ private:
         known_move what;
         state next;
     };
-    /// What one of several threads needs for itself.
+    /// Scratch graphs of one thread.
     struct worker {
         any_graph scratch;
-        any_graph cheapest; ///< of what it has made of a state; likely to be expanded next
+        any_graph cheapest; ///< successor that it has made of a state; likely to be expanded next
         double cost_of_cheapest = 0;
         hash128 path_of_cheapest{}; ///< none: there is no such graph
     };
-    /// What matches at some of a graph's nodes.
+    /// Moves and negative matches at some of a graph's nodes.
     struct match_batch {
         std::vector<found_move> found{};
         std::vector<negative_match> negatives{};
         std::uint64_t inapplicable = 0;
         std::exception_ptr failure{}; ///< what ended the work on it
     };
-    /// The state that is expanded.
+    /// The expansion under way: a state, its graph, and the move that led to it.
     struct expansion {
         state const& what;
         std::shared_ptr<costed_graph const> graph;
@@ -179,11 +178,11 @@ private:
     };
     GSUB_LAZY void for_each_successor(state const& s, function_ref<bool(state&&)> emit);
     GSUB_LAZY void make_successors(state const& s, function_ref<bool(state&&)> emit);
-    /// The move of that number at a node, to `out`.
+    /// Finds the move `id` of a rule at a node, into `out`.
     GSUB_LAZY void find_move(any_graph const& g, rule_program const& rule, node_id anchor, std::uint64_t id,
                              std::optional<match>& out) const;
     GSUB_LAZY [[nodiscard]] std::uint64_t move_id(match const& m) const;
-    /// With what the model knows of the graph from then on.
+    /// Costs of a state's graph; `known` gets the model's memory of it.
     GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> costed(state const& s, any_graph g,
                                                                        cost::grouped_costs& known) const;
     GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> materialized(state const& s,
@@ -191,7 +190,7 @@ private:
     GSUB_LAZY [[nodiscard]] std::shared_ptr<costed_graph const> materialize(state const& s,
                                                                             cost::grouped_costs& known) const;
     GSUB_LAZY [[nodiscard]] expansion begin_expansion(state const& s);
-    /// What matches at some of the anchors, in their order.
+    /// Finds the successors at some of the anchors, in their order.
     GSUB_LAZY void find_successors(expansion const& here, std::span<node_id const> anchors, worker& w,
                                    match_batch& out) const;
     GSUB_LAZY void find_successors(expansion const& here, node_id anchor, worker& w, match_batch& out) const;
@@ -216,9 +215,9 @@ private:
     std::map<hash128, std::shared_ptr<state const>>
         reconstructed_;                            // by path: what was noted and had to be reconstructed
     std::vector<std::unique_ptr<worker>> workers_; // the caller's first
-    /// By way, what a model that groups knows of the graphs expanded last.
+    /// By path, a grouping model's memories of the graphs expanded last.
     std::vector<std::pair<hash128, std::shared_ptr<void const>>> memories_;
-    std::chrono::duration<double, std::nano> distance_{0}; // how long what another thread wrote takes to come
+    std::chrono::duration<double, std::nano> distance_{0}; // how long a cache line of another thread takes to come
     std::chrono::duration<double, std::nano> usual_{0};    // how long expansions take
     std::uint64_t expanded_ = 0;
     detail::counted_bytes::sum held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
@@ -233,8 +232,8 @@ GSUB_LAZY bool fires(match const& m);
 
 } // namespace detail
 
-/// The moves that a search makes. It may leave out those that have been made in another order where it admits by the
-/// best cost, and forgets no state that waits.
+/// Exploration policy of a search: one order of independent moves is enough where it admits by the best cost, and drops
+/// no waiting state.
 [[nodiscard]] inline explored_moves moves_of(search::admission admit, bool plateau, std::size_t queue) noexcept {
     using enum explored_moves;
     if (admit == search::admission::first) return plateau ? until_no_dearer : until_cheaper;

@@ -1,4 +1,4 @@
-// The evaluation table of a graph, for passes that compute.
+// Eval tables for passes that compute.
 #pragma once
 
 #include <gsub/eval/evaluate.hpp>
@@ -8,8 +8,8 @@
 
 namespace gsub {
 
-/// The evaluation table of a graph: the context's, or that of the standard operators.
-/// *Errors* throws `error` (`usage`) for a graph over another set where the context has none.
+/// The eval table of a graph: the context's, or that of the standard operators. *Errors* throws `error` (`usage`) for a
+/// graph over another set where the context has none.
 GSUB_LAZY [[nodiscard]] eval_table evaluators_of(pass_context const& cx, any_graph const& g);
 
 } // namespace gsub

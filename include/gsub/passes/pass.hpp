@@ -1,4 +1,4 @@
-// What a pass is: a callable that changes a module or a graph, tells what it did, and carries its facts as data.
+// The pass concept: a callable that changes a module or a graph, reports what it did, and states its traits as data.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -19,13 +19,14 @@
 
 namespace gsub {
 
-/// What a pass is called with.
+/// Kind of a pass: what it is called with.
 enum class pass_kind : std::uint8_t {
     module,   ///< a whole module: it may add and remove functions
     function, ///< the body of one function at a time
 };
 
-/// How the numbers that a module computes may differ after a pass. A verification takes its tolerance from it.
+/// Exactness of a pass: how the numbers that a module computes may differ after it. A verification takes its tolerance
+/// from it.
 enum class exactness : std::uint8_t {
     bit_exact,          ///< not at all
     reassociating,      ///< by the order of sums and products
@@ -37,20 +38,20 @@ enum class exactness : std::uint8_t {
     return names[static_cast<std::size_t>(e)];
 }
 
-/// Why places were left as they are, and how many.
+/// A reason why a pass left places as they are, and how many.
 struct skip_count {
     std::string reason;
     std::uint64_t count = 0;
     friend bool operator==(skip_count const&, skip_count const&) = default;
 };
 
-/// What a pass did.
+/// Outcome of a pass.
 struct pass_outcome {
     bool changed = false;
-    std::uint64_t matches = 0;         ///< places at which it did its work
+    std::uint64_t matches = 0;         ///< places that it rewrote
     std::vector<skip_count> skipped{}; ///< places that it left alone, by reason, in order of first mention
 
-    /// Counts one more place, or several, that was left alone.
+    /// Counts one or more skipped places.
     void skip(std::string_view reason, std::uint64_t count = 1);
     /// How often that reason was given.
     [[nodiscard]] std::uint64_t skips(std::string_view reason) const noexcept;
@@ -62,22 +63,22 @@ struct eval_row;
 struct op_histogram;
 struct pass_instrument;
 
-/// What a pass may ask for.
+/// Pass context: what a pass may use.
 struct pass_context {
-    gsub::target machine{};      ///< for which machine; nothing is known of it by default
-    observer* observe = nullptr; ///< null: nobody
-    std::stop_token stop{};      ///< long passes end early with an error when it is asked for
+    gsub::target machine{};      ///< the target machine; nothing is known of it by default
+    observer* observe = nullptr; ///< null: none
+    std::stop_token stop{};      ///< when a stop is requested, long passes end early with an error
     std::uint64_t seed = 1;      ///< of anything random
     executor* threads = nullptr; ///< null: the calling thread alone
     eval_row const* evaluators =
-        nullptr; ///< a row an operator of the graphs' set; null: those of the standard operators
-    pass_instrument* instrument = nullptr; ///< stands around every pass; null: nobody, see `checking_instrument`
+        nullptr; ///< a row per operator of the graphs' set; null: those of the standard operators
+    pass_instrument* instrument = nullptr; ///< runs around every pass; null: none, see `checking_instrument`
     std::uint64_t* bisect_limit = nullptr; ///< how many places passes may still change; null: all. See `should_rewrite`
 
-    /// *Errors* throws `error` (`environment`) where the caller asked for the end.
+    /// *Errors* throws `error` (`environment`) where the caller requested a stop.
     void check_stop() const;
-    /// Whether a pass may change one more place, which is then counted: what `bisect` finds the place that breaks a
-    /// model with. A pass whose places are independent asks before each, and leaves the place alone on a no.
+    /// Bisect limit: whether a pass may change one more place, which is then counted. `bisect` finds with it the place
+    /// that breaks a model. A pass whose places are independent asks before each, and skips the place on false.
     [[nodiscard]] bool should_rewrite() const noexcept {
         if (bisect_limit && *bisect_limit == 0) return false;
         if (bisect_limit) --*bisect_limit;
@@ -85,12 +86,12 @@ struct pass_context {
     }
 };
 
-/// The facts of a pass: specialise it, or nest the members in the pass itself. There must be `name` (of the form
-/// `fuse-ops`) and `exact`. There may be
+/// Traits of a pass: specialise it, or nest the members in the pass itself. `name` (of the form `fuse-ops`) and `exact`
+/// are required. Optional are
 /// - `level` (0): the least level of optimisation whose lists contain it;
-/// - `classes`, `required`, `preserved`, `aliases` (arrays of names): the kinds of networks that it is for, the passes
-///   that must have run before, those whose work it leaves valid where it changes something, other names of its own;
-/// - `effect`: one sentence;
+/// - `classes`, `required`, `preserved`, `aliases` (arrays of names): the network classes for which it is, the passes
+///   that must run before it, those whose results stay valid where it changes something, its other names;
+/// - `effect`: one sentence; `tvm_name`: what TVM calls the same pass;
 /// - `tolerance` (1e-3): for an approximate pass, the bound of max |a - b| / max |b| of an output;
 /// - `enters_primitive` (false): a pass on functions sees kernels too;
 /// - `preserves_semantics` (true): false where the module computes something else afterwards, as gradients;
@@ -129,24 +130,24 @@ result<pass_outcome> call_pass(P const& p, Subject& on, pass_context& cx) {
 }
 } // namespace detail
 
-/// A pass on modules: `result<pass_outcome> operator()(module&, pass_context&) const`; for somebody else's type
+/// A module pass: `result<pass_outcome> operator()(module&, pass_context&) const`; for a third-party type
 /// `static result<pass_outcome> pass_traits<P>::run(P const&, module&, pass_context&)`.
 template <class P>
 concept module_pass = detail::called_pass<P, module> || detail::traits_run_pass<P, module>;
-/// A pass on the body of a function: the same with `any_graph&`.
+/// A function pass, on the body of a function: the same with `any_graph&`.
 template <class P>
 concept function_pass = detail::called_pass<P, any_graph> || detail::traits_run_pass<P, any_graph>;
-/// A type that states the facts of a pass.
+/// A type with the required pass traits.
 template <class P>
 concept states_pass_facts = requires {
     { detail::facts_of<P>::name } -> std::convertible_to<std::string_view>;
     { detail::facts_of<P>::exact } -> std::convertible_to<exactness>;
 };
-/// A pass. One that can be called both ways is a pass on modules.
+/// A pass. One that can be called both ways is a module pass.
 template <class P>
 concept pass = states_pass_facts<P> &&(module_pass<P> || function_pass<P>);
 
-/// The facts of a pass as data, for lists of passes that are made at run time.
+/// Traits of a pass as run-time data, for pass lists that are made at run time.
 struct pass_info {
     std::string_view name{};
     pass_kind kind = pass_kind::module;
@@ -157,11 +158,12 @@ struct pass_info {
     std::span<std::string_view const> preserved{};
     std::span<std::string_view const> aliases{};
     std::string_view effect{};
+    std::string_view tvm_name{}; ///< empty: TVM has no such pass
     double tolerance = 1e-3;
     bool enters_primitive = false;
     bool preserves_semantics = true;
     bool composite = false;
-    bool (*may_apply)(op_histogram const&) = nullptr; ///< null: nothing can be told
+    bool (*may_apply)(op_histogram const&) = nullptr; ///< null: unknown
 
     template <class P>
     static constexpr pass_info of() noexcept {
@@ -183,6 +185,7 @@ struct pass_info {
             if constexpr (requires { t::preserved; }) info.preserved = t::preserved;
             if constexpr (requires { t::aliases; }) info.aliases = t::aliases;
             if constexpr (requires { t::effect; }) info.effect = t::effect;
+            if constexpr (requires { t::tvm_name; }) info.tvm_name = t::tvm_name;
             if constexpr (requires { t::tolerance; }) info.tolerance = t::tolerance;
             if constexpr (requires { t::enters_primitive; }) info.enters_primitive = t::enters_primitive;
             if constexpr (requires { t::preserves_semantics; }) info.preserves_semantics = t::preserves_semantics;
@@ -193,16 +196,15 @@ struct pass_info {
     }
 };
 
-/// Whether passes leave a function alone: somebody else generates its code, or it is a kernel and the pass does not
-/// enter those.
+/// Whether a function is opaque to a pass: for an external code generator, or a kernel that the pass does not enter.
 [[nodiscard]] bool opaque_to(pass_info const& info, function const& f) noexcept;
 
-/// Hash of all functions with their names, attributes and nodes, and of the entry points: what `module::hash` does not
-/// see, functions apart and dead code, counts here. Names of values and sources do not. *Complexity* O(functions) where
-/// each body is hashed, see `any_graph::rehash`.
+/// Fingerprint: a hash of all functions with their names, attributes and nodes, and of the entry points, including
+/// function boundaries and dead code, which `module::hash` does not see. Names of values and sources do not count.
+/// *Complexity* O(functions) where each body is hashed, see `any_graph::rehash`.
 [[nodiscard]] hash128 fingerprint(module const& m);
 
-/// Stands around every pass that runs in a context which names it: `run` calls `body` once, or says why not.
+/// Pass instrument: wraps every pass that runs in a context which names it. `run` calls `body` once, or says why not.
 struct pass_instrument {
     using body_ref = function_ref<result<pass_outcome>(module&, pass_context&)>;
     result<pass_outcome> (*run)(pass_instrument& self, pass_info const& info, module& m, pass_context& cx,
@@ -227,15 +229,15 @@ result<pass_outcome> run_named(pass_info const& info, P const& p, module& m, pas
 } // namespace detail
 
 namespace passes::detail {
-// Result 0 of a node becomes what `build` makes of the graph's values, where that has the same type; its nodes have the
-// sources of the old one, which may be left without a reader. False, and no change, where it has not or is ill-typed.
-// `build` is called twice; the order is wrong until it is sorted.
+// Replaces result 0 of a node by what `build` makes of the graph's values; its nodes get the sources of the old one,
+// which may lose its readers. False, and no change, where its type differs or it is ill-typed. `build` is called twice;
+// the order is wrong until it is sorted.
 bool replace_node(any_graph& g, node_id n, function_ref<value_id(node_sink&)> build);
 } // namespace passes::detail
 
-/// Runs a pass on a module; one on functions is run on each function that is not opaque to it, in the module's order,
-/// and the outcome is the sum. *Errors* those of the pass, with its name and that of the function in front; what it
-/// throws as `error` too. The module is then in an unspecified valid state: run on a copy to keep the original.
+/// Runs a pass on a module. A function pass runs on each function that is not opaque to it, in the module's order, and
+/// the outcome is the sum. *Errors* those of the pass, with its name and that of the function in front; also what it
+/// throws as `error`. The module is then in an unspecified valid state: run on a copy to keep the original.
 template <class P>
 [[nodiscard]] result<pass_outcome> run_pass(P const& p, module& m, pass_context& cx) {
     constexpr auto info = pass_info::of<P>();

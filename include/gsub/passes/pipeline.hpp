@@ -1,4 +1,4 @@
-// Passes put together at compile time: a pipeline is a value, and itself a pass.
+// Pass pipelines, put together at compile time: a pipeline is a value, and itself a pass.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -20,7 +20,7 @@ GSUB_LAZY [[nodiscard]] result<pass_outcome>
 run_fixpoint(std::size_t max_iterations, module& m, pass_context& cx,
              function_ref<result<pass_outcome>(module&, pass_context&)> body);
 
-// The facts of passes that run others, empty for what is no pass: the sentence about that is enough.
+// Traits of passes that run others; empty for what is no pass, which a static_assert reports.
 template <class... Passes>
 struct composite_facts {
     static constexpr bool composite = true;
@@ -36,7 +36,7 @@ struct composite_facts {
     static constexpr std::size_t size = sizeof...(Passes);
     static constexpr std::array<pass_info, size> stages{info_of<Passes>()...};
 
-    // The least exact of all; of those the widest bound.
+    // The least exact of all; of those the largest tolerance.
     static constexpr exactness exact = [] {
         auto worst = exactness::bit_exact;
         for (auto const& s : stages) worst = s.exact > worst ? s.exact : worst;
@@ -54,7 +54,7 @@ struct composite_facts {
         return all;
     }();
 
-    // What the stages require and no earlier one is.
+    // Passes that the stages require and that no earlier stage is.
     struct names {
         std::array<std::string_view, 64> data{};
         std::size_t size = 0;
@@ -75,7 +75,7 @@ struct composite_facts {
 
 } // namespace detail
 
-/// Runs passes one after the other; an error ends it. Outcome: the sum. *Example* `tests/passes/pipeline.cpp`
+/// A pipeline: runs passes in order; an error ends it. Outcome: the sum. *Example* `tests/passes/pipeline.cpp`
 ///
 ///     constexpr pipeline simplify{fold_constant{}, fixpoint{pipeline{simplify_expr{}, my_pass{}}}, fuse_ops{}};
 ///     run_pass(simplify, m);
@@ -118,17 +118,17 @@ template <class... Passes>
 inline constexpr bool is_pipeline<pipeline<Passes...>> = true;
 } // namespace detail
 
-/// A `pipeline` of whatever passes.
+/// A `pipeline` of any passes.
 template <class T>
 concept pipeline_of_passes = detail::is_pipeline<T>;
 
-/// When a `fixpoint` ends that does not end by itself.
+/// Limit of a `fixpoint` that does not converge.
 struct fixpoint_options {
     std::size_t max_iterations = 8; ///< at least 1
 };
 
-/// Runs a pass until it changes nothing. Outcome: the sum; where the bound is reached, or the module comes back to a
-/// form that it had before, `skipped` says so, and the observer hears it.
+/// Runs a pass until it changes nothing. Outcome: the sum; where it reaches the limit, or the module returns to an
+/// earlier form, `skipped` and the observer are told.
 template <class Pass>
 class fixpoint : public detail::composite_facts<Pass> {
     static_assert(pass<Pass>, "what a fixpoint repeats is a pass: a value with `name` and `exact`, nested or in "
@@ -156,14 +156,14 @@ private:
     fixpoint_options options_;
 };
 
-/// What `when` asks: a module, its operators, or a module and the context.
+/// Condition of `when`: on a module, its operators, or a module and the context.
 template <class F>
 concept pass_condition = std::is_invocable_r_v<bool, F const&, module const&> ||
     std::is_invocable_r_v<bool, F const&, op_histogram const&> ||
     std::is_invocable_r_v<bool, F const&, module const&, pass_context const&>;
 
 /// Runs a pass where a condition holds: `when{[](op_histogram const& ops) { return ops.any_of<ops::pad>(); }, pass}`.
-/// The histogram counts kernels too. Outcome where it does not hold: nothing, with the reason.
+/// The histogram counts kernels too. Where it does not hold, the outcome is empty but for the reason.
 template <class Condition, class Pass>
 class when : public detail::composite_facts<Pass> {
     static_assert(pass_condition<Condition>,

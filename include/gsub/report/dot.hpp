@@ -1,4 +1,4 @@
-// Graphs as pictures, for Graphviz.
+// DOT export: graphs as pictures, for Graphviz.
 #pragma once
 
 #include <gsub/ir/graph.hpp>
@@ -7,8 +7,8 @@
 
 namespace gsub::report {
 
-/// The graph in the DOT language: a box an operator with its type, constants left out, weight arithmetic dashed. Names
-/// from the model are escaped; node identifiers are made here.
+/// Writes a graph in the DOT language: a box for each operator with its type, constants left out, weight arithmetic
+/// dashed. Names from the model are escaped; node identifiers are made here.
 GSUB_LAZY [[nodiscard]] std::string to_dot(any_graph const& g);
 
 } // namespace gsub::report

@@ -1,4 +1,4 @@
-// Texts from strangers on their way into XML, HTML and JSON: whatever stands in a name, it stays a name.
+// Escaping of untrusted texts for XML, HTML and JSON: a name stays a name, whatever it contains.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -9,8 +9,8 @@
 
 namespace gsub::report {
 
-/// Bytes of the UTF-8 character that a text begins with; 0 where it is empty or begins with none. Overlong forms,
-/// surrogates and what lies beyond U+10FFFF are no characters. *Source* The Unicode Standard, table 3-7.
+/// Length in bytes of the UTF-8 character that a text begins with; 0 where it is empty or begins with none. Overlong
+/// forms, surrogates and what lies beyond U+10FFFF are no characters. *Source* The Unicode Standard, table 3-7.
 [[nodiscard]] inline std::size_t utf8_length(std::string_view text) noexcept {
     if (text.empty()) return 0;
     auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -26,11 +26,11 @@ namespace gsub::report {
     return bad ? 0 : length;
 }
 
-/// The text as content or quoted attribute of XML and HTML, cut after `most` characters with an ellipsis. The five
-/// characters of markup become entities; what is no character, control characters and those that turn the direction of
-/// writing become U+FFFD.
+/// Escapes a text as content or quoted attribute of XML and HTML, cut after `most` characters with an ellipsis. The
+/// five characters of markup become entities; invalid bytes, control characters and bidirectional controls become
+/// U+FFFD.
 GSUB_LAZY [[nodiscard]] std::string xml_text(std::string_view text, std::size_t most = static_cast<std::size_t>(-1));
-/// The text as a JSON string, with its quotes; what is no character becomes U+FFFD.
+/// Escapes a text as a JSON string, with its quotes; invalid bytes become U+FFFD.
 GSUB_LAZY [[nodiscard]] std::string json_text(std::string_view text);
 
 } // namespace gsub::report

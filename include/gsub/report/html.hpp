@@ -1,4 +1,4 @@
-// What an optimization did, as one page that opens anywhere.
+// HTML report: one page about an optimization that opens anywhere.
 #pragma once
 
 #include <gsub/cost/concepts.hpp>
@@ -12,7 +12,7 @@
 
 namespace gsub::report {
 
-/// What a page tells beyond graphs and report.
+/// Facts of an HTML page beside graphs and report.
 struct page_facts {
     std::string model;                                           ///< what was optimized, e.g. the name of its file
     std::string cost_model;                                      ///< in words
@@ -22,9 +22,9 @@ struct page_facts {
     std::size_t max_boxes = 5000;          ///< of a picture; larger graphs are described instead
 };
 
-/// One HTML file that needs no network, no script and no other file: costs before and after, where they lie, how the
-/// search went, each applied rewrite with its law and its proof, and both graphs as pictures in which what changed is
-/// pointed out. It is well-formed XML too. Texts from the model are escaped. Light or dark as the reader's system.
+/// HTML report: one file that needs no network, no script and no other file. It shows costs before and after, where
+/// they lie, how the search went, each applied rewrite with its law and its proof, and both graphs as pictures with the
+/// changes marked. It is well-formed XML too. Texts from the model are escaped. Light or dark as the reader's system.
 /// The same for the same arguments, times apart.
 GSUB_LAZY [[nodiscard]] std::string to_html(any_graph const& before, any_graph const& after, optimize_report const& r,
                                             page_facts const& facts);

@@ -1,4 +1,4 @@
-// What a graph is and what an optimization did, as JSON. Includes the JSON library; not part of the umbrella.
+// JSON of graph summaries and of optimize reports. Includes the JSON library; not part of the umbrella.
 #pragma once
 
 #include <gsub/io/json.hpp>
@@ -7,12 +7,13 @@
 
 namespace gsub::report {
 
-/// Keys `inputs`, `outputs` (name and type), `nodes`, `constants`, `parameters`, `weight_bytes`, `flop`, `bytes_moved`,
-/// `peak_bytes`, `operators`.
+/// JSON of a graph summary: `inputs`, `outputs` (name and type), `nodes`, `constants`, `parameters`, `weight_bytes`,
+/// `flop`, `bytes_moved`, `peak_bytes`, `operators`.
 [[nodiscard]] io::json to_json(graph_summary const& s);
-/// `cost_before` and `cost_after` as `{value, unit}`, `graphs_explored` (expanded), `graphs_known_before` (of these),
-/// `replayed`, `seconds`, `stop_reason`, `applied` as `{rule, site, cost_after}`, `history`, and where there was a
-/// verification `verified` in the entries of `applied` (`equal`, `skipped` or `different`) and `verification`.
+/// JSON of an optimize report: `cost_before` and `cost_after` as `{value, unit}`, `graphs_explored` (expanded),
+/// `graphs_known_before` (of these), `replayed`, `seconds`, `stop_reason`, `applied` as `{rule, site, cost_after}`,
+/// `history`, and where there was a verification `verified` in the entries of `applied` (`equal`, `skipped` or
+/// `different`) and `verification`.
 [[nodiscard]] io::json to_json(optimize_report const& r);
 
 } // namespace gsub::report

@@ -1,4 +1,4 @@
-// Layered drawings of directed acyclic graphs: where boxes stand and how lines run between them.
+// Layered graph drawing (Sugiyama): places the boxes of a directed acyclic graph, and routes the lines between them.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -21,7 +21,7 @@ struct layout_line {
     std::uint32_t port = 0;
 };
 
-/// Distances, in the unit of the boxes, and limits.
+/// Layout options: distances in the unit of the boxes, and limits.
 struct layout_options {
     double between_boxes = 22, between_layers = 30, between_lines = 12;
     int sweeps = 16;                      ///< of ordering and of placing; each makes it better and costs the same
@@ -33,15 +33,16 @@ struct layout_point {
     friend bool operator==(layout_point, layout_point) = default;
 };
 
-/// A drawing. All coordinates are >= 0.
+/// A layered drawing. All coordinates are >= 0.
 struct layered_layout {
     struct place {
         double x = 0, y = 0;     ///< of the upper left corner
         std::uint32_t layer = 0; ///< 0 at the top
     };
-    /// A way through points that never rises. It ends at the top of a box, and begins at the bottom of one or, where a
-    /// line leaves the common way of its bundle, on that way. Between two points of one x it is straight; others lie
-    /// above and below the gap between two layers, which a curve crosses that leaves and arrives upright.
+    /// A route of a line: points that never rise. It ends at the top of a box, and begins at the bottom of one or,
+    /// where a line leaves the common route of its bundle, on that route. It is straight between two points of one x;
+    /// two others lie above and below the gap between two layers, and a curve that leaves and arrives upright joins
+    /// them.
     struct way {
         std::uint32_t line = 0; ///< number of the line that it completes
         std::vector<layout_point> points;
@@ -52,12 +53,12 @@ struct layered_layout {
     std::size_t layers = 0;
 };
 
-/// Layers by longest path, sources just above what reads them; an order within layers by barycentres, the best of all
-/// sweeps by number of crossings; places as near to the neighbours' as the order allows, in the sense of least squares.
-/// The same for the same input. *Requires* from < to < boxes.size() for each line. *Errors* `unsupported` beyond
-/// `max_vertices`. *Complexity* O(sweeps (v + e) log v) for v vertices.
-/// *Source* Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981; placing
-/// a layer is isotonic regression by pooling adjacent violators (Ayer et al., 1955).
+/// Lays out a layered drawing: layers by longest path, sources just above their readers; an order within layers by
+/// barycentres, the best of all sweeps by number of crossings; places as near to the neighbours' as the order allows,
+/// in the sense of least squares. The same for the same input. *Requires* from < to < boxes.size() for each line.
+/// *Errors* `unsupported` beyond `max_vertices`. *Complexity* O(sweeps (v + e) log v) for v vertices. *Source*
+/// Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981; placing a layer
+/// is isotonic regression by pooling adjacent violators (Ayer et al., 1955).
 GSUB_LAZY [[nodiscard]] result<layered_layout>
 lay_out(std::span<layout_box const> boxes, std::span<layout_line const> lines, layout_options const& options = {});
 

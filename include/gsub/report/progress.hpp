@@ -1,4 +1,4 @@
-// Progress and notes on a stream: one moving line on a terminal, plain lines elsewhere.
+// Progress reporter: writes progress and notes to a stream, as one moving line on a terminal, as plain lines elsewhere.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -11,14 +11,15 @@
 
 namespace gsub::report {
 
-/// Writes what a call tells to a C stream, usually stderr. On a terminal progress is one line that is overwritten;
-/// elsewhere each phase is a line, with a further line every few seconds. Call `finish` before other output.
+/// Observer that writes progress and notes to a C stream, usually stderr. On a terminal progress is one line that is
+/// overwritten; elsewhere each phase is a line, with a further line every few seconds. Call `finish` before other
+/// output.
 class progress_reporter : public observer {
 public:
     using clock = std::chrono::steady_clock;
 
-    /// `quiet` leaves notes alone. A phase under way is told again after `pace`; zero means as suits the stream, 0.1 s
-    /// on a terminal and 5 s elsewhere.
+    /// `quiet` writes notes only. A phase under way is written again after `pace`; zero: 0.1 s on a terminal and 5 s
+    /// elsewhere.
     explicit progress_reporter(std::FILE* to, bool quiet = false, clock::duration pace = {});
     ~progress_reporter() override { finish(); }
 

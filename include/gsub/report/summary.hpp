@@ -1,4 +1,4 @@
-// What a graph is and what an optimization did, for people and for programs.
+// Summaries of graphs, and the texts of optimize reports and verification reports.
 #pragma once
 
 #include <gsub/ir/graph.hpp>
@@ -9,7 +9,7 @@
 
 namespace gsub::report {
 
-/// Figures of a graph.
+/// Summary of a graph: its counts, sizes and signature.
 struct graph_summary {
     std::map<std::string, std::size_t> operators; ///< nodes of each operator, constants and inputs left out
     std::size_t nodes = 0, constants = 0;
@@ -22,9 +22,9 @@ struct graph_summary {
 [[nodiscard]] graph_summary summarize(any_graph const& g);
 [[nodiscard]] std::string to_text(graph_summary const& s);
 
-/// Costs before and after, applied rules with their sites, why the search stopped, what verification showed.
+/// Text of an optimize report: costs before and after, applied rules and their sites, stop reason, verification.
 [[nodiscard]] std::string to_text(optimize_report const& r);
-/// The verification alone, a few lines.
+/// Text of a verification report, a few lines.
 [[nodiscard]] std::string to_text(verification_report const& v);
 
 } // namespace gsub::report

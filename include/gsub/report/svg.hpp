@@ -1,4 +1,4 @@
-// Graphs as pictures that every browser shows, laid out here.
+// SVG export: graphs as pictures that every browser shows, laid out here.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -11,7 +11,7 @@
 
 namespace gsub::report {
 
-/// What a picture shows beside operators and shapes.
+/// Options of `to_svg`: what a picture shows beside operators and shapes.
 struct picture_options {
     std::vector<double> share{}; ///< of the whole cost, by node id, 0 to 1; the longest bar is the largest; empty: none
     std::vector<bool> marked{};  ///< nodes to point out, by node id; empty: none
@@ -20,17 +20,17 @@ struct picture_options {
     std::size_t max_boxes = 5000; ///< beyond that nobody reads it
 };
 
-/// A box each operator that depends on an input, and each input and output; weights and arithmetic on them are left
-/// out. A box tells operator, with kernel, strides and activation where there are such, shape of the first result (f32
-/// unless it says otherwise) and name; all results, attributes and sources stand in its tooltip. Names are escaped.
-/// Follows the reader's choice of light and dark. The same for equal graphs with equal names in the same order.
-/// *Errors* `unsupported` beyond `max_boxes`, or where the lines bend too often.
+/// Draws a graph as SVG: a box for each operator that depends on an input, and for each input and output; weights and
+/// arithmetic on them are left out. A box shows the operator with its kernel, strides and activation, the shape of the
+/// first result (f32 unless it says otherwise) and the name; its tooltip shows all results, attributes and sources.
+/// Names are escaped. Follows the reader's choice of light and dark. The same for equal graphs with equal names in the
+/// same order. *Errors* `unsupported` beyond `max_boxes`, or where the lines bend too often.
 GSUB_LAZY [[nodiscard]] result<std::string> to_svg(any_graph const& g, picture_options const& options = {});
 
-/// The style sheet of pictures, for pages that hold some. Colours are variables, told for light and for dark.
+/// The style sheet of pictures, for pages that hold some. Colours are variables, defined for light and for dark.
 GSUB_LAZY [[nodiscard]] std::string_view picture_style();
 
-/// What an operator is called in a picture: `Conv 3x3/2 g32 + relu`, with the sign for times.
+/// Caption of an operator in a picture: `Conv 3x3/2 g32 + relu`, with the sign for times.
 GSUB_LAZY [[nodiscard]] std::string caption(any_graph const& g, node_id n);
 
 /// Nodes that the other graph lacks, by node id: no node there has the same operator, attributes, sources and types of

@@ -8,7 +8,7 @@
 
 namespace gsub::report {
 
-/// Rows of texts under a header. Columns whose entries are all numbers are aligned to the right.
+/// A text table: rows of texts under a header. Columns whose entries are all numbers are aligned to the right.
 class table {
 public:
     explicit table(std::vector<std::string> header) : header_(std::move(header)) {}
@@ -18,7 +18,7 @@ public:
         rows_.push_back(std::move(row));
     }
     [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
-    /// With two spaces between columns.
+    /// Aligned text, with two spaces between columns.
     [[nodiscard]] std::string text() const;
     /// A Markdown table; `|` and backslashes in entries are escaped.
     [[nodiscard]] std::string markdown() const;

@@ -1,4 +1,4 @@
-// Quantities as people read them.
+// Number formatting: quantities as people read them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace gsub::report {
 [[nodiscard]] std::string fixed(double number, int decimals);
 /// A number with two significant digits, for errors and the like: `4.7e-07`, `0.0e+00`.
 [[nodiscard]] std::string brief(double number);
-/// `12.3 %`
+/// A share in percent: `12.3 %`
 [[nodiscard]] std::string percent(double share);
 
 } // namespace gsub::report

@@ -1,4 +1,4 @@
-// A program with its kernels loaded: runs as often as wanted, from as many threads as wanted.
+// executable: a program with its kernels loaded, which runs as often as wanted, from as many threads as wanted.
 #pragma once
 
 #include <gsub/runtime/program.hpp>
@@ -12,7 +12,7 @@
 
 namespace gsub::runtime {
 
-/// What a step has taken.
+/// Profile of a step.
 struct step_profile {
     std::string name;
     std::string kind;       ///< `kind_of` the step, to be shown
@@ -21,15 +21,15 @@ struct step_profile {
     bool reference = false; ///< the reference evaluator computes it
 };
 
-/// Memory of one run: the arena, and the addresses of every step's buffers. A context serves one run at a time;
-/// concurrent runs have one each.
+/// Run context: memory of one run: the arena, and the addresses of every step's buffers. A context serves one run at a
+/// time; concurrent runs have one each.
 class run_context;
 
-/// What `build` makes. Copies share program and kernels.
+/// Executable, as `build` makes it. Copies share program and kernels.
 class executable {
 public:
-    /// Plans the arena. Descriptors of kernels stay with their calls; texts and IR go. *Requires* a loaded kernel for
-    /// each of the program, and all values on the host.
+    /// Plans the arena. Descriptors of kernels stay with their calls; texts and IR are dropped. *Requires* a loaded
+    /// kernel for each of the program, and all values on the host.
     GSUB_LAZY executable(program p, std::vector<loaded_kernel> kernels);
 
     [[nodiscard]] std::span<tensor_type const> inputs() const noexcept;
@@ -41,15 +41,15 @@ public:
     [[nodiscard]] std::size_t constant_bytes() const noexcept;
 
     GSUB_LAZY [[nodiscard]] run_context make_context() const;
-    /// Computes the outputs into memory of the caller. *Errors* `usage` where the number, a type or a size differs from
-    /// the signature, or where an output overlaps an input; then nothing has run. Steps of generated kernels neither
-    /// allocate nor lock; those of the reference runtime do.
+    /// Runs the program: computes the outputs into memory of the caller. *Errors* `usage` where the number, a type or a
+    /// size differs from the signature, or where an output overlaps an input; then nothing has run. Steps of generated
+    /// kernels neither allocate nor lock; those of the reference runtime do.
     GSUB_LAZY [[nodiscard]] result<void> run(run_context& context, std::span<tensor const> inputs,
                                              std::span<tensor> outputs, executor& threads) const;
-    /// The same with a context of its own and new tensors. null: the calling thread alone.
+    /// Runs the program with a context of its own and new tensors. null: the calling thread alone.
     GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> run(std::span<tensor const> inputs,
                                                             executor* threads = nullptr) const;
-    /// Runs some times and says what each step takes, in the order of `steps`. *Errors* as `run`.
+    /// Profiles the program: runs it `runs` times and times each step, in the order of `steps`. *Errors* as `run`.
     GSUB_LAZY [[nodiscard]] result<std::vector<step_profile>> profile(std::span<tensor const> inputs, executor& threads,
                                                                       std::size_t runs = 10) const;
 

@@ -1,4 +1,4 @@
-// User kernels: C functions of the application that compute operators, its own ones and those gsub does not know.
+// User kernels: C functions of the application that compute operators, its own ones and those unknown to gsub.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -17,7 +17,7 @@
 
 namespace gsub::runtime {
 
-/// A function that computes an operator, and what it takes. What it does not take is refused before anything runs.
+/// User kernel: a function that computes an operator, and what it takes. Anything else is refused before anything runs.
 struct user_kernel {
     std::string domain{}, op_type{}; ///< of the operator, as in an ONNX file; the empty domain is ONNX's own
     gsub_kernel function = nullptr;
@@ -34,7 +34,7 @@ struct user_kernel {
     std::string symbol{};
 };
 
-/// For an operator that the op set of a graph has: `extern_kernel<app::swish>(swish)`. `call->typed` is its attribute
+/// User kernel of an operator in the graph's op set: `extern_kernel<app::swish>(swish)`. `call->typed` is its attribute
 /// struct. It serves the same operator where it is opaque too, then without `typed`.
 template <operation Op>
 [[nodiscard]] user_kernel extern_kernel(gsub_kernel function, void* user = nullptr) {
@@ -49,7 +49,7 @@ template <operation Op>
     return k;
 }
 
-/// For an operator by its name, e.g. of opaque nodes.
+/// User kernel of an operator by its name, e.g. of opaque nodes.
 [[nodiscard]] inline user_kernel extern_kernel(std::string domain, std::string op_type, gsub_kernel function,
                                                gsub_shape_function shape = nullptr, void* user = nullptr) {
     user_kernel k;
@@ -68,7 +68,7 @@ template <operation Op>
     return *static_cast<attributes_of<Op> const*>(call.typed);
 }
 
-/// The step of a user kernel, for who writes it as text.
+/// Host op of a user kernel, with what AOT export writes as text.
 class user_op : public host_op {
 public:
     [[nodiscard]] virtual std::string_view symbol() const noexcept = 0;            ///< see `user_kernel::symbol`
@@ -77,11 +77,10 @@ public:
     [[nodiscard]] virtual std::span<gsub_attribute const> attributes() const noexcept = 0; ///< as each call gets them
 };
 
-/// The reason that `not_computable` shows for a node with a user kernel. Which nodes those are: `bound_graph::steps`.
+/// Reason that `not_computable` shows for a node with a user kernel; `bound_graph::steps` has these nodes.
 inline constexpr std::string_view computed_by_user = "a kernel of the application computes it";
 
-/// A graph whose nodes with user kernels are opaque, so that nothing takes them for anything else: they are not folded,
-/// not fused, not rewritten.
+/// Graph with bound user kernels: their nodes are opaque, so that nothing folds, fuses or rewrites them.
 struct bound_graph {
     any_graph graph;
     std::vector<std::pair<node_id, std::shared_ptr<host_op const>>> steps{}; ///< by their nodes' ids
@@ -90,10 +89,10 @@ struct bound_graph {
     GSUB_LAZY [[nodiscard]] std::shared_ptr<host_op const> step_of(node_id n) const;
 };
 
-/// Finds the nodes that user kernels compute. Types that a shape function gives go on through the graph. *Errors*
-/// `usage` for a kernel without a name or function, and for two of one operator; `unsupported` for nodes whose operands
-/// or results are not what the kernel takes, or whose result types nobody knows; `invalid_input` where a shape function
-/// contradicts the graph; what a shape function says. All name the node. *Complexity* O(n + e) and the calls.
+/// Binds user kernels to the nodes that they compute. Types that a shape function gives propagate through the graph.
+/// *Errors* `usage` for a kernel without a name or function, and for two of one operator; `unsupported` for nodes whose
+/// operands or results are not what the kernel takes, or whose result types are unknown; `invalid_input` where a shape
+/// function contradicts the graph; what a shape function says. All name the node. *Complexity* O(n + e) and the calls.
 GSUB_LAZY [[nodiscard]] result<bound_graph> bind_kernels(any_graph const& g, std::span<user_kernel const> kernels);
 
 } // namespace gsub::runtime

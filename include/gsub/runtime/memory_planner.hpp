@@ -1,4 +1,4 @@
-// Where in one arena each intermediate result lies, from the steps at which it is alive.
+// Memory planner: places each intermediate result in one arena, from the steps at which it is live.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -9,7 +9,7 @@
 
 namespace gsub::runtime {
 
-/// Storage that is needed from one step of a program to another.
+/// Buffer of the memory planner: storage that is live from one step of a program to another.
 struct buffer {
     std::size_t size = 0; ///< in bytes
     int first = 0;        ///< step that writes it
@@ -19,22 +19,22 @@ struct buffer {
     int in_place_of = -1;
 };
 
-/// Where each buffer begins.
+/// Memory plan: where each buffer begins in the arena.
 struct memory_plan {
     std::vector<std::size_t> offsets{}; ///< in bytes, multiples of the alignment; 0 for buffers of size 0
     std::size_t size = 0;               ///< of the arena, in bytes
-    /// No plan can be smaller: the most bytes alive at one step, sizes rounded up to the alignment, shared storage
+    /// Lower bound of all plans: the most bytes live at one step, sizes rounded up to the alignment, shared storage
     /// counted once.
     std::size_t lower_bound = 0;
 };
 
-/// Lays buffers out so that no two that are alive at one step overlap, except that a buffer which takes over another's
-/// storage begins where that one begins. Several greedy orders are tried (by start, by size, by size times lifetime),
-/// each with best fit, and the smallest arena is kept; the plan depends on the arguments alone.
-/// *Requires* first <= last, `in_place_of` an index of another buffer or -1, `alignment` a power of two, sizes whose
-/// sum fits `std::size_t`. *Complexity* O(n log n) by start; the other orders also pay for each pair that is alive
-/// together, and are given up after 1000 such pairs a buffer. *Source* greedy by size: Pisarchyk and Lee, "Efficient
-/// memory management for deep neural net inference", 2020.
+/// Plans an arena: no two buffers that are live at one step overlap, except that a buffer which takes over another's
+/// storage begins where that one begins. It tries several greedy orders (by start, by size, by size times lifetime),
+/// each with best fit, and keeps the smallest arena; the plan depends on the arguments alone. *Requires* first <= last,
+/// `in_place_of` an index of another buffer or -1, `alignment` a power of two, sizes whose sum fits `std::size_t`.
+/// *Complexity* O(n log n) by start; the other orders also pay for each pair that is live together, and are given up
+/// after 1000 such pairs a buffer. *Source* greedy by size: Pisarchyk and Lee, "Efficient memory management for deep
+/// neural net inference", 2020.
 GSUB_LAZY [[nodiscard]] memory_plan plan_memory(std::span<buffer const> buffers, std::size_t alignment = 64);
 
 } // namespace gsub::runtime

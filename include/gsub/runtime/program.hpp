@@ -1,4 +1,4 @@
-// What an executable consists of before its kernels are loaded: values, the steps that compute them, and the sources.
+// program: values, the steps that compute them, and sources: an executable before its kernels are loaded.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -28,11 +28,11 @@ namespace gsub::runtime {
 
 // ---- values
 
-/// A device of a program: an index, of which 0 is the host's CPU. Nothing runs on any other one as yet.
+/// Device number of a program; 0 is the host's CPU. Nothing runs on any other one as yet.
 using device_id = strong_id<struct device_tag>;
 inline constexpr device_id host_cpu{0};
 
-/// Whose memory a value lies in, and what may be done with it.
+/// Memory role of a value: whose memory it lies in, and what may be done with it.
 enum class memory_role : std::uint8_t {
     temporary, ///< in the arena of a run
     constant,  ///< with the program
@@ -40,7 +40,7 @@ enum class memory_role : std::uint8_t {
     output,    ///< the caller's memory, written
 };
 
-/// Where a value of a program is stored.
+/// Memory space of a value of a program.
 struct memory_space {
     device_id device = host_cpu;
     memory_role role = memory_role::temporary;
@@ -67,11 +67,11 @@ struct program_kernel {
     std::shared_ptr<codegen::kernel const> ir{}; ///< what the text was made of; null for a text from elsewhere
 };
 
-/// The texts, in order, as `load_kernels` takes them.
+/// Kernel sources, in order, as `load_kernels` takes them.
 GSUB_LAZY [[nodiscard]] std::vector<kernel_source> sources_of(std::span<program_kernel const> kernels);
 
-/// The range that a kernel is called over. On a CPU it is one loop, cut into pieces for threads; the grid and block of
-/// a device that has them belong here.
+/// Launch shape: the range that a kernel is called over. On a CPU it is one loop, cut into work items; the grid and
+/// block of a device that has them belong here.
 struct launch_shape {
     std::int64_t positions = 1;
 };
@@ -83,14 +83,14 @@ struct kernel_call {
     std::int32_t kernel = 0; ///< number in `program::kernels`
     launch_shape launch{};
     std::size_t workspace = 0; ///< bytes that a thread lends the kernel, as one buffer after the step's values
-    /// The last value is an i32 that the kernel makes 1 where an integer chooses what is not there: it is zero before,
-    /// and else the run is an error.
+    /// Whether the last value is an i32 status that the kernel sets to 1 where an integer chooses what is not there: it
+    /// is zero before, and a run that sets it is an error.
     bool checks = false;
-    /// Of this call: kernels of equal text may compute different things. Nothing for a text from elsewhere.
+    /// Descriptor of this call: kernels of equal text may compute different things. Nothing for a text from elsewhere.
     std::optional<kernels::descriptor> computes{};
 };
 
-/// So many bytes, `times` over, from places of one value that are a step apart to such places of another.
+/// Strided copy: `size` bytes, `times` over, from places of one value that are a step apart to such places of another.
 struct strided_move {
     std::size_t from = 0; ///< number among the values of the step
     std::size_t from_at = 0, from_step = 0;
@@ -99,52 +99,52 @@ struct strided_move {
     std::size_t size = 0; ///< each time
 };
 
-/// Bytes moved between values of the step. *Requires* moves within their values that write no byte twice, and none that
-/// is read.
+/// Copy between values of the step. *Requires* moves within their values that write no byte twice, nor one that is
+/// read.
 struct copy_call {
     std::int64_t times = 1;
     std::vector<strided_move> moves{};
 
-    /// Read by all moves together; as many are written.
+    /// Bytes that all moves read together; as many are written.
     [[nodiscard]] std::size_t bytes() const noexcept {
         std::size_t each = 0;
         for (auto const& m : moves) each += m.size;
         return each * static_cast<std::size_t>(times);
     }
 };
-/// The first value of a step, that many bytes, into its second one.
+/// Copy of `size` bytes from the first value of a step to its second one.
 [[nodiscard]] inline copy_call copy_of(std::size_t size) {
     return {1, {{.from = 0, .to = 1, .size = size}}};
 }
-/// Joins the first values of a step in the one behind them: each time so many bytes of each, one after the other.
+/// Concatenation of the first values of a step in the one behind them: each time so many bytes of each in turn.
 GSUB_LAZY [[nodiscard]] copy_call concat_of(std::int64_t times, std::span<std::size_t const> sizes);
 
-/// Work that is no generated kernel.
+/// Host op: work of a step that is no generated kernel.
 class host_op {
 public:
     host_op() = default;
     host_op(host_op const&) = delete;
     host_op& operator=(host_op const&) = delete;
     virtual ~host_op() = default;
-    /// `values` are those of the step. *Errors* throws `error`.
+    /// Runs the op on the values of the step. *Errors* throws `error`.
     virtual void run(std::span<void* const> values, executor& threads) const = 0;
 };
 
-/// A kernel of the application.
+/// Call of a kernel of the application.
 struct external_call {
     std::string op{}; ///< qualified, e.g. `app.Swish`
     std::shared_ptr<host_op const> host{};
 };
 
-/// A graph that the reference evaluator computes: its inputs are the first values of the step, its outputs the last.
+/// Call of the reference evaluator on a graph: its inputs are the first values of the step, its outputs the last.
 struct reference_call {
     any_graph graph;
     eval_table evaluators{}; ///< outlives the program
 };
-/// The operators of the graph in its order, e.g. `Softmax`, `Add+Relu`.
+/// Names of the graph's operators in its order, e.g. `Softmax`, `Add+Relu`.
 GSUB_LAZY [[nodiscard]] std::string operators_of(reference_call const& c);
 
-/// One thing that a program does.
+/// Step of a program: a call of a kernel, a copy, a call of the application or of the evaluator.
 struct program_step {
     std::string name{}; ///< of the graph's node or nodes, for reports
     std::variant<kernel_call, copy_call, external_call, reference_call> what{};
@@ -152,11 +152,11 @@ struct program_step {
     double operations = 0;              ///< floating-point
 };
 
-/// The words that people read in reports: those of a kernel's descriptor; `join` and `copy`; `extern app.Swish`;
+/// Kind of a step in words for reports: those of a kernel's descriptor; `concat` and `copy`; `extern app.Swish`;
 /// `reference Softmax`; `kernel` for a text from elsewhere. Nothing parses them.
 GSUB_LAZY [[nodiscard]] std::string kind_of(program_step const& s);
 
-/// Steps in the order in which they run.
+/// Program: values, kernels, and steps in the order in which they run.
 struct program {
     std::vector<program_value> values;
     std::vector<program_step> steps;
@@ -165,8 +165,8 @@ struct program {
     std::vector<std::string> input_names, output_names;
 };
 
-/// Of what a program does and where values lie: kernels' texts, steps, sizes and places. Neither names nor the numbers
-/// in weights count, so that two programs of one hash are the same code. *Complexity* that of reading the texts.
+/// Hash of what a program does and where values lie: kernels' texts, steps, sizes and places. Neither names nor the
+/// numbers in weights count, so that two programs of one hash are the same code. *Complexity* linear in the texts.
 GSUB_LAZY [[nodiscard]] hash128 hash_of(program const& p);
 
 /// The number of the value in whose storage a value lies: its own, or that of the one it is a piece of.
@@ -183,7 +183,7 @@ inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
     if (!moved) return operations >= 2e5;
     return 2 * static_cast<std::size_t>(moved->target.elements) * byte_size(moved->element) >= bytes_worth_threads;
 }
-/// The same of a step.
+/// Whether a step's work is worth waking other threads for.
 [[nodiscard]] inline bool worth_threads(program_step const& s) noexcept {
     if (auto const* const copy = std::get_if<copy_call>(&s.what)) return 2 * copy->bytes() >= bytes_worth_threads;
     auto const* const call = std::get_if<kernel_call>(&s.what);
@@ -192,14 +192,14 @@ inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
 
 // ---- memory
 
-/// Where the temporaries of a program lie.
+/// Arena plan: where the temporaries of a program lie.
 struct arena_plan {
     std::vector<std::size_t> offsets{}; ///< of each value that is no piece of another, in bytes; 0 outside of the arena
     std::size_t size = 0;               ///< of the arena, in bytes
 };
 
-/// Places the temporaries by the steps that use them: what runs a program, here or elsewhere, uses these places.
-/// *Complexity* as `plan_memory`.
+/// Plans the arena: places the temporaries by the steps that use them. Whatever runs a program, here or elsewhere, uses
+/// these places. *Complexity* as `plan_memory`.
 GSUB_LAZY [[nodiscard]] arena_plan plan_arena(program const& p);
 
 } // namespace gsub::runtime

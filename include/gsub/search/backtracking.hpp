@@ -1,4 +1,4 @@
-// Best-first search with relaxation: it may climb by a factor alpha before it comes down.
+// Backtracking search: best-first search with relaxation, which may climb by a factor alpha before it comes down.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -18,7 +18,7 @@
 
 namespace gsub::search {
 
-/// The best state that a search found, and what it did.
+/// Result of a search: the best state and the statistics.
 template <class State>
 struct outcome {
     State best;
@@ -42,11 +42,12 @@ concept hashable = requires(Key const& k) {
 }
 } // namespace detail
 
-/// Expands waiting states from the cheapest on. A successor waits if it is new and its cost lies below alpha times the
-/// yardstick (at most, with plateau moves); it is dropped when it is taken out and by then lies above alpha times the
-/// best. The yardstick is that of the moment when the expansion of its parent began. Of equal costs the state that was
-/// found first goes first, which keeps symmetric choices in step (docs/decisions/0005-ties.md).
-/// With a schedule, what one alpha refuses waits for the next that admits it.
+/// Backtracking search: expands waiting states, the cheapest first. A successor waits if it is new and its cost lies
+/// below alpha times the bound (at most there, with plateau moves). The bound is the best cost, or the parent's, when
+/// the parent's expansion begins. With `admission::best`, a state whose cost exceeds alpha times the best by its turn
+/// is dropped. Of equal costs the state found first goes first, which keeps symmetric choices in step
+/// (docs/decisions/0005-ties.md).
+/// With a schedule, a state that one alpha refuses waits for the next that admits it.
 /// With `admission::first` the first successor that costs less than its parent takes the parent's place.
 /// *Requires* alpha >= 1, a schedule that rises from there, none with `first`, a queue of at least 2. *Complexity*
 /// O(log w) a successor for w waiting states, beside the problem's own work. *Source* Jia et al., "Optimizing DNN
@@ -72,7 +73,7 @@ template <problem P, class Observer = null_observer>
     };
     struct deferred_entry {
         entry what;    // `move`: how its parent was reached, where it has not been admitted yet
-        bool admitted; // before, under a yardstick that was larger
+        bool admitted; // before, under a larger bound
         double bound;
     };
     constexpr std::uint32_t root = 0xffffffffu;
@@ -277,8 +278,9 @@ struct function_problem {
 
 } // namespace detail
 
-/// The same on states that are their own keys: `backtracking(7, moves, value, {.alpha = 8})`. `moves(s)` gives a range
-/// of states, `value(s)` a number >= 0. The result's `best` is the best state. *Example* `examples/06_search.cpp`
+/// Backtracking search on states that are their own keys: `backtracking(7, moves, value, {.alpha = 8})`. `moves(s)`
+/// gives a range of states, `value(s)` a number >= 0. The result's `best` is a state. *Example*
+/// `examples/06_search.cpp`
 template <std::totally_ordered State, class Moves, class Value>
 requires requires(Moves const& moves, Value const& value, State const& s) {
     moves(s).begin();

@@ -1,4 +1,4 @@
-// What the search algorithms ask of a problem, what they are limited by, and what they tell.
+// Search concepts: what algorithms require of a problem, their options, statistics and observers.
 #pragma once
 
 #include <chrono>
@@ -29,14 +29,14 @@ enum class stop_reason {
     return names[static_cast<std::size_t>(r)];
 }
 
-/// Thrown by a problem's `expand` where a move itself fails: the search ends with the best state so far. Other
-/// exceptions go through to the caller.
+/// Exception that a problem's `expand` throws where a move itself fails: the search ends with the best state so far.
+/// Other exceptions pass through to the caller.
 class failed_move : public std::runtime_error {
     using runtime_error::runtime_error;
 };
 
-/// What a search may spend. A search stopped by steps is the same in every run; one stopped by time or memory tells its
-/// number of steps, with which it can be repeated exactly.
+/// Search budget: limits of steps, time and memory. A search stopped by steps is the same in every run; one stopped by
+/// time or memory reports its number of steps, with which it can be repeated exactly.
 struct budget {
     std::uint64_t steps = 1000;                                      ///< states expanded
     std::chrono::nanoseconds time = std::chrono::nanoseconds::max(); ///< wall clock
@@ -53,23 +53,23 @@ struct budget {
           time(std::chrono::duration_cast<std::chrono::nanoseconds>(max_time)) {}
 };
 
-/// Against what a new state's cost is held.
+/// Admission: the bound that a new state's cost must stay below.
 enum class admission {
     best,   ///< alpha times the best cost so far
     parent, ///< alpha times the cost of the state that it comes from
-    first,  ///< that cost itself, and no more successors are made once one is admitted: the search goes on from there
+    first,  ///< the parent's cost itself; the first successor admitted ends the expansion: the search goes on from it
 };
 
-/// How a relaxed search goes.
+/// Options of a relaxed search.
 struct options {
-    double alpha = 1.05; ///< how much worse than the yardstick a state may be, at least 1; of no use to `first`
-    /// Further values of alpha, each above the one before: each is taken up when nothing is left that those before it
-    /// admit. So a search may go downhill first (alpha = 1) and climb later, without doing anything twice.
+    double alpha = 1.05; ///< how much worse than the bound a state may be, at least 1; of no use to `first`
+    /// Further values of alpha, in ascending order: the search takes up the next when nothing is left that the earlier
+    /// ones admit. So it may go downhill first (alpha = 1) and climb later, without doing anything twice.
     std::vector<double> schedule{};
     admission admit = admission::best;
     bool plateau = false; ///< admit states of a cost equal to the bound too
     search::budget budget{};
-    /// States that wait at most, at least 2; when there are more, all but the cheaper half of that number are dropped.
+    /// Capacity of the queue of waiting states, at least 2; beyond it, all but the cheapest `queue / 2` are dropped.
     std::size_t queue = std::numeric_limits<std::size_t>::max();
     double target = -std::numeric_limits<double>::infinity(); ///< stop when a cost at or below it is found
     std::stop_token stop{};
@@ -89,7 +89,7 @@ struct improvement {
     friend bool operator==(improvement const&, improvement const&) = default;
 };
 
-/// What a search did.
+/// Statistics of a search.
 struct statistics {
     double start_cost = 0, best_cost = 0;
     std::uint64_t expanded = 0;   ///< states whose successors were made
@@ -108,9 +108,9 @@ struct statistics {
 /// A search problem.
 /// - `state`: a state that waits for its expansion; may be a mere recipe for it.
 /// - `cost(s)`: a number >= 0, the less the better. `key(s)`: equal for states that are the same.
-/// - `expand(s, emit)`: calls `emit(successor)` for each, and returns early where that says false. The order of
-///   successors decides ties, so it should follow from the state alone.
-/// - `label(s)`: what the move that led to the state is called.
+/// - `expand(s, emit)`: calls `emit(successor)` for each successor, and returns early where that gives false. The order
+///   of successors decides ties, so it should follow from the state alone.
+/// - `label(s)`: the name of the move that led to the state.
 template <class P>
 concept problem = requires(P& p, typename P::state const& s) {
     { p.cost(s) } -> std::convertible_to<double>;
@@ -119,31 +119,31 @@ concept problem = requires(P& p, typename P::state const& s) {
     p.expand(s, [](typename P::state) { return true; });
 };
 
-/// A problem that tells how much memory a waiting state takes.
+/// A problem that reports the memory of a waiting state.
 template <class P>
 concept sized_problem = problem<P> && requires(P& p, typename P::state const& s) {
     { p.bytes(s) } -> std::convertible_to<std::uint64_t>;
 };
 
-/// A problem whose states share memory: `shared_bytes()` tells how much that is by now, beside `bytes(s)` of each.
+/// A problem whose states share memory: `shared_bytes()` gives the present amount, beside `bytes(s)` of each.
 template <class P>
 concept sharing_problem = sized_problem<P> && requires(P& p) {
     { p.shared_bytes() } -> std::convertible_to<std::uint64_t>;
 };
 
-/// Hears of a search's events; derive and override by name. All do nothing here, and cost nothing.
+/// Search observer that ignores every event, at no cost; derive from it and hide members by name.
 struct null_observer {
     void on_expand(std::uint64_t, double) {}      ///< number of the expansion, cost of the state
     void on_admit(double, std::string_view) {}    ///< cost and label of a successor that will wait
-    void on_refuse(double, std::string_view) {}   ///< of one beyond the bound
+    void on_refuse(double, std::string_view) {}   ///< the same of one beyond the bound
     void on_improvement(std::uint64_t, double) {} ///< expansions so far, new best cost
     void on_stop(stop_reason) {}
 };
 
-/// An observer that looks at states: instead of the events of that name it hears `on_expand(number, cost, state)`,
-/// `on_admit(cost, label, state)` and `on_refuse(cost, state)`; and `on_known(cost, state)` of a successor seen before,
-/// `on_expanded(number, state)` when all successors were told. A state that waited for a larger alpha is admitted after
-/// that, outside of any expansion.
+/// Search observer that sees states: `on_expand(number, cost, state)`, `on_admit(cost, label, state)` and
+/// `on_refuse(cost, state)` replace the events of these names; `on_known(cost, state)` tells of a successor seen
+/// before, `on_expanded(number, state)` comes after all successors. A state that waited for a larger alpha is admitted
+/// later, outside of any expansion.
 template <class O, class State>
 concept state_observer = requires(O& o, State const& s, std::uint64_t number, double cost, std::string_view label) {
     o.on_expand(number, cost, s);

@@ -1,4 +1,4 @@
-// The largest flow through a network, and with it the cheapest cut between two of its nodes.
+// Maximum flow through a network, and with it the minimum cut between two of its nodes.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -9,13 +9,13 @@
 
 namespace gsub::search {
 
-/// Nodes 0 to n - 1 and directed edges with whole capacities. Once a flow is maximal, the nodes that can still be
-/// reached from the source are one side of a cheapest cut, and those that can still reach the sink the other side of
-/// another; all cheapest cuts lie between these two.
+/// Flow network: nodes 0 to n - 1 and directed edges with integer capacities. Once a flow is maximal, the nodes that
+/// the source still reaches are one side of a minimum cut, and the nodes that still reach the sink are the other side
+/// of another; all minimum cuts lie between these two.
 class flow_network {
 public:
     using node = std::uint32_t;
-    /// The capacity of an edge that no cut may go through.
+    /// Capacity of an edge that no cut may cross.
     static constexpr std::uint64_t unlimited = 0xffffffffffffffffu;
 
     explicit flow_network(std::size_t nodes) : first_(nodes, none) {}
@@ -23,16 +23,17 @@ public:
     /// Adds an edge. *Requires* that the limited capacities add up to less than `unlimited`.
     void connect(node from, node to, std::uint64_t capacity);
 
-    /// Sends as much as possible from source to sink, on top of what flows already, and gives how much that is: the
-    /// capacity of a cheapest cut. `unlimited` where edges without limits join the two; the flow is then not maximal.
+    /// Maximum flow: sends as much as possible from source to sink, on top of the present flow, and gives that amount:
+    /// the capacity of a minimum cut. `unlimited` where edges without limits join the two; the flow is then not
+    /// maximal.
     /// *Requires* two different nodes. *Complexity* O(n^2 m), for unit capacities O(m^1.5).
     /// *Source* Dinic, "Algorithm for solution of a problem of maximum flow in networks with power estimation", 1970.
     std::uint64_t maximize(node source, node sink);
 
     /// Whether each node can be reached from `from` by edges with capacity left. *Complexity* O(n + m).
     [[nodiscard]] std::vector<bool> reachable_from(node from) const;
-    /// Adds to a set that no edge with capacity left leaves what can be reached from `from`, if `admit(node)` says so
-    /// of each node that is new; gives whether it did. *Complexity* O(n + m) of what is new.
+    /// Extends a closed set, which no edge with capacity left leaves, by all that `from` reaches, if `admit(node)`
+    /// accepts each new node; gives whether it did. *Complexity* O(n + m) of what is new.
     template <class Admit>
     bool extend(std::vector<bool>& closed, node from, Admit&& admit) const {
         std::vector<node> found;

@@ -1,4 +1,4 @@
-// Features of processors: what compilers call them, and what a processor is asked for.
+// CPU features: the compiler option of each, and the run-time query of the host.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -8,7 +8,7 @@
 
 namespace gsub {
 
-/// A row of the table of features: an option of GCC and Clang, and the word that `__builtin_cpu_supports` takes.
+/// CPU feature, a row of the table: an option of GCC and Clang, and the word that `__builtin_cpu_supports` takes.
 struct cpu_feature {
     std::string_view option; ///< e.g. `-mavx2`
     std::string_view word;   ///< e.g. `avx2`; empty: the option tunes, and every processor has it

@@ -1,4 +1,4 @@
-// Instruction sets as a table: what the generators need to know of each.
+// Instruction sets as a table: what code generators need to know of each.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -9,7 +9,7 @@
 
 namespace gsub {
 
-/// A row of the table of SIMD instruction sets.
+/// SIMD instruction set: a row of the table.
 struct isa {
     std::string_view name;         ///< as in the names of kernels, e.g. `avx2`
     std::string_view architecture; ///< `x86-64`, `aarch64`; empty: any
@@ -21,11 +21,11 @@ struct isa {
     std::int32_t fma_per_cycle = 2;
     std::int32_t fma_latency = 4; ///< cycles
 
-    /// Elements of so many bytes in a vector: of f32, where nothing else is said.
+    /// Lanes of a vector: elements of `element_bytes` bytes, f32 by default.
     [[nodiscard]] constexpr std::int32_t lanes(std::int32_t element_bytes = 4) const noexcept {
         return vector_bytes / element_bytes;
     }
-    /// Whether programs for `other` run where this set is: it is this one, or one that this one extends.
+    /// Whether this set runs programs for `other`: `other` is this set, or one that it extends.
     [[nodiscard]] constexpr bool runs(isa const& other) const noexcept {
         for (auto const* s = this; s; s = s->extends)
             if (s == &other) return true;

@@ -9,12 +9,11 @@
 
 namespace gsub {
 
-/// A row of the table of micro-architectures. Widths are those of the units: a vector that is wider takes several
-/// passes.
+/// Micro-architecture: a row of the table. Widths are those of the units: a wider vector takes several passes.
 struct microarchitecture {
     std::string_view name;          ///< as `cpu=` of a target takes it, e.g. `zen4`
     std::string_view title;         ///< for people
-    std::string_view cpus;          ///< beginnings of processors' names as `host()` has them, by `;`; `*`: below
+    std::string_view cpus;          ///< prefixes of names as `host()` has them, by `;`; after `*` a word in the name
     gsub::isa const* isa = nullptr; ///< the widest
     double gigahertz = 2.5;         ///< sustained by one core that multiplies vectors
     std::int32_t unit_bytes = 16;   ///< that a vector unit is wide
@@ -31,20 +30,20 @@ struct microarchitecture {
     double memory_bytes_in_all = 30e9;                                          ///< read by two cores or more
     bool generic = false;                                                       ///< of no processor in particular
     bool measured = false; ///< clock and bandwidths were compared with a machine; else they are estimates
-    /// Of the shorter one of computing and reading memory, what a core does not do beside the other.
+    /// Share of the shorter of compute and memory time that a core does not overlap with the longer.
     double not_hidden = 0.25;
-    /// Bytes of weights, as parts of the last cache, up to which it loses none of them from one run to the next, and
-    /// from which on it loses all; in proportion between these. Others use that cache too.
+    /// Weight bytes, as shares of the last-level cache: up to the first it keeps all of them from one run to the next,
+    /// from the second on it loses all; in proportion between these. Others use that cache too.
     double kept_share = 0.25, lost_share = 1.5;
 
-    /// Passes that a vector of so many bytes takes.
+    /// Passes that a vector of `vector_bytes` bytes takes.
     [[nodiscard]] constexpr double passes(std::int32_t vector_bytes) const noexcept {
         return vector_bytes <= unit_bytes ? 1.0 : static_cast<double>(vector_bytes) / unit_bytes;
     }
 };
 
-/// All rows, those of no processor in particular last. *Source* for units, latencies and caches vendors' optimization
-/// guides; for clocks and bandwidths comparisons with a machine where `measured`, else estimates; see docs/target.md.
+/// All micro-architectures, generic ones last. *Source* for units, latencies and caches vendors' optimization guides;
+/// for clocks and bandwidths comparisons with a machine where `measured`, else estimates; see docs/target.md.
 [[nodiscard]] inline std::span<microarchitecture const> microarchitectures() noexcept {
     // clang-format off
     static constexpr microarchitecture rows[] = {
@@ -125,8 +124,8 @@ struct microarchitecture {
     return rows;
 }
 
-/// The row of a target: by the name that it gives its processor, a row's own or one that the processor tells; one of no
-/// processor in particular where there is none. A row counts for its instruction set alone.
+/// Micro-architecture of a target, by its processor's name: a row's own, or one that the processor reports; a generic
+/// row where none matches. Only rows of the target's instruction set count.
 [[nodiscard]] inline microarchitecture const& microarchitecture_of(target const& t) noexcept {
     auto const rows = microarchitectures();
     auto const fits = [&](std::string_view beginnings) {

@@ -1,4 +1,4 @@
-// A target: the machine that kernels are made for, as data, as a text, and as the host is found to be.
+// Target: the machine that kernels are compiled for, as data and as text, and detection of the host.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -11,7 +11,7 @@
 
 namespace gsub {
 
-/// What a machine is, as far as costs and code generation need to know it.
+/// Target: the machine, as far as cost models and code generation need to know it.
 struct target {
     std::string name;           ///< of the processor, e.g. `x86_64 family 25 model 17 stepping 1`; may be empty
     unsigned threads = 1;       ///< hardware threads that this process may use
@@ -28,22 +28,22 @@ struct target {
     friend bool operator==(target const&, target const&) = default;
 };
 
-/// The widest set that a target has.
+/// The widest instruction set of a target.
 [[nodiscard]] inline isa const& isa_of(target const& t) noexcept {
     return *t.isa;
 }
 
-/// The machine that this process runs on. Asks the processor and the operating system, at each call.
+/// Detects the machine that this process runs on. Asks the processor and the operating system, at each call.
 [[nodiscard]] target host();
 
-/// `x86-64-avx512,threads=2,l1=48K,l2=1M,l3=32M,cpu=x86_64 family 26 model 2 stepping 1`: architecture and instruction
-/// set, then what is known. `parse_target` reads it.
+/// Text of a target, which `parse_target` reads: architecture and instruction set, then what is known, e.g.
+/// `x86-64-avx512,threads=2,l1=48K,l2=1M,l3=32M,cpu=x86_64 family 26 model 2 stepping 1`.
 [[nodiscard]] std::string to_string(target const& t);
 
-/// The target of a text: `host`, or one that begins with an architecture and instruction set (`x86-64-avx512`,
-/// `x86-64-avx2`, `aarch64-neon`; `baseline` for any processor), then `key=value` for what is known of it, each at most
-/// once, in any order: `threads`, `l1`, `l2`, `l3` (bytes, or with K, M, G), `fma` (vectors a cycle), `cpu` (a name
-/// without commas). What is not said is unknown. *Errors* `usage` naming the part that is wrong and what it may be.
+/// Parses a target: `host`, or an architecture and instruction set (`x86-64-avx512`, `x86-64-avx2`, `aarch64-neon`;
+/// `baseline` for any processor) and then `key=value` for what is known, each at most once, in any order: `threads`,
+/// `l1`, `l2`, `l3` (bytes, or with K, M, G), `fma` (vectors a cycle), `cpu` (a name without commas). What is not given
+/// is unknown. *Errors* `usage` naming the part that is wrong and what it may be.
 [[nodiscard]] result<target> parse_target(std::string_view text);
 
 } // namespace gsub

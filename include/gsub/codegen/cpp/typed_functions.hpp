@@ -1,5 +1,5 @@
-// Functions over vectors of every element type in generated C++: their names and their text. Functions of f32 that
-// kernels had before other types came are in `codegen/cpp/vector_math.hpp`.
+// typed_functions: the vector functions of all element types in generated C++. Older ones of f32 are in
+// `codegen/cpp/vector_math.hpp`.
 #pragma once
 
 #include <gsub/ir/types/dtype.hpp>
@@ -11,36 +11,35 @@
 
 namespace gsub::codegen {
 
-/// The C type that elements are stored as and moved in: of f16 and bf16 `unsigned short`, of bool `unsigned char`.
+/// C type in which elements are stored and moved: `unsigned short` for f16 and bf16, `unsigned char` for bool.
 [[nodiscard]] std::string_view c_type(dtype t) noexcept;
-/// The type of a vector of such elements in a kernel's text: `vf` of f32, `v_i32`; and one that may lie at any address:
-/// `uf`, `u_i32`.
+/// Vector type of an element type in a kernel's text: `vf` of f32, `v_i32`; and the one for any address: `uf`, `u_i32`.
 [[nodiscard]] std::string_view vector_type(dtype t) noexcept;
 [[nodiscard]] std::string_view unaligned_type(dtype t) noexcept;
-/// A number of a type as C++: exact, and of that C type. f16 and bf16 are their bits.
+/// C++ literal of a number: exact, and of the type's C type. f16 and bf16 are their bits.
 GSUB_LAZY [[nodiscard]] std::string literal(double real, std::int64_t integer, dtype t);
 
 /// Collects the functions that a kernel calls, each after those that it calls itself.
 class typed_functions {
 public:
-    /// Of vectors of `lanes` elements. The text relies on `vf`.
+    /// For vectors of `lanes` elements. The text relies on `vf`.
     explicit typed_functions(std::int32_t lanes) : lanes_(lanes) {}
 
-    /// The name of a function that computes `op` on vectors of elements of `of`; a select has a vector of bools before
-    /// them. *Requires* an operation other than a cast, which takes such operands.
+    /// Name of the function that computes `op` on vectors of `of`; a select takes a vector of bools before them.
+    /// *Requires* an operation that takes such operands and is no cast.
     GSUB_LAZY std::string call(loop::scalar_op op, dtype of);
-    /// The name of a function that converts vectors. *Requires* two types.
+    /// Name of the function that converts vectors. *Requires* two different types.
     GSUB_LAZY std::string cast(dtype from, dtype to);
-    /// A maximum that keeps any NaN.
+    /// Name of the maximum that keeps any NaN.
     GSUB_LAZY std::string maximum_or_nan(dtype of);
 
-    /// The name of a function that exchanges the rows and columns of an array of as many vectors as they have lanes.
-    /// *Requires* a number of lanes that is a power of two.
+    /// Name of the function that transposes an array of as many vectors as they have lanes. *Requires* a number of
+    /// lanes that is a power of two.
     GSUB_LAZY std::string transpose(dtype of);
-    /// Adds `entry_of`, the numbers of entries that integers choose, and `gathered`, elements of them.
+    /// Adds the functions of gathers: `entry_of` (the entry that an integer chooses) and `gathered` (its elements).
     GSUB_LAZY void choices();
 
-    /// Types, loads and stores of a part of a vector, and all functions that were asked for.
+    /// Text of types, of loads and stores of a part of a vector, and of all functions that were asked for.
     GSUB_LAZY [[nodiscard]] std::string text() const;
 
 private:

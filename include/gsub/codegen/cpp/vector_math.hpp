@@ -1,6 +1,6 @@
-// Functions of vectors in generated kernels: their text, and what they promise.
+// Vector math functions of generated kernels: their text and error bounds.
 //
-// Errors are in units of the last place (ULP) of the exact result, of every f32 (docs/codegen.md has them by
+// Errors are in units of the last place (ULP) of the exact result, over every f32 (docs/codegen.md has them by
 // instruction set). NaN gives NaN, and infinities give the limits; zeros keep their sign in floor, tanh and erf.
 //
 //     exponential   2 ULP   overflows to infinity; results less than 2^-126 are zero
@@ -9,7 +9,7 @@
 //     tanh, erf     4 ULP   never beyond -1 and 1
 //     floor, absolute, negate, square_root   exact
 //
-// Those of fewer terms, which `passes::fast_math` asks for, have no bound in ULP:
+// The fast ones, with fewer terms (`passes::fast_math` asks for them), have no bound in ULP:
 //     fast_exponential   8e-6 of the result, 4e-6 where products and sums are contracted; limits as exponential
 //     fast_tanh          1.3e-5   never beyond -1 and 1
 //     fast_erf           7e-6     the same

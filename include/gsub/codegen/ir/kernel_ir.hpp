@@ -1,6 +1,5 @@
-// Kernel IR: what a loop nest becomes before it is text or machine code. Structured loops over integers, and
-// straight-line blocks of vector instructions on virtual registers. What emits code reads it, as a static cost model
-// may.
+// Kernel IR: structured loops over integers and straight-line blocks of vector instructions on virtual registers,
+// between a loop nest and text or machine code. Code emitters read it, as a static cost model may.
 #pragma once
 
 #include <gsub/loop/expression.hpp>
@@ -16,12 +15,11 @@ namespace gsub::codegen {
 using loop::affine;
 using loop::variable;
 
-/// Vector instructions. `broadcast` reads one element for all lanes and leaves it a scalar until a vector meets it;
-/// `compute` is an operation of `loop::scalar_op` on each lane; `multiply_add` adds the product of its last two
-/// operands to the first, in place; `accumulate` combines its operand with the result, in place, by addition or a
-/// maximum that keeps any NaN; `reduce` combines the lanes of a register so, to a scalar. `choose` makes the numbers of
-/// entries, of i64, of the integers that its operand holds, as `loop::chosen_entry` has it; `gather` reads an element
-/// of an entry for each lane.
+/// Opcodes of vector instructions. `broadcast` reads one element for all lanes and leaves it a scalar until a vector
+/// meets it; `compute` is an operation of `loop::scalar_op` on each lane; `multiply_add` adds the product of its last
+/// two operands to the first, in place; `accumulate` combines its operand with the result, in place, by addition or a
+/// maximum that keeps any NaN; `reduce` combines the lanes of a register so, to a scalar. `choose` turns integers into
+/// numbers of entries (i64), see `loop::chosen_entry`; `gather` reads an element of an entry for each lane.
 enum class opcode : std::uint8_t {
     splat,
     load,
@@ -46,21 +44,20 @@ struct instruction {
     dtype type = dtype::f32;                         ///< of the elements of its result; of a store, of its operand
     reg result = -1;                                 ///< -1: a store; accumulators are results more than once
     reg operands[3] = {-1, -1, -1};
-    std::int32_t buffer = -1; ///< of loads and stores; of a choice, what tells of those out of range
-    affine offset;            ///< of the first lane, in elements
-    std::int32_t lanes = 0;   ///< of a load, store or step of an accumulator, from the first; others read as zero, stay
-    std::int64_t stride = 1;  ///< of a load, between lanes, in elements
+    std::int32_t buffer = -1;          ///< of loads and stores; of a `choose`, the status buffer
+    affine offset;                     ///< of the first lane, in elements
+    std::int32_t lanes = 0;            ///< of a load, store or accumulation, from the first; others load zero, or stay
+    std::int64_t stride = 1;           ///< of a load, between lanes, in elements
     std::vector<std::int64_t> order{}; ///< of a load of all lanes: where each reads, from `offset`; empty: by `stride`
-    std::vector<loop::bound>
-        predicate{};          ///< of a load: outside, it gives its number; of a store: outside, there is none
-    double value = 0;         ///< the number of a splat or load, of a floating type
-    std::int64_t integer = 0; ///< the same of other types; of u64 its bits; of a choice, the entries
-    std::int64_t entry = 0;   ///< of a load whose operand is a choice: elements between entries
+    std::vector<loop::bound> predicate{}; ///< of a load: outside, it gives its number; a store stores nothing outside
+    double value = 0;                     ///< the number of a splat or load, of a floating type
+    std::int64_t integer = 0;             ///< the same of other types; of u64 its bits; of a choice, the entries
+    std::int64_t entry = 0;               ///< of a load whose operand is a choice: elements between entries
 };
-/// What an instruction does, in one word: `load`, `add`, `accumulate_maximum`.
+/// Prints the operation of an instruction: `load`, `add`, `accumulate_maximum`.
 GSUB_LAZY [[nodiscard]] std::string to_string(instruction const& i);
 
-/// `ceil(value / divisor)`.
+/// Limit of a loop: `ceil(value / divisor)`.
 struct limit {
     affine value;
     std::int64_t divisor = 1;
@@ -68,12 +65,12 @@ struct limit {
 
 enum class statement_kind : std::uint8_t { block, loop, fused_index, branch, guard };
 
-/// A piece of a kernel.
+/// Statement of a kernel.
 struct statement {
     statement_kind kind = statement_kind::block;
     std::vector<instruction> code; ///< block
     variable var = -1;             ///< loop and fused index
-    std::vector<limit> begin, end; ///< loop: from the greatest to before the least
+    std::vector<limit> begin, end; ///< loop: from the greatest `begin` to before the least `end`
     variable of = -1;              ///< fused index: `of / divisor % extent`
     std::int64_t divisor = 1, extent = 1;
     std::vector<loop::bound> conditions; ///< branch: all hold
@@ -82,8 +79,8 @@ struct statement {
     std::vector<statement> body, otherwise;
 };
 
-/// One kernel: called with its buffers, scratch buffers as one block after the others, and a range of positions of its
-/// parallel loop.
+/// Kernel in kernel IR: called with its buffers, the workspace buffers as one block after the others, and a range of
+/// positions of its parallel loop.
 struct kernel {
     std::string name;
     std::vector<loop::buffer> buffers;
@@ -98,11 +95,11 @@ struct kernel {
     std::vector<statement> fallback; ///< run by guards, with values for its parameters
 };
 
-/// Where a scratch buffer starts in the block of a thread, and the size of the block, in bytes; aligned to 64.
+/// Offset of a workspace buffer in the block of a thread, and the size of the block, in bytes; aligned to 64.
 GSUB_LAZY [[nodiscard]] std::size_t workspace_offset(kernel const& k, std::size_t buffer) noexcept;
 GSUB_LAZY [[nodiscard]] std::size_t workspace_bytes(kernel const& k) noexcept;
 
-/// The kernel as indented text.
+/// Prints the kernel as indented text.
 GSUB_LAZY [[nodiscard]] std::string to_string(kernel const& k);
 
 } // namespace gsub::codegen

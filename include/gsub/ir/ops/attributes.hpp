@@ -55,7 +55,7 @@ private:
     reals reals_;
 };
 
-/// `3`, `0.5`, `"text"`, `[1, 2]`, `[0.5, 1.0]`: the form of the textual IR, exact for every value.
+/// Text of an attribute in the textual IR, exact for every value: `3`, `0.5`, `"text"`, `[1, 2]`, `[0.5, 1.0]`.
 [[nodiscard]] std::string to_string(attribute_value const& v);
 
 /// An activation that a convolution or product applies to its result before storing it.
@@ -65,8 +65,8 @@ enum class activation : std::uint8_t { none, relu, clip, sigmoid, tanh };
     return names[static_cast<std::size_t>(a)];
 }
 
-/// What a field of an attribute struct may be: `std::int64_t`, `bool`, `double`, `std::string`, `ints`, `reals`,
-/// `dtype`, `activation`.
+/// Type of a field in an attribute struct: `std::int64_t`, `bool`, `double`, `std::string`, `ints`, `reals`, `dtype`,
+/// `activation`.
 enum class field_type : std::uint8_t { integer, boolean, real, text, integer_list, real_list, element, activation };
 
 /// One field of an attribute struct: its name in files and where it is stored.
@@ -147,7 +147,7 @@ struct attribute_info {
     field_type type = field_type::integer;
 };
 
-/// An attribute struct as data, so that one engine reads, writes and copies all of them.
+/// Attribute layout: an attribute struct as data, so that one engine reads, writes and copies all of them.
 struct attribute_layout {
     std::span<attribute_info const> fields;
     /// A new struct with the defaults, or a copy of the one given.
@@ -160,7 +160,7 @@ struct attribute_layout {
     [[nodiscard]] std::vector<attribute_value> encode(void const* attributes) const;
     /// Generic form of the defaults.
     [[nodiscard]] std::vector<attribute_value> defaults() const;
-    /// A struct of its own: the defaults, or a copy.
+    /// A new struct with an owner: the defaults, or a copy of `from`.
     [[nodiscard]] std::shared_ptr<void> owned(void const* from = nullptr) const;
     /// The struct behind a list of values of the right kinds, or nothing where a value names no enumerator.
     [[nodiscard]] std::shared_ptr<void const> decode(std::span<attribute_value const> values) const;
@@ -196,7 +196,7 @@ namespace detail {
 /// Whether two values are the same: zeros differ by their signs, every NaN is the same.
 [[nodiscard]] bool same_bits(attribute_value const& a, attribute_value const& b);
 
-/// What an interned set of attributes consists of. `typed` is the operator's attribute struct.
+/// Interned set of attributes. `typed` is the operator's attribute struct.
 struct attribute_entry {
     op_id op{};
     std::vector<attribute_value> values;

@@ -13,13 +13,13 @@
 
 namespace gsub {
 
-/// Result types of an operator. A specialisation has `static void infer(infer_context&)`, which gives every result a
+/// Type inference of an operator. A specialisation has `static void infer(infer_context&)`, which gives every result a
 /// type or calls `fail`. An operator with `decompose<Op>` needs none.
 template <class Op>
 struct infer_shape;
 
-/// What is known of the elements of a small integer tensor (rank 0 or 1): fixed numbers, names, unknowns. Numbers may
-/// be negative here, hence not `dim`. Truth values count as the numbers 0 and 1.
+/// Known element of a small integer tensor (rank 0 or 1): a fixed number, a name, or unknown. Numbers may be negative
+/// here, hence not `dim`. Truth values count as the numbers 0 and 1.
 struct element_knowledge {
     bool fixed = false;
     std::int64_t value = 0; ///< where `fixed`
@@ -27,10 +27,10 @@ struct element_knowledge {
     friend bool operator==(element_knowledge const&, element_knowledge const&) = default;
 };
 using tensor_knowledge = small_vector<element_knowledge, 4>;
-/// Tensors with more elements than this are not followed.
+/// Limit of shape arithmetic: tensors with more elements than this are not followed.
 inline constexpr std::size_t max_known_elements = 64;
 
-/// One application of an operator, seen by its inference.
+/// Inference context: one application of an operator.
 class infer_context {
 public:
     infer_context(op_info const& op, attributes_id attributes, std::span<type_id const> operands, std::size_t results);
@@ -64,7 +64,7 @@ public:
     void result(std::size_t port, tensor_type type) { result_types_[port] = std::move(type); }
     /// The elements of result 0.
     void result_knowledge(tensor_knowledge k) { result_known_ = std::move(k); }
-    /// Says what is wrong. The first reason is kept; inference should return after it.
+    /// Reports an ill-typed application. The first reason is kept; inference should return after it.
     void fail(std::string reason);
 
     [[nodiscard]] bool failed() const noexcept { return !reason_.empty(); }
@@ -86,7 +86,7 @@ private:
 
 class node_sink;
 
-/// A composite operator as other operators. A specialisation has
+/// Decomposition of a composite operator into others. A specialisation has
 /// `static value_id build(node_sink&, attributes_of<Op> const&, std::span<value_id const> operands)`.
 template <class Op>
 struct decompose;
@@ -118,7 +118,7 @@ struct infer_row {
     }
 };
 
-/// The operators that a graph may contain, as tables.
+/// Dialect: the operators that a graph may contain, as tables.
 struct dialect {
     std::span<op_info const> ops;
     std::span<infer_row const> infer;
@@ -134,7 +134,7 @@ struct dialect {
 /// Infers the results of one application. The context holds types or the reason of the failure afterwards.
 void infer(dialect const& d, std::uint16_t row, infer_context& cx);
 
-/// Result type equal to an operand's: `template <> struct infer_shape<my_op> : same_as_input<0> {};`
+/// Type inference that copies an operand's type: `template <> struct infer_shape<my_op> : same_as_input<0> {};`
 template <std::size_t Operand>
 struct same_as_input {
     static void infer(infer_context& cx) {
@@ -142,14 +142,14 @@ struct same_as_input {
     }
 };
 
-/// Result of an elementwise operator over all operands, with numpy's broadcasting.
+/// Type inference of an elementwise operator over all operands, with numpy's broadcasting.
 struct broadcast_inputs {
     static void infer(infer_context& cx);
 };
 
-/// Shape of two operands broadcast against each other, or nothing where they cannot be.
+/// Broadcast shape of two operands, or nothing where they do not broadcast.
 [[nodiscard]] std::optional<shape> broadcast(shape const& a, shape const& b);
-/// An axis in [-rank, rank) as one in [0, rank), or nothing.
+/// The axis in [0, rank) of one in [-rank, rank), or nothing.
 [[nodiscard]] constexpr std::optional<std::size_t> normalized_axis(std::int64_t axis, std::size_t rank) noexcept {
     auto const r = static_cast<std::int64_t>(rank);
     if (axis < -r || axis >= r) return std::nullopt;

@@ -17,7 +17,7 @@
 
 namespace gsub {
 
-/// What an operator does with its operands, as far as fusion, costs and rules need to know it.
+/// Operator category: what an operator does with its operands, as far as fusion, costs and rules need to know it.
 enum class op_category : std::uint8_t {
     structural,  ///< inputs, constants, results, calls: the graph's own nodes
     source,      ///< makes a tensor out of attributes
@@ -33,8 +33,8 @@ enum class op_category : std::uint8_t {
     return names[static_cast<std::size_t>(c)];
 }
 
-/// What an operator asks of the scalar that it computes with. A scalar that cannot give it (a prime field has no order)
-/// sees the operator as an uninterpreted function.
+/// Scalar requirement: what an operator needs of the scalar that it computes with. For a scalar that lacks it (a prime
+/// field has no order) the operator is an uninterpreted function.
 enum class scalar_needs : std::uint8_t {
     nothing,        ///< moves elements
     ring,           ///< sums and products
@@ -43,7 +43,7 @@ enum class scalar_needs : std::uint8_t {
     transcendental, ///< exp and the like
 };
 
-/// Which operands an operator reads where they are not stored in row-major order, and how its results are stored then.
+/// Layout policy: which operands an operator reads in other layouts than row-major, and the layout of its results then.
 /// A layout names the storage of a value and never what it means, so every operator computes the same in all of them.
 enum class layout_policy : std::uint8_t {
     row_major,        ///< it reads and gives row-major values alone
@@ -53,7 +53,7 @@ enum class layout_policy : std::uint8_t {
     any,              ///< it reads every layout and says itself how the result is stored
 };
 
-/// The facts of an operator. A specialisation has
+/// Operator traits: the facts of an operator. A specialisation has
 /// `name`; `min_inputs`, `max_inputs` (`variadic` for no bound); `category`; and may have `domain` (default: ONNX's
 /// own, the empty string), `results` (1; `variadic` where attributes decide), `needs`, `commutative` (false: whether
 /// the order of the operands has no meaning), `composite` (false: given by `decompose<Op>`), `aliasing_view` (false:
@@ -116,7 +116,7 @@ template <operation Op>
     return {id_of<Op>, layout_of<attributes_of<Op>>, &a};
 }
 
-/// The facts of an operator as data: one row of the table that engines read.
+/// Operator traits as data: one row of the table that engines read.
 struct op_info {
     op_id id{};
     std::string_view name;
@@ -140,8 +140,8 @@ struct op_info {
         return static_cast<int>(operands) >= min_inputs &&
                (max_inputs == variadic || static_cast<int>(operands) <= max_inputs);
     }
-    /// Whether an application to so many operands is of the kind `c`, has one result, and does the same with each of
-    /// them: those that may be left out are settings, as a clip's bounds are.
+    /// Whether an application to `operands` operands is of the category `c`, has one result that is no view, and treats
+    /// all operands alike: operands that may be left out are settings, as a clip's bounds are.
     [[nodiscard]] bool is_plain(op_category c, std::size_t operands) const noexcept {
         return category == c && !aliasing_view && results == 1 && accepts(operands) &&
                (operands <= 1 || static_cast<int>(operands) <= min_inputs || max_inputs == variadic);
@@ -222,7 +222,7 @@ struct op_traits<ops::call> : op_traits<ops::results> {
     };
 };
 
-/// A set of operators. Graphs, importers, evaluators and rules are made for one.
+/// Operator set. Graphs, importers, evaluators and rules are made for one.
 template <operation... Ops>
 struct op_set {
     using list = type_list<ops::input, ops::constant, ops::results, ops::opaque, ops::call, Ops...>;
@@ -244,7 +244,7 @@ struct join_ops<op_set<A...>> {
 template <class... A, class... B, class... Rest>
 struct join_ops<op_set<A...>, op_set<B...>, Rest...> : join_ops<op_set<A..., B...>, Rest...> {};
 } // namespace detail
-/// The set of the operators of several sets.
+/// Union of several operator sets.
 template <class... Sets>
 using joined_ops = typename detail::join_ops<Sets...>::type;
 

@@ -1,4 +1,4 @@
-// Control flow and what is said of it: operators that call functions of the module, or stand for their operand.
+// Control-flow operators, which call functions of the module, and annotations, which stand for their operand.
 #pragma once
 
 #include <gsub/ir/ops/infer.hpp>
@@ -7,15 +7,14 @@
 #include <string>
 
 namespace gsub::ops {
-struct if_else {}; ///< what one of two functions gives for the operands behind the condition
-struct let {};     ///< its operand, under a name of its own: the let form of a graph, see `passes::to_a_normal_form`
-struct compiler_annotation {
-}; ///< its operand, whose operator belongs to a part of the graph that somebody else compiles
+struct if_else {}; ///< If: calls one of two functions, chosen by the condition, on the other operands
+struct let {};     ///< gives its operand a name of its own: the let form of a graph, see `passes::to_a_normal_form`
+struct compiler_annotation {}; ///< identity that marks its operand's operator as part of what another compiler takes
 } // namespace gsub::ops
 
 namespace gsub {
 
-/// Both functions take the same operands, which are what ONNX's branches capture. Made by `add_if`.
+/// If: both functions take the same operands, the values that ONNX's branches capture. Made by `add_if`.
 template <>
 struct op_traits<ops::if_else> {
     static constexpr std::string_view name = "If";
@@ -37,8 +36,8 @@ struct op_traits<ops::let> {
     static constexpr auto layouts = layout_policy::propagates_first;
     static constexpr bool aliasing_view = true;
 };
-/// Stands behind each result of the operator that it speaks of. Operators with the same compiler and number are one
-/// part.
+/// Compiler annotation: stands behind each result of the operator that it marks. Operators with the same compiler and
+/// number are one part.
 template <>
 struct op_traits<ops::compiler_annotation> : op_traits<ops::let> {
     static constexpr std::string_view name = "CompilerAnnotation";
@@ -50,7 +49,7 @@ struct op_traits<ops::compiler_annotation> : op_traits<ops::let> {
     };
 };
 
-/// The condition alone is looked at: what the functions give is known to their module.
+/// Inference of If checks the condition alone: only the module knows the result types of its functions.
 template <>
 struct infer_shape<ops::if_else> {
     static void infer(infer_context& cx);

@@ -1,4 +1,4 @@
-// Approximations of transcendental operators, which `passes::fast_math` puts in their place.
+// Fast math operators: approximations of transcendental operators, which `passes::fast_math` puts in their place.
 #pragma once
 
 #include <gsub/ir/ops/ops_math.hpp>
@@ -15,8 +15,8 @@ struct fast_softmax {}; ///< softmax with `fast_exp`
 
 namespace gsub {
 
-/// The approximation is of f32, and of 16-bit types, which are computed in f32; f64 is computed exactly. In ONNX files
-/// each is the operator that it stands for.
+/// Fast math approximates f32, and 16-bit types, which are computed in f32; f64 is computed exactly. In ONNX files each
+/// is the operator that it stands for.
 template <>
 struct op_traits<ops::fast_exp> : detail::unary_traits {
     static constexpr std::string_view name = "FastExp", domain = "gsub";

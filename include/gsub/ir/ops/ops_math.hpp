@@ -66,7 +66,7 @@ struct binary_traits {
 } // namespace detail
 
 namespace detail {
-/// Facts shared by comparisons. One with NaN is false.
+/// Facts shared by comparisons. A comparison with NaN is false.
 struct comparison_traits : binary_traits {
     static constexpr auto needs = scalar_needs::ordered;
 };

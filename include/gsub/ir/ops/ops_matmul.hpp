@@ -1,4 +1,4 @@
-// Products of matrices.
+// Matrix products: MatMul, Gemm and Einsum.
 #pragma once
 
 #include <gsub/ir/ops/infer.hpp>
@@ -42,7 +42,7 @@ struct op_traits<ops::gemm> {
 };
 
 namespace detail {
-/// Result 0 of numpy's matmul of two types, of the element type given.
+/// Infers result 0 of numpy's matmul of two types, with the element type given.
 void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element);
 } // namespace detail
 template <>
@@ -70,8 +70,8 @@ struct infer_shape<ops::einsum> {
     static void infer(infer_context& cx);
 };
 
-/// An equation, read: dimensions of one label run together, and those that the result lacks are summed over. A size of
-/// one is repeated.
+/// Parsed einsum equation: dimensions of one label share an index, labels that the result lacks are summed over. A size
+/// of one is repeated.
 struct einsum_terms {
     using labels = small_vector<std::int32_t, 6>;
     std::vector<labels> operands{}; ///< the label of each dimension

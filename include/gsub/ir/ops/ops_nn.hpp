@@ -1,4 +1,4 @@
-// Operators of neural networks: convolution, normalisation, pooling, softmax.
+// Neural-network operators: convolution, normalisation, pooling, softmax.
 #pragma once
 
 #include <gsub/ir/ops/infer.hpp>
@@ -20,9 +20,9 @@ struct dropout {};             ///< the identity at inference; optionally the al
 
 namespace gsub {
 
-/// How a window slides over the spatial dimensions: convolution and pooling share it. Every list has one entry a
-/// spatial dimension; `pads` has the begins of all dimensions, then the ends, as in ONNX. Nothing is ever meant by an
-/// empty list.
+/// Window attributes, shared by convolution and pooling: how a window slides over the spatial dimensions. Every list
+/// has one entry a spatial dimension; `pads` has the begins of all dimensions, then the ends, as in ONNX. An empty list
+/// never stands for a default.
 struct window_attributes {
     ints strides{}, pads{}, dilations{};
 };

@@ -1,4 +1,4 @@
-// Operators between numbers and the integers that stand for them: (q - zero point) * scale.
+// Quantization operators, between numbers and the integers that stand for them: (q - zero point) * scale.
 #pragma once
 
 #include <gsub/ir/ops/infer.hpp>
@@ -16,15 +16,16 @@ struct qlinear_mat_mul {}; ///< matrix product of quantized operands, quantized
 
 namespace gsub {
 
-/// Which scale and zero point belong to an element: one for all where they have one element; entry i of a vector for
-/// slice i of `axis`; with a block size, an entry for so many slices of `axis` and every place of the other dimensions.
+/// Quantization granularity: which scale and zero point belong to an element. One for all where they have one element;
+/// entry i of a vector for slice i of `axis`; with a block size, an entry for so many slices of `axis` and every place
+/// of the other dimensions.
 struct scale_attributes {
     std::int64_t axis = 1;
     std::int64_t block_size = 0; ///< 0: no blocks
     static constexpr field<scale_attributes> fields[] = {{"axis", &scale_attributes::axis},
                                                          {"block_size", &scale_attributes::block_size}};
 };
-/// A convolution of integers.
+/// Attributes of an integer convolution.
 struct integer_window : window_attributes {
     std::int64_t group = 1;
     static constexpr field<integer_window> fields[] = {{"strides", &integer_window::strides},
@@ -37,7 +38,7 @@ template <>
 struct op_traits<ops::quantize> {
     static constexpr std::string_view name = "QuantizeLinear";
     static constexpr int min_inputs = 2, max_inputs = 3;     ///< x, scale, zero point
-    static constexpr auto category = op_category::reduction; ///< a scale of a dimension is no operand that broadcasts
+    static constexpr auto category = op_category::reduction; ///< not elementwise: a scale does not broadcast
     static constexpr auto layouts = layout_policy::row_major;
     static constexpr auto needs = scalar_needs::ordered;
     using attributes = scale_attributes;

@@ -1,4 +1,4 @@
-// Reductions along dimensions.
+// Reduction operators: sum, mean and maximum along dimensions.
 #pragma once
 
 #include <gsub/ir/ops/infer.hpp>
@@ -12,11 +12,11 @@ struct reduce_max {};  ///< maximum along dimensions, NaN where there is one; of
 
 namespace gsub {
 
-/// What a reduction runs along: all reductions share it.
+/// Reduction attributes, shared by all reductions: which dimensions they combine.
 struct reduce_attributes {
     ints axes{};          ///< in [-rank, rank), used where only x is given; none: all dimensions
     bool keepdims = true; ///< dimensions that were reduced stay, with size one
-    /// Where the axes are an operand and turn out to be none: whether the result is x, and not the whole reduced.
+    /// Where the axes are an operand and empty: true gives x, false reduces all dimensions.
     bool noop_with_empty_axes = false;
     static constexpr field<reduce_attributes> fields[] = {
         {"axes", &reduce_attributes::axes},
@@ -61,8 +61,7 @@ struct infer_shape<ops::reduce_mean> : detail::reduction_shape {};
 template <>
 struct infer_shape<ops::reduce_max> : detail::reduction_shape {};
 
-/// Which dimensions of a tensor a reduction along these axes takes away, one entry a dimension. *Requires* axes in
-/// [-rank, rank).
+/// Reduced dimensions of a tensor under these axes, one entry a dimension. *Requires* axes in [-rank, rank).
 [[nodiscard]] small_vector<bool, 6> reduced_dims(ints const& axes, bool none_means_nothing, std::size_t rank);
 
 /// The operators of this header.

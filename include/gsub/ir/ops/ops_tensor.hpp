@@ -1,4 +1,4 @@
-// Operators that move elements, and those that make tensors out of attributes.
+// Tensor operators: those that move elements, and those that make tensors out of attributes.
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
@@ -33,7 +33,7 @@ struct dirac {
 namespace gsub {
 
 namespace detail {
-/// Facts shared by operators that move elements and take their settings as operands too.
+/// Facts shared by operators that move elements; those whose settings may be operands take more of them.
 struct injective_traits {
     static constexpr int min_inputs = 1, max_inputs = 1;
     static constexpr auto category = op_category::injective;
@@ -113,7 +113,7 @@ struct op_traits<ops::reshape> : detail::view_traits {
         bool allow_zero = false; ///< 0 means size zero
         static constexpr field<attributes> fields[] = {{"shape", &attributes::shape},
                                                        {"allowzero", &attributes::allow_zero}};
-        /// To these sizes as they are, where some may be 0.
+        /// Attributes that reshape to exactly these sizes, some of which may be 0.
         [[nodiscard]] static attributes to(ints sizes) {
             auto const zero = contains(sizes, 0);
             return {std::move(sizes), zero};
@@ -296,7 +296,7 @@ struct infer_shape<ops::dirac> {
     static void infer(infer_context& cx);
 };
 
-/// The dimensions that a reshape gives, or nothing where it is impossible. Unknown sizes stay unknown.
+/// Result dimensions of a reshape, or nothing where it is impossible. Unknown sizes stay unknown.
 [[nodiscard]] std::optional<shape> reshaped_dims(tensor_type const& x, std::span<std::int64_t const> target,
                                                  bool allow_zero);
 

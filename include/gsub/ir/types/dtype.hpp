@@ -85,7 +85,7 @@ private:
     }
 };
 
-/// What is to be known of an element type.
+/// Facts of an element type.
 struct dtype_info {
     std::string_view name;
     std::uint8_t bytes;

@@ -29,9 +29,9 @@ public:
     static tensor uninitialized(dtype element, std::span<std::int64_t const> dims);
     static tensor zeros(dtype element, std::span<std::int64_t const> dims);
     static tensor zeros(tensor_type const& type);
-    /// Zeros in pages of their own: the system has them back when nothing uses them any more, which an allocator does
-    /// not promise. For weights: a call takes microseconds. `huge`: pages of 2 MiB where the
-    /// system has some, for what is read time and again. *Errors* throws `std::bad_alloc`.
+    /// Zeros in memory pages of their own, which go back to the system when nothing uses them any more; an allocator
+    /// does not promise that. For weights: a call takes microseconds. `huge`: pages of 2 MiB where the system has some,
+    /// for what is read time and again. *Errors* throws `std::bad_alloc`.
     static tensor in_pages(dtype element, std::span<std::int64_t const> dims, bool huge = false);
     /// Elements of another owner (a mapped file). `owner` keeps them alive. *Requires* alignment to the element size.
     static tensor borrowed(dtype element, std::span<std::int64_t const> dims, std::byte const* data,
@@ -67,8 +67,8 @@ public:
     /// Writable bytes; elements shared with another tensor are copied first.
     [[nodiscard]] std::span<std::byte> mutable_raw();
 
-    /// These elements are read no more, and are undefined then: pages of them go back to the system, unless another
-    /// tensor shares the buffer or another owner has it. *Requires* that the tensor has them.
+    /// Discards elements that nobody reads any more; they are undefined then. Their pages go back to the system, unless
+    /// another tensor shares the buffer or another owner has it. *Requires* that the tensor has them.
     void discard(std::int64_t first, std::int64_t count);
 
     /// Elements as `T`. *Requires* `dtype_of<T> == element()`.
@@ -85,9 +85,9 @@ public:
 
     /// The same elements under other dimensions. *Requires* the same number of elements.
     [[nodiscard]] tensor reshaped(std::span<std::int64_t const> dims) const;
-    /// Converted element by element as ONNX's Cast does: a float becomes an integer by truncation, what does not fit
-    /// saturates and NaN gives 0; an integer becomes another one modulo two to the number of bits, and a float by one
-    /// rounding. *Requires* element types with a storage type.
+    /// Converts elements as ONNX's Cast does: a float becomes an integer by truncation, what does not fit saturates and
+    /// NaN gives 0; an integer becomes another one modulo two to the number of bits, and a float by one rounding.
+    /// *Requires* element types with a storage type.
     [[nodiscard]] tensor converted_to(dtype element) const;
     /// Elements as integers, from any integer or boolean type; a `u64` from 2^63 on as the number that has its bits.
     /// *Requires* such a type.
@@ -113,7 +113,7 @@ private:
 /// drawn, never how many draws, so that f32 and f64 tensors of one seed agree up to rounding.
 void fill_random(tensor& t, random_stream stream);
 
-/// How far two tensors are apart.
+/// Difference of two tensors a and b.
 struct difference {
     double max_absolute = 0;   ///< max |a - b|
     double max_relative = 0;   ///< max |a - b| / max |b|, the measure that tests and `gsub compare` use

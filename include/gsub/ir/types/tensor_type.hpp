@@ -1,4 +1,4 @@
-// Types of values: element type, shape with fixed or symbolic dimensions, layout. Interned, so that a type is one word.
+// Tensor types: element type, shape with fixed or symbolic dimensions, layout. Interned, so that a type is one word.
 #pragma once
 
 #include <gsub/core/hash.hpp>
@@ -61,17 +61,17 @@ private:
 [[nodiscard]] constexpr bool provably_different(dim a, dim b) noexcept {
     return a.fixed() && b.fixed() && a.size() != b.size();
 }
-/// What is known of a size of which both `a` and `b` are true: the fixed one wins, then the named one.
+/// Unifies two facts about one size: the fixed one wins, then the named one.
 [[nodiscard]] constexpr dim unify(dim a, dim b) noexcept {
     return a.fixed() || b.unknown() ? a : b.fixed() || a.unknown() ? b : a;
 }
 
 using shape = small_vector<dim, 6>;
 
-/// Arrangement of a tensor's elements in memory, e.g. `NCHW16c`; empty is the row-major order of its dimensions.
+/// Layout: how a tensor's elements are stored, e.g. `NCHW16c`; empty is the row-major order of its dimensions.
 using layout = symbol;
 
-/// Type of a value.
+/// Tensor type: the type of a value.
 struct tensor_type {
     dtype element = dtype::undefined;
     bool ranked = false; ///< whether the number of dimensions is known
@@ -106,7 +106,7 @@ struct tensor_type {
     return n;
 }
 
-/// `f32[1,3,h,?]`, `f32[1,64]:NCHW16c`, `f32[*]` for an unknown rank.
+/// Text of a type: `f32[1,3,h,?]`, `f32[1,64]:NCHW16c`, `f32[*]` for an unknown rank.
 [[nodiscard]] std::string to_string(tensor_type const& t);
 [[nodiscard]] std::string to_string(dim d);
 
@@ -114,7 +114,7 @@ struct tensor_type {
 [[nodiscard]] bool compatible(tensor_type const& a, tensor_type const& b) noexcept;
 /// Whether a value of this type may be a scalar, or a tensor of one element: no size is known to differ from 1.
 [[nodiscard]] bool may_be_one_number(tensor_type const& t) noexcept;
-/// What is known of a value of which both types are true. *Requires* `compatible(a, b)`.
+/// Unifies two types of one value: keeps what either knows. *Requires* `compatible(a, b)`.
 [[nodiscard]] tensor_type unify(tensor_type const& a, tensor_type const& b);
 
 /// An interned tensor type.

@@ -1,4 +1,4 @@
-// Where each node stands in the text of its module.
+// AnnotateSpans: records where each node stands in the text of its module.
 #pragma once
 
 #include <gsub/passes/pass.hpp>
@@ -8,12 +8,13 @@
 
 namespace gsub::passes {
 
-/// Gives each node, inputs and constants too, its place in `to_text(module)` as one more source, `text:12:3` for line
-/// and column; places from an earlier run are replaced. Sources outlive rewrites and fusion, and errors and reports
-/// name nodes by them where a file gave none. Nothing else changes.
-/// Outcome: `matches` counts the nodes whose place is new. *Complexity* O(n) plus the text without elements.
+/// Adds a span to each node, inputs and constants too: its place in `to_text(module)` as one more source, `text:12:3`
+/// for line and column; replaces places from an earlier run. Sources outlive rewrites and fusion, and errors and
+/// reports name nodes by them where a file gave none. Nothing else changes. Outcome: `matches` counts the nodes whose
+/// place is new. *Complexity* O(n) plus the text without elements.
 struct annotate_spans {
     static constexpr std::string_view name = "annotate-spans";
+    static constexpr std::string_view tvm_name = "AnnotateSpans";
     static constexpr std::string_view effect = "notes for each node where it stands in the module's text";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr std::array<std::string_view, 1> classes{"AD"};

@@ -1,4 +1,4 @@
-// Conversions to wider types next to what reads them.
+// CanonicalizeCast: copies casts to wider types next to their readers.
 #pragma once
 
 #include <gsub/ir/ops/ops_math.hpp>
@@ -9,14 +9,14 @@
 
 namespace gsub::passes {
 
-/// Copies conversions to wider element types that several elementwise operators read, so that each of them, once fused
-/// with its own, reads the narrow value. An operator that reads one twice counts twice. Where other operators read it
-/// too, the conversion stays with these, and each elementwise reader gets one of its own. Conversions of weights stay:
-/// they are computed beforehand. Sharing equal nodes undoes it (`eliminate_common_subexpr`, `canonicalize`).
-/// Outcome: `matches` counts the conversions that were copied. *Complexity* O((n + e) log n).
-/// *Source* TVM's CanonicalizeCast.
+/// Copies casts to wider element types that several elementwise operators read, so that each reader, once fused with
+/// its own cast, reads the narrow value. An operator that reads a cast twice counts twice. Where other operators read
+/// it too, the cast stays with these, and each elementwise reader gets its own. Casts of weights stay: constant folding
+/// computes them. Sharing equal nodes undoes the pass (`eliminate_common_subexpr`, `canonicalize`). Outcome: `matches`
+/// counts the casts that were copied. *Complexity* O((n + e) log n). *Source* TVM's CanonicalizeCast.
 struct canonicalize_cast {
     static constexpr std::string_view name = "canonicalize-cast";
+    static constexpr std::string_view tvm_name = "CanonicalizeCast";
     static constexpr std::string_view effect = "gives each reader its own conversion to a wider type";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 3;

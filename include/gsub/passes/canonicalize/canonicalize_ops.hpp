@@ -1,4 +1,4 @@
-// One form of adding biases.
+// CanonicalizeOps: brings biases into one form.
 #pragma once
 
 #include <gsub/ir/ops/ops_math.hpp>
@@ -11,8 +11,8 @@
 
 namespace gsub::passes {
 
-/// TVM's pass turns `bias_add` into `add`. The graph has no such operator: biases are operands of others, and those are
-/// taken out here, so that later passes see one form of addition.
+/// Takes biases out of operators, so that later passes see one form of addition. TVM's pass turns `bias_add` into
+/// `add`; the graph has no such operator: biases are operands of others.
 ///
 /// | from | to |
 /// |---|---|
@@ -21,11 +21,11 @@ namespace gsub::passes {
 /// | `Sum` of one or two | the operand, or `Add` |
 ///
 /// Biases behind which a convolution applies an activation stay, and so do operators on 16-bit floats, which would be
-/// rounded once more, products of integers with factors, and unknown ranks.
-/// Outcome: `matches` counts the operators rewritten. *Complexity* O((n + e) log n).
-/// *Source* TVM's CanonicalizeOps.
+/// rounded once more, products of integers with factors, and unknown ranks. Outcome: `matches` counts the operators
+/// rewritten. *Complexity* O((n + e) log n). *Source* TVM's CanonicalizeOps.
 struct canonicalize_ops {
     static constexpr std::string_view name = "canonicalize-ops";
+    static constexpr std::string_view tvm_name = "CanonicalizeOps";
     static constexpr std::string_view effect = "adds biases by operators of their own";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 3;

@@ -1,4 +1,4 @@
-// All passes that join operators which read one value.
+// BatchingOps: runs all CombineParallel passes.
 #pragma once
 
 #include <gsub/passes/combine/combine_parallel_batch_matmul.hpp>
@@ -9,10 +9,11 @@
 
 namespace gsub::passes {
 
-/// `combine_parallel_conv2d`, `combine_parallel_dense` and `combine_parallel_batch_matmul`, in this order, with their
-/// defaults. Outcome: the sum. *Source* TVM's BatchingOps.
+/// Runs `combine_parallel_conv2d`, `combine_parallel_dense` and `combine_parallel_batch_matmul`, in this order, with
+/// their defaults. Outcome: the sum. *Source* TVM's BatchingOps.
 struct batching_ops {
     static constexpr std::string_view name = "batching-ops";
+    static constexpr std::string_view tvm_name = "BatchingOps";
     static constexpr std::string_view effect = "joins convolutions and products that read one value";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 4;

@@ -1,4 +1,4 @@
-// Products of stacks of matrices with one left operand, joined into one.
+// CombineParallelBatchMatmul: combines batched matrix products of one left operand.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -8,16 +8,16 @@
 
 namespace gsub::passes {
 
-/// Joins products `ops::mat_mul` of one left operand with right operands of three dimensions or more that differ in
-/// their columns only: these stand side by side, also where they are computed, and the result is split. What follows
-/// goes along as in `combine_parallel_dense`. Right operands that are computed must all be nearer to the inputs than
-/// any of the products (by the longest path), so that none depends on another.
-/// Outcome: `matches` counts the groups that were joined. *Complexity* O((n + e) log n).
-/// *Source* TVM's CombineParallelBatchMatmul.
+/// Combines products `ops::mat_mul` of one left operand with right operands of three dimensions or more that differ in
+/// their columns only: concatenates the right operands, computed ones too, and splits the result. It also combines what
+/// follows, as in `combine_parallel_dense`. Computed right operands must all be nearer to the inputs than any of the
+/// products (by the longest path), so that none depends on another. Outcome: `matches` counts the groups that were
+/// combined. *Complexity* O((n + e) log n). *Source* TVM's CombineParallelBatchMatmul.
 struct combine_parallel_batch_matmul {
     std::size_t min_branches = 3; ///< at least 2
 
     static constexpr std::string_view name = "combine-parallel-batch-matmul";
+    static constexpr std::string_view tvm_name = "CombineParallelBatchMatmul";
     static constexpr std::string_view effect = "joins products of stacks of matrices that share their left operand";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 4;

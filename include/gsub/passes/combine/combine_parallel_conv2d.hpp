@@ -1,4 +1,4 @@
-// Convolutions of one value, joined into one.
+// CombineParallelConv2D: combines convolutions of one value.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -9,17 +9,17 @@
 
 namespace gsub::passes {
 
-/// Joins convolutions that read one value with equal attributes and kernel sizes, ungrouped, with constant weights:
-/// weights and biases one after the other, the result split. What follows all of them alike goes along, step by step:
-/// an elementwise operator that alone reads the branch, with equal attributes, and a constant of the branch's channels
-/// where it has two operands. The arithmetic on weights stays for `fold-constant`. Whether it pays depends on the
-/// machine: a wide convolution may be slower than several.
-/// Outcome: `matches` counts the groups that were joined. *Complexity* O((n + e) log n).
-/// *Source* TVM's CombineParallelConv2D.
+/// Combines convolutions that read one value with equal attributes and kernel sizes, ungrouped, with constant weights:
+/// concatenates weights and biases, and splits the result. It also combines what follows in all branches alike, step by
+/// step: an elementwise operator that alone reads the branch, with equal attributes, and with a constant of the
+/// branch's channels where it has two operands. `fold-constant` computes the weight arithmetic. Whether it pays depends
+/// on the machine: a wide convolution may be slower than several. Outcome: `matches` counts the groups that were
+/// combined. *Complexity* O((n + e) log n). *Source* TVM's CombineParallelConv2D.
 struct combine_parallel_conv2d {
     std::size_t min_branches = 3; ///< at least 2
 
     static constexpr std::string_view name = "combine-parallel-conv2d";
+    static constexpr std::string_view tvm_name = "CombineParallelConv2D";
     static constexpr std::string_view effect = "joins convolutions that read one value";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 4;

@@ -1,4 +1,4 @@
-// Matrix products of one value, joined into one.
+// CombineParallelDense: combines matrix products of one value.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -10,17 +10,18 @@
 
 namespace gsub::passes {
 
-/// Joins products of one value with constant matrices, `ops::mat_mul` or `ops::gemm` with equal attributes. Matrices
-/// stand side by side, and the result is split along its columns; with `to_batch` those of one shape stand one upon the
-/// other, one product of stacks, and the result is split into its layers (`ops::mat_mul` alone). What follows all of
-/// them alike goes along, as in `combine_parallel_conv2d`; one number is repeated for its branch where it must be.
-/// Outcome: `matches` counts the groups that were joined. *Complexity* O((n + e) log n).
-/// *Source* TVM's CombineParallelDense, which stacks by default.
+/// Combines products of one value with constant matrices, `ops::mat_mul` or `ops::gemm` with equal attributes:
+/// concatenates the matrices and splits the result along its columns. With `to_batch`, stacks matrices of one shape
+/// into one batched product and splits the result along the batch (`ops::mat_mul` alone). It also combines what follows
+/// in all branches alike, as in `combine_parallel_conv2d`; a scalar is repeated for its branch where it must be.
+/// Outcome: `matches` counts the groups that were combined. *Complexity* O((n + e) log n). *Source* TVM's
+/// CombineParallelDense, which stacks by default.
 struct combine_parallel_dense {
     std::size_t min_branches = 3; ///< at least 2
     bool to_batch = false;
 
     static constexpr std::string_view name = "combine-parallel-dense";
+    static constexpr std::string_view tvm_name = "CombineParallelDense";
     static constexpr std::string_view effect = "joins matrix products that read one value";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 4;

@@ -1,4 +1,4 @@
-// Erasing what no output needs.
+// DeadCodeElimination: erases nodes that no output needs.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -12,6 +12,7 @@ namespace gsub::passes {
 /// Outcome: `matches` counts the nodes erased. *Complexity* O(n + e).
 struct dead_code_elimination {
     static constexpr std::string_view name = "dead-code-elimination";
+    static constexpr std::string_view tvm_name = "DeadCodeElimination";
     static constexpr std::array<std::string_view, 1> aliases{"DCE"};
     static constexpr std::string_view effect = "erases nodes that no output needs";
     static constexpr auto exact = exactness::bit_exact;

@@ -1,4 +1,4 @@
-// Computing once what is written twice.
+// EliminateCommonSubexpr: merges equal nodes.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -8,17 +8,17 @@
 
 namespace gsub::passes {
 
-/// Nodes of one operator with equal attributes and operands become one, and so do constants with equal bits; where two
-/// operands may change places without changing a bit, they may differ in their order. Operators without operands stay
-/// apart: they are free, and one of each saves keeping the value. Opaque nodes, which may be random, calls and `If`
-/// nodes stay too; branches are functions of their own, of which each is seen alone. What is left without a reader is
-/// erased. Outcome: `matches` counts the nodes replaced. *Complexity* O(n + e) and a hash of each constant.
-/// *Source* TVM's EliminateCommonSubexpr.
+/// Merges nodes of one operator with equal attributes and operands, and constants with equal bits; operands may differ
+/// in their order where swapping two changes no bit. Operators without operands stay apart: they are free, and one of
+/// each saves keeping the value. Opaque nodes, which may be random, calls and `If` nodes stay too; branches are
+/// functions, each treated alone. Nodes left without a reader are erased. Outcome: `matches` counts the nodes replaced.
+/// *Complexity* O(n + e) and a hash of each constant. *Source* TVM's EliminateCommonSubexpr.
 struct eliminate_common_subexpr {
-    /// Nodes for which it says yes stay apart; null: none.
+    /// Predicate of the nodes that stay apart; null: none.
     bool (*skip)(any_graph const& g, node_id n) = nullptr;
 
     static constexpr std::string_view name = "eliminate-common-subexpr";
+    static constexpr std::string_view tvm_name = "EliminateCommonSubexpr";
     static constexpr std::array<std::string_view, 1> aliases{"CSE"};
     static constexpr std::string_view effect = "computes once what is written twice";
     static constexpr auto exact = exactness::bit_exact;

@@ -1,4 +1,4 @@
-// Removing the functions that nothing calls.
+// RemoveUnusedFunctions: removes functions that nothing calls.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -12,14 +12,14 @@
 namespace gsub::passes {
 
 /// Removes every function that no entry point can reach by calls and by `If` nodes; both branches of an `If` count,
-/// whether its condition is known or not. Functions that call each other count as called only from outside.
-/// Outcome: `matches` counts the functions removed. *Errors* `usage` for an entry that is no function.
-/// *Complexity* O(n log functions).
+/// whether its condition is known or not. Functions that only call each other are unused. Outcome: `matches` counts the
+/// functions removed. *Errors* `usage` for an entry that is no function. *Complexity* O(n log functions).
 struct remove_unused_functions {
-    /// Where calls begin: these become the entry points of the module. Empty: those that it has.
+    /// Entry points to give the module. Empty: those that it has.
     std::vector<std::string> entries{};
 
     static constexpr std::string_view name = "remove-unused-functions";
+    static constexpr std::string_view tvm_name = "RemoveUnusedFunctions";
     static constexpr std::string_view effect = "removes functions that no entry point calls";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 1;

@@ -1,4 +1,4 @@
-// Scales behind convolutions and products, folded into their weights.
+// BackwardFoldScaleAxis: folds scales into the weights in front of them.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -9,15 +9,16 @@
 
 namespace gsub::passes {
 
-/// Folds a multiplication by a constant, one number or one a channel, into what computes its operand: weight and bias
-/// of a convolution or of a matrix product. On the way it passes additions (both sides are scaled, a constant one is
-/// multiplied), views, and rectifiers where no factor is negative. Every value on the way has this one reader. Weights
-/// that others read too are scaled in a copy. The arithmetic on weights stays for `fold-constant`.
-/// Left alone: elements other than f32 and f64, factors that are not finite or beyond 2^60 or below 2^-60 in size.
-/// Outcome: `matches` counts the multiplications that are gone. *Complexity* O((n + e) log n), regions of at most 256
-/// nodes. *Source* TVM's BackwardFoldScaleAxis, which knows convolutions alone.
+/// Folds a multiplication by a constant, a scalar or per channel, into weight and bias of the convolution or matrix
+/// product that computes its operand. On the way it passes additions (scaling both sides; a constant side is
+/// multiplied), views, and ReLU where no factor is negative. Every value on the way must have this one reader. Weights
+/// that others read too are scaled in a copy. `fold-constant` computes the weight arithmetic. Left alone: elements
+/// other than f32 and f64, factors that are not finite or beyond 2^60 or below 2^-60 in size. Outcome: `matches` counts
+/// the multiplications that were folded. *Complexity* O((n + e) log n), regions of at most 256 nodes. *Source* TVM's
+/// BackwardFoldScaleAxis, which knows convolutions alone.
 struct backward_fold_scale_axis {
     static constexpr std::string_view name = "backward-fold-scale-axis";
+    static constexpr std::string_view tvm_name = "BackwardFoldScaleAxis";
     static constexpr std::string_view effect = "folds scales into the weights in front of them";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 3;

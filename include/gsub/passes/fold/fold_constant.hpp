@@ -1,4 +1,4 @@
-// Computing what is known before the graph runs.
+// FoldConstant: computes constant parts of a graph at compile time.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -13,23 +13,24 @@
 namespace gsub::passes {
 
 /// Replaces each value that depends on constants alone by a constant, computed as the graph would compute it, so that
-/// no bit changes; `Shape` of known dimensions by these; an `If` of known condition by the branch taken. What these
-/// make known is folded in turn.
+/// no bit changes; `Shape` of known dimensions by these; an `If` of known condition by the branch taken. It repeats
+/// this for what becomes constant.
 ///
-/// Operators that make a tensor out of attributes stay: they are shorter than their elements. So does what is large
-/// and made out of little, such as a scalar expanded to an image (`max_created`); what is computed from it and smaller
-/// again is folded. Weights behind a `dequantize` stay in few bits. Calls of functions stay, and so do operators
-/// without `evaluate<Op>`, and those that would fail when run. Functions that no `If` calls any more stay too. Outcome:
-/// `matches` counts values, shapes and branches. *Errors* `invalid_input` where functions that `If` nodes call do so in
-/// a circle, `usage` as `evaluators_of`. *Complexity* that of the arithmetic, plus O(n + e) for each level of branches
-/// in branches. *Source* TVM's FoldConstant.
+/// Left alone: operators that make a tensor out of attributes, which are shorter than their elements; large values made
+/// from small ones, such as a scalar expanded to an image (`max_created`), though smaller values computed from them are
+/// folded; weights behind a `dequantize`, which stay in few bits; calls of functions, operators without `evaluate<Op>`,
+/// and those that would fail when run; functions that no `If` calls any more. Outcome: `matches` counts values, shapes
+/// and branches. *Errors* `invalid_input` where functions call each other through `If` nodes in a cycle, `usage` as
+/// `evaluators_of`. *Complexity* that of the arithmetic, plus O(n + e) for each level of nested branches. *Source*
+/// TVM's FoldConstant.
 struct fold_constant {
     /// A value with more elements stays where it has more than 16 times those of any constant that it is made of.
     std::uint64_t max_created = 1024;
-    /// A value with more elements stays: weights that are only moved may be left to those who store them for kernels.
+    /// Values with more elements stay: weights that only move may be left to the packing for kernels.
     std::uint64_t max_elements = static_cast<std::uint64_t>(-1);
 
     static constexpr std::string_view name = "fold-constant";
+    static constexpr std::string_view tvm_name = "FoldConstant";
     static constexpr std::string_view effect = "computes what depends on constants alone";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 2;
@@ -37,7 +38,7 @@ struct fold_constant {
     static bool may_apply(op_histogram const& counts) {
         return counts.weights > 0 || counts.any_of<ops::shape, ops::if_else>();
     }
-    /// The pass with that number of `max_elements`. *Errors* `usage` where the text is no number.
+    /// Parses `max_elements`. *Errors* `usage` where the text is no number.
     GSUB_LAZY static result<fold_constant> from_text(std::string_view text);
     /// What `from_text` reads; empty where it is the default.
     [[nodiscard]] std::string arguments() const {

@@ -1,4 +1,4 @@
-// Borders put around values, folded into the windows that read them.
+// FoldExplicitPadding: folds pads into the convolutions and pools that read them.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -9,15 +9,15 @@
 
 namespace gsub::passes {
 
-/// Lets convolutions and pools read what a `ops::pad` with constant widths read, with its widths added to their own.
-/// A border of zeros folds into a convolution; into a mean over windows that counts its border, or had none, and does
-/// not round up; into a maximum over windows where no element is known to be negative. A border of the lowest number
-/// folds into a maximum. Windows of a maximum must each see an element. Several borders in a row all fold. A border
-/// with other readers stays for them.
-/// Outcome: `matches` counts the borders that were folded, once for each reader. *Complexity* O((n + e) log n).
+/// Folds an `ops::pad` with constant widths into the convolutions and pools that read it, whose pads grow by its
+/// widths. Zeros fold into a convolution; into an average pool that counts its pads, or has none; into a max pool whose
+/// operand is known to have no negative element. The lowest number folds into a max pool, whose windows must each see
+/// an element. Pools that round up stay. Several pads in a row all fold. A pad with other readers stays for them.
+/// Outcome: `matches` counts the pads that were folded, once for each reader. *Complexity* O((n + e) log n).
 /// *Source* TVM's FoldExplicitPadding.
 struct fold_explicit_padding {
     static constexpr std::string_view name = "fold-explicit-padding";
+    static constexpr std::string_view tvm_name = "FoldExplicitPadding";
     static constexpr std::string_view effect = "folds borders into the windows that read them";
     static constexpr auto exact = exactness::reassociating;
     static constexpr std::array<std::string_view, 2> classes{"RN", "SSD"};

@@ -1,4 +1,4 @@
-// Scales in front of convolutions and products, folded into their weights.
+// ForwardFoldScaleAxis: folds scales into the weights behind them.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -10,14 +10,15 @@
 
 namespace gsub::passes {
 
-/// Folds a multiplication by a constant, one number or one a channel, into the weights of all that reads it:
-/// convolutions (of one group, or depthwise) and matrix products. On the way it passes rectifiers where no factor is
-/// negative, views, and additions of constants, which are divided by it, where no factor is zero. One reader of another
-/// kind, the graph's outputs among them, keeps it where it is. The arithmetic on weights stays for `fold-constant`.
-/// Left alone: as in `backward_fold_scale_axis`. Outcome: `matches` counts the multiplications that are gone.
-/// *Complexity* O((n + e) log n), regions of at most 256 nodes. *Source* TVM's ForwardFoldScaleAxis.
+/// Folds a multiplication by a constant, a scalar or per channel, into the weights of all its readers: convolutions (of
+/// one group, or depthwise) and matrix products. On the way it passes ReLU where no factor is negative, views, and,
+/// where no factor is zero, additions of constants, which it divides by the factor. A single reader of another kind, or
+/// a graph output, keeps it in place. `fold-constant` computes the weight arithmetic. Left alone: as in
+/// `backward_fold_scale_axis`. Outcome: `matches` counts the multiplications that were folded. *Complexity* O((n + e)
+/// log n), regions of at most 256 nodes. *Source* TVM's ForwardFoldScaleAxis.
 struct forward_fold_scale_axis {
     static constexpr std::string_view name = "forward-fold-scale-axis";
+    static constexpr std::string_view tvm_name = "ForwardFoldScaleAxis";
     static constexpr std::string_view effect = "folds scales into the weights behind them";
     static constexpr auto exact = exactness::reassociating;
     static constexpr int level = 3;

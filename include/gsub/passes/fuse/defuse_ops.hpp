@@ -1,4 +1,4 @@
-// Undoing the grouping of operators into kernels.
+// DefuseOps: inlines fused functions into their callers.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -9,13 +9,13 @@
 
 namespace gsub::passes {
 
-/// Replaces each call of a primitive function by the function's nodes, with their names and sources where the function
-/// is called once, and removes the primitive functions that nothing calls any more and that are no entry points.
-/// `defuse_ops` after `fuse_ops` gives an equal graph. Functions whose code somebody else generates stay.
-/// *Errors* `invalid_input` where a call does not fit its callee or functions call each other in a circle,
-/// `unsupported` beyond `max_inlined_nodes`.
+/// Inlines each call of a primitive function, with the names and sources of its nodes where the function is called
+/// once, and removes primitive functions that nothing calls any more and that are no entry points. `defuse_ops` after
+/// `fuse_ops` gives an equal graph. Functions of external code generators stay. *Errors* `invalid_input` where a call
+/// does not fit its callee or functions call each other in a cycle, `unsupported` beyond `max_inlined_nodes`.
 struct defuse_ops {
     static constexpr std::string_view name = "defuse-ops";
+    static constexpr std::string_view tvm_name = "DefuseOps";
     static constexpr std::string_view effect = "puts the operators of kernels back into their callers";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 3;

@@ -1,4 +1,4 @@
-// Functions of operators that form a pattern.
+// MergeComposite: makes functions of operators that match a pattern.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -17,7 +17,7 @@ struct nothing_built {
 };
 } // namespace detail
 
-/// A pattern under a name: a rule without a replacement. Keep it in a constexpr variable at namespace scope.
+/// A composite pattern: a named rule without a replacement. Keep it in a constexpr variable at namespace scope.
 /// `composite<"conv_relu">(relu(conv(x, w, maybe<"b">)), where(...))`
 template <fixed_string Name, class Match>
 constexpr auto composite(Match) {
@@ -30,23 +30,24 @@ constexpr auto composite(Match, pattern::where_list<W> check) {
         check.conditions, std::array<rule_condition, 0>{}, {});
 }
 
-/// Patterns that kernels are commonly written for, larger ones first: attention, layer normalisation, gelu, convolution
-/// and matrix product with what follows them. Several may share a name.
+/// Standard composites, for which kernels are common, larger ones first: attention, layer normalisation, gelu,
+/// convolution and matrix product with what follows them. Several may share a name.
 GSUB_LAZY [[nodiscard]] std::span<rule_program const> standard_composites() noexcept;
 
 /// Makes a function of each match of a pattern, marked by the pattern's name (`function_attributes::composite_name`),
 /// and calls it. Patterns earlier in the table go first; of one pattern, matches nearer to the outputs. No operator is
-/// in two of them. Functions are called `conv_relu_0`. Weights that a match alone reads, and constants of one element,
-/// go into its function. Kernels and functions of earlier runs are not looked into.
+/// in two functions. Functions are named like `conv_relu_0`. Weights that a match alone reads, and constants of one
+/// element, go into its function. The pass does not enter kernels and functions of earlier runs.
 ///
-/// Left alone: a match of which another than the pattern's results is read elsewhere or is an output, one whose check
-/// fails, and one of several results whose function would need its own results.
-/// Outcome: `matches` counts the functions made; skips say which check failed. *Complexity* O(patterns x n log n);
-/// O(n) more for each match of a pattern of several roots.
+/// Left alone: a match of which a value other than the pattern's results is read elsewhere or is an output, one whose
+/// check fails, and one of several results whose function would read its own results. Outcome: `matches` counts the
+/// functions made; skips say which check failed. *Complexity* O(patterns x n log n); O(n) more for each match of a
+/// pattern of several roots.
 struct merge_composite {
     std::span<rule_program const> table = standard_composites();
 
     static constexpr std::string_view name = "merge-composite";
+    static constexpr std::string_view tvm_name = "MergeComposite";
     static constexpr std::string_view effect = "makes functions of operators that form a pattern";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};

@@ -1,4 +1,4 @@
-// How one operator is differentiated: a rule an operator, the user's own included.
+// Gradient rules: how each operator is differentiated, user operators included.
 #pragma once
 
 #include <gsub/ir/builder.hpp>
@@ -10,13 +10,14 @@
 
 namespace gsub {
 
-/// One operator of a graph that is differentiated, as its rule sees it. L is the number whose gradient is computed.
+/// An operator application under differentiation, as its gradient rule sees it. L is the number whose gradient is
+/// computed.
 class gradient_site {
 public:
     gradient_site(graph_builder& b, node_id n, std::span<value_id const> seeds, std::span<bool const> wanted)
         : builder_(&b), node_(n), seeds_(seeds), wanted_(wanted), given_(wanted.size()) {}
 
-    /// Where a rule adds its operators.
+    /// The builder to which a rule adds its operators.
     [[nodiscard]] graph_builder& builder() const noexcept { return *builder_; }
     [[nodiscard]] any_graph const& graph() const noexcept { return builder_->graph(); }
     [[nodiscard]] node_id node() const noexcept { return node_; }
@@ -30,11 +31,12 @@ public:
     [[nodiscard]] tensor_type const& type(value_id v) const { return graph().type(v); }
     /// dL / d result; invalid where L does not depend on it. That of result 0 is valid if there is only one.
     [[nodiscard]] value_id seed(std::uint32_t port = 0) const noexcept { return seeds_[port]; }
-    /// Whether dL / d operand is asked for. Operands that are no floating-point numbers never are.
+    /// Whether dL / d operand is asked for; never of operands that are no floating-point numbers.
     [[nodiscard]] bool wanted(std::size_t i) const noexcept { return i < wanted_.size() && wanted_[i]; }
-    /// Says what dL / d operand is. Dimensions in which the operand was broadcast are summed, those in which `gradient`
-    /// has one element and the operand several are repeated. Nothing happens where it is not wanted. An operand that
-    /// is given nothing has no influence. *Errors* throws `error` (`unsupported`) where the dimensions do not tell.
+    /// Sets dL / d operand. Sums the dimensions in which the operand was broadcast, and repeats those in which
+    /// `gradient` has one element and the operand several. Does nothing where the gradient is not wanted. An operand
+    /// without a gradient does not influence L. *Errors* throws `error` (`unsupported`) where the dimensions do not
+    /// tell.
     GSUB_LAZY void give(std::size_t i, value_id gradient);
     [[nodiscard]] value_id given(std::size_t i) const noexcept { return given_[i]; }
     /// A number in the element type of `like`.
@@ -54,12 +56,12 @@ private:
     std::vector<value_id> given_;
 };
 
-/// How an operator is differentiated. A specialisation has `static void build(gradient_site&)`, which calls `give` for
-/// the operands that are wanted. A composite operator without one is differentiated through its parts.
+/// Gradient of an operator. A specialisation has `static void build(gradient_site&)`, which calls `give` for the
+/// operands that are wanted. A composite operator without one is differentiated through its parts.
 template <class Op>
 struct gradient;
 
-/// A rule as data.
+/// A gradient rule as data.
 struct gradient_rule {
     op_id op{};
     void (*build)(gradient_site&) = nullptr;
@@ -72,15 +74,15 @@ struct gradient_rule {
         return {id_of<Op>, &gradient<Op>::build};
     }
 };
-/// The rules of operators of the user's own, for `first_order_gradient::rules`.
+/// Gradient rules of user operators, for `first_order_gradient::rules`.
 template <operation... Ops>
 inline constexpr std::array<gradient_rule, sizeof...(Ops)> gradient_rules{gradient_rule::of<Ops>()...};
 
-/// The rules that the library brings.
+/// The built-in gradient rules.
 GSUB_LAZY [[nodiscard]] std::vector<gradient_rule> builtin_gradient_rules();
 
 namespace passes::gradients {
-/// A number repeated to the type of another value, whose dimensions may be open.
+/// A number broadcast to the type of another value, whose dimensions may be open.
 GSUB_LAZY [[nodiscard]] value_id filled_as(graph_builder& b, double number, value_id like);
 } // namespace passes::gradients
 

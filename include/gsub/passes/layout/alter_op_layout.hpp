@@ -1,4 +1,4 @@
-// Storing activations in the layouts that kernels want, with as few changes of layout as that takes.
+// AlterOpLayout: stores activations in the layouts that kernels want.
 #pragma once
 
 #include <gsub/ir/types/blocked_layout.hpp>
@@ -15,7 +15,7 @@
 
 namespace gsub::passes {
 
-/// An application of an operator, for which a layout may be chosen.
+/// Layout query: an operator application for which a layout may be chosen.
 struct layout_query {
     op_info const& op;
     attributes_id attributes_of_op;
@@ -39,41 +39,41 @@ struct layout_query {
     }
 };
 
-/// Puts other operators into a graph in the place of one with these operands, and gives their values for its results.
+/// Operator replacement: adds operators that replace one with these operands, and returns their results.
 using operator_replacement = std::function<std::vector<value_id>(any_graph&, std::span<value_id const>)>;
 
-/// How an operator is to be stored.
+/// Desired layout of an operator.
 struct desired_layout {
     layout stored{}; ///< of the data operand and of all results; empty: row-major
-    /// Whether the operator's kernel reads a data operand that is row-major as it is: the change of layout before it
-    /// is still in the graph, but costs nothing.
+    /// Whether the operator's kernel also reads a row-major data operand directly: the layout transform before it stays
+    /// in the graph, but costs nothing.
     bool reads_row_major = false;
-    /// What stands in the operator's place: results of the same types, but for layouts, of operands in `stored`, as the
-    /// operator would have had them. Empty: the operator stays.
+    /// Replacement of the operator: results of the same types except layouts, from the operator's operands in `stored`.
+    /// Empty: the operator stays.
     operator_replacement replace{};
 
     desired_layout() = default;
     desired_layout(layout as, bool reads = false) : stored(as), reads_row_major(reads) {} // NOLINT: a layout is one
 };
 
-/// Answers in which layout the data operand and the results of an operator are wanted, or nothing where the operator
-/// may follow its operands. May consult a cost model.
+/// Layout hook: returns the layout desired for the data operand and results of an operator, or nothing where the
+/// operator may follow its operands. May consult a cost model.
 template <class H>
 concept layout_hook = requires(H const& hook, layout_query const& q) {
     { hook(q) } -> std::convertible_to<std::optional<desired_layout>>;
 };
-/// What a change of layout of a value of a static type costs, in any unit that adds up.
+/// Layout cost model: the cost of a layout transform of a value of a static type, in any additive unit.
 template <class C>
 concept layout_cost_model = requires(C const& cost, tensor_type const& type, layout l) {
     { cost(type, l, l) } -> std::convertible_to<std::uint64_t>;
 };
-/// Whether a value of a graph has been given a layout. *Complexity* O(n).
+/// Whether any value of a graph has a layout. *Complexity* O(n).
 GSUB_LAZY [[nodiscard]] bool names_layouts(any_graph const& g);
 
-/// Bytes that a change of layout reads and writes, what fills blocks up included. *Requires* a static type and layouts
-/// that fit it.
+/// Bytes that a layout transform reads and writes, block padding included. *Requires* a static type and layouts that
+/// fit it.
 GSUB_LAZY [[nodiscard]] std::uint64_t conversion_traffic(tensor_type const& type, layout from, layout to);
-/// The cost model of it.
+/// Layout cost model of `conversion_traffic`.
 struct traffic_of_conversions {
     std::uint64_t operator()(tensor_type const& type, layout from, layout to) const {
         return conversion_traffic(type, from, to);
@@ -85,7 +85,7 @@ using layout_hook_ref = function_ref<std::optional<desired_layout>(layout_query 
 using layout_cost = function_ref<std::uint64_t(tensor_type const&, layout, layout)>;
 struct laid_out_graph {
     any_graph graph;
-    std::vector<node_id> came_from; ///< by new node id, the old one; none of changes of layout
+    std::vector<node_id> came_from; ///< by new node id, the old one; none of layout transforms
 };
 GSUB_LAZY [[nodiscard]] laid_out_graph lay_out_graph(any_graph const& g, target const& machine, layout_hook_ref hook,
                                                      layout_cost cost, pass_outcome& outcome);
@@ -93,9 +93,9 @@ GSUB_LAZY [[nodiscard]] pass_outcome alter_layouts(any_graph& g, pass_context& c
                                                    layout_cost cost);
 } // namespace detail
 
-/// A graph in which values are stored as `alter_op_layout` stores them.
+/// A graph with the layouts that `alter_op_layout` chooses.
 using laid_out_graph = detail::laid_out_graph;
-/// The same as that pass, of a graph that stays as it is, with the way back to its nodes. *Errors* those of the pass.
+/// Lays out a copy of a graph as that pass, with the mapping to its old nodes. *Errors* those of the pass.
 template <layout_hook Hook, layout_cost_model Cost = traffic_of_conversions>
 [[nodiscard]] laid_out_graph lay_out_graph(any_graph const& g, target const& machine, Hook const& hook,
                                            Cost const& cost = {}) {
@@ -103,24 +103,25 @@ template <layout_hook Hook, layout_cost_model Cost = traffic_of_conversions>
     return detail::lay_out_graph(g, machine, hook, cost, outcome);
 }
 
-/// Asks the hook for each operator that reads other layouts than the row-major one (`op_info::layouts`) and has static
-/// shapes. Operators without a desired layout follow what they read, in those layouts with which all changes of layout
-/// together cost least: exactly so where the hook names one layout besides the row-major one, and otherwise as one
-/// layout after the other takes what it makes cheaper. Where two choices cost the same, the layout reaches as far as it
-/// can. `ops::layout_transform` stands where layouts meet: at operators that read row-major values alone, at opaque
-/// nodes and calls, at outputs, at a concatenation whose parts are no full blocks. Each (value, layout) is made once;
-/// changes of layout that stand in the graph already are decided anew. Operands that broadcast stay as they are.
-/// Weights are not touched: how a kernel packs them is its own business. Logical dimensions and attributes stay as they
-/// are, and so do all numbers. Outcome: `matches` counts the nodes that have the layout desired. *Errors* `usage` where
-/// the hook wants a layout that the operand cannot have. *Complexity* a largest flow through the graph for each layout
-/// desired. *Source* TVM's AlterOpLayout; the choice as a cut: Boykov, Veksler, Zabih, "Fast approximate energy
-/// minimization via graph cuts", 2001.
+/// Chooses a layout for each value, and inserts layout transforms. Asks the hook for each operator that reads layouts
+/// besides row-major (`op_info::layouts`) and has static shapes. Operators without a desired layout follow their
+/// operands, in the layouts that minimise the total cost of layout transforms: exactly where the hook names one layout
+/// besides row-major, otherwise by a heuristic in which one layout after the other takes what it makes cheaper. On a
+/// tie, the layout reaches as far as it can. `ops::layout_transform` stands where layouts meet: at operators that read
+/// only row-major values, at opaque nodes and calls, at outputs, at a concat whose parts are no full blocks. Each
+/// (value, layout) is made once; layout transforms already in the graph are decided anew. Operands that broadcast stay
+/// as they are, and so do weights, which kernels pack themselves, logical dimensions, attributes and all numbers.
+/// Outcome: `matches` counts the nodes that have the layout desired. *Errors* `usage` where the hook wants a layout
+/// that the operand cannot have. *Complexity* a maximum flow through the graph for each layout desired. *Source* TVM's
+/// AlterOpLayout; the choice as a cut: Boykov, Veksler, Zabih, "Fast approximate energy minimization via graph cuts",
+/// 2001.
 template <layout_hook Hook, layout_cost_model Cost = traffic_of_conversions>
 struct alter_op_layout {
     Hook hook;
     Cost cost{};
 
     static constexpr std::string_view name = "alter-op-layout";
+    static constexpr std::string_view tvm_name = "AlterOpLayout";
     static constexpr std::string_view effect = "stores values in the layouts that a hook asks for";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 3;

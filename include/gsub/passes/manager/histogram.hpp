@@ -1,4 +1,4 @@
-// Which operators a module has, and how many of each: what passes without effect are told apart by.
+// Operator histograms: counts by which passes without effect are told apart.
 #pragma once
 
 #include <gsub/ir/module.hpp>
@@ -9,7 +9,7 @@
 
 namespace gsub {
 
-/// Counts of a graph, or of those functions of a module that a pass sees.
+/// Operator counts of a graph, or of those functions of a module that a pass sees.
 struct op_histogram {
     struct entry {
         op_id op{};
@@ -25,7 +25,7 @@ struct op_histogram {
 
     /// *Complexity* O(log operators).
     [[nodiscard]] std::size_t count(op_id op) const noexcept;
-    /// How many of these operators there are, all together.
+    /// Total count of these operators.
     template <operation... Ops>
     [[nodiscard]] std::size_t count() const noexcept {
         return (std::size_t{0} + ... + count(id_of<Ops>));
@@ -37,9 +37,9 @@ struct op_histogram {
     friend bool operator==(op_histogram const&, op_histogram const&) = default;
 };
 
-/// *Complexity* O(n log operators).
+/// Counts a graph. *Complexity* O(n log operators).
 GSUB_LAZY [[nodiscard]] op_histogram histogram_of(any_graph const& g);
-/// Of the functions that are not opaque to a pass.
+/// Counts the functions that are not opaque to a pass.
 GSUB_LAZY [[nodiscard]] op_histogram histogram_of(module const& m, pass_info const& seen_by = {});
 
 } // namespace gsub

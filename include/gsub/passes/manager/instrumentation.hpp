@@ -12,7 +12,7 @@
 
 namespace gsub {
 
-/// What a comparison of a module with the one before a pass has shown.
+/// Result of comparing the modules before and after a pass.
 struct pass_verdict {
     bool compared = false;
     bool equal = false;   ///< within what the pass allows itself; where compared
@@ -23,12 +23,12 @@ struct pass_verdict {
 /// Compares the modules before and after a pass.
 using pass_verifier = function_ref<pass_verdict(module const& before, module const& after, pass_info const& info)>;
 
-/// What happened at one pass.
+/// Record of one pass.
 struct pass_record {
     std::string pass;
     std::size_t depth = 0;   ///< 0 for a pass of a list, more for the stages of a composite one
-    std::string required_by; ///< the pass that asked for it; empty: the list names it
-    std::string not_run;     ///< why it was passed over; empty: it ran
+    std::string required_by; ///< the pass that requires it; empty: the list names it
+    std::string not_run;     ///< why it was skipped; empty: it ran
     std::string failure;     ///< the error; empty: none. The module is then as it was before
     bool changed = false;    ///< by `fingerprint`, whatever the pass says
     pass_outcome outcome;    ///< what the pass says
@@ -40,7 +40,7 @@ struct pass_record {
     pass_verdict verdict;
 };
 
-/// Sees each pass, with the modules before and after it. Both calls nest for composite passes.
+/// Pass observer: sees each pass, with the modules before and after it. Both calls nest for composite passes.
 class pass_observer {
 public:
     pass_observer() = default;
@@ -48,36 +48,36 @@ public:
     pass_observer& operator=(pass_observer const&) = default;
     virtual ~pass_observer() = default;
     virtual void before_pass(pass_info const&, std::size_t, module const&) {}
-    /// For a failed pass with the module as the pass left it; it is rolled back after this call.
+    /// After a failed pass, the module is as the pass left it; it is rolled back after this call.
     virtual void after_pass(pass_record const&, module const&) {}
 };
 
-/// What a `checking_instrument` does.
+/// Options of a `checking_instrument`.
 struct instrument_options {
-    bool prune = true;                     ///< pass over those whose `may_apply` says that they have no effect
+    bool prune = true;                     ///< skip passes whose `may_apply` says that they have no effect
     bool check = true;                     ///< structure and types of the functions that a pass changed, and all calls
     std::optional<pass_verifier> verify{}; ///< of passes that preserve semantics and changed something
     pass_observer* observe = nullptr;
 };
 
-/// A guard for `pass_context::instrument`. Where a pass fails, by returning or throwing an error, by leaving an
-/// ill-typed module, or by changing numbers beyond its exactness, the module is put back as it was and the error names
-/// the pass.
+/// Pass instrument that records, checks and rolls back, for `pass_context::instrument`. Where a pass returns or throws
+/// an error, leaves an ill-typed module, or changes numbers beyond its exactness, it restores the module, and the error
+/// names the pass.
 ///
 ///     checking_instrument s{{.prune = true}};
 ///     pass_context cx;
-///     cx.guard = &s;
+///     cx.instrument = &s;
 ///     run_pass(pipeline{...}, m, cx);
 class checking_instrument : public pass_instrument {
 public:
     GSUB_LAZY explicit checking_instrument(instrument_options options);
 
     [[nodiscard]] instrument_options const& options() const noexcept { return options_; }
-    /// One for each pass that ran or was passed over, in the order in which they began.
+    /// One record for each pass that ran or was skipped, in the order in which they began.
     [[nodiscard]] std::vector<pass_record> const& records() const noexcept { return records_; }
-    /// The records, which the instrument gives up.
+    /// Moves the records out.
     [[nodiscard]] std::vector<pass_record> take_records() noexcept { return std::exchange(records_, {}); }
-    /// Whom the passes that follow are said to be required by.
+    /// Sets the pass that requires the passes that follow.
     void set_required_by(std::string_view pass) { required_by_ = pass; }
 
 private:
@@ -90,23 +90,24 @@ private:
     std::optional<std::pair<hash128, op_histogram>> histograms_[2]; // without and with kernels
 };
 
-/// Nodes of all functions, each function once.
+/// Number of nodes of all functions, each function once.
 GSUB_LAZY [[nodiscard]] std::size_t node_count(module const& m);
 /// Bytes of the constants of all functions; elements that are shared count once.
 GSUB_LAZY [[nodiscard]] std::uint64_t weight_bytes(module const& m);
-/// What is wrong with a module: structure and types of every function that `before` does not have alike, calls that do
-/// not fit their callees, entry points without a function. Empty for a well-formed one.
+/// Checks a module, and returns what is wrong: structure and types of every function that `before` does not have alike,
+/// calls that do not fit their callees, entry points without a function. Empty for a well-formed one.
 GSUB_LAZY [[nodiscard]] std::vector<problem> check(module const& m, module const* before = nullptr);
 
-/// The bound of max |a - b| / max |b| of an output that a pass may cause: 0 (every bit) for `bit_exact`, 1e-4 for
+/// Error bound of a pass, for max |a - b| / max |b| of an output: 0 (every bit) for `bit_exact`, 1e-4 for
 /// `reassociating`, the pass's own for `approximate`, 0.05 for `precision_changing`.
 [[nodiscard]] constexpr double tolerance_of(pass_info const& info) noexcept {
     constexpr double bounds[] = {0, 1e-4, 0, 0.05};
     return info.exact == exactness::approximate ? info.tolerance : bounds[static_cast<std::size_t>(info.exact)];
 }
 
-/// Compares modules by running each entry point on seeded random inputs, on the reference runtime. The numbers of the
-/// last module are kept, so that a row of passes runs each module once. *Requires* that `cx` outlives it.
+/// Pass verifier by differential testing: runs each entry point on seeded random inputs, on the reference runtime.
+/// Keeps the outputs of the last module, so that a sequence of passes runs each module once. *Requires* that `cx`
+/// outlives it.
 class numeric_verifier {
 public:
     explicit numeric_verifier(pass_context const& cx) : cx_(&cx) {}

@@ -1,4 +1,4 @@
-// Passes chosen at run time: a registry by name, named lists, requirements, and runs of a list.
+// The pass manager: passes by name, named lists, requirements, and runs of a list.
 #pragma once
 
 #include <gsub/passes/manager/instrumentation.hpp>
@@ -15,7 +15,7 @@
 
 namespace gsub {
 
-/// A pass whose type is forgotten. Cheap to copy.
+/// A type-erased pass. Cheap to copy.
 class any_pass {
 public:
     /// A pass, under its own name or another, e.g. for a `pipeline`.
@@ -34,12 +34,12 @@ public:
 
     [[nodiscard]] pass_info const& info() const noexcept { return info_; }
     [[nodiscard]] std::string_view name() const noexcept { return info_.name; }
-    /// As lists name it: its name, with the arguments that `with` was given in parentheses, or those that
+    /// Text of the pass in lists: its name, with the arguments in parentheses that `with` was given or that
     /// `arguments()` of the pass tells.
     [[nodiscard]] std::string text() const { return std::string{info_.name} + arguments_; }
-    /// As `run_pass` does.
+    /// Runs the pass as `run_pass` does.
     result<pass_outcome> operator()(module& m, pass_context& cx) const { return run_(object_.get(), info_, m, cx); }
-    /// The pass made from a text, by `static result<P> P::from_text(std::string_view)`; under this one's name.
+    /// Parses arguments by `static result<P> P::from_text(std::string_view)`; the pass made keeps this one's name.
     /// *Errors* `usage` where it takes none, and those of `from_text`.
     GSUB_LAZY [[nodiscard]] result<any_pass> with(std::string_view arguments) const;
     [[nodiscard]] bool takes_arguments() const noexcept { return parse_ != nullptr; }
@@ -68,14 +68,14 @@ private:
     result<any_pass> (*parse_)(std::string_view) = nullptr;
 };
 
-/// Passes in a row, under a name.
+/// A named list of passes.
 struct pass_list {
     std::string name;
     std::string passes;   ///< as `pass_manager::parse` reads them
     std::string sentence; ///< what it is
 };
 
-/// What a manager does with a list that breaks an order.
+/// How a manager treats a list that breaks an ordering rule.
 enum class order_policy {
     refuse, ///< hard rules are errors, others are notes
     note,   ///< all are notes
@@ -87,39 +87,40 @@ struct pass_run_options {
     order_policy order = order_policy::refuse;
 };
 
-/// What a run of a list did.
+/// Result of running a list.
 struct pass_run {
     pass_outcome outcome; ///< the sum
     std::vector<pass_record> records;
-    std::vector<std::string> notes; ///< orders that the list breaks
+    std::vector<std::string> notes; ///< ordering rules that the list breaks
 };
 
-/// A registry of passes and lists. Names and aliases are compared without case and without anything but letters and
-/// digits, so `FoldConstant`, `fold_constant` and `fold-constant` are one.
+/// Pass manager: a registry of passes and lists. Names and aliases are compared without case and without anything but
+/// letters and digits, so `FoldConstant`, `fold_constant` and `fold-constant` are one.
 class pass_manager {
 public:
-    /// Registers a pass, in place of one of that name.
+    /// Registers a pass; it replaces one of that name.
     GSUB_LAZY pass_manager& add(any_pass p);
     GSUB_LAZY pass_manager& add_list(pass_list list);
     [[nodiscard]] std::span<any_pass const> passes() const noexcept { return passes_; }
     [[nodiscard]] std::span<pass_list const> lists() const noexcept { return lists_; }
 
-    /// A pass by a name or an alias. *Errors* `usage`, with the nearest name.
+    /// Finds a pass by a name or an alias. *Errors* `usage`, with the nearest name.
     GSUB_LAZY [[nodiscard]] result<any_pass> find(std::string_view name) const;
-    /// Passes from a text: names of passes, with arguments in parentheses where they take some, and of lists, separated
-    /// by commas, e.g. `BL, convert-layout(NCHW16c), FuseOps`. *Errors* `usage`: unknown names, all of them and each
-    /// with the nearest one; unbalanced parentheses; arguments that a pass does not take.
+    /// Parses a list: names of passes, with arguments in parentheses where they take some, and of lists, separated by
+    /// commas, e.g. `BL, convert-layout(NCHW16c), FuseOps`. *Errors* `usage`: unknown names, all of them and each with
+    /// the nearest one; unbalanced parentheses; arguments that a pass does not take.
     GSUB_LAZY [[nodiscard]] result<std::vector<any_pass>> parse(std::string_view text) const;
-    /// The passes with all that they require, as they run where no pass changes anything. *Errors* `usage` for
-    /// requirements that are not registered or go round.
+    /// Adds the passes that a list requires, as they run where no pass changes anything. *Errors* `usage` for
+    /// requirements that are not registered or cyclic.
     GSUB_LAZY [[nodiscard]] result<std::vector<any_pass>> with_required(std::span<any_pass const> list) const;
 
     /// Runs exactly what the list names, in its order, each under the instrument. What a pass requires runs before it,
-    /// unless it has run and nothing has changed the module since but passes that preserve it. *Errors* as above and
-    /// those of passes; `usage` for a list that breaks a hard order. The module is then as it was before the call.
+    /// unless it has run and since then only passes that preserve it have changed the module. *Errors* as above and
+    /// those of passes; `usage` for a list that breaks a hard ordering rule. The module is then as it was before the
+    /// call.
     GSUB_LAZY result<pass_run> run(std::span<any_pass const> list, module& m, pass_context& cx,
                                    pass_run_options const& options = {}) const;
-    /// The same for a text.
+    /// Parses a text, and runs the list.
     GSUB_LAZY result<pass_run> run(std::string_view text, module& m, pass_context& cx,
                                    pass_run_options const& options = {}) const;
 
@@ -134,7 +135,7 @@ namespace passes {
 /// `PO-3`.
 /// *Source* Tables 4 and 5 of the architecture-aware selection paper, TVM 0.8.
 GSUB_LAZY [[nodiscard]] std::vector<pass_list> standard_lists();
-/// All passes of the library with default arguments, and the standard lists. Add to it what is your own.
+/// Pass manager with all passes of the library, with default arguments, and the standard lists. Add your own to it.
 GSUB_LAZY [[nodiscard]] pass_manager standard_passes();
 
 } // namespace passes

@@ -1,4 +1,4 @@
-// Which pass comes before which, as data, and the check of a list against it.
+// Pass ordering: rules as data, and the check of a list against them.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -11,7 +11,7 @@
 
 namespace gsub {
 
-/// What a breach of an order costs.
+/// Kind of an ordering rule: what breaking it costs.
 enum class order_kind : std::uint8_t {
     hard,      ///< the result would be wrong, or the second pass impossible
     soft,      ///< an effect is lost
@@ -22,18 +22,18 @@ enum class order_kind : std::uint8_t {
     return names[static_cast<std::size_t>(k)];
 }
 
-/// Each of `before` comes before each of `after`; several names are separated by blanks. Passes that there are not yet
-/// may be named.
+/// An ordering rule: each of `before` comes before each of `after`; several names are separated by blanks. It may name
+/// passes that do not exist yet.
 struct order_rule {
     order_kind kind;
     std::string_view before, after;
     std::string_view reason;
 };
 
-/// The rules for the library's passes.
+/// Ordering rules of the library's passes.
 [[nodiscard]] std::span<order_rule const> order_rules() noexcept;
 
-/// A pair of passes of a list that breaks a rule.
+/// A pair of passes of a list that breaks an ordering rule.
 struct order_breach {
     order_rule const* rule = nullptr;
     std::string_view before, after; ///< which of the rule's names
@@ -41,7 +41,7 @@ struct order_breach {
     [[nodiscard]] std::string text() const;
 };
 
-/// What a list of canonical names breaks, where it has both passes of a rule: a hard one, where the first does not
+/// Rules that a list of canonical names breaks, where it has both passes of one: a hard one, where the first does not
 /// stand before every occurrence of the second; a soft one, where it stands before none; an exclusive one always.
 /// *Complexity* O(rules x names).
 [[nodiscard]] std::vector<order_breach> check_order(std::span<std::string_view const> names,

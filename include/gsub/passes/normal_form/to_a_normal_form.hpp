@@ -1,4 +1,4 @@
-// The let form of a graph: every value under a name of its own.
+// ToANormalForm: binds every value to a let.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -9,13 +9,14 @@
 
 namespace gsub::passes {
 
-/// Binds each value that is read, weights too, by one `ops::let`, and reads the binding instead. Nodes stand in the
-/// order that follows from the outputs alone, operands first, whatever the order of insertion was. A let of a let, or
-/// of a parameter, is that itself. Names of values go to their bindings. Bodies of functions are scopes: a node stays
-/// in the function in which it stands. `to_graph_normal_form` takes the bindings away again.
-/// Outcome: `matches` counts the bindings made. *Source* docs/decisions/0013. *Complexity* O(n + e).
+/// Binds each value that is read, weights too, by one `ops::let`, and reads the binding instead. The order of nodes
+/// follows from the outputs alone, operands first, whatever the order of insertion was. A let or a parameter is not
+/// bound again. Names of values go to their bindings. Bodies of functions are scopes: a node stays in its function.
+/// `to_graph_normal_form` removes the bindings. Outcome: `matches` counts the bindings made.
+/// *Source* docs/decisions/0013. *Complexity* O(n + e).
 struct to_a_normal_form {
     static constexpr std::string_view name = "to-a-normal-form";
+    static constexpr std::string_view tvm_name = "ToANormalForm";
     static constexpr std::array<std::string_view, 1> aliases{"ANF"};
     static constexpr std::string_view effect = "binds every value by a let, in an order that the outputs give";
     static constexpr auto exact = exactness::bit_exact;

@@ -1,4 +1,4 @@
-// A graph without let.
+// ToGraphNormalForm: removes lets.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -9,11 +9,12 @@
 
 namespace gsub::passes {
 
-/// Reads the operand of each `ops::let` instead of the binding, and takes the bindings away; those that nothing reads
-/// go with what they alone need. Names of bindings go to what they bind. A graph without let stays as it is.
-/// Outcome: `matches` counts the bindings. *Complexity* O(n + e).
+/// Replaces each `ops::let` by its operand; lets that nothing reads go with the nodes that they alone need. Names of
+/// bindings go to the values bound. A graph without let stays as it is. Outcome: `matches` counts the bindings.
+/// *Complexity* O(n + e).
 struct to_graph_normal_form {
     static constexpr std::string_view name = "to-graph-normal-form";
+    static constexpr std::string_view tvm_name = "ToGraphNormalForm";
     static constexpr std::array<std::string_view, 1> aliases{"GNF"};
     static constexpr std::string_view effect = "reads values themselves instead of lets of them";
     static constexpr auto exact = exactness::bit_exact;

@@ -1,4 +1,4 @@
-// Saying which operators somebody else compiles.
+// AnnotateTarget: annotates operators for external compilers.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -11,22 +11,23 @@
 
 namespace gsub::passes {
 
-/// What a compiler can do.
+/// What an external compiler supports.
 struct compiler_support {
     std::string compiler;
     std::vector<std::string> operators; ///< by name, e.g. `Conv`; composites by theirs; `*`: every operator
-    /// Asked as well, where set, of operators that the names allow.
+    /// Further predicate, if set, on operators that the names allow.
     bool (*takes)(any_graph const& g, node_id n) = nullptr;
 };
 
-/// Puts `ops::compiler_annotation` behind each result of the operators that a compiler can do, the first of the list
-/// that can. A call of a function made by `merge_composite` counts as an operator with the pattern's name. Operators
-/// that are marked already stay so; weights and weight arithmetic are never marked. Outcome: `matches` counts the
-/// operators marked. *Complexity* O(n log n + n k) for k compilers.
+/// Adds an `ops::compiler_annotation` to each result of the operators that a compiler supports, the first of the list
+/// that does. A call of a function made by `merge_composite` counts as an operator with the pattern's name. Operators
+/// annotated already stay so; weights and weight arithmetic are never annotated. Outcome: `matches` counts the
+/// operators annotated. *Complexity* O(n log n + n k) for k compilers.
 struct annotate_target {
     std::vector<compiler_support> compilers{};
 
     static constexpr std::string_view name = "annotate-target";
+    static constexpr std::string_view tvm_name = "AnnotateTarget";
     static constexpr std::string_view effect = "marks the operators that another compiler takes";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr std::array<std::string_view, 1> classes{"AD"};

@@ -1,4 +1,4 @@
-// Joining marked operators into parts.
+// MergeCompilerRegions: merges annotated operators into regions.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -9,13 +9,14 @@
 
 namespace gsub::passes {
 
-/// Gives the same number to marked operators of one compiler that feed each other, such that no path leaves a part and
-/// comes back to it, parts of other compilers being one node each. Numbers follow from the outputs alone. Operators
-/// that stay alone keep -1. A part grows as far as nothing that it feeds through others comes into question; that is
-/// not always the largest part possible. Outcome: `matches` counts the parts of several operators where anything
-/// changed. *Complexity* O(k (n + e)) for k compilers.
+/// Gives one number to annotated operators of one compiler that feed each other, such that no path leaves a region and
+/// comes back to it, with regions of other compilers as one node each. Numbers follow from the outputs alone. Operators
+/// that stay alone keep -1. Operators merge where the paths to both leave the compiler's operators equally often at
+/// most; regions are not always the largest possible. Outcome: `matches` counts the annotations whose number changed.
+/// *Complexity* O(k (n + e)) for k compilers.
 struct merge_compiler_regions {
     static constexpr std::string_view name = "merge-compiler-regions";
+    static constexpr std::string_view tvm_name = "MergeCompilerRegions";
     static constexpr std::string_view effect = "joins marked operators that feed each other into one part";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr std::array<std::string_view, 1> classes{"AD"};

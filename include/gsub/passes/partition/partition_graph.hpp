@@ -1,4 +1,4 @@
-// Functions that somebody else compiles.
+// PartitionGraph: outlines annotated regions as functions.
 #pragma once
 
 #include <gsub/passes/manager/histogram.hpp>
@@ -9,18 +9,19 @@
 
 namespace gsub::passes {
 
-/// Makes a function of each part that marks name: operators with the same compiler and number, or one operator marked
+/// Makes a function of each annotated region: operators with the same compiler and number, or one operator with number
 /// -1. The functions are `primitive`, carry the compiler and, as symbol, their own name, `dnnl_main_0` for the first
-/// part of `main`; the results of a part that are read outside of it are their results, each once. Constants that a
-/// part reads go into its function, sharing their elements, and so does weight arithmetic that it alone reads. Marks
-/// for `default` are taken away and make no function. Passes do not look into the functions made, and inlining them
-/// gives the graph without marks.
+/// region of `main`; their results are those results of the region that are read outside, each once. Constants that a
+/// region reads go into its function, sharing their elements, and so does weight arithmetic that it alone reads.
+/// Annotations for `default` are removed and make no function. Passes do not enter the functions made, and inlining
+/// them gives the graph without annotations.
 ///
-/// Left alone, marks and all: parts that would need their own results, through operators outside or through other
-/// parts. Outcome: `matches` counts the functions made and the marks that none was made for. *Complexity* O((n + e) log
-/// n).
+/// Left alone, with their annotations: regions that would read their own results, through operators outside or through
+/// other regions. Outcome: `matches` counts the functions made and the annotations removed without one. *Complexity*
+/// O((n + e) log n).
 struct partition_graph {
     static constexpr std::string_view name = "partition-graph";
+    static constexpr std::string_view tvm_name = "PartitionGraph";
     static constexpr std::string_view effect = "makes functions of marked parts, for other compilers";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr std::array<std::string_view, 1> classes{"AD"};

@@ -1,4 +1,4 @@
-// Computing on quantized integers what stands between dequantizing and quantizing.
+// FakeQuantizationToInteger: computes with integers between dequantize and quantize.
 #pragma once
 
 #include <gsub/ir/ops/ops_quantized.hpp>
@@ -9,20 +9,21 @@
 
 namespace gsub::passes {
 
-/// From each `quantize` upwards to the bounding `dequantize`s: where every operator between has an integer rule, the
-/// region is computed with integers, else it stays whole. A convolution in front of the `quantize` becomes one
-/// `qlinear_conv`. All other sums are in i32 and leave it by dequantizing and quantizing; where the type and scale are
-/// right already, the `quantize` vanishes. Values that others read too keep their floating form for those.
+/// Rewrites each region between a `quantize` and the bounding `dequantize`s above it to integers, if every operator
+/// between has an integer rule; otherwise the region stays whole. A convolution in front of the `quantize` becomes one
+/// `qlinear_conv`. All other sums are in i32, then dequantized and quantized; where type and scale are right already,
+/// the `quantize` vanishes. Values that others read too keep their floating form for those.
 ///
 /// Rules: operators that move elements, `split` and `max_pool` pass through, `pad` and `clip` with their numbers
 /// quantized, `relu`; `conv`, `gemm`, `mat_mul` (weights with a scale each, or one a channel of a convolution; biases
 /// in the scale of the sum); `concat`, each part brought to the scale of the result where they differ; `add`, `sub`
 /// (both sides in 2^-20 of the larger scale), `mul`; `global_average_pool`; `average_pool`, of windows of one size.
 /// Scales and zero points must be constants; those of activations are one number each. Results differ by a step where a
-/// sum lies next to the middle of two. Outcome: `matches` counts `quantize`s rewritten, `skipped` those left, by
-/// reason. *Complexity* O(n + e). *Source* TVM's FakeQuantizationToInteger.
+/// sum lies next to the middle between two steps. Outcome: `matches` counts `quantize`s rewritten, `skipped` those
+/// left, by reason. *Complexity* O(n + e). *Source* TVM's FakeQuantizationToInteger.
 struct fake_quantization_to_integer {
     static constexpr std::string_view name = "fake-quantization-to-integer";
+    static constexpr std::string_view tvm_name = "FakeQuantizationToInteger";
     static constexpr std::array<std::string_view, 1> aliases{"FQ2I"};
     static constexpr std::string_view effect = "computes with integers between dequantizing and quantizing";
     static constexpr auto exact = exactness::precision_changing;

@@ -1,4 +1,4 @@
-// Computing in 16 bits what bears it.
+// ToMixedPrecision: computes in f16 or bf16 where it may.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -12,29 +12,29 @@
 
 namespace gsub::passes {
 
-/// Where an operator computes.
+/// Precision class of an operator.
 enum class precision_class : std::uint8_t {
     always, ///< in 16 bits: operands are converted
     follow, ///< in 16 bits where its floating operands are, or are inputs and constants
     never,  ///< in the element type that the graph gives it
 };
 
-/// What happens at an operator of which no class is known. It follows, unless it is an error.
+/// Treatment of an operator without a known class. It follows, unless it is an error.
 enum class unlisted_op : std::uint8_t {
     error,
-    count, ///< it is counted among the places left alone, under its name
+    count, ///< it is counted as skipped, under its name
     silent,
 };
 
-/// f32 becomes f16 or bf16, operator by operator: convolutions and matrix products always, exponentials, powers, sums
-/// and means never, others where their operands already are. Sums of products are in f32 and results are rounded, as
-/// the reference runtime does. A value is converted at most once in each direction, and a conversion back gives the
+/// Converts f32 to f16 or bf16, operator by operator: convolutions and matrix products always, exponentials, powers,
+/// sums and means never, others where their operands already are. Sums of products are in f32 and results are rounded,
+/// as the reference runtime does. A value is converted at most once in each direction; converting back gives the
 /// original. Inputs and outputs keep their types, as do integers, f64, weight arithmetic, operands of calls and `If`,
 /// and every operator that reads a constant or has a bound beyond the greatest number of the type. A graph without an
-/// operator that always computes in 16 bits stays. Conversions of weights are left to `fold_constant`.
-/// Outcome: `matches` counts operators. *Errors* `usage` for another element type than f16 and bf16, or a name that is
-/// no operator of the graph's set; `unsupported` for an unlisted operator, where asked for. *Complexity* O(n + e) and
-/// the elements of constants. *Source* TVM's ToMixedPrecision.
+/// operator that always computes in 16 bits stays. `fold_constant` computes the conversions of weights. Outcome:
+/// `matches` counts operators. *Errors* `usage` for another element type than f16 and bf16, or a name that is no
+/// operator of the graph's set; `unsupported` for an unlisted operator, where asked for. *Complexity* O(n + e) and the
+/// elements of constants. *Source* TVM's ToMixedPrecision.
 struct to_mixed_precision {
     struct rule {
         std::string op; ///< name of an operator, e.g. `Softmax`
@@ -42,13 +42,14 @@ struct to_mixed_precision {
     };
     dtype target = dtype::f16;
     unlisted_op unlisted = unlisted_op::count;
-    std::vector<rule> rules{}; ///< before those that are built in, for the user's own operators too
+    std::vector<rule> rules{}; ///< before the built-in ones, for user operators too
 
     static constexpr std::string_view name = "to-mixed-precision";
+    static constexpr std::string_view tvm_name = "ToMixedPrecision";
     static constexpr std::string_view effect = "computes in f16 or bf16 what bears it";
     static constexpr auto exact = exactness::precision_changing;
     static constexpr std::array<std::string_view, 1> classes{"AD"};
-    /// `f16` or `bf16`, and behind a comma `error`, `count` or `silent`; none of them: as by default.
+    /// Parses `f16` or `bf16`, then after a comma `error`, `count` or `silent`; what is missing has its default.
     GSUB_LAZY static result<to_mixed_precision> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };

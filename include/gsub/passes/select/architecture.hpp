@@ -1,4 +1,4 @@
-// What a network is built of, in counts: the features that classes of networks are told by.
+// Architecture features of a network: counts by which network classes are told apart.
 #pragma once
 
 #include <gsub/ir/graph.hpp>
@@ -7,9 +7,9 @@
 
 namespace gsub {
 
-/// Counts of a graph. What depends on constants only does not count. They do not depend on names or on the order of
-/// nodes, and hardly on normalisations that are folded: an operator that gsub does not know, such as the fused ones of
-/// other tools, counts by the name of its type (`FusedConv`, `Attention`).
+/// Architecture features of a graph. Constant subgraphs do not count. The counts do not depend on names or on the order
+/// of nodes, and hardly on whether normalisations are folded. An operator that gsub does not know, such as the fused
+/// ones of other tools, counts by the name of its type (`FusedConv`, `Attention`).
 struct architecture_features {
     std::size_t nodes = 0;
     std::size_t convolutions = 0;
@@ -23,7 +23,7 @@ struct architecture_features {
     friend bool operator==(architecture_features const&, architecture_features const&) = default;
 };
 
-/// *Complexity* O(n + e), beside a bounded walk from each addition and softmax.
+/// Features of a graph. *Complexity* O(n + e), plus a bounded walk from each addition and softmax.
 GSUB_LAZY [[nodiscard]] architecture_features features_of(any_graph const& g);
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// Classes of networks as types: a name, how well a network fits, and the passes that are run on one that does.
+// Network classes as types: a name, a score of how well a network fits, and the passes for those that do.
 //
 //     features_of(graph) ──► score of each class, in their order ──► the first that fits ──► its pipeline's stages
 #pragma once
@@ -17,13 +17,13 @@
 
 namespace gsub {
 
-/// How well a network fits a class, and why.
+/// Score of a network for a class, and why.
 struct class_score {
     double value = 0; ///< in [0, 1]; from 1/2 on the network is of the class
     std::string reason{};
 };
 
-/// A class of networks: a value with a `name`, a `score` of the features of a network, and `passes`, a `pipeline`.
+/// A network class: a value with a `name`, a `score` of the features of a network, and `passes`, a `pipeline`.
 ///
 ///     struct recurrent {
 ///         static constexpr std::string_view name = "recurrent";
@@ -37,18 +37,18 @@ concept network_class = std::default_initializable<C> && requires(C const& c, ar
     requires pipeline_of_passes<decltype(c.passes())>;
 };
 
-/// The class of a network, with how well it fits and why.
+/// Classification of a network: its class, the score and the reasons.
 struct classification {
     std::string_view name{}; ///< of the class; empty where none fits
     double score = 0;        ///< of the class; where none fits the best score of one, below 1/2
     std::vector<std::string> reasons{};
 };
 
-/// A choice of passes for a module.
+/// Passes selected for a module.
 struct pass_selection {
     classification of;
     std::vector<any_pass> passes;
-    /// The names, separated by commas: a list that `pass_manager::parse` reads.
+    /// Names of the passes, separated by commas: a list that `pass_manager::parse` reads.
     GSUB_LAZY [[nodiscard]] std::string text() const;
 };
 
@@ -76,7 +76,7 @@ template <class... Classes>
     return true;
 }
 
-// The stages of a pipeline, those of pipelines in it one by one.
+// Appends the stages of a pipeline, nested pipelines flattened.
 template <class P>
 void append_stages(P const& p, std::vector<any_pass>& to) {
     if constexpr (pipeline_of_passes<P>)
@@ -87,8 +87,8 @@ void append_stages(P const& p, std::vector<any_pass>& to) {
 
 } // namespace detail
 
-/// The first of the classes whose score is at least 1/2: the most special one stands first. *Complexity* that of the
-/// scores.
+/// Classifies a network: the first class whose score is at least 1/2, so the most special one stands first.
+/// *Complexity* that of the scores.
 template <class... Classes>
 requires(sizeof...(Classes) > 0) [[nodiscard]] classification classify(architecture_features const& f) {
     if constexpr (detail::are_network_classes<Classes...>()) {
@@ -101,9 +101,9 @@ requires(sizeof...(Classes) > 0) [[nodiscard]] classification classify(architect
     }
 }
 
-/// The passes of the first class that fits a module's first entry point, none where no class does. Nothing is run: a
-/// instrument asks the predicate of each pass when its turn comes, since what an earlier one makes decides too.
-/// *Complexity* that of `features_of`.
+/// Selects the passes of the first class that fits a module's first entry point, none where no class does. Runs
+/// nothing: an instrument asks the predicate of each pass when its turn comes, since what an earlier one makes decides
+/// too. *Complexity* that of `features_of`.
 template <class... Classes>
 requires(sizeof...(Classes) > 0) [[nodiscard]] pass_selection select_passes(module const& m) {
     pass_selection out;
@@ -118,7 +118,7 @@ requires(sizeof...(Classes) > 0) [[nodiscard]] pass_selection select_passes(modu
     return out;
 }
 
-/// The passes of a class, one by one.
+/// Passes of a class, nested pipelines flattened.
 template <network_class C>
 [[nodiscard]] pass_selection passes_of(C const& c = {}) {
     pass_selection out;
@@ -127,10 +127,10 @@ template <network_class C>
     return out;
 }
 
-/// Classes in the order in which they are asked.
+/// An ordered list of network classes, asked in this order.
 template <class... Classes>
 struct network_classes {
-    /// The passes of each.
+    /// Passes of each class.
     [[nodiscard]] static std::vector<pass_selection> all() { return {passes_of<Classes>()...}; }
     /// With more classes, asked before these.
     template <class... More>

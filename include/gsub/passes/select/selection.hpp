@@ -1,4 +1,4 @@
-// Which passes for which network, by search: sequences that make a module cheap, remembered by its structure. By its
+// Pass selection by search: finds sequences that make a module cheap, and remembers them by its structure. By network
 // class: `select_passes` (`passes/select/network_class.hpp`).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace gsub {
 
-/// How `search_passes` goes through sets and orders.
+/// Search method of `search_passes`.
 enum class selection_method : std::uint8_t {
     greedy,       ///< appends the pass that lowers the cost most, as long as one does
     random,       ///< `trials` random sets in random orders
@@ -33,31 +33,31 @@ struct selection_options {
 
 /// The best list that a search found.
 struct found_passes {
-    std::string list; ///< canonical names, separated by commas; empty: none is better than none
+    std::string list; ///< canonical names, separated by commas; empty: no list is cheaper than none
     double cost_before = 0, cost_after = 0;
-    std::uint64_t runs = 0; ///< of a pass on a module
+    std::uint64_t runs = 0; ///< number of runs of a pass on a module
 };
 
-/// What a module costs; the less the better, at least 0.
+/// Cost of a module: at least 0, the less the better.
 using module_cost = function_ref<double(module const&)>;
 
-/// Searches sequences of `candidates` for one that makes a module cheap. A pass that changes nothing ends no sequence;
-/// sequences that lead to the same module are one; no sequence breaks a hard order. *Errors* those of the cost and of
-/// searches; a pass that fails is left out where it does. *Complexity* a pass and a cost a sequence that is tried.
+/// Searches sequences of `candidates` for one that makes a module cheap. No sequence contains a pass that changes
+/// nothing there or fails there, or breaks a hard ordering rule; sequences that lead to the same module count as one.
+/// *Errors* those of the cost and of searches. *Complexity* one pass and one cost per sequence tried.
 GSUB_LAZY [[nodiscard]] result<found_passes> search_passes(pass_manager const& known,
                                                            std::span<any_pass const> candidates, module const& m,
                                                            pass_context& cx, module_cost cost,
                                                            selection_options const& options = {});
 
-/// Lists that were found, by the structure of the module that they were found for.
+/// Memory of the lists found, by the structure of their module.
 class selection_memory {
 public:
-    /// The list for a module like this one, or null.
+    /// Finds the list for a module of equal structure, or null.
     GSUB_LAZY [[nodiscard]] found_passes const* find(module const& m) const;
     GSUB_LAZY void remember(module const& m, found_passes found);
     [[nodiscard]] std::size_t size() const noexcept { return found_.size(); }
 
-    /// A line a list, in the order of the structures' hashes.
+    /// One line per list, in the order of the structures' hashes.
     GSUB_LAZY [[nodiscard]] std::string to_text() const;
     /// *Errors* `invalid_input` with the number of a line that is none.
     GSUB_LAZY [[nodiscard]] static result<selection_memory> from_text(std::string_view text);

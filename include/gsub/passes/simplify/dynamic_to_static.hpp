@@ -1,4 +1,4 @@
-// Settings that operands give become attributes where they are known before the graph runs.
+// DynamicToStatic: turns constant operands of dynamic operators into attributes.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -9,19 +9,20 @@
 
 namespace gsub::passes {
 
-/// Shapes, axes, bounds, sizes and borders that `Reshape`, `Expand`, `ConstantOfShape`, `Slice`, `Pad`, `Split`,
-/// `Squeeze`, `Unsqueeze` and the reductions read from operands become their attributes, and an `If` the branch taken,
-/// where constants and known dimensions tell them. One sweep follows the elements of small integer tensors and infers
-/// types again on the way, so that what one operator makes known serves the next. Values that depend on floating-point
-/// arithmetic are computed. What is not read any more is erased; all else that could be folded stays for
+/// Makes attributes of the shapes, axes, bounds, sizes and pads that `Reshape`, `Expand`, `ConstantOfShape`, `Slice`,
+/// `Pad`, `Split`, `Squeeze`, `Unsqueeze` and the reductions read from operands, where constants and known dimensions
+/// tell them, and replaces an `If` by the branch taken. One sweep propagates the elements of small integer tensors and
+/// infers types again, so that what one operator makes known serves the next. Values that depend on floating-point
+/// arithmetic are computed. Nodes left without a reader are erased; all else that could be folded stays for
 /// `fold_constant`.
 ///
-/// An operator of which only some settings are known stays. No number changes; types may say more than before.
-/// Outcome: `matches` counts operators and branches. *Errors* `invalid_input` where functions that `If` nodes call do
-/// so in a circle, `usage` as `evaluators_of`. *Complexity* O(n + e) for each level of branches in branches, and that
-/// of the arithmetic. *Source* TVM's DynamicToStatic.
+/// An operator of which only some settings are known stays. No number changes; types may say more than before. Outcome:
+/// `matches` counts operators and branches. *Errors* `invalid_input` where functions call each other through `If` nodes
+/// in a cycle, `usage` as `evaluators_of`. *Complexity* O(n + e) for each level of nested branches, and that of the
+/// arithmetic. *Source* TVM's DynamicToStatic.
 struct dynamic_to_static {
     static constexpr std::string_view name = "dynamic-to-static";
+    static constexpr std::string_view tvm_name = "DynamicToStatic";
     static constexpr std::string_view effect = "makes settings that are known beforehand attributes";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 2;

@@ -1,4 +1,4 @@
-// Transcendental functions approximated.
+// FastMath: approximates transcendental functions.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -9,13 +9,14 @@
 
 namespace gsub::passes {
 
-/// `Exp`, `Tanh`, `Erf` and `Softmax` of f32 become `ops::fast_exp` and so on, whose errors `eval/evaluate_fast.hpp`
-/// states, for the reference runtime; kernels compute them with fewer terms (`codegen/cpp/vector_math.hpp` has their
-/// errors, at most 1.3e-5). Other element types stay exact, and so does weight arithmetic, which is done once. Files
-/// get the exact operators: ONNX has no others. Outcome: `matches` counts operators.
+/// Replaces `Exp`, `Tanh`, `Erf` and `Softmax` of f32 by `ops::fast_exp` and so on, whose errors
+/// `eval/evaluate_fast.hpp` states, for the reference runtime; kernels compute them with fewer terms
+/// (`codegen/cpp/vector_math.hpp` has their errors, at most 1.3e-5). Other element types stay exact, and so does weight
+/// arithmetic, which runs once. Files get the exact operators: ONNX has no others. Outcome: `matches` counts operators.
 /// *Complexity* O(n). *Source* TVM's FastMath.
 struct fast_math {
     static constexpr std::string_view name = "fast-math";
+    static constexpr std::string_view tvm_name = "FastMath";
     static constexpr std::string_view effect = "approximates exponentials, tanh, erf and softmax";
     static constexpr auto exact = exactness::approximate;
     static constexpr double tolerance = 1e-4;

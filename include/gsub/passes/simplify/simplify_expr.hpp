@@ -1,4 +1,4 @@
-// Small expressions written shorter.
+// SimplifyExpr: simplifies small expressions.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -10,24 +10,24 @@
 
 namespace gsub::passes {
 
-/// To a fixed point:
+/// Simplifies expressions to a fixed point:
 /// - `x + 0`, `x - 0`, `x * 1`, `x / 1` are x, where the result has its type;
-/// - views of views (`Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`) of known sizes are one, those that change nothing
-///   are gone; `Squeeze` and `Unsqueeze` of the same axes cancel, whatever the sizes;
-/// - transpositions of transpositions are one, those that change nothing are gone; changes of layout likewise;
-/// - a `Cast` to the own type is gone, one behind a cast that loses nothing reads what that one reads;
-/// - an operand of a broadcasting operator that was expanded, or filled with one number, beforehand is not;
-/// - `Identity`, `Dropout`, `Pad` and `Slice` that change nothing are gone.
+/// - views of views (`Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`) of known sizes become one, those that change nothing
+///   vanish; `Squeeze` and `Unsqueeze` of the same axes cancel, whatever the sizes;
+/// - transposes of transposes become one, those that change nothing vanish; layout transforms likewise;
+/// - a `Cast` to its operand's type vanishes, one after a lossless cast reads that cast's operand;
+/// - a broadcasting operator reads the operand of an `Expand`, or one number instead of a tensor filled with it;
+/// - `Identity`, `Dropout`, `Pad` and `Slice` that change nothing vanish.
 ///
-/// Zero is a number here, not its sign: `x + 0` gives 0 for x = -0, x itself gives -0. With `signed_zeros` additions
-/// stay that would change it. Nothing else changes a bit. Laws that round otherwise (constants put together, reciprocal
-/// roots) are none of this pass.
-/// Outcome: `matches` counts nodes simplified. *Complexity* O((n + e) log n), and one look at each constant that is
-/// added or multiplied by. *Source* TVM's SimplifyExpr.
+/// The sign of zero may change: `x + 0` gives 0 for x = -0, x itself gives -0. With `signed_zeros`, additions that
+/// would change it stay. Nothing else changes a bit. The pass has no law that rounds otherwise (merged constants,
+/// reciprocal roots). Outcome: `matches` counts nodes simplified. *Complexity* O((n + e) log n), and one scan of each
+/// constant addend or factor. *Source* TVM's SimplifyExpr.
 struct simplify_expr {
     bool signed_zeros = false; ///< whether -0 stays -0
 
     static constexpr std::string_view name = "simplify-expr";
+    static constexpr std::string_view tvm_name = "SimplifyExpr";
     static constexpr std::string_view effect = "writes small expressions shorter";
     static constexpr auto exact = exactness::reassociating; // the sign of zero
     static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};

@@ -1,4 +1,4 @@
-// Weights of matrix products stored the way the products read them.
+// SimplifyFCTranspose: stores weights of matrix products transposed.
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
@@ -10,16 +10,16 @@
 
 namespace gsub::passes {
 
-/// `MatMul(x, Transpose(w))`, and the same as `Gemm`, of a constant matrix w becomes a product with a constant `w.T`,
-/// made once for all products that read it. w stays where something else reads it, and so does its Transpose.
-/// Elements move and are not computed, so no bit changes.
-/// Outcome: `matches` counts the products. *Errors* `usage` as `evaluators_of`. *Complexity* O(n + e) and the elements
-/// of the weights. *Source* TVM's SimplifyFCTranspose, with the permutation looked at.
+/// Replaces `MatMul(x, Transpose(w))`, or such a `Gemm`, of a constant matrix w by a product with a constant `w.T`,
+/// made once for all products that read it. w and its Transpose stay where something else reads them. Elements only
+/// move, so no bit changes. Outcome: `matches` counts the products. *Errors* `usage` as `evaluators_of`. *Complexity*
+/// O(n + e) and the elements of the weights. *Source* TVM's SimplifyFCTranspose, with a check of the permutation.
 struct simplify_fc_transpose {
-    /// A `Gemm` that reads a constant matrix transposed by its attribute `transB` gets `w.T` too.
+    /// Whether a `Gemm` that reads a constant matrix transposed by its attribute `transB` gets `w.T` too.
     bool gemm_attribute = false;
 
     static constexpr std::string_view name = "simplify-fc-transpose";
+    static constexpr std::string_view tvm_name = "SimplifyFCTranspose";
     static constexpr std::string_view effect = "stores weights of matrix products the way these read them";
     static constexpr auto exact = exactness::bit_exact;
     static constexpr int level = 4;

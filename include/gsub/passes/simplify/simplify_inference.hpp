@@ -1,4 +1,4 @@
-// Normalisations and dropout as what they are outside of training.
+// SimplifyInference: decomposes normalisations and removes dropout.
 #pragma once
 
 #include <gsub/ir/ops/ops_nn.hpp>
@@ -9,21 +9,21 @@
 
 namespace gsub::passes {
 
-/// Takes apart what training needs as a whole. Batch normalisation becomes `x * factor + offset`, one number a channel
-/// each: factor = scale / sqrt(variance + epsilon), offset = shift - mean * factor, as arithmetic on weights that
-/// `fold_constant` computes. Layer normalisation becomes means, squares and a root. Dropout becomes its operand,
-/// whoever reads its mask.
+/// Decomposes operators that only training needs whole. Batch normalisation becomes `x * factor + offset`, per channel:
+/// factor = scale / sqrt(variance + epsilon), offset = shift - mean * factor, as weight arithmetic, which
+/// `fold_constant` computes. Layer normalisation becomes means, squares and a root. Dropout becomes its operand, even
+/// if its mask is read.
 ///
-/// What is left alone: the training form; normalisations of 16-bit floats, which the parts would round one by one, or
-/// of mixed element types; those without epsilon, where the variance is not known to be positive; unknown ranks and
-/// channels. Flags `scale` and `center`, other axes of channels, and the normalisations that ONNX has beside these do
-/// not exist in the graph: importers write them with other operators.
-/// Outcome: `matches` counts normalisations and dropouts. *Complexity* O((n + e) log n).
-/// *Source* TVM's SimplifyInference.
+/// Left alone: the training form; normalisations of 16-bit floats, where each part would round, or of mixed element
+/// types; those without epsilon, where the variance is not known to be positive; unknown ranks and channels. Flags
+/// `scale` and `center`, other axes of channels, and the normalisations that ONNX has beside these do not exist in the
+/// graph: importers write them with other operators. Outcome: `matches` counts normalisations and dropouts.
+/// *Complexity* O((n + e) log n). *Source* TVM's SimplifyInference.
 struct simplify_inference {
     bool layer_norm = true; ///< false: layer normalisations stay whole, for kernels that compute them at once
 
     static constexpr std::string_view name = "simplify-inference";
+    static constexpr std::string_view tvm_name = "SimplifyInference";
     static constexpr std::string_view effect = "takes normalisations apart and drops dropout";
     static constexpr auto exact = exactness::reassociating;
     static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};

@@ -9,7 +9,7 @@
 
 namespace gsub {
 
-/// What a canonicalization pattern did.
+/// Counts of what a canonicalization changed.
 struct canonicalization_count {
     std::size_t simplified = 0; ///< nodes replaced by a simpler form
     std::size_t shared = 0;     ///< nodes replaced by an equal one (common subexpressions, duplicate constants)
@@ -38,20 +38,21 @@ GSUB_LAZY [[nodiscard]] canonicalization_pattern const* find_canonicalization_pa
 /// come from files.
 GSUB_LAZY canonicalization_count canonicalize(any_graph& g);
 
-/// The same for a graph that was in canonical form before the changes in its journal. *Complexity* that of the
+/// Canonicalizes a graph that was in canonical form before the changes in its journal. *Complexity* that of the
 /// neighbourhood, plus O(n) to keep the order.
 GSUB_LAZY canonicalization_count canonicalize_changes(any_graph& g);
 
-/// Which equal nodes `share_equal_nodes` makes one.
+/// Options of `share_equal_nodes`: which equal nodes become one.
 struct share_options {
     bool sources = true;        ///< operators without operands too; otherwise constants alone
     bool reordered_sums = true; ///< sums of three and more in another order, which round otherwise
     bool (*leave)(any_graph const& g, node_id n) = nullptr; ///< nodes that stay apart; null: none
 };
 
-/// Makes nodes of one operator with equal attributes and operands one, and constants with equal bits; operands of
-/// commutative operators count unordered. The first in the order stays, the others are left without users. Inputs,
-/// opaque nodes, calls and `If` nodes stay apart. Gives the number of nodes replaced. *Complexity* O(n + e).
+/// Common-subexpression elimination: merges nodes of one operator with equal attributes and operands, and constants
+/// with equal bits; operands of commutative operators count unordered. The first in the order stays, the others lose
+/// their users. Inputs, opaque nodes, calls and `If` nodes stay apart. Returns the number of nodes replaced.
+/// *Complexity* O(n + e).
 GSUB_LAZY std::size_t share_equal_nodes(any_graph& g, share_options const& options = {});
 
 } // namespace gsub

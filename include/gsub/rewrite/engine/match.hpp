@@ -1,4 +1,4 @@
-// A place where a rule applies: what its variables and labels stand for there.
+// A match: a place where a rule applies, and what its variables and labels are bound to.
 #pragma once
 
 #include <gsub/core/meta.hpp>
@@ -13,17 +13,17 @@ namespace gsub {
 
 namespace pattern {
 
-/// A variable: any value. `inline constexpr auto x = var<"x">;`
+/// Pattern variable: matches any value. `inline constexpr auto x = var<"x">;`
 template <fixed_string Name>
 struct var_t {
     static constexpr name_hash name = hash_name(Name.view());
 };
-/// A variable for an operand that may be left out.
+/// Optional variable: matches an operand that may be left out.
 template <fixed_string Name>
 struct optional_t {
     static constexpr name_hash name = hash_name(Name.view());
 };
-/// The name of a matched node: its attributes carry over where the replacement uses it.
+/// Label: names a matched node, whose attributes carry over where the replacement uses it.
 template <fixed_string Name>
 struct label_t {
     static constexpr name_hash name = hash_name(Name.view());
@@ -37,7 +37,7 @@ inline constexpr label_t<Name> label{};
 
 } // namespace pattern
 
-/// What a variable or label stands for. Inside of `each` and `every_part` there is one binding an operand or part.
+/// Binding of a variable or label. Inside `each` and `every_part` there is one per operand or part.
 struct binding {
     pattern::name_hash name = 0;
     value_id value;          ///< of a label: the node, port 0
@@ -66,7 +66,7 @@ public:
     [[nodiscard]] bool has(pattern::optional_t<N> v) const {
         return value(v.name).valid();
     }
-    /// What a variable inside of `each` or `every_part` stands for, in order.
+    /// Values bound to a variable inside `each` or `every_part`, in order.
     template <fixed_string N>
     [[nodiscard]] small_vector<value_id, 6> all(pattern::var_t<N> v) const {
         return values(v.name);
@@ -98,11 +98,11 @@ public:
 
     /// Values that the rewrite replaces, in the order of the rule's roots.
     [[nodiscard]] std::span<value_id const> roots() const noexcept { return as_span(roots_); }
-    /// Nodes that the rewrite does away with.
+    /// Nodes that the rewrite removes.
     [[nodiscard]] std::span<node_id const> covered() const noexcept { return as_span(covered_); }
-    /// The anchor: the first root's node, by which reports name the place.
+    /// The anchor: the node of the first root, which reports name as the place.
     [[nodiscard]] node_id site() const noexcept { return roots_.empty() ? node_id{} : roots_[0].node; }
-    /// Of `sum_of`: the other terms of the sum, which the rewrite adds to what replaces the two.
+    /// The other terms of the sum of a `sum_of`, which the rewrite adds to the replacement of the two.
     [[nodiscard]] std::span<value_id const> addends() const noexcept { return as_span(addends_); }
 
     // For the matcher and the verifier, which fill a match.

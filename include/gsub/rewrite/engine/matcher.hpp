@@ -1,4 +1,4 @@
-// The one matcher: finds where rules apply in a graph.
+// The matcher: finds where rules apply in a graph.
 #pragma once
 
 #include <gsub/core/executor.hpp>
@@ -23,8 +23,8 @@ public:
     [[nodiscard]] std::span<rule_program const> rules() const noexcept { return rules_; }
     /// Rules whose anchor may be an application of `op`, in the order in which they were given.
     GSUB_LAZY [[nodiscard]] std::span<rule_program const* const> anchored_at(op_info const& op) const;
-    /// Of the rules in their order: names, patterns, replacements and sentences, and the version of gsub, which stands
-    /// for what is written in C++.
+    /// Hash of the rules in their order: names, patterns, replacements and sentences, and the version of gsub, which
+    /// stands for their C++ functions.
     [[nodiscard]] hash128 hash() const noexcept { return hash_; }
 
 private:
@@ -34,7 +34,7 @@ private:
     std::map<op_id, std::vector<rule_program const*>> by_op_; // includes those by category
 };
 
-/// A set of nodes as a few bits: what is in it is found in it, and now and then what is not.
+/// A 256-bit signature of a node set (a Bloom filter with one hash): no false negatives, rare false positives.
 struct node_signature {
     std::array<std::uint64_t, 4> words{};
     void add(node_id n) noexcept { words[n.index / 64 % 4] |= std::uint64_t{1} << n.index % 64; }
@@ -46,22 +46,21 @@ struct node_signature {
 };
 
 /// Calls `found(match)` for each match of a rule that is anchored at a node and meets all its conditions, each once.
-/// Operands of commutative operators are tried in both orders. Constant nodes are no match for an operator in a
-/// pattern.
+/// Operands of commutative operators are tried in both orders. An operator in a pattern matches no constant node.
 GSUB_LAZY void find_matches_at(any_graph const& g, rule_program const& rule, node_id anchor,
                                function_ref<void(match const&)> found);
 
-/// The same for all nodes, in topological order, and all rules.
+/// Finds the matches of all rules at all nodes, in topological order.
 GSUB_LAZY void find_matches(any_graph const& g, rule_index const& rules, function_ref<void(match const&)> found);
 
-/// The first condition of a rule that fails for a match of its pattern alone, or null: why a rule did not fire.
+/// Why a rule did not fire: the first of its conditions that fails for a match of its pattern alone, or null.
 GSUB_LAZY [[nodiscard]] rule_condition const* first_failure(match const& m);
-/// As `find_matches_at`, with the conditions left unchecked. To `looked_at` go all nodes that decided what was found:
-/// as long as their operands and their readers are the same, so are the matches.
+/// Matches a pattern as `find_matches_at`, without checking conditions. Adds to `looked_at` all nodes that decided what
+/// was found: while their operands and readers stay the same, so do the matches.
 GSUB_LAZY void find_pattern_at(any_graph const& g, rule_program const& rule, node_id anchor,
                                function_ref<void(match const&)> found, node_signature* looked_at = nullptr);
 
-/// Where a pattern and a graph part.
+/// Why a pattern failed to match, and how far it got.
 struct mismatch {
     enum class kind : std::uint8_t {
         operation, ///< another operator stands there, or none: `found` may be an input or a weight
@@ -83,8 +82,8 @@ struct mismatch {
     std::size_t depth = 0;     ///< nodes and variables that had matched until then
 };
 
-/// The mismatch before which most of a pattern had matched at an anchor; of several the first. Nothing where the
-/// pattern matches, whatever the conditions say. *Requires* a live node.
+/// Deepest mismatch at an anchor: the one before which most of a pattern had matched; of several the first. Nothing
+/// where the pattern matches, whatever the conditions say. *Requires* a live node.
 GSUB_LAZY [[nodiscard]] std::optional<mismatch> nearest_miss(any_graph const& g, rule_program const& rule,
                                                              node_id anchor);
 

@@ -1,4 +1,4 @@
-// A rewrite under construction: a patch that knows the match it is made for.
+// The rewriter: a graph patch that knows the match for which it is made.
 #pragma once
 
 #include <gsub/ir/ops/ops_math.hpp>
@@ -10,7 +10,7 @@
 
 namespace gsub {
 
-/// What a replacement is written with. New nodes go to the patch; variables and labels are read from the match.
+/// Rewriter of a replacement: new nodes go to the patch, variables and labels come from the match.
 class rewrite : public graph_patch {
 public:
     explicit rewrite(match const& m);
@@ -29,10 +29,10 @@ public:
         return match_->attributes<Op>(l);
     }
     [[nodiscard]] tensor_type const& type(value_id v) const { return *type_of(v); }
-    /// Sizes of a value. Fails the rewrite, and gives ones, where they are not all fixed.
+    /// Fixed sizes of a value. Fails the rewrite, and returns ones, where some are not fixed.
     [[nodiscard]] ints sizes(value_id v);
 
-    /// The operator of a matched node applied to other operands, with its attributes.
+    /// Applies the operator of a matched node to other operands, with its attributes.
     value_id like(node_id n, std::span<value_id const> operands) {
         return emit(graph().row(n), graph().attributes(n), operands, graph().result_count(n));
     }
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] static value_id port(value_id first, std::uint32_t port) noexcept {
         return first.valid() ? value_id{first.node, port} : value_id{};
     }
-    /// Root number `i` of the match becomes `v`; of `sum_of`, `v` and the other terms of the sum.
+    /// Replaces root `i` of the match by `v`; the root of a `sum_of` by `v` plus the other terms of the sum.
     void replace_root(std::size_t i, value_id v);
 
     // Weight arithmetic that many rules need; all results are ordinary nodes.
@@ -59,14 +59,14 @@ public:
     value_id bias_or_zeros(value_id bias, dtype element, std::int64_t channels) {
         return bias.valid() ? bias : filled(element, {channels}, 0);
     }
-    /// Vector or matrix products with a vector: sum over the last dimension of m[r,k] * v[k], as [r].
+    /// Matrix-vector product: the sum over k of m[r,k] * v[k], as [r].
     value_id matrix_times_vector(value_id m, value_id v);
 
 private:
     match const* match_;
 };
 
-/// Runs a rule's replacement on a match. The patch may have failed; then it tells why.
+/// Builds the replacement of a match. The patch may have failed; then it tells why.
 [[nodiscard]] rewrite prepare(match const& m);
 
 } // namespace gsub

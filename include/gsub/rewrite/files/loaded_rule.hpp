@@ -1,4 +1,4 @@
-// Rules that come from files: described as data, checked, proved, then matched and applied like those written in C++.
+// Loaded rules: rules from files, checked, proved, then matched and applied like those written in C++.
 #pragma once
 
 #include <gsub/rewrite/files/rule_description.hpp>
@@ -15,9 +15,9 @@ namespace detail {
 struct loaded_rule_data;
 }
 
-/// A described rule in the form that the engines take. It matches floating-point tensors of fixed sizes, convolutions
-/// of two spatial dimensions without bias and with the pads that the rule says; the number of groups is what the shapes
-/// say. Where the target would be ill-typed, the rewrite fails and the rule does not apply. Cheap to copy.
+/// A described rule compiled to a match program. It matches floating-point tensors of fixed sizes, convolutions of two
+/// spatial dimensions without bias and with the pads that the rule says; the shapes give the number of groups. Where
+/// the target would be ill-typed, the rewrite fails and the rule does not apply. Cheap to copy.
 class loaded_rule {
 public:
     /// *Errors* as `check(rule_description)`.
@@ -26,23 +26,23 @@ public:
     /// Points into this object and its copies.
     [[nodiscard]] rule_program const& program() const noexcept;
     [[nodiscard]] rule_description const& description() const noexcept;
-    /// Whether all that the rule replaces hangs together by what it reads, so that the matcher can find it. Others can
-    /// be proved, and match nowhere.
+    /// Whether the operators that the rule replaces are connected, so that the matcher can find them. Other rules can
+    /// be proved, but match nowhere.
     [[nodiscard]] bool connected() const noexcept;
 
 private:
     std::shared_ptr<detail::loaded_rule_data const> data_;
 };
 
-/// An instance of a loaded rule's source with the decisions of `choose`, or null where they lead nowhere. Its operators
-/// are labelled and its inputs bound, whether or not the matcher can find them.
+/// Draws an instance of a loaded rule's source with the decisions of `choose`; null where they lead to none. Labels its
+/// operators and binds its inputs, whether or not the matcher can find them.
 [[nodiscard]] std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& rule, dialect const& d,
                                                               chooser& choose);
 
-/// How thoroughly loaded rules are checked unless told otherwise.
+/// Default verification options of loaded rules.
 inline constexpr verify_options loaded_rule_options{.box = 2000, .samples = 200};
 
-/// Checks a loaded rule on instances whose shapes are legal for its source; see `draw_shapes`. *Requires*
+/// Verifies a loaded rule on instances whose shapes are legal for its source; see `draw_shapes`. *Requires*
 /// `evaluate<Op>` for the operators of `rule_words`.
 [[nodiscard]] verification verify(loaded_rule const& rule, dialect const& d, eval_table evaluators,
                                   verify_options const& options = loaded_rule_options);

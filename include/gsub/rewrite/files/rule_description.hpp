@@ -1,4 +1,4 @@
-// A rule as a file states it: two lists of operators, and which results of the one stand for which of the other.
+// Rule descriptions: a rule as a file states it, two lists of operators and the results that replace each other.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -15,7 +15,7 @@
 
 namespace gsub {
 
-/// How an operator of a described rule relates the shapes of its operands and results. Nothing broadcasts here.
+/// Shape law of an operator in a described rule: how its operands' and results' shapes relate. Nothing broadcasts here.
 enum class shape_law : std::uint8_t {
     alike,       ///< all have one shape
     product,     ///< [.., m, k] x [.., k, n] -> [.., m, n], with equal leading dimensions, rank 2 and more
@@ -55,7 +55,7 @@ inline constexpr rule_word rule_words[] = {
     detail::word<ops::concat>("concat", shape_law::joining, 0),
     detail::word<ops::split>("split", shape_law::parting, 1),
 };
-/// The word of a name, or null.
+/// Finds an operator by its name, or null.
 [[nodiscard]] constexpr rule_word const* find_word(std::string_view name) noexcept {
     for (auto const& w : rule_words)
         if (w.name == name) return &w;
@@ -92,13 +92,13 @@ struct described_operator {
     friend bool operator==(described_operator const&, described_operator const&) = default;
 };
 
-/// A result of the source that the rule replaces, and what stands for it.
+/// A result of the source that the rule replaces, and the value that replaces it.
 struct described_output {
     described_value source, target;
     friend constexpr bool operator==(described_output const&, described_output const&) = default;
 };
 
-/// A rule: wherever the source is found, the target computes the same. Operators stand behind those that they read.
+/// A rule as data: wherever the source matches, the target computes the same. Operators are in topological order.
 struct rule_description {
     std::string name;
     std::vector<std::string> inputs; ///< names, for messages
@@ -107,7 +107,7 @@ struct rule_description {
     friend bool operator==(rule_description const&, rule_description const&) = default;
 };
 
-/// What a described rule may have at most; files are not trusted.
+/// Limits of a described rule, since files are not trusted.
 struct rule_limits {
     static constexpr std::size_t rules = 10000;    ///< in a file
     static constexpr std::size_t operators = 64;   ///< in source and target each
@@ -115,15 +115,15 @@ struct rule_limits {
     static constexpr std::size_t results = 16;     ///< of a split
     static constexpr std::size_t commutative = 10; ///< in the source: the matcher tries both orders of each
     static constexpr std::size_t replaced = 4; ///< operators with replaced results: each may be matched in many places
-    static constexpr std::size_t joined = 256; ///< values that concats, one behind the other, put into one
+    static constexpr std::size_t joined = 256; ///< values that nested concats join into one
     static constexpr std::int64_t rank = 8;
     static constexpr std::int64_t kernel = 11;
 };
 
-/// Whether a description is a rule: operators with the operands that they take, in order; every operator of the source
-/// needed for a replaced result; nothing in the target that the source does not bind. *Errors* `invalid_input` naming
-/// rule and operator; `unsupported` for what lies beyond `rule_limits`, and for pads that keep the size of an even
-/// kernel.
+/// Validates a description: operators are in order and have the operands that they take; every operator of the source
+/// is needed for a replaced result; the target reads nothing that the source does not bind. *Errors* `invalid_input`
+/// naming rule and operator; `unsupported` for what lies beyond `rule_limits`, and for pads that keep the size of an
+/// even kernel.
 [[nodiscard]] result<void> check(rule_description const& rule);
 
 } // namespace gsub

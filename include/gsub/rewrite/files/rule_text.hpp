@@ -1,4 +1,4 @@
-// Rules as text: what a person writes for a rule that is loaded when the program runs.
+// The rule text format: how a person writes a rule that is loaded at run time.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -10,7 +10,7 @@
 
 namespace gsub {
 
-/// Reads rules in their textual form, an operator a line:
+/// Parses rules from text, one operator per line:
 ///
 ///     # two products of one matrix
 ///     rule merge_rows
@@ -29,11 +29,11 @@ namespace gsub {
 /// `check(rule_description)`.
 [[nodiscard]] result<std::vector<rule_description>> parse_rules(std::string_view text);
 
-/// The same from a file of at most 16 MB, which errors name. *Errors* `environment` and `unsupported` too, as
+/// Parses rules from a file of at most 16 MB, which errors name. *Errors* `environment` and `unsupported` too, as
 /// `io::read_file`.
 [[nodiscard]] result<std::vector<rule_description>> load_rules(std::string const& path);
 
-/// The textual form of rules, which `parse_rules` reads back.
+/// Prints a rule in the form that `parse_rules` reads.
 [[nodiscard]] std::string to_text(rule_description const& rule);
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// Substitutions in the format in which TASO publishes them.
+// TASO importer: reads substitutions in TASO's format.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -10,8 +10,8 @@
 
 namespace gsub {
 
-/// Reads the bytes of a file in TASO's protobuf format. Rules are named `taso_0`, `taso_1`, ... in the order of the
-/// file, their inputs `x1`, `x2`, ... as TASO numbers them. Groups of convolutions are what the shapes say, as in TASO;
+/// Parses the bytes of a file in TASO's protobuf format. Rules are named `taso_0`, `taso_1`, ... in the order of the
+/// file, their inputs `x1`, `x2`, ... as TASO numbers them. The shapes give the groups of convolutions, as in TASO;
 /// elementwise operators do not broadcast, as in the generator that made the rules.
 /// *Errors* `invalid_input` naming rule and operator: bytes that are no such file, fields, operator types or parameters
 /// that the format does not have, and descriptions that are no rules (see `check`); `unsupported` for operators of the
@@ -19,7 +19,7 @@ namespace gsub {
 /// *Source* github.com/jiazhihao/TASO, src/core/rules.proto
 [[nodiscard]] result<std::vector<rule_description>> read_taso(std::string_view data);
 
-/// The same from a file of at most 16 MB, which errors name. *Errors* `environment` and `unsupported` too, as
+/// Loads rules from a file of at most 16 MB, which errors name. *Errors* `environment` and `unsupported` too, as
 /// `io::read_file`.
 [[nodiscard]] result<std::vector<rule_description>> load_taso(std::string const& path);
 

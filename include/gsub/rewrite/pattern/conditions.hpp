@@ -1,4 +1,4 @@
-// Conditions that rules share: sentences with a check, ready for `where` and `prefer`.
+// Rule conditions that several rules share: sentences with a predicate each, for `where` and `prefer`.
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
@@ -16,12 +16,12 @@ namespace gsub::pattern {
     return all_of(m.values(name), [&](value_id v) { return m.graph().constant(v); });
 }
 
-/// Weights, so that what the rule computes of it is folded before the model runs.
+/// Constant weights: constant folding computes what the rule makes of them before the model runs.
 template <fixed_string... N>
 constexpr rule_condition constant(var_t<N>...) noexcept {
     return {"the weights are constant", [](match const& m) { return (all_constant(m, var_t<N>::name) && ...); }};
 }
-/// The same of an operand that may be left out.
+/// Constant optional operands, or none.
 template <fixed_string... N>
 constexpr rule_condition constant_if_given(optional_t<N>...) noexcept {
     return {"the bias is constant", [](match const& m) {
@@ -29,14 +29,14 @@ constexpr rule_condition constant_if_given(optional_t<N>...) noexcept {
                 return (fine(m.value(optional_t<N>::name)) && ...);
             }};
 }
-/// Of two equal roles, the one that comes first in the graph is the first: halves the matches.
+/// Symmetry breaking: of two equal roles, the first is the earlier node. Halves the matches.
 template <fixed_string A, fixed_string B>
 constexpr rule_condition in_order(label_t<A>, label_t<B>) noexcept {
     return {"the first node is the earlier one", [](match const& m) {
                 return m.graph().place(m.node(label_t<A>{})) < m.graph().place(m.node(label_t<B>{}));
             }};
 }
-/// All bindings of a name inside of `every_part` are one value, or there are none.
+/// Whether all bindings of a name inside `every_part` are one value, or there are none.
 [[nodiscard]] inline bool is_one_value(match const& m, name_hash name, std::size_t parts) {
     auto const values = m.values(name);
     return values.empty() || (values.size() == parts && all_of(values, [&](value_id v) { return v == values[0]; }));
@@ -51,7 +51,7 @@ constexpr rule_condition same_value(optional_t<N>) noexcept {
     return {"the parts meet one bias",
             [](match const& m) { return is_one_value(m, optional_t<N>::name, m.roots().size()); }};
 }
-/// Reading the weight once saves more than putting the operands together costs, which copies them.
+/// Reading the weight once saves more than concatenating the operands, a copy, costs.
 template <fixed_string W, fixed_string X, fixed_string Y>
 constexpr rule_condition outweighs(var_t<W>, var_t<X>, var_t<Y>) noexcept {
     return {"the weight is larger than both operands, read and written", [](match const& m) {
@@ -64,7 +64,7 @@ constexpr rule_condition outweighs(var_t<W>, var_t<X>, var_t<Y>) noexcept {
 // ---- convolutions
 // -----------------------------------------------------------------------------------------------------------
 
-/// No activation is applied to the sum, so that sums and scales pass through.
+/// The convolution applies no activation to its sum, so sums and scales pass through.
 template <fixed_string C>
 constexpr rule_condition linear(label_t<C>) noexcept {
     return {"the convolution is linear",
@@ -118,7 +118,7 @@ constexpr rule_condition same_activation(label_t<C>, label_t<D>) noexcept {
                        (a.act != activation::clip || (a.act_min == b.act_min && a.act_max == b.act_max));
             }};
 }
-/// Whether two kernels have one size, whatever their channels.
+/// Whether two kernels have equal spatial sizes.
 [[nodiscard]] inline bool equal_kernel_sizes(tensor_type const& a, tensor_type const& b) noexcept {
     if (!a.ranked || !b.ranked || a.rank() != b.rank()) return false;
     for (std::size_t i = 2; i < a.rank(); ++i)
@@ -130,7 +130,7 @@ constexpr rule_condition same_kernel_size(var_t<W>, var_t<V>) noexcept {
     return {"the kernels have one size",
             [](match const& m) { return equal_kernel_sizes(m.type(var_t<W>{}), m.type(var_t<V>{})); }};
 }
-/// A tap of the kernel falls on the place of the output: pad = dilation * tap in each dimension.
+/// A centre tap exists: some tap reads the position of its output, pad = dilation * tap in each dimension.
 template <fixed_string C, fixed_string W>
 constexpr rule_condition has_centre_tap(label_t<C>, var_t<W>) noexcept {
     return {"a tap of the kernel lies on the output's own place", [](match const& m) {
@@ -147,7 +147,7 @@ constexpr rule_condition has_centre_tap(label_t<C>, var_t<W>) noexcept {
 // ---- types
 // ------------------------------------------------------------------------------------------------------------------
 
-/// Element type and all sizes are known and equal.
+/// Whether two types are fully known and equal.
 [[nodiscard]] inline bool equal_static_types(tensor_type const& a, tensor_type const& b) noexcept {
     return a.is_static() && a == b;
 }
@@ -159,7 +159,7 @@ constexpr rule_condition has_type_of(var_t<X>, label_t<C>) noexcept {
                 return equal_static_types(m.type(var_t<X>{}), m.type_of_label(m.node(label_t<C>{})));
             }};
 }
-/// One number a channel of the labelled node's result, or one number at all.
+/// A per-channel operand of the labelled node's result, or a single number.
 template <fixed_string K, fixed_string C>
 constexpr rule_condition per_channel(var_t<K>, label_t<C>) noexcept {
     return {"the operand is one number a channel", [](match const& m) {
@@ -172,7 +172,7 @@ constexpr rule_condition per_channel(var_t<K>, label_t<C>) noexcept {
                 return true;
             }};
 }
-/// Matrices or stacks of matrices.
+/// The operands are matrices or batches of matrices.
 template <fixed_string... N>
 constexpr rule_condition matrices(var_t<N>...) noexcept {
     return {"the operands are matrices or stacks of them", [](match const& m) {
@@ -180,14 +180,14 @@ constexpr rule_condition matrices(var_t<N>...) noexcept {
                 return (fine(m.type(var_t<N>{})) && ...);
             }};
 }
-/// Types that differ in one dimension alone, counted from the last (0).
+/// Whether two types differ in no other dimension than one, counted from the last (0).
 [[nodiscard]] inline bool differ_only_at(tensor_type const& a, tensor_type const& b, std::size_t from_last) noexcept {
     if (!a.ranked || !b.ranked || a.rank() != b.rank() || a.rank() <= from_last || a.element != b.element) return false;
     for (std::size_t i = 0; i < a.rank(); ++i)
         if (i != a.rank() - 1 - from_last && !provably_equal(a.dims[i], b.dims[i])) return false;
     return a.dims[a.rank() - 1 - from_last].fixed() && b.dims[a.rank() - 1 - from_last].fixed();
 }
-/// All nodes of a label inside of `each` or `every_part` are the same operator with the same attributes.
+/// All nodes of a label inside `each` or `every_part` apply one operator with equal attributes.
 template <fixed_string U>
 constexpr rule_condition same_operator(label_t<U>) noexcept {
     return {"the operators and their attributes are equal", [](match const& m) {

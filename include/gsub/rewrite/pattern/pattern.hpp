@@ -1,4 +1,4 @@
-// Patterns and replacements as constexpr values that read as algebra.
+// The pattern language: patterns and replacements as constexpr algebra.
 #pragma once
 
 #include <gsub/core/meta.hpp>
@@ -17,36 +17,36 @@ namespace gsub::pattern {
 // ---- terms: what patterns and replacements are made of
 // ---------------------------------------------------------------------
 
-/// Attributes of a new operator in a replacement, computed by a captureless function object.
+/// No attribute function. One is a captureless function object that computes a new operator's attributes.
 struct no_attribute_function {};
 
-/// An application of an operator. `Label` names the node; the empty string does not.
+/// Operator term: an application of `Op`. `Label` names the node; an empty label does not.
 template <class Op, fixed_string Label, class AttributeFunction, class... Operands>
 struct term {};
-/// An application of any operator of a category with this many operands.
+/// Category term: an application of any operator of a category with this many operands.
 template <op_category Category, fixed_string Label, class... Operands>
 struct category_term {};
-/// All operands of a variadic operator. Variables and labels inside are bound once an operand.
+/// Repetition: all operands of a variadic operator. Variables and labels inside are bound once per operand.
 template <class Term>
 struct each_term {};
-/// All operands of a variadic operator: the parts of one split, each once, in any order.
+/// Repetition over a split: the operands of a variadic operator are its parts, each once, in any order.
 template <class Split>
 struct all_parts_term {};
-/// Inside of `every_part`: the part at hand.
+/// The current part of a split, inside `every_part`.
 struct part_term {};
-/// What reads the parts of a split, part by part.
+/// The readers of the parts of a split, one per part.
 template <class Split, class Reader>
 struct every_part_term {};
-/// One of the values that a variable inside of `each` stands for.
+/// One of the values to which a variable inside `each` is bound.
 template <fixed_string Name>
 struct some_term {};
-/// A value that a function makes: `value_id(rewrite&)`.
+/// A replacement value that a function `value_id(rewrite&)` makes.
 template <class F>
 struct computed_term {};
-/// A root that must be there and stays as it is.
+/// Context root: must match, and is not replaced.
 template <class Term>
 struct context_term {};
-/// Two terms of a sum. No `pattern_term`: it is a whole pattern.
+/// Two terms of a sum. It is a whole pattern, so no `pattern_term`.
 template <class Sum>
 struct sum_term {};
 
@@ -84,7 +84,7 @@ inline constexpr bool is_term<computed_term<F>> = true;
 template <class T>
 inline constexpr bool is_term<context_term<T>> = true;
 
-/// A variable, an application of an operator, or one of the other terms of this header.
+/// A term of the pattern language: a variable, an operator application, or another term of this header.
 template <class T>
 concept pattern_term = is_term<std::remove_cvref_t<T>>;
 
@@ -163,21 +163,21 @@ template <pattern_term Split>
 constexpr auto all_parts(Split) noexcept {
     return all_parts_term<Split>{};
 }
-/// The part at hand, inside of `every_part`.
+/// The current part, inside `every_part`.
 inline constexpr part_term part{};
-/// The readers of all parts of a split, one reader a part: `every_part(split[s](x), relu[r](part))`.
+/// The readers of all parts of a split, one per part: `every_part(split[s](x), relu[r](part))`.
 template <pattern_term Split, pattern_term Reader>
 constexpr auto every_part(Split, Reader) noexcept {
     return every_part_term<Split, Reader>{};
 }
-/// In a further root: one of the operands that `x` stands for inside of `each`.
+/// In a further root: one of the operands to which `x` is bound inside `each`.
 template <fixed_string N>
 constexpr auto some(var_t<N>) noexcept {
     return some_term<N>{};
 }
 /// A whole pattern: two terms of one sum, which need not stand next to each other. `sum_of(conv(x, w), k)` matches
-/// `(conv(x, w) + y) + k` too, and the rewrite adds y to what replaces `conv(x, w) + k`. Terms are taken apart where an
-/// inner sum has the type of the whole and no other reader.
+/// `(conv(x, w) + y) + k` too, and the rewrite adds y to what replaces `conv(x, w) + k`. The matcher flattens an inner
+/// sum that has the type of the whole and no other reader.
 template <pattern_term P, pattern_term Q>
 constexpr auto sum_of(P p, Q q) noexcept {
     return sum_term<decltype(add(p, q))>{};
@@ -188,7 +188,7 @@ requires std::is_empty_v<F>
 constexpr auto computed(F) noexcept {
     return computed_term<F>{};
 }
-/// A root of the pattern that is looked for and not replaced.
+/// Context root: the matcher requires it, the rewrite keeps it.
 template <pattern_term Term>
 constexpr auto context(Term) noexcept {
     return context_term<Term>{};
@@ -215,7 +215,7 @@ requires std::is_empty_v<F>
 constexpr auto build(F) noexcept {
     return build_function<F>{};
 }
-/// The same with a function that has a name: `built_by<fuse_conv_bn>`.
+/// A replacement written as a named function: `built_by<fuse_conv_bn>`.
 template <void (*Function)(rewrite&)>
 struct call_function {
     void operator()(rewrite& r) const { Function(r); }

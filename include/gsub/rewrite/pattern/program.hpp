@@ -1,4 +1,4 @@
-// What a rule is once the compiler has checked it: flat data, executed by one matcher and one builder.
+// Match programs: rules lowered to flat data, which one matcher and one builder execute.
 #pragma once
 
 #include <gsub/core/meta.hpp>
@@ -52,21 +52,22 @@ struct node {
 
 } // namespace pattern
 
-/// A condition of a rule, with the sentence that says it.
+/// A condition of a rule: a predicate and its sentence.
 struct rule_condition {
     std::string_view sentence;
     bool (*holds)(match const&) = nullptr;
 };
 
-/// What a rule is for.
+/// Kind of a rule: when it takes part.
 enum class rule_kind : std::uint8_t {
     atomic,   ///< one law
     macro,    ///< several atomic rules in one step
     internal, ///< only opens up others; off unless named
-    timed,    ///< pays, or not, for reasons that a clock alone can tell; off unless named or costs come from one
+    timed,    ///< may pay or not, which only measured times tell; off unless named or costs are measured
 };
 
-/// A rule as data. Spans point into the rule object, which has static storage or outlives all who use the rule.
+/// Match program: a rule as flat data. Spans point into the rule object, which has static storage or outlives its
+/// users.
 struct rule_program {
     std::string_view name;
     std::string_view source; ///< where the law is stated
@@ -81,7 +82,7 @@ struct rule_program {
     std::span<rule_condition const> where;  ///< soundness: dropping one makes the rule wrong
     std::span<rule_condition const> prefer; ///< search hints: when it may pay
     void const* data = nullptr;             ///< of a rule made at run time: what its functions read
-    std::uint64_t data_hash = 0;            ///< of that
+    std::uint64_t data_hash = 0;            ///< of `data`
 };
 
 } // namespace gsub

@@ -1,4 +1,4 @@
-// Rules: a pattern, its replacement, conditions and where the law comes from. Checked by the compiler, lowered to data.
+// Rewrite rules: a pattern, its replacement, conditions and a source, checked by the compiler and lowered to data.
 #pragma once
 
 #include <gsub/rewrite/engine/rewrite.hpp>
@@ -12,19 +12,19 @@
 
 namespace gsub {
 
-/// Where a law is stated: a paper and equation, a specification, a reason.
+/// Source of a law: a paper and equation, a specification, or a reason.
 struct provenance {
     std::string_view text;
 };
 
 namespace pattern {
 
-/// Conditions without which the rule would be wrong.
+/// Soundness conditions: without one of them the rule would be wrong.
 template <std::size_t N>
 struct where_list {
     std::array<rule_condition, N> conditions;
 };
-/// Conditions under which the rule may pay.
+/// Profitability conditions: hints on when the rule may pay.
 template <std::size_t N>
 struct prefer_list {
     std::array<rule_condition, N> conditions;
@@ -37,7 +37,7 @@ template <std::same_as<rule_condition>... C>
 constexpr auto prefer(C... conditions) noexcept {
     return prefer_list<sizeof...(C)>{{conditions...}};
 }
-/// A condition of one's own: a sentence and a captureless function `bool(match const&)`.
+/// A user-defined condition: a sentence and a captureless function `bool(match const&)`.
 constexpr rule_condition condition(std::string_view sentence, bool (*holds)(match const&)) noexcept {
     return {sentence, holds};
 }
@@ -61,13 +61,13 @@ struct name_list {
 template <fixed_string L>
 inline constexpr name_hash label_hash = L.view().empty() ? 0 : hash_name(L.view());
 
-/// What a lowered term is written to. The arrays are as large as the term's counts say.
+/// Output arrays of the lowering, as large as the counts of the term say.
 struct flat_writer {
     node* nodes;
     std::uint16_t* links;
     std::uint16_t node_count = 0, link_count = 0;
 
-    /// Lowers the children, then appends the node; gives its number.
+    /// Lowers the children, then appends the node; returns its number.
     template <class... Kids>
     constexpr std::uint16_t append(node n) {
         n.links = sizeof...(Kids);
@@ -80,7 +80,7 @@ struct flat_writer {
     }
 };
 
-/// Size, names and lowering of each kind of term.
+/// Lowering of each kind of term: its size, its names, its nodes.
 template <class T>
 struct info;
 
@@ -201,7 +201,7 @@ inline constexpr bool is_context = false;
 template <class T>
 inline constexpr bool is_context<context_term<T>> = true;
 
-/// What is known of a list of roots; a single root is a list of one.
+/// Lowering of a list of roots; a single root is a list of one.
 template <class T>
 struct list_info : list_info<root_list<T>> {};
 template <class... T>
@@ -238,7 +238,7 @@ consteval bool all_bound() {
 
 } // namespace pattern
 
-/// A rule in its lowered form. Made by `rule<"name">(...)`; keep it in a constexpr variable at namespace scope.
+/// A rule lowered to a match program. Made by `rule<"name">(...)`; keep it in a constexpr variable at namespace scope.
 template <std::size_t MatchNodes, std::size_t MatchLinks, std::size_t Roots, std::size_t BuildNodes,
           std::size_t BuildLinks, std::size_t Outputs, std::size_t Where, std::size_t Prefer>
 struct lowered_rule {
@@ -254,7 +254,7 @@ struct lowered_rule {
     std::array<rule_condition, Where> where{};
     std::array<rule_condition, Prefer> prefer{};
 
-    /// The rule as the engines take it; points into this object.
+    /// The match program of the rule; points into this object.
     [[nodiscard]] constexpr rule_program program() const noexcept {
         return {name,        source,      kind,    match_nodes, match_links, roots,
                 build_nodes, build_links, outputs, build,       where,       prefer};

@@ -1,4 +1,4 @@
-// Laws of convolution: folding normalisations, scales, biases and activations; enlarging; merging; composing.
+// Convolution rules: batch-norm, scale, bias and activation folding; kernel enlargement; merging; composition.
 #pragma once
 
 #include <gsub/rewrite/pattern/conditions.hpp>
@@ -25,19 +25,19 @@ inline constexpr auto variance = var<"variance">;
 
 namespace detail {
 
-/// A normalisation as y = x * factor + offset, both [channels]:
+/// Batch norm as y = x * factor + offset, both [channels]:
 /// factor = scale / sqrt(variance + epsilon), offset = shift - mean * factor.
 struct affine {
     value_id factor, offset;
 };
 [[nodiscard]] affine normalisation(rewrite& r);
-/// The same for operands that are no part of a match.
+/// The same for operands outside a match.
 [[nodiscard]] affine normalisation(node_sink& sink, double epsilon, value_id scale, value_id shift, value_id mean,
                                    value_id variance);
 
-/// w[o,i,...] times factor[o]
+/// Scales outputs: w[o,i,...] times factor[o].
 [[nodiscard]] value_id scaled_outputs(rewrite& r, value_id weight, value_id factor);
-/// A factor or addend of one number a channel as a vector [channels] or [1].
+/// A per-channel factor or addend as a vector [channels] or [1].
 [[nodiscard]] value_id channel_vector(rewrite& r, value_id v);
 /// Attributes of a convolution with another activation.
 [[nodiscard]] attributes_of<ops::conv> with_activation(attributes_of<ops::conv> a, activation act, double min = 0,
@@ -61,14 +61,14 @@ void add_fuse(rewrite& r);
 void compose_pointwise_outer(rewrite& r);
 void compose_pointwise_inner(rewrite& r);
 
-/// Whether the kernel of `c` is that of `d` with whole taps cut off on its sides, under d's pads.
+/// Whether the kernel of `c` is that of `d` cropped by whole taps on its sides, under d's pads.
 [[nodiscard]] bool window_extends(match const& m);
-/// Whether the kernels of `c` and `d`, with whole taps added on their sides, are one window: that around both.
+/// Whether the kernels of `c` and `d` have a common hull: both, enlarged by whole taps on their sides, are one window.
 [[nodiscard]] bool windows_meet(match const& m);
-/// Whether neither kernel is the other's with taps cut off, as far as taps go.
+/// Whether neither kernel is the other one cropped, as far as taps go.
 [[nodiscard]] bool each_reaches_further(match const& m);
 
-/// `w.conv` with the attributes of c and an activation.
+/// Applies `w.conv` with the attributes of c and an activation.
 template <activation Act>
 struct activated {
     auto operator()(match const& m) const { return with_activation(m.attributes<ops::conv>(c), Act); }
@@ -76,20 +76,20 @@ struct activated {
 
 } // namespace detail
 
-/// Law 1: a linear convolution and a normalisation are one convolution.
+/// Batch-norm folding (law 1): a linear convolution and a batch norm are one convolution.
 /// W'[o] = W[o] * factor[o], b' = (b - mean) * factor + shift.
 inline constexpr auto fuse_conv_bn = rule<"fuse_conv_bn">(
     batch_norm[n](conv[c](x, w, b), scale, shift, mean, variance), built_by<detail::fuse_conv_bn>, where(linear(c)),
     prefer(constant(w, scale, shift, mean, variance), constant_if_given(b)),
     provenance{"law 1: a normalisation is a scale and a shift a channel, which pass into weight and bias"});
 
-/// Law 1, in front of a convolution: sound without pads only, since pads are zero after the normalisation.
+/// Batch-norm folding in front of a convolution (law 1): sound without pads only, since pads are zero after the norm.
 inline constexpr auto fuse_bn_conv = rule<"fuse_bn_conv">(
     conv[c](batch_norm[n](x, scale, shift, mean, variance), w, b), built_by<detail::fuse_bn_conv>, where(unpadded(c)),
     prefer(constant(w, scale, shift, mean, variance), constant_if_given(b)),
     provenance{"law 1: the scale of an input channel passes into the weight, its shift into the bias"});
 
-/// Law 1 for a matrix product, whose columns are the channels.
+/// Batch-norm folding into a matrix product (law 1), with columns as channels.
 inline constexpr auto fuse_matmul_bn = rule<"fuse_matmul_bn">(
     batch_norm[n](mat_mul[c](x, w), scale, shift, mean, variance), built_by<detail::fuse_matmul_bn>,
     where(condition("both operands are matrices",
@@ -102,17 +102,17 @@ inline constexpr auto fuse_gemm_bn = rule<"fuse_gemm_bn">(
     batch_norm[n](gemm[c](x, w, b), scale, shift, mean, variance), built_by<detail::fuse_gemm_bn>,
     prefer(constant(w, scale, shift, mean, variance), constant_if_given(b)), provenance{"law 1 for matrix products"});
 
-/// Law 2: a factor a channel passes into weight and bias.
+/// Scale folding (law 2): a per-channel factor passes into weight and bias.
 inline constexpr auto fuse_conv_scale = rule<"fuse_conv_scale">(
     mul(conv[c](x, w, b), k), built_by<detail::fuse_conv_scale>, where(linear(c), per_channel(k, c)),
     prefer(constant(w, k), constant_if_given(b)), provenance{"law 2: convolution is linear in its weight"});
 
-/// Law 2: an addend a channel passes into the bias.
+/// Bias folding (law 2): a per-channel addend passes into the bias.
 inline constexpr auto fuse_conv_shift = rule<"fuse_conv_shift">(
     sum_of(conv[c](x, w, b), k), built_by<detail::fuse_conv_shift>, where(linear(c), per_channel(k, c)),
     prefer(constant(k), constant_if_given(b)), provenance{"law 2: the bias is where the sum starts"});
 
-/// Law 3: an activation is applied as the sum is stored.
+/// Activation fusion (law 3): the convolution applies it as it stores the sum.
 inline constexpr auto fuse_conv_relu =
     rule<"fuse_conv_relu">(relu(conv[c](x, w, b)), conv[c].with(detail::activated<activation::relu>{})(x, w, b),
                            where(linear(c)), provenance{"law 3: the activation attribute means the operator"});
@@ -126,7 +126,7 @@ inline constexpr auto fuse_conv_clip =
     rule<"fuse_conv_clip">(clip[n](conv[c](x, w, b)), built_by<detail::fuse_conv_clip>, where(linear(c)),
                            provenance{"law 3: the activation attribute means the operator"});
 
-/// Law 3 backwards, to open up other rules.
+/// Activation unfusion (law 3), to open up other rules.
 inline constexpr auto unfuse_conv_activation =
     rule<"unfuse_conv_activation">(
         conv[c](x, w, b), built_by<detail::unfuse_conv_activation>,
@@ -135,9 +135,9 @@ inline constexpr auto unfuse_conv_activation =
         provenance{"law 3, reversed"})
         .as(rule_kind::internal);
 
-/// Law 4: zeros around a kernel, and as many pads, change nothing. Only to the window of a sibling, so that the two can
-/// merge. W'[o,i,r+t,s+l] = W[o,i,r,s]; pads grow by dilation times the added taps (equation 3.3 of the seed, side by
-/// side).
+/// Kernel enlargement (law 4): zeros around a kernel, and as many pads, change nothing. Only to the window of a
+/// sibling, so that the two can merge. W'[o,i,r+t,s+l] = W[o,i,r,s]; pads grow by dilation times the added taps
+/// (equation 3.3 of the report on relaxed substitution in ONNX, side by side).
 inline constexpr auto enlarge_conv = rule<"enlarge_conv">(
     roots(conv[c](x, w, b), context(conv[d](x, v, a))), built_by<detail::enlarge_conv>,
     where(condition("the sibling's window is this one with whole taps added on its sides", detail::window_extends)),
@@ -151,8 +151,8 @@ inline constexpr auto enlarge_conv = rule<"enlarge_conv">(
                                   })),
     provenance{"law 4: MetaFlow's enlarge_conv with explicit pads"});
 
-/// Law 4 where each of two windows reaches further than the other on some side: to the window around both, their hull.
-/// The other one is enlarged to it by the rule above.
+/// Enlargement to the hull (law 4): where each of two windows reaches further than the other on some side, one grows to
+/// the window around both, and the rule above enlarges the other to it.
 inline constexpr auto enlarge_to_hull = rule<"enlarge_to_hull">(
     roots(conv[c](x, w, b), context(conv[d](x, v, a))), built_by<detail::enlarge_to_hull>,
     where(
@@ -161,14 +161,14 @@ inline constexpr auto enlarge_to_hull = rule<"enlarge_to_hull">(
            condition("each window reaches further than the other", detail::each_reaches_further)),
     provenance{"law 4: a 1x3 kernel beside a 3x1 kernel, both as 3x3"});
 
-/// Law 5: convolutions of one input with one window are one convolution with both sets of outputs.
+/// Sibling merging (law 5): convolutions of one input with one window are one convolution with both sets of outputs.
 inline constexpr auto merge_conv_siblings = rule<"merge_conv_siblings">(
     roots(conv[c](x, w, a), conv[d](x, v, b)), built_by<detail::merge_conv_siblings>,
     where(same_window(c, d), same_activation(c, d), same_kernel_size(w, v), ungrouped(c), ungrouped(d)),
     prefer(in_order(c, d), constant(w, v), constant_if_given(a, b)),
     provenance{"law 5: outputs of a convolution do not depend on each other"});
 
-/// Laws 4 and 5 in one step.
+/// Laws 4 and 5 in one step: enlarges, then merges.
 inline constexpr auto enlarge_and_merge_convs =
     rule<"enlarge_and_merge_convs">(
         roots(conv[c](x, w, b), conv[d](x, v, a)), built_by<detail::enlarge_and_merge_convs>,
@@ -190,13 +190,13 @@ inline constexpr auto merge_convs_in_hull =
         provenance{"laws 4 and 5"})
         .as(rule_kind::macro);
 
-/// Law 9: conv(x) + x is a convolution whose centre tap has one more. W'[o,o,centre] += 1.
+/// Identity folding (law 9): conv(x) + x is a convolution whose centre tap has one more. W'[o,o,centre] += 1.
 inline constexpr auto add_identity =
     rule<"add_identity">(sum_of(conv[c](x, w, b), x), built_by<detail::add_identity>,
                          where(linear(c), unit_stride(c), has_centre_tap(c, w), has_type_of(x, c)), prefer(constant(w)),
                          provenance{"law 9: the identity is a convolution"});
 
-/// Law 10: conv(x) + y is a convolution of x and y side by side, with identity kernels for y.
+/// Addend folding (law 10): conv(x) + y is a convolution of x and y concatenated, with identity kernels for y.
 inline constexpr auto add_fuse = rule<"add_fuse">(
     sum_of(conv[c](x, w, b), y), built_by<detail::add_fuse>,
     where(linear(c), ungrouped(c), unit_stride(c), has_centre_tap(c, w), has_type_of(y, c),
@@ -210,15 +210,17 @@ inline constexpr auto add_fuse = rule<"add_fuse">(
                                       auto const p = m[x], q = m[y];
                                       return p.node == q.node && m.graph().is<ops::split>(p.node);
                                   })),
-    provenance{"law 10: figure 3.1 of the seed, the addition through identity kernels"});
+    provenance{
+        "law 10: figure 3.1 of the report on relaxed substitution in ONNX, the addition through identity kernels"});
 
-/// Law 11: a pointwise convolution after another one. W' = V * W, b' = V * a + b; strides multiply.
+/// Convolution composition (law 11), pointwise after any. W' = V * W, b' = V * a + b; strides multiply.
 inline constexpr auto compose_pointwise_outer = rule<"compose_pointwise_outer">(
     conv[d](conv[c](x, w, a), v, b), built_by<detail::compose_pointwise_outer>,
     where(linear(c), ungrouped(c), ungrouped(d), pointwise(v), unpadded(d)),
     prefer(constant(w, v), constant_if_given(a, b)), provenance{"law 11: products of matrices associate"});
 
-/// Law 11: any convolution after a pointwise one. The inner bias would meet the outer pads, which are zero after it.
+/// Convolution composition (law 11), any after pointwise. The inner bias would meet the outer pads, which are zero
+/// after it.
 inline constexpr auto compose_pointwise_inner = rule<"compose_pointwise_inner">(
     conv[d](conv[c](x, w, a), v, b), built_by<detail::compose_pointwise_inner>,
     where(linear(c), ungrouped(c), ungrouped(d), pointwise(w), unit_stride(c), unpadded(c),

@@ -1,4 +1,4 @@
-// Laws of matrix products: merging, summing, associating, transposing.
+// Matrix-product rules: merging, summing, associating, transposing.
 #pragma once
 
 #include <gsub/rewrite/pattern/conditions.hpp>
@@ -47,14 +47,14 @@ void transposed_right_of_matmul(rewrite& r);
 
 /// The permutation of `transpose{outer}(transpose{inner}(x))`.
 [[nodiscard]] ints composed_permutation(ints const& outer, ints const& inner);
-/// A permutation that swaps the last two dimensions and keeps the others.
+/// Whether a permutation swaps the last two dimensions and keeps the others.
 [[nodiscard]] bool swaps_last_two(ints const& perm) noexcept;
-/// A bias of a product that is one number a column, or is not there.
+/// Whether the bias of a product is one number a column, or absent.
 [[nodiscard]] bool is_row_bias(match const& m, value_id bias, node_id product);
 } // namespace detail
 
 namespace detail {
-/// Right operands that can stand side by side.
+/// Right operands that can be concatenated along their columns.
 inline constexpr rule_condition same_but_columns{
     "the right operands are matrices, or stacks of them, that differ in their columns only", [](match const& m) {
         return m.type(a).ranked && m.type(a).rank() >= 2 && differ_only_at(m.type(a), m.type(b), 0);
@@ -67,7 +67,7 @@ inline constexpr rule_condition right_on_top{"the right operands differ in their
                                                  return m.type(a).ranked && m.type(a).rank() >= 2 &&
                                                         differ_only_at(m.type(a), m.type(b), 1);
                                              }};
-/// One number for each place along a dimension of a product, counted from the last, or one number at all.
+/// Whether a factor is one number a position along a dimension of a product, counted from the last, or one number.
 [[nodiscard]] bool is_along(match const& m, value_id factor, node_id product, std::size_t from_last);
 inline constexpr rule_condition one_number{"the factor is one number", [](match const& m) {
                                                return m.type(k).elements() == std::int64_t{1} &&
@@ -79,12 +79,12 @@ inline constexpr rule_condition transposes_matrix{
     [](match const& m) { return swaps_last_two(m.attributes<ops::transpose>(t).perm); }};
 } // namespace detail
 
-/// Law 17: products with one left operand are one product with the right operands side by side.
+/// Sibling merging (law 17): products with one left operand are one product with the right operands concatenated.
 inline constexpr auto merge_matmul_siblings = rule<"merge_matmul_siblings">(
     roots(mat_mul[c](x, a), mat_mul[d](x, b)), built_by<detail::merge_matmul_siblings>, where(detail::same_but_columns),
     prefer(in_order(c, d)), provenance{"law 17: columns of a product do not depend on each other"});
 
-/// Law 17 for three products at once (query, key and value of an attention).
+/// Sibling merging of three products (law 17): query, key and value of an attention.
 inline constexpr auto merge_three_matmuls =
     rule<"merge_three_matmuls">(
         roots(mat_mul[c](x, a), mat_mul[d](x, b), mat_mul[f](x, e)), built_by<detail::merge_three_matmuls>,
@@ -94,7 +94,7 @@ inline constexpr auto merge_three_matmuls =
         prefer(in_order(c, d), in_order(d, f), constant(a, b, e)), provenance{"law 17, three at a time"})
         .as(rule_kind::macro);
 
-/// Law 17 for products with factors, transposed operands and biases.
+/// Sibling merging (law 17) for products with factors, transposed operands and biases.
 inline constexpr auto merge_gemm_siblings = rule<"merge_gemm_siblings">(
     roots(gemm[c](x, a, p), gemm[d](x, b, q)), built_by<detail::merge_gemm_siblings>,
     where(condition("factors and transpositions are equal",
@@ -106,13 +106,13 @@ inline constexpr auto merge_gemm_siblings = rule<"merge_gemm_siblings">(
     prefer(in_order(c, d), constant(a, b), constant_if_given(p, q)),
     provenance{"law 17: columns of a product do not depend on each other"});
 
-/// Law 19: a sum of products is one product of the operands side by side.
+/// Sum merging (law 19): a sum of products is one product of the concatenated operands.
 inline constexpr auto merge_matmul_sum =
     rule<"merge_matmul_sum">(sum_of(mat_mul[c](x, a), mat_mul[d](y, b)), built_by<detail::sum_of_products>,
                              where(detail::left_side_by_side, detail::right_on_top), prefer(constant(a, b)),
                              provenance{"law 19: the sum over the inner dimension in two parts"});
 
-/// Laws 19 and 25 for sums with constants in between: (x a + k) + (y b + l) = [x y] [a; b] + (k + l).
+/// Biased sum merging (laws 19 and 25): (x a + k) + (y b + l) = [x y] [a; b] + (k + l).
 inline constexpr auto merge_biased_sum =
     rule<"merge_biased_sum">(
         add(add(mat_mul[c](x, a), k), add(mat_mul[d](y, b), l)), built_by<detail::sum_of_biased_products>,
@@ -120,7 +120,7 @@ inline constexpr auto merge_biased_sum =
         provenance{"law 19, and sums in another order"})
         .as(rule_kind::macro);
 
-/// Law 19 for products with factors, transposed operands and biases.
+/// Sum merging (law 19) for products with factors, transposed operands and biases.
 inline constexpr auto merge_gemm_sum = rule<"merge_gemm_sum">(
     sum_of(gemm[c](x, a, p), gemm[d](y, b, q)), built_by<detail::merge_gemm_sum>,
     where(condition("factors and transpositions are equal",
@@ -136,7 +136,7 @@ inline constexpr auto merge_gemm_sum = rule<"merge_gemm_sum">(
     prefer(in_order(c, d), constant(a, b), constant_if_given(p, q)),
     provenance{"law 19: the sum over the inner dimension in two parts"});
 
-/// Law 18: products with one right operand are one product with the left operands on top of each other.
+/// Row merging (law 18): products with one right operand are one product with the left operands stacked.
 inline constexpr auto merge_matmul_rows = rule<"merge_matmul_rows">(
     roots(mat_mul[c](x, a), mat_mul[d](y, a)), built_by<detail::merge_matmul_rows>,
     where(condition("the left operands are matrices, or stacks of them, that differ in their rows only",
@@ -147,7 +147,7 @@ inline constexpr auto merge_matmul_rows = rule<"merge_matmul_rows">(
     prefer(in_order(c, d), constant(a), outweighs(a, x, y)),
     provenance{"law 18: rows of a product do not depend on each other"});
 
-/// Law 18 where the left operands are the parts of one value: nothing has to be put together.
+/// Row merging of a split (law 18): the left operands are the parts of one value, so nothing is concatenated.
 inline constexpr auto matmul_before_split = rule<"matmul_before_split">(
     every_part(split[s](x), mat_mul[c](part, a)), built_by<detail::matmul_before_split>,
     where(same_value(a),
@@ -162,7 +162,7 @@ inline constexpr auto matmul_before_split = rule<"matmul_before_split">(
                     })),
     provenance{"law 18: rows of a product do not depend on each other"});
 
-/// Law 20: x a + x b = x (a + b), and x a + y a = (x + y) a.
+/// Distributivity (law 20): x a + x b = x (a + b), and x a + y a = (x + y) a.
 inline constexpr auto factor_left_operand = rule<"factor_left_operand">(
     sum_of(mat_mul[c](x, a), mat_mul[d](x, b)), mat_mul(x, add(a, b)),
     where(condition("the right operands have one type",
@@ -172,21 +172,22 @@ inline constexpr auto factor_right_operand = rule<"factor_right_operand">(
     sum_of(mat_mul[c](x, a), mat_mul[d](y, a)), mat_mul(add(x, y), a), where(matrices(x, y, a)), prefer(in_order(c, d)),
     provenance{"law 20: products distribute over sums"});
 
-/// Law 23: c (x a) = x (c a), with one number for each column, or in all.
+/// Scale folding (law 23): c (x a) = x (c a), with c per column or one number.
 inline constexpr auto scale_into_columns = rule<"scale_into_columns">(
     mul(mat_mul[c](x, a), k), built_by<detail::scale_into_columns>,
     where(condition("the factor is one number a column",
                     [](match const& m) { return detail::is_along(m, m[k], m.node(c), 0); }),
           matrices(a)),
     prefer(constant(a, k)), provenance{"law 23: the product is linear in its right operand"});
-/// Law 23 into the left operand, with one number for each row, or in all.
+/// Scale folding into the left operand (law 23), per row or one number.
 inline constexpr auto scale_into_rows =
     rule<"scale_into_rows">(mul(mat_mul[c](a, x), k), built_by<detail::scale_into_rows>,
                             where(condition("the factor is one number a row",
                                             [](match const& m) { return detail::is_along(m, m[k], m.node(c), 1); }),
                                   matrices(a, x)),
                             prefer(constant(a, k)), provenance{"law 23: the product is linear in its left operand"});
-/// Law 23 for the scores of an attention: their factor passes through the heads into weight and bias of the query.
+/// Attention-scale folding (law 23): the factor of the scores passes through the heads into the query's weight and
+/// bias.
 inline constexpr auto scale_into_query =
     rule<"scale_into_query">(mul[n](mat_mul[d](transpose[t](reshape[u](add(mat_mul[c](x, a), b))), y), k),
                              built_by<detail::scale_into_query>, where(detail::one_number), prefer(constant(a, b, k)),
@@ -198,7 +199,7 @@ inline constexpr auto divide_into_query =
                               provenance{"law 23: the divisor of the scores in the query"})
         .as(rule_kind::macro);
 
-/// Law 21: (x a) b = x (a b).
+/// Associativity (law 21): (x a) b = x (a b).
 inline constexpr auto associate_right =
     rule<"associate_right">(mat_mul(mat_mul(x, a), b), mat_mul(x, mat_mul(a, b)), where(matrices(x, a, b)),
                             prefer(constant(a, b)), provenance{"law 21: products of matrices associate"});
@@ -206,11 +207,11 @@ inline constexpr auto associate_left =
     rule<"associate_left">(mat_mul(x, mat_mul(a, b)), mat_mul(mat_mul(x, a), b), where(matrices(x, a, b)),
                            provenance{"law 21: products of matrices associate"});
 
-/// Law 22: transpositions compose; the identity is a canonicalization pattern.
+/// Transpose composition (law 22); the identity is a canonicalization pattern.
 inline constexpr auto compose_transposes = rule<"compose_transposes">(
     transpose[t](transpose[u](x)), built_by<detail::compose_transposes>, provenance{"law 22: permutations compose"});
 
-/// Law 22: transpose(a b) = transpose(b) transpose(a), both ways.
+/// Transpose of a product (law 22): transpose(a b) = transpose(b) transpose(a), both ways.
 inline constexpr auto transpose_of_product = rule<"transpose_of_product">(
     transpose[t](mat_mul(a, b)), built_by<detail::transpose_of_product>,
     where(detail::transposes_matrix, matrices(a, b)), provenance{"law 22: the transpose of a product"});
@@ -221,7 +222,7 @@ inline constexpr auto product_of_transposes = rule<"product_of_transposes">(
                     [](match const& m) { return detail::swaps_last_two(m.attributes<ops::transpose>(u).perm); })),
     provenance{"law 22: the transpose of a product"});
 
-/// Law 22: a transposed operand of a product of matrices is a flag of the product.
+/// Transpose folding (law 22): a transposed operand of a product becomes its flag.
 inline constexpr auto transposed_left_of_gemm =
     rule<"transposed_left_of_gemm">(gemm[c](transpose[t](a), b, p), built_by<detail::transposed_left_of_gemm>,
                                     where(detail::transposes_matrix), provenance{"law 22: into the product's flags"});

@@ -1,4 +1,4 @@
-// Laws of convolutions that share a weight, an input or a sum, and of groups.
+// Convolution-merging rules: convolutions that share a weight, an input or a sum, and groups.
 #pragma once
 
 #include <gsub/rewrite/pattern/conditions.hpp>
@@ -29,7 +29,7 @@ void add_conv_weights(rewrite& r);
 void merge_grouped_siblings(rewrite& r);
 void widen_groups(rewrite& r);
 
-/// Axis 0 of a split, or 1 of a concat, counted from either end.
+/// Whether a split has axis 0, or a concat axis 1, counted from either end.
 [[nodiscard]] bool splits_batch(match const& m);
 [[nodiscard]] bool joins_channels(match const& m);
 
@@ -41,7 +41,7 @@ inline constexpr rule_condition same_weight_type{
     "the weights have one type", [](match const& m) { return equal_static_types(m.type(w), m.type(v)); }};
 } // namespace detail
 
-/// Law 6: convolutions with one weight are one convolution of the inputs put together along the batch.
+/// Batch merging (law 6): convolutions with one weight are one convolution of the inputs concatenated along the batch.
 inline constexpr auto merge_conv_batch = rule<"merge_conv_batch">(
     roots(conv[c](x, w, b), conv[d](y, w, b)), built_by<detail::merge_conv_batch>,
     where(condition("the attributes are equal",
@@ -56,14 +56,14 @@ inline constexpr auto merge_conv_batch = rule<"merge_conv_batch">(
     prefer(in_order(c, d), constant(w), constant_if_given(b), outweighs(w, x, y)),
     provenance{"law 6: images of a batch do not depend on each other"});
 
-/// Law 6 where the inputs are the parts of one batch: nothing has to be put together.
+/// Batch merging of a split (law 6): the inputs are the parts of one batch, so nothing is concatenated.
 inline constexpr auto conv_before_split =
     rule<"conv_before_split">(every_part(split[s](x), conv[c](part, w, b)), built_by<detail::conv_before_split>,
                               where(condition("the input is cut along its batch", detail::splits_batch),
                                     same_operator(c), same_value(w), same_value(b)),
                               provenance{"law 6: images of a batch do not depend on each other"});
 
-/// Law 7: a sum of convolutions is one convolution of the inputs side by side. W' = [W V], b' = a + b.
+/// Sum merging (law 7): a sum of convolutions is one convolution of the concatenated inputs. W' = [W V], b' = a + b.
 inline constexpr auto merge_conv_sum =
     rule<"merge_conv_sum">(sum_of(conv[c](x, w, a), conv[d](y, v, b)), built_by<detail::merge_conv_sum>,
                            where(linear(c), linear(d), ungrouped(c), ungrouped(d), same_window(c, d),
@@ -77,7 +77,7 @@ inline constexpr auto merge_conv_sum =
                            prefer(in_order(c, d), constant(w, v), constant_if_given(a, b)),
                            provenance{"law 7: the sum over input channels in two parts"});
 
-/// Law 7 backwards, to open up other rules.
+/// Input splitting (law 7 reversed): opens up other rules.
 inline constexpr auto split_conv_inputs =
     rule<"split_conv_inputs">(
         conv[c](concat[j](each(x)), w, b), built_by<detail::split_conv_inputs>,
@@ -86,8 +86,8 @@ inline constexpr auto split_conv_inputs =
         prefer(constant(w)), provenance{"law 7, reversed"})
         .as(rule_kind::internal);
 
-/// Law 7 backwards where a part has a convolution of its own with the same window: that part and the rest, so that the
-/// part's convolution and its sibling can become one.
+/// Input splitting beside a sibling (law 7 reversed): splits off a part that has a convolution of its own with the same
+/// window, so that this convolution and the sibling can become one.
 inline constexpr auto part_conv_inputs = rule<"part_conv_inputs">(
     roots(conv[c](concat[j](each(x)), w, b), context(conv[d](some(x), v, a))), built_by<detail::part_conv_inputs>,
     where(linear(c), ungrouped(c),
@@ -96,15 +96,16 @@ inline constexpr auto part_conv_inputs = rule<"part_conv_inputs">(
            condition("there are several operands", [](match const& m) { return m.all(x).size() > 1; })),
     provenance{"law 7, reversed where laws 5 or 8 go on"});
 
-/// Law 8: a sum of convolutions of one input is one convolution with the sum of the weights, in any number of groups.
+/// Weight addition (law 8): a sum of convolutions of one input is one convolution with the sum of the weights, in any
+/// number of groups.
 inline constexpr auto add_conv_weights =
     rule<"add_conv_weights">(sum_of(conv[c](x, w, a), conv[d](x, v, b)), built_by<detail::add_conv_weights>,
                              where(linear(c), linear(d), same_window(c, d), detail::same_weight_type),
                              prefer(in_order(c, d), constant(w, v), constant_if_given(a, b)),
                              provenance{"law 8: convolution is linear in its weight"});
 
-/// Law 5 in groups: the outputs of the two interleave group by group and are taken apart again. Internal, since the
-/// taking apart is a copy, which costs that take splits for views do not see.
+/// Sibling merging of grouped convolutions (law 5): the outputs of the two interleave group by group and are taken
+/// apart again. Internal, since that is a copy, which cost models that take splits for views do not see.
 inline constexpr auto merge_grouped_siblings =
     rule<"merge_grouped_siblings">(
         roots(conv[c](x, w, a), conv[d](x, v, b)), built_by<detail::merge_grouped_siblings>,
@@ -118,8 +119,8 @@ inline constexpr auto merge_grouped_siblings =
         provenance{"law 5: outputs of a convolution do not depend on each other, within each group"})
         .as(rule_kind::internal);
 
-/// Law 13: two neighbouring groups are one group, with zeros where an output does not see an input.
-/// W'[o, (q mod 2) I + i] = W[o, i] for output o of group q. Whether that pays only a clock can tell.
+/// Group widening (law 13): two neighbouring groups are one group, with zeros where an output does not see an input.
+/// W'[o, (q mod 2) I + i] = W[o, i] for output o of group q. Only measured times tell whether that pays.
 inline constexpr auto widen_groups =
     rule<"widen_groups">(conv[c](x, w, b), built_by<detail::widen_groups>,
                          where(condition("the number of groups is even",

@@ -1,4 +1,4 @@
-// Laws of moving elements: elementwise operators through concat, split, reshape and transpose; orders of parts.
+// Data-movement rules: elementwise operators through concat, split, reshape and transpose; reordering of parts.
 #pragma once
 
 #include <gsub/rewrite/pattern/conditions.hpp>
@@ -41,25 +41,24 @@ void reorder_conv_inputs(rewrite& r);
 void reorder_matmul_columns(rewrite& r);
 void reorder_matmul_rows(rewrite& r);
 
-/// Axis of a concat or split, counted from the first dimension; nothing where it is not known.
+/// Axis of a concat or split, counted from the first dimension; nothing where it is unknown.
 [[nodiscard]] std::optional<std::size_t> axis_of(match const& m, node_id n);
-/// The parts that a binary operator reads beside those of a split, or adds to operands of a concat, can be put together
-/// along the axis counted from the last dimension: equal but there, where each has the size of its part or all have
-/// one.
+/// Whether the values that a binary operator reads beside the parts of a split can be concatenated along its axis,
+/// counted from the last dimension: each has the size of its part there, and all are equal in the other dimensions.
 [[nodiscard]] bool parts_fit(match const& m, std::span<value_id const> parts, node_id whole, std::size_t ports);
 /// Whether a constant can be cut like the operands of a concat.
 [[nodiscard]] bool constant_is_cut(match const& m);
 /// Whether the operands of a concat are all parts of one split on one axis in another order.
 [[nodiscard]] bool other_order(match const& m);
-/// Whether the other operands beside the parts of a split are constants, or parts of one split, whatever their order.
+/// Whether the operands beside the parts of a split are constants, or parts of one split in any order.
 [[nodiscard]] bool others_are_together(match const& m);
-/// For each part of a split the number of the first part that the same operator with the same attributes reads.
+/// For each part of a split, the number of the first part with an equal reader: the same operator and attributes.
 [[nodiscard]] small_vector<std::uint32_t, 8> first_alike(match const& m);
 inline constexpr rule_condition together_for_free{"the other operands are constant, or parts of one split",
                                                   others_are_together};
 } // namespace detail
 
-/// Law 15: f(concat(x...)) = concat(f(x)...), both ways, for elementwise f of one operand.
+/// Unary f through concat (law 15): f(concat(x...)) = concat(f(x)...), both ways, for elementwise f.
 inline constexpr auto unary_into_concat =
     rule<"unary_into_concat">(unary[u](concat[j](each(x))), built_by<detail::unary_into_concat>,
                               provenance{"law 15: an elementwise operator sees elements, not places"});
@@ -67,7 +66,7 @@ inline constexpr auto unary_out_of_concat = rule<"unary_out_of_concat">(
     concat[j](each(unary[u](x))), built_by<detail::unary_out_of_concat>, where(same_operator(u)),
     provenance{"law 15: an elementwise operator sees elements, not places"});
 
-/// Law 15: the parts of f(x) are f of the parts of x.
+/// Unary f through split (law 15): the parts of f(x) are f of the parts of x.
 inline constexpr auto unary_before_split = rule<"unary_before_split">(
     every_part(split[s](x), unary[u](part)), built_by<detail::unary_before_split>, where(same_operator(u)),
     provenance{"law 15: an elementwise operator sees elements, not places"});
@@ -75,8 +74,9 @@ inline constexpr auto unary_after_split =
     rule<"unary_after_split">(split[s](unary[u](x)), built_by<detail::unary_after_split>,
                               provenance{"law 15: an elementwise operator sees elements, not places"});
 
-/// Law 15 where the parts are read by several operators, as the gates of a recurrent cell are: parts of one operator
-/// are put side by side, so that it runs once. The order is a matter of the weights then: see `reorder_matmul_columns`.
+/// Activation grouping (law 15): where several operators read the parts of a split, as the gates of a recurrent cell,
+/// puts the parts of one operator side by side, so that it runs once. `reorder_matmul_columns` moves the order into the
+/// weights.
 inline constexpr auto group_activations =
     rule<"group_activations">(every_part(split[s](x), unary[u](part)), built_by<detail::group_activations>,
                               prefer(condition("some of the operators are alike, and some are not",
@@ -89,7 +89,7 @@ inline constexpr auto group_activations =
                                                })),
                               provenance{"law 15, and parts in another order"});
 
-/// Law 15: through reshape and transpose.
+/// Elementwise f through reshape and transpose (law 15).
 inline constexpr auto unary_into_reshape =
     rule<"unary_into_reshape">(unary[u](reshape[s](x)), reshape[s](unary[u](x)),
                                provenance{"law 15: an elementwise operator sees elements, not places"});
@@ -110,7 +110,7 @@ inline constexpr auto binary_into_transpose = rule<"binary_into_transpose">(
         [](match const& m) { return m.attributes<ops::transpose>(s).perm == m.attributes<ops::transpose>(l).perm; })),
     provenance{"law 15: an elementwise operator sees elements, not places"});
 
-/// Law 15: f(concat(x...), concat(y...)) = concat(f(x, y)...) where both are cut alike.
+/// Binary f through concat (law 15): f(concat(x...), concat(y...)) = concat(f(x, y)...) where both are cut alike.
 inline constexpr auto binary_into_concat = rule<"binary_into_concat">(
     binary[u](concat[j](each(x)), concat[l](each(y))), built_by<detail::binary_into_concat>,
     where(condition("both operands are cut alike",
@@ -134,7 +134,7 @@ inline constexpr auto binary_out_of_concat = rule<"binary_out_of_concat">(
                                       })),
     provenance{"law 15: an elementwise operator sees elements, not places"});
 
-/// Law 15: a constant is cut like the operands of the concat that it meets.
+/// Constants through concat (law 15): they are cut like the operands that they meet.
 inline constexpr auto add_into_concat =
     rule<"add_into_concat">(add[u](concat[j](each(x)), k), built_by<detail::constant_into_concat>,
                             where(condition("the other operand can be cut along the axis", detail::constant_is_cut)),
@@ -144,7 +144,7 @@ inline constexpr auto mul_into_concat =
                             where(condition("the other operand can be cut along the axis", detail::constant_is_cut)),
                             prefer(constant(k)), provenance{"law 15: per-channel constants are sliced"});
 
-/// Law 15: additions and products on all parts of a split are one on the whole.
+/// Sums and products through split (law 15): those on all parts are one on the whole.
 inline constexpr auto add_before_split = rule<"add_before_split">(
     every_part(split[s](x), add[u](part, y)), built_by<detail::binary_before_split>,
     where(condition("the addends fit together as the parts do",
@@ -162,14 +162,14 @@ inline constexpr auto mul_before_split = rule<"mul_before_split">(
                     })),
     prefer(detail::together_for_free), provenance{"law 15: per-channel constants are sliced, reversed"});
 
-/// Law 15: a normalisation over a concat of channels.
+/// Batch norm through concat of channels (law 15).
 inline constexpr auto bn_into_concat = rule<"bn_into_concat">(
     batch_norm[n](concat[j](each(x)), scale, shift, mean, variance), built_by<detail::bn_into_concat>,
     where(condition("the operands stand side by side in their channels",
                     [](match const& m) { return detail::axis_of(m, m.node(j)) == std::size_t{1}; })),
     prefer(constant(scale, shift, mean, variance)), provenance{"law 15: statistics are sliced"});
 
-/// Law 14: parts put together in another order are another order of the weight's outputs, inputs, columns or rows.
+/// Weight reordering (law 14): parts in another order permute the weight's outputs, inputs, columns or rows.
 inline constexpr auto reorder_conv_outputs = rule<"reorder_conv_outputs">(
     concat[j](all_parts(split[s](conv[c](x, w, b)))), built_by<detail::reorder_conv_outputs>,
     where(condition("the parts are channels, put together as such",
@@ -213,7 +213,7 @@ inline constexpr auto reorder_matmul_rows =
                                 prefer(condition("the order differs", detail::other_order), constant(w)),
                                 provenance{"law 14: a sum over the inner dimension in another order"});
 
-/// Law 24: k x + k y = k (x + y), whatever is broadcast.
+/// Factoring (law 24): k x + k y = k (x + y), whatever broadcasts.
 inline constexpr auto factor_sum =
     rule<"factor_sum">(sum_of(mul[c](k, x), mul[d](k, y)), mul(k, add(x, y)), prefer(in_order(c, d)),
                        provenance{"law 24: products distribute over sums"});

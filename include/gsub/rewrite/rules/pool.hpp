@@ -1,4 +1,4 @@
-// Laws of pooling: through concat, averages as convolutions, and means of one pixel on their way up.
+// Pooling rules: pools through concat, average pools as convolutions, subsampling moved towards the inputs.
 #pragma once
 
 #include <gsub/rewrite/pattern/conditions.hpp>
@@ -46,21 +46,22 @@ void subsample_into_max_pool(rewrite& r);
 void subsample_into_average_pool(rewrite& r);
 void strides_through(rewrite& r);
 
-/// Whether the operands of the concat stand side by side in batch or channels, which pooling does not look across.
+/// Whether a concat joins batch or channels, across which pooling does not look.
 [[nodiscard]] bool joins_batch_or_channels(match const& m);
-/// Whether what the poolings in the concat read can be put together as their results are.
+/// Whether the inputs of the pools in a concat can be concatenated like their results.
 [[nodiscard]] bool inputs_fit(match const& m);
-/// Whether each window divides by the same number: pads count, or there are none.
+/// Whether every window of an average pool has one divisor: pads count, or there are none.
 [[nodiscard]] bool counts_all_taps(match const& m);
 /// Whether the mean of one number over each window is that number.
 [[nodiscard]] bool keeps_constants(attributes_of<ops::average_pool> const& pool);
-/// Whether a convolution of the pooled input has so few products that a kernel less outweighs them.
+/// Whether a convolution of the pooled input has so few multiplications that saving a kernel outweighs them.
 [[nodiscard]] bool has_few_products(match const& m);
-/// Whether the window of `n` is that of `d` with whole taps cut off on its sides, so that the two can merge.
+/// Whether the window of `n` is that of `d` cropped by whole taps on its sides, so that the two can merge.
 [[nodiscard]] bool fits_into_sibling(match const& m);
-/// Whether the window of `n` is one pixel of the image. Such windows end with the image whatever `ceil_mode` says.
+/// Whether the pool `n` only subsamples: its window is one pixel without pads, which ends with the image whatever
+/// `ceil_mode` says.
 [[nodiscard]] bool is_subsampling(match const& m);
-/// Whether each operand of `u` has the dimensions of the result, whatever their sizes, or one number for all pixels.
+/// Whether each operand of `u` has the rank of the result, or one number for all pixels.
 [[nodiscard]] bool operands_have_pixels(match const& m);
 
 inline constexpr rule_condition in_batch_or_channels{"the operands stand side by side in batch or channels",
@@ -95,7 +96,7 @@ inline constexpr rule_condition equal_terms{
         return equal_static_types(m.type(m.graph().operand(sum, 0)), m.type_of_label(sum)) &&
                equal_static_types(m.type(m.graph().operand(sum, 1)), m.type_of_label(sum));
     }};
-/// Truth values have no mean.
+/// Booleans have no mean.
 inline constexpr rule_condition element_stays{"the operands have the element type of the result", [](match const& m) {
                                                   auto const stays = [&](name_hash name) {
                                                       auto const operand = m.value(name);
@@ -106,7 +107,7 @@ inline constexpr rule_condition element_stays{"the operands have the element typ
                                               }};
 } // namespace detail
 
-/// Law 16: pooling looks at one channel of one image at a time.
+/// Pool through concat (law 16): pooling looks at one channel of one image.
 inline constexpr auto max_pool_into_concat = rule<"max_pool_into_concat">(
     max_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>, where(detail::in_batch_or_channels),
     prefer(condition("no places of maxima are asked for",
@@ -124,8 +125,8 @@ inline constexpr auto average_pool_out_of_concat =
                                        where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)),
                                        provenance{"law 16: pooling looks at one channel at a time"});
 
-/// Law 12: a mean over windows is a convolution, W[o,i,...] = [o = i] / taps. Only beside a convolution that it can
-/// merge with.
+/// Average pool as convolution (law 12): W[o,i,...] = [o = i] / taps. Only beside a convolution with which it can
+/// merge.
 inline constexpr auto average_pool_as_conv = rule<"average_pool_as_conv">(
     roots(average_pool[n](x), context(conv[d](x, v, b))), built_by<detail::average_pool_as_conv>,
     where(detail::same_divisor, detail::whole_windows),
@@ -134,14 +135,15 @@ inline constexpr auto average_pool_as_conv = rule<"average_pool_as_conv">(
            detail::several_taps),
     provenance{"law 12: the mean is a weighted sum"});
 
-/// Law 12 with one group a channel, W[c,0,...] = 1 / taps.
+/// Average pool as depthwise convolution (law 12): W[c,0,...] = 1 / taps.
 inline constexpr auto average_pool_as_depthwise =
     rule<"average_pool_as_depthwise">(average_pool[n](x), built_by<detail::average_pool_as_depthwise>,
                                       where(detail::same_divisor, detail::whole_windows), prefer(detail::several_taps),
                                       provenance{"law 12: the mean is a weighted sum"})
         .as(rule_kind::internal);
 
-/// Laws 12 and 11: a mean before a pointwise convolution. W'[o,i,...] = V[o,i] / taps, strides multiply.
+/// Composes an average pool and a pointwise convolution (laws 12 and 11). W'[o,i,...] = V[o,i] / taps, strides
+/// multiply.
 inline constexpr auto compose_pool_pointwise =
     rule<"compose_pool_pointwise">(
         conv[d](average_pool[n](x), v, b), built_by<detail::compose_pool_pointwise>,
@@ -151,32 +153,33 @@ inline constexpr auto compose_pool_pointwise =
         provenance{"laws 12 and 11"})
         .as(rule_kind::macro);
 
-/// Law 12: a mean within channels and a sum over channels commute. What is cheaper depends on which of the two has
-/// fewer places and channels to look at: behind a mean of stride 2 a pointwise convolution has a quarter of the
-/// products; in front of it, it can merge with others of the same input. Means of one pixel, which cost fewer products
-/// the earlier they come, go up alone.
+/// Pointwise convolution before average pool (law 12): a mean within channels and a sum over channels commute. The
+/// cheaper order is the one with fewer pixels and channels to read: after a pool of stride 2 a pointwise convolution
+/// has a quarter of the products; before it, it can merge with others of the same input. Pools of one pixel, which save
+/// more the earlier they come, only move up.
 inline constexpr auto pointwise_before_pool = rule<"pointwise_before_pool">(
     conv[d](average_pool[n](x), v, b), built_by<detail::pointwise_before_pool>,
     where(pointwise(v), unpadded(d), unit_stride(d), linear(d)), prefer(constant(v), detail::several_taps),
     provenance{"law 12: means of a channel and sums over channels commute"});
-/// The same the other way. A bias stays with the convolution, so a mean that counts pads must have none to pass.
+/// Average pool before pointwise convolution (law 12). A bias stays with the convolution, so a pool that counts pads
+/// must have none to pass.
 inline constexpr auto pool_before_pointwise = rule<"pool_before_pointwise">(
     average_pool[n](conv[d](x, v, b)), built_by<detail::pool_before_pointwise>,
     where(pointwise(v), unpadded(d), unit_stride(d), linear(d), detail::bias_stays), prefer(constant(v)),
     provenance{"law 12: means of a channel and sums over channels commute"});
 
-/// Law 12 with one tap: a pointwise convolution with strides sees some of the pixels alone, which a mean of one tap
-/// keeps. Without strides it can merge with others of its size: the sum at the end of a residual block is one
-/// convolution.
+/// Subsampling before pointwise convolution (law 12 with one tap): a strided one sees only the pixels that an average
+/// pool of one tap keeps. Without strides it can merge with others of its size: the sum at the end of a residual block
+/// is one convolution.
 inline constexpr auto subsample_before_pointwise = rule<"subsample_before_pointwise">(
     conv[d](x, v, b), built_by<detail::subsample_before_pointwise>, where(pointwise(v), unpadded(d)),
     prefer(constant(v), condition("there are strides",
                                   [](match const& m) { return !all_equal(m.attributes<ops::conv>(d).strides, 1); })),
     provenance{"law 12: the mean of one pixel is that pixel"});
 
-/// Law 12 with one tap, further up: pixels that nobody reads need not be computed. An elementwise operator sees pixels
-/// alone, a convolution or pooling with strides leaves out those between. Where a stage of a network begins with
-/// strided pointwise convolutions, the last block of the stage before has a quarter of the products then.
+/// Subsampling further up (law 12 with one tap): pixels that nobody reads need not be computed. It passes elementwise
+/// operators, and turns into strides of convolutions and pools. Where a stage of a network begins with strided
+/// pointwise convolutions, the last block of the stage before then has a quarter of the multiplications.
 inline constexpr auto subsample_before_unary = rule<"subsample_before_unary">(
     average_pool[n](unary[u](x)), unary[u](average_pool[n](x)), where(detail::one_pixel, detail::element_stays),
     provenance{"law 12: an elementwise operator sees pixels alone"});
@@ -200,9 +203,9 @@ inline constexpr auto subsample_into_average_pool = rule<"subsample_into_average
     where(detail::one_pixel, detail::whole_windows_before<ops::average_pool>()),
     provenance{"law 12: strides multiply"});
 
-/// All the way from strided pointwise convolutions to the convolution whose pixels they leave out, in one step: each by
-/// itself would cost something. Through the activation in a block, and through the sum that ends a block before two
-/// convolutions with the same strides.
+/// Moves the strides of pointwise convolutions into the convolution whose pixels they skip, in one step, since single
+/// steps would cost something. It passes the activation in a block, and the sum that ends a block before two
+/// convolutions with equal strides.
 inline constexpr auto strides_into_conv =
     rule<"strides_into_conv">(conv[c](conv[d](x, v, b), w, a), built_by<detail::strides_through>,
                               where(pointwise(w), unpadded(c)), prefer(constant(v, w), detail::strided),

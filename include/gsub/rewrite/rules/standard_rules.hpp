@@ -1,4 +1,4 @@
-// The rules that gsub brings, together. Those who want one by its name include its family, `rules/conv.hpp` and so on.
+// The standard rule set. Include a family, `rules/conv.hpp` and so on, for a rule by its name.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -13,9 +13,9 @@ namespace gsub {
 /// Every rule of the library, internal ones included.
 [[nodiscard]] std::span<rule_program const> standard_rules() noexcept;
 
-/// A choice among rules by a list such as `fuse_conv_bn,merge_conv_siblings` (these alone), `-enlarge_conv` (all but
-/// it), `atomic` (no macro rules), `all`, `none`. Internal rules take part only where they are named, timed ones there
-/// or where `timed` says that costs come from a clock. *Errors* `usage` for a name that no rule has.
+/// Selects rules by a list such as `fuse_conv_bn,merge_conv_siblings` (these alone), `-enlarge_conv` (all but it),
+/// `atomic` (no macro rules), `all`, `none`. Internal rules take part only where they are named, timed rules also where
+/// `timed` says that costs are measured. *Errors* `usage` for a name that no rule has.
 [[nodiscard]] result<std::vector<rule_program>> choose_rules(std::span<rule_program const> from,
                                                              std::string_view list = "all", bool timed = false);
 

@@ -1,4 +1,4 @@
-// Instances of patterns: types and attributes drawn so that operators are legal, exhaustively or at random.
+// Sampling of pattern instances: draws types and attributes for legal operators, exhaustively or at random.
 #pragma once
 
 #include <gsub/core/random.hpp>
@@ -14,11 +14,11 @@
 
 namespace gsub {
 
-/// A source of decisions. The same code that draws an instance at random enumerates all instances: every run makes the
-/// decisions of the one before, but for the last that can still change.
+/// A source of decisions. The same code draws an instance at random and enumerates all: every run repeats the decisions
+/// of the one before, except the last that can still change.
 class chooser {
 public:
-    /// Enumerates: `next()` goes on to the next sequence of decisions.
+    /// Enumerates: `next()` moves to the next sequence of decisions.
     chooser() = default;
     /// Draws at random.
     explicit chooser(random_stream stream) : random_(stream) {}
@@ -31,7 +31,7 @@ public:
     T pick(std::initializer_list<T> from) {
         return from.begin()[below(from.size())];
     }
-    /// Enumeration: makes the next run different; false when all have been made.
+    /// Enumeration: makes the next run different; false after the last sequence.
     bool next();
     /// Number of sequences enumerated so far.
     [[nodiscard]] std::uint64_t sequences() const noexcept { return sequences_; }
@@ -46,8 +46,8 @@ private:
     std::uint64_t sequences_ = 1;
 };
 
-/// One application of an operator in an instance under construction. Operands that are computed, or bound by then, have
-/// a type; `sample<Op>` draws the types of the others and the attributes.
+/// An operator application under construction in an instance. Operands that are computed or already bound have a type;
+/// `sample<Op>` draws the types of the others and the attributes.
 class sample_context {
 public:
     sample_context(chooser& choose, std::size_t operands)
@@ -68,7 +68,7 @@ public:
     std::span<std::optional<tensor_type> const> earlier_types{};
     /// Inside of `each` and `every_part`, behind the first: the type that the same variable had before.
     std::optional<tensor_type> like;
-    /// Number of results to have, of an operator that leaves it open.
+    /// Number of results, of an operator that leaves it open.
     std::size_t results = 1;
 
     /// A small size: 1 or 2 in the exhaustive box, up to 7 at random.
@@ -78,7 +78,7 @@ public:
     }
     /// A tensor type of some rank: that of `like` with one dimension changed, or a new one.
     tensor_type fresh(std::size_t rank);
-    /// The instance cannot be completed.
+    /// Abandons an instance that cannot be completed.
     [[noreturn]] void give_up() const;
 
 private:
@@ -87,7 +87,7 @@ private:
     std::vector<bool> absent_;
 };
 
-/// How legal applications of an operator are drawn. A specialisation has
+/// Sampler of an operator: draws legal applications. A specialisation has
 /// `static attributes_of<Op> draw(sample_context&)`, which sets the type of every operand that has none. An operator
 /// without one takes operands of one type and default attributes.
 template <class Op>
@@ -180,15 +180,15 @@ constexpr sample_row sample_row::of() noexcept {
 extern template struct detail::table_storage<sample_row, standard_ops>;
 #endif
 
-/// A pattern with everything in it made concrete: a graph whose outputs are the roots, and the match of the pattern in
-/// it. Variables are inputs of the graph.
+/// A concrete instance of a pattern: a graph whose outputs are the roots, and the match of the pattern in it. Variables
+/// are inputs of the graph.
 struct pattern_instance {
     any_graph graph;
     match bindings;
     pattern_instance(dialect const& d, rule_program const& rule) : graph(d), bindings(graph, rule) {}
 };
 
-/// Makes an instance with the decisions of `choose`, or null where they lead nowhere.
+/// Draws an instance with the decisions of `choose`; null where they lead to none.
 GSUB_LAZY [[nodiscard]] std::unique_ptr<pattern_instance>
 draw_instance(dialect const& d, std::span<sample_row const> table, rule_program const& rule, chooser& choose);
 

@@ -1,4 +1,4 @@
-// Proving rules by machine: over all small instances and random larger ones, in a prime field.
+// The rule verifier: checks rules in a prime field, on all small instances and on random larger ones.
 #pragma once
 
 #include <gsub/core/result.hpp>
@@ -14,7 +14,7 @@
 
 namespace gsub {
 
-/// What a proof attempt came to.
+/// Result of a verification.
 enum class verdict {
     proved,             ///< equal on the whole box and all samples
     refuted,            ///< a legal instance on which the two sides differ
@@ -26,12 +26,12 @@ enum class verdict {
     return names[static_cast<std::size_t>(v)];
 }
 
-/// How thoroughly rules are checked.
+/// Options of a verification: how thoroughly it checks.
 struct verify_options {
-    std::uint64_t box = 30000;   ///< sequences of decisions enumerated at most; smaller boxes are gone through whole
+    std::uint64_t box = 30000;   ///< sequences of decisions enumerated at most; smaller boxes are enumerated whole
     std::uint64_t samples = 300; ///< legal random instances
     std::uint64_t attempts = 20; ///< draws for each sample: most random draws are not legal
-    /// Multiplications of an instance, before or after the rewrite; larger instances are passed over.
+    /// Multiplications of an instance, before or after the rewrite; larger instances are skipped.
     std::uint64_t work = std::uint64_t{1} << 22;
     std::uint64_t seed = 1;
     /// Number of a `where` condition to leave out, to see whether the rule needs it.
@@ -43,18 +43,18 @@ struct verification {
     verdict outcome = verdict::unverified;
     std::uint64_t box_instances = 0; ///< legal instances of the box
     std::uint64_t sampled_instances = 0;
-    bool box_exhausted = false;          ///< whether the whole box was gone through
+    bool box_exhausted = false;          ///< whether the whole box was enumerated
     std::string counterexample;          ///< what differs, then, on lines of its own, the instance as text
     std::string replacement;             ///< the instance after the rewrite as text, where values differ
     std::uint64_t untyped_instances = 0; ///< legal instances whose replacement is ill-typed; counted above too
     std::string condition;               ///< of `proved_where_typed`: what makes the replacement well-typed
 };
 
-/// Checks that replacing a pattern keeps every root's value, on instances that meet the rule's `where` conditions
-/// (`prefer` is ignored, weights are free). Both sides are computed over the prime field 2^61 - 1 at random points:
-/// polynomial identities of degree d are accepted wrongly with probability d / 2^61 an instance, operators that a field
-/// cannot compute are uninterpreted functions. The replacement must be well-typed with equal types wherever the pattern
-/// is. *Source* specs of the literature: Schwartz 1980; Zippel 1979.
+/// Verifies a rule by polynomial identity testing: replacing the pattern keeps every root's value on instances that
+/// meet the rule's `where` conditions (`prefer` is ignored, weights are free). Both sides are computed over the prime
+/// field 2^61 - 1 at random points: a wrong identity of degree d is accepted with probability d / 2^61 an instance;
+/// operators that a field cannot compute are uninterpreted functions. The replacement must be well-typed with equal
+/// types wherever the pattern is. *Source* specs of the literature: Schwartz 1980; Zippel 1979.
 GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, dialect const& d, eval_table evaluators,
                                             std::span<sample_row const> sampling, verify_options const& options = {});
 
@@ -63,19 +63,19 @@ template <class OpSet = standard_ops>
     return verify(rule, dialect::of<OpSet>(), table_of<eval_row, OpSet>(), table_of<sample_row, OpSet>(), options);
 }
 
-/// Where a rule's instances come from, and what is asked of its replacement.
+/// Source of a rule's instances, and what its replacement may be.
 struct instance_source {
-    /// Makes an instance with the decisions of a chooser, or null where they lead nowhere.
+    /// Draws an instance with the decisions of a chooser; null where they lead to none.
     function_ref<std::unique_ptr<pattern_instance>(chooser&)> draw;
-    /// For rules whose replacement need not be well-typed everywhere: the sentences that are not true of an instance,
-    /// which make its replacement ill-typed. Null: such an instance refutes the rule.
+    /// For rules whose replacement may be ill-typed: the requirements that an instance breaks. Null: such an instance
+    /// refutes the rule.
     function_ref<std::vector<std::string>(match const&)> const* broken = nullptr;
 };
-/// The same over instances of the caller's choice.
+/// Verifies a rule on instances of the caller's choice.
 GSUB_LAZY [[nodiscard]] verification verify(rule_program const& rule, instance_source const& from,
                                             eval_table evaluators, verify_options const& options = {});
 
-/// How two graphs compare in the prime field.
+/// Result of comparing two graphs in the prime field.
 struct field_comparison {
     bool equal = false;
     std::string difference; ///< the first output that differs, where they do

@@ -1,4 +1,4 @@
-// Threads that stand ready between the kernels of a run.
+// thread_pool: an executor whose threads stand ready between the kernels of a run.
 #pragma once
 
 #include <gsub/core/config.hpp>
@@ -14,16 +14,17 @@ namespace gsub::runtime {
 /// up. At least 1.
 [[nodiscard]] std::size_t available_cpus();
 
-/// How a pool is made.
+/// Thread pool options.
 struct thread_pool_options {
     std::size_t threads = 0; ///< the caller included; 0: `available_cpus()`
-    unsigned spin_us = 20;   ///< how long a thread without work looks out for some before it sleeps, at most 20
+    unsigned spin_us = 20;   ///< how long an idle thread spins before it sleeps, at most 20
     bool pin = false;        ///< each thread of the pool to one CPU of the affinity mask; the caller stays free
 };
 
-/// A fixed number of threads, one of them the caller's. Pieces are claimed one after the other, several at a time where
-/// there are many. Between calls the threads look out for work for `spin_us`, then sleep; they never look out where
-/// there are more threads than available CPUs. They block all signals, so that handlers run on the host's threads.
+/// Thread pool with a fixed number of threads, the caller's included. Threads claim work items one after the other,
+/// several at a time where there are many. Between calls they spin for `spin_us`, then sleep; they never spin where
+/// there are more threads than available CPUs. They block all signals but faults and SIGPROF, so that handlers run on
+/// the host's threads.
 ///
 /// Safe to use from several threads: while a call is under way, any other call, nested ones included, runs serially on
 /// its own thread. In the child of a fork every call runs serially. Where the system refuses threads, there are fewer.
@@ -34,8 +35,8 @@ public:
     ~thread_pool() override;
 
     [[nodiscard]] std::size_t concurrency() const noexcept override;
-    /// After an exception the pieces not yet begun are left out, and it is rethrown when the others are done.
-    /// *Complexity* one atomic exchange a claim; no allocation and no lock.
+    /// Runs `body` on each work item. After an exception the items not yet begun are left out, and it is rethrown when
+    /// the others are done. *Complexity* one atomic exchange a claim; no allocation and no lock.
     void parallel_for(std::size_t count, function_ref<void(std::size_t)> body) override;
 
 private:
