@@ -1,5 +1,6 @@
 // Importing a model of 100 MB: time and memory, weights read or mapped. Each run is a process of its own.
 #include "measurement.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/io/onnx_export.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/models/resnet.hpp>
@@ -85,7 +86,7 @@ void import_from(bench::reporter& out, std::filesystem::path const& folder, std:
         time.values.push_back(run->seconds);
         memory.values.push_back(run->grown / size);
     }
-    auto const on = message({"resnet50, ", report::human(size, "B"), ", ", how});
+    auto const on = fmt::format("resnet50, {}, {}", report::human(size, "B"), how);
     out.add("import", on, time, "s", budget);
     out.add("  memory / file", on, memory, "x", 1.1);
 }
@@ -94,7 +95,7 @@ void import_from(bench::reporter& out, std::filesystem::path const& folder, std:
 
 int main() {
     bench::reporter out{"import"};
-    auto const root = std::filesystem::temp_directory_path() / message({"gsub-bench-", ::getpid()});
+    auto const root = std::filesystem::temp_directory_path() / fmt::format("gsub-bench-{}", ::getpid());
     auto const inside = root / "inside", outside = root / "outside";
     std::filesystem::create_directories(inside);
     std::filesystem::create_directories(outside);

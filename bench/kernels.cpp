@@ -5,6 +5,7 @@
 #ifdef GSUB_BENCH_ONEDNN
 #include "versus_onednn.hpp"
 #endif
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/models/catalogue.hpp>
@@ -22,16 +23,16 @@ using kernel_call = void (*)(void* const*, std::int64_t, std::int64_t);
 std::string peak_text(isa const& isa) {
     std::string chains, first, last;
     for (int i = 0; i < 12; ++i) {
-        first += message({"  vf a", i, " = x + ", i, ".0f;\n"});
-        chains += message({"    asm volatile(\"\" : \"+", isa.vector_bytes == 64 ? "v" : "x", "\"(a", i, ")); a", i,
-                           " = a", i, " * x + y;\n"});
-        last += message({i ? " + a" : "a", i});
+        first += fmt::format("  vf a{} = x + {}.0f;\n", i, i);
+        chains += fmt::format("    asm volatile(\"\" : \"+{}\"(a{})); a{} = a{} * x + y;\n",
+                              isa.vector_bytes == 64 ? "v" : "x", i, i, i);
+        last += fmt::format("{}{}", i ? " + a" : "a", i);
     }
-    return message(
-        {"typedef float vf __attribute__((vector_size(", isa.vector_bytes, ")));\n",
-         "extern \"C\" __attribute__((visibility(\"default\"))) void peak(void* const* b, long begin, long end) {\n",
-         "  vf* p = (vf*)b[0]; vf x = p[0], y = p[1];\n", first, "  for (long i = begin; i < end; ++i) {\n", chains,
-         "  }\n  p[2] = ", last, ";\n}\n"});
+    return fmt::format(
+        "typedef float vf __attribute__((vector_size({})));\nextern \"C\" __attribute__((visibility(\"default\"))) "
+        "void peak(void* const* b, long begin, long end) {{\n  vf* p = (vf*)b[0]; vf x = p[0], y = p[1];\n{}  for "
+        "(long i = begin; i < end; ++i) {{\n{}  }}\n  p[2] = {};\n}}\n",
+        isa.vector_bytes, first, chains, last);
 }
 
 struct measured_kernel {
@@ -113,7 +114,7 @@ int main(int argc, char** argv) {
             auto const number = static_cast<std::size_t>(call->kernel);
             auto const& text = p.kernels[number].source.text;
             if (!seen.insert(text).second) continue;
-            measured_kernel k{message({name, " ", kind_of(s), " ", s.name}),
+            measured_kernel k{fmt::format("{} {} {}", name, kind_of(s), s.name),
                               reinterpret_cast<kernel_call>(loaded[number].function()),
                               call->launch.positions,
                               s.operations,
@@ -153,7 +154,7 @@ int main(int argc, char** argv) {
     report.add("peak", "multiply-adds on registers, one core, GFLOP/s", peaks, "x");
     bench::sample bound;
     for (auto const& k : kernels) {
-        report.add("share of peak", message({k.name, ", ", report::human(k.operations, "FLOP")}), k.share, "x");
+        report.add("share of peak", fmt::format("{}, {}", k.name, report::human(k.operations, "FLOP")), k.share, "x");
         if (k.operations >= 50e6) bound.values.push_back(k.share.median());
     }
     report.add("share of peak, kernels of 50 MFLOP and more", "least, median and most of them", bound, "x");

@@ -3,6 +3,7 @@
 
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/kernels/conv2d.hpp>
@@ -98,7 +99,7 @@ struct layer {
     std::set<std::string> seen;
     for (auto const& model : models) {
         auto const* const entry = models::find_model(model);
-        if (!entry) throw error{error_code::usage, message({"no model ", model})};
+        if (!entry) throw error{error_code::usage, fmt::format("no model {}", model)};
         auto const g = optimize(entry->build(1), cost::roofline{}, {.alpha = 1.05}).value();
         for (auto const n : g.order()) {
             layer of{model, {}, {}, {}, {}};
@@ -109,17 +110,18 @@ struct layer {
                 auto const depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
                 if (!kernels::conv2d_applies(s, isa)) continue;
                 if (s.groups > 1) of.kind = depthwise ? layer_kind::depthwise : layer_kind::grouped;
-                of.name = message({s.kernel[0], "x", s.kernel[1], s.stride[0] > 1 ? "/2" : "", " ",
-                                   depthwise      ? "depthwise "
-                                   : s.groups > 1 ? message({"in ", s.groups, " groups "})
-                                                  : "",
-                                   s.in_channels, " -> ", s.out_channels, ", ", s.out(0), " x ", s.out(1),
-                                   s.pads == std::array<std::int64_t, 4>{} && s.kernel[0] > 1 ? ", no pads" : ""});
+                of.name =
+                    fmt::format("{}x{}{} {}{} -> {}, {} x {}{}", s.kernel[0], s.kernel[1], s.stride[0] > 1 ? "/2" : "",
+                                depthwise      ? "depthwise "
+                                : s.groups > 1 ? fmt::format("in {} groups ", s.groups)
+                                               : "",
+                                s.in_channels, s.out_channels, s.out(0), s.out(1),
+                                s.pads == std::array<std::int64_t, 4>{} && s.kernel[0] > 1 ? ", no pads" : "");
             } else if (g.is<ops::gemm>(n) || g.is<ops::mat_mul>(n)) {
                 of.kind = layer_kind::product;
                 auto const& s = of.product = matmul_of(g, n);
-                of.name = message({s.m, " x ", s.k, " x ", s.n});
-                if (!s.constant) of.name += message({", ", s.batches(), " of variable operands"});
+                of.name = fmt::format("{} x {} x {}", s.m, s.k, s.n);
+                if (!s.constant) of.name += fmt::format(", {} of variable operands", s.batches());
             } else {
                 continue;
             }
@@ -150,8 +152,8 @@ struct layer {
                 s.in = {size, size}, s.kernel = {3, 3}, s.stride = {stride, stride}, s.pads = {1, 1, 1, 1};
                 s.input = gsub::kernels::image_layout::blocked, s.bias = true, s.low = 0;
                 if (!kernels::conv2d_applies(s, isa)) continue;
-                of.name = message({"3x3", stride > 1 ? "/2" : "", " in ", s.groups, " groups of ", width, ", ",
-                                   s.out_channels, " x ", s.out(0), " x ", s.out(1)});
+                of.name = fmt::format("3x3{} in {} groups of {}, {} x {} x {}", stride > 1 ? "/2" : "", s.groups, width,
+                                      s.out_channels, s.out(0), s.out(1));
                 found.push_back(std::move(of));
             }
     return found;

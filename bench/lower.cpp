@@ -8,6 +8,7 @@
 #include "measurement.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_import.hpp>
@@ -117,11 +118,11 @@ int main(int argc, char** argv) try {
         report.line("text of the kernels", name, found.text, "s");
         auto const bar = bar_of(name);
         auto const within = report.line("sum of the passes", name, found.sum, "s", bar);
-        std::vector<std::string> row{name, message({found.kernels})};
+        std::vector<std::string> row{name, fmt::format("{}", found.kernels)};
         for (auto const& s : found.passes) row.push_back(text_of(s.median()));
         row.push_back(text_of(found.sum.median()));
         row.push_back(text_of(found.sum.at(0)));
-        row.push_back(bar > 0 ? message({text_of(bar), within ? ", yes" : ", NO"}) : "");
+        row.push_back(bar > 0 ? fmt::format("{}{}", text_of(bar), within ? ", yes" : ", NO") : "");
         row.push_back(text_of(found.text.median()));
         table.add(std::move(row));
     }

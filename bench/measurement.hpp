@@ -1,7 +1,7 @@
 // What all benchmarks share: repeated timing, JSON lines on stdout, a table on stderr.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/json.hpp>
 #include <gsub/report/table.hpp>
 #include <gsub/report/units.hpp>
@@ -54,9 +54,9 @@ public:
              budget_kind kind = budget_kind::at_most) {
         auto const within = line(what, on, s, unit, budget, kind);
         auto const text = [&](double v) { // a ratio has no prefix
-            return unit == "x" ? gsub::message({gsub::report::fixed(v, 2), " x"}) : gsub::report::human(v, unit);
+            return unit == "x" ? fmt::format("{} x", gsub::report::fixed(v, 2)) : gsub::report::human(v, unit);
         };
-        table_.add({what, on, text(s.median()), text(s.at(0)), text(s.at(1)), gsub::message({s.values.size()}),
+        table_.add({what, on, text(s.median()), text(s.at(0)), text(s.at(1)), fmt::format("{}", s.values.size()),
                     budget > 0 ? text(budget) : "",
                     budget <= 0 ? ""
                     : within    ? "yes"

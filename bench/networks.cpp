@@ -8,6 +8,7 @@
 // against the evaluator in double precision. `--check` proves that they are legal, deterministic and computable.
 #include "measurement.hpp"
 #include "random_networks.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_export.hpp>
@@ -38,7 +39,7 @@ struct settings {
 
 std::string text_of(counts const& all) {
     std::string out;
-    for (auto const& [name, count] : all) out += message({out.empty() ? "" : ", ", count, " ", name});
+    for (auto const& [name, count] : all) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, name);
     return out;
 }
 
@@ -59,7 +60,7 @@ planned_steps steps_of(graph g) {
     for (auto const& step : program.steps)
         if (auto const op = reference_operator(step); !op.empty()) {
             ++out.reference, ++out.operators[std::string{op}];
-            out.names.push_back(message({op, " ", step.name}));
+            out.names.push_back(fmt::format("{} {}", op, step.name));
         }
     return out;
 }
@@ -98,8 +99,8 @@ std::string fault_of(random_network const& network) {
             most = std::max(most, std::abs(x)), moved = std::max(moved, std::abs(x - y));
         }
     }
-    if (most > 1e4) return message({"an output grows to ", most});
-    if (moved < 1e-3 * most) return message({"outputs up to ", most, " move with the inputs by ", moved, " alone"});
+    if (most > 1e4) return fmt::format("an output grows to {}", most);
+    if (moved < 1e-3 * most) return fmt::format("outputs up to {} move with the inputs by {} alone", most, moved);
     return {};
 }
 
@@ -109,7 +110,7 @@ settings parse(std::vector<std::string> const& arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         auto const& a = arguments[i];
         auto const value = [&]() -> std::string const& {
-            if (i + 1 == arguments.size()) fail(message({a, " needs a value"}));
+            if (i + 1 == arguments.size()) fail(fmt::format("{} needs a value", a));
             return arguments[++i];
         };
         auto const number = [&] {
@@ -118,7 +119,7 @@ settings parse(std::vector<std::string> const& arguments) {
             errno = 0;
             auto const n = std::strtoull(text.c_str(), &end, 10);
             if (text.empty() || text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0)
-                fail(message({a, " needs a number, not ", text}));
+                fail(fmt::format("{} needs a number, not {}", a, text));
             return n;
         };
         if (a == "--seed") {
@@ -129,7 +130,7 @@ settings parse(std::vector<std::string> const& arguments) {
             auto const& name = value();
             for (std::size_t k = 0; k < std::size(bench::network_kind_names); ++k)
                 if (name == bench::network_kind_names[k]) s.kind = static_cast<bench::network_kind>(k);
-            if (!s.kind) fail(message({"no kind is called ", name, "; there are conv, recurrent and transformer"}));
+            if (!s.kind) fail(fmt::format("no kind is called {}; there are conv, recurrent and transformer", name));
         } else if (a == "--write") {
             s.folder = value();
         } else if (a == "--small") {
@@ -141,7 +142,7 @@ settings parse(std::vector<std::string> const& arguments) {
         } else if (a == "--check") {
             s.check = true;
         } else {
-            fail(message({"no option ", a}));
+            fail(fmt::format("no option {}", a));
         }
     }
     return s;
@@ -169,15 +170,17 @@ int tell(settings const& s) {
         auto const summary = report::summarize(g);
         io::json line{{"bench", "networks"},  {"network", network.name()},        {"nodes", summary.nodes},
                       {"flop", summary.flop}, {"parameters", summary.parameters}, {"operators", summary.operators}};
-        std::vector<std::string> row{network.name(), message({summary.nodes}), report::fixed(summary.flop / 1e6, 1)};
+        std::vector<std::string> row{network.name(), fmt::format("{}", summary.nodes),
+                                     report::fixed(summary.flop / 1e6, 1)};
         if (s.steps) {
             auto const found = steps_of(g);
             all.all += found.all, all.reference += found.reference;
             for (auto const& [name, count] : found.operators) all.operators[name] += count;
-            row.insert(row.end(), {message({found.all}), message({found.reference}), text_of(found.operators)});
+            row.insert(row.end(),
+                       {fmt::format("{}", found.all), fmt::format("{}", found.reference), text_of(found.operators)});
             line["steps"] = found.all, line["reference"] = found.operators, line["reference_steps"] = found.names;
         } else {
-            row.push_back(message({summary.parameters}));
+            row.push_back(fmt::format("{}", summary.parameters));
             row.push_back(text_of(counts{summary.operators.begin(), summary.operators.end()}));
         }
         if (s.run) {

@@ -30,7 +30,7 @@ public:
     }
     [[nodiscard]] static std::string version() {
         auto const* const v = dnnl_version();
-        return gsub::message({v->major, ".", v->minor, ".", v->patch});
+        return fmt::format("{}.{}.{}", v->major, v->minor, v->patch);
     }
 
     onednn_layer(layer const& of, layer_operands const& from, onednn_layout layout, std::int32_t lanes)

@@ -14,6 +14,7 @@
 #else
 #include "layers.hpp"
 #endif
+#include <gsub/core/format.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/io/npy.hpp>
 #include <gsub/io/onnx_import.hpp>
@@ -53,7 +54,7 @@ public:
     json first_run(std::string const& folder) {
         run();
         for (std::size_t i = 0; i < outputs_.size(); ++i)
-            io::save_npy(message({folder, "/output_", i, ".npy"}), outputs_[i]).value();
+            io::save_npy(fmt::format("{}/output_{}.npy", folder, i), outputs_[i]).value();
         auto steps = json::array();
         auto const profiles = built_.profile(inputs_, alone_).value();
         for (auto const& p : profiles) steps.push_back({p.kind, p.seconds * 1e6});

@@ -4,6 +4,7 @@
 #include "measurement.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/runtime/executable.hpp>
@@ -34,7 +35,7 @@ inline gsub::runtime::program chain_of(gsub::codegen::kernel const& k, gsub::isa
     }
     for (std::size_t i = 0; i < chain_length; ++i) {
         runtime::program_step s;
-        s.name = message({"step ", i});
+        s.name = fmt::format("step {}", i);
         s.what = runtime::kernel_call{0, {k.parallel_extent}};
         s.values = {static_cast<std::int32_t>(i), static_cast<std::int32_t>(i) + 1};
         s.operations = 1e6; // enough to wake threads
@@ -110,8 +111,8 @@ inline void measure_overhead(reporter& report, int rounds = 41) {
             else if (kernel.median() > 0.7 * alone_on_one)
                 std::fprintf(stderr, "%lld elements: two threads are no faster than one; is the machine busy?\n",
                              static_cast<long long>(elements));
-            auto const on =
-                message({elements, " elements, ", pieces, " pieces, ", count, count == 1 ? " thread" : " threads"});
+            auto const on = fmt::format("{} elements, {} pieces, {}{}", elements, pieces, count,
+                                        count == 1 ? " thread" : " threads");
             report.add("kernel", on, kernel, "s");
             report.add("overhead a kernel", on, overhead, "s", 2e-6);
         }

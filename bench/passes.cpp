@@ -14,6 +14,7 @@
 // `--worth` is what single passes are worth: each alone, over `none`; `auto` without it, or with it where `auto` does
 // not have it, over `auto`; fusion before layouts, over `auto`; and whether the program with it is another.
 #include "measurement.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/network_classes.hpp>
 #include <gsub/driver/run_passes.hpp>
@@ -141,19 +142,19 @@ std::vector<variant> worth_of_passes(module const& m, pass_manager const& known)
     auto const chosen = select_passes(m).passes;
     auto const listed = [&](auto const& passes) {
         std::string text;
-        for (auto const& p : passes) text += message({text.empty() ? "" : ", ", p.text()});
+        for (auto const& p : passes) text += fmt::format("{}{}", text.empty() ? "" : ", ", p.text());
         return text;
     };
     for (auto const name : weighed) {
-        out.emplace_back(message({name, " alone"}), std::string{name}, std::string{name}, "none");
+        out.emplace_back(fmt::format("{} alone", name), std::string{name}, std::string{name}, "none");
         auto list = chosen;
         if (std::erase_if(list, [&](any_pass const& p) { return p.name() == name; }) > 0) {
-            out.emplace_back(message({"auto without ", name}), listed(list), std::string{name});
+            out.emplace_back(fmt::format("auto without {}", name), listed(list), std::string{name});
             continue;
         }
         auto const before = std::ranges::find(list, "alter-op-layout", &any_pass::name);
         list.insert(before, known.find(name).value());
-        out.emplace_back(message({"auto with ", name}), listed(list), std::string{name});
+        out.emplace_back(fmt::format("auto with {}", name), listed(list), std::string{name});
     }
     auto swapped = chosen;
     std::iter_swap(std::ranges::find(swapped, "alter-op-layout", &any_pass::name),
@@ -215,13 +216,14 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
                              !r.not_run.empty() ? "passed over"
                              : r.changed        ? "yes"
                                                 : "no",
-                             message({r.outcome.matches}), message({r.nodes_before, " to ", r.nodes_after}),
+                             fmt::format("{}", r.outcome.matches),
+                             fmt::format("{} to {}", r.nodes_before, r.nodes_after),
                              report::fixed((r.time_s + r.instrument_s) * 1e3, 3)});
-        auto const on = message({model, ", ", v.list});
+        auto const on = fmt::format("{}, {}", model, v.list);
         report.add("passes", on, v.compile, "s");
         report.add("passes without folding", on, v.structure, "s");
         auto const [idle, count] = idle_passes(*v.done);
-        report.add(message({"passes without effect, ", count}), on, {{idle}}, "s");
+        report.add(fmt::format("passes without effect, {}", count), on, {{idle}}, "s");
         report.add("nodes", on, {{static_cast<double>(node_count(v.made))}}, "");
         if (v.list == whole) continue;
         build_options o;
@@ -268,20 +270,20 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
     };
     for (auto const& v : variants) {
         if (!v.built) continue;
-        auto const on = message({model, ", ", v.list});
+        auto const on = fmt::format("{}, {}", model, v.list);
         report.add("latency", on, v.latency, "s");
         auto const* const other = find(v.over);
         if (!other || &v == other) continue;
         bench::sample ratio;
         for (std::size_t i = 0; i < v.latency.values.size(); ++i)
             ratio.values.push_back(v.latency.values[i] / other->latency.values[i]);
-        report.add(message({"latency over that of ", v.over}), on, ratio, "x");
-        all.ratios[message({v.list, " / ", v.over})].values.push_back(ratio.median());
-        if (v.program == other->program) report.add(message({"the program of ", v.over}), on, {{1}}, "");
+        report.add(fmt::format("latency over that of {}", v.over), on, ratio, "x");
+        all.ratios[fmt::format("{} / {}", v.list, v.over)].values.push_back(ratio.median());
+        if (v.program == other->program) report.add(fmt::format("the program of {}", v.over), on, {{1}}, "");
         if (!s.worth || v.pass.empty()) continue;
         auto const& with = reports_change(*v.done, v.pass) ? v : *other;
-        report.add(message({"program ", v.program == other->program ? "the same" : "another", ", the pass ",
-                            reports_change(*with.done, v.pass) ? "reports a change" : "changes nothing"}),
+        report.add(fmt::format("program {}, the pass {}", v.program == other->program ? "the same" : "another",
+                               reports_change(*with.done, v.pass) ? "reports a change" : "changes nothing"),
                    on, {{1}}, "");
     }
     auto const* const automatic = find("auto");

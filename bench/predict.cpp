@@ -17,6 +17,7 @@
 #include "predict_pairs.hpp"
 #include "predict_rank.hpp"
 #include "random_networks.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/eval/evaluate.hpp>
@@ -89,7 +90,7 @@ settings parse(std::vector<std::string> const& arguments) {
     for (auto i = first; i < arguments.size(); ++i) {
         auto const& a = arguments[i];
         auto const value = [&]() -> std::string const& {
-            if (++i == arguments.size()) throw error{error_code::usage, message({a, " needs a value"})};
+            if (++i == arguments.size()) throw error{error_code::usage, fmt::format("{} needs a value", a)};
             return arguments[i];
         };
         auto const number = [&] { return std::strtoull(value().c_str(), nullptr, 10); };
@@ -122,7 +123,7 @@ settings parse(std::vector<std::string> const& arguments) {
         else if (!clock && a == "--seed")
             s.ranking.seed = s.pairing.seed = number();
         else if (a.starts_with("--"))
-            throw error{error_code::usage, message({"no option ", a})};
+            throw error{error_code::usage, fmt::format("no option {}", a)};
         else
             names.push_back(a);
     }
@@ -182,7 +183,7 @@ void tell(settings const& s) {
         auto const profile = program.profile(inputs, pool, s.runs).value();
         if (profile.size() != lowered.ops.size())
             throw error{error_code::internal,
-                        message({name, ": ", profile.size(), " steps, ", lowered.ops.size(), " kernels"})};
+                        fmt::format("{}: {} steps, {} kernels", name, profile.size(), lowered.ops.size())};
         auto context = program.make_context();
         std::vector<tensor> outputs;
         for (auto const& t : program.outputs()) outputs.push_back(tensor::zeros(t));
@@ -241,7 +242,7 @@ void tell(settings const& s) {
     report::table table{
         {"kernels", "number", "time", "predicted / measured", "10 %", "median", "90 %", "median error"}};
     auto const add = [&](std::string const& what, errors const& e) {
-        table.add({what, message({e.ratios.size()}), report::human(e.measured, "s"),
+        table.add({what, fmt::format("{}", e.ratios.size()), report::human(e.measured, "s"),
                    report::fixed(e.predicted / e.measured, 2), report::fixed(e.quantile(0.1), 2),
                    report::fixed(e.quantile(0.5), 2), report::fixed(e.quantile(0.9), 2),
                    report::fixed(e.median_error(), 2)});

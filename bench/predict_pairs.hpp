@@ -3,6 +3,7 @@
 #pragma once
 
 #include "measurement.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
@@ -199,7 +200,7 @@ struct sign_count {
         }
         std::ranges::stable_sort(distinct, [](auto const& a, auto const& b) { return a.size() > b.size(); });
         for (std::size_t i = 0; i < std::min(options.parts, distinct.size()); ++i)
-            look_at(message({name, " part ", i}), name, distinct[i]);
+            look_at(fmt::format("{} part {}", name, i), name, distinct[i]);
     }
     report::table table{{"pairs", "number", "one program", "differ", "sign right", "share", "lowered whole"}};
     auto const add = [&](std::string const& what, detail::sign_count const& c) {
@@ -207,12 +208,12 @@ struct sign_count {
             return c.differing == 0 ? std::string{}
                                     : report::fixed(static_cast<double>(n) / static_cast<double>(c.differing), 2);
         };
-        table.add({what, message({c.pairs}), message({c.same_program}), message({c.differing}), message({c.right}),
-                   share(c.right), share(c.right_exactly)});
+        table.add({what, fmt::format("{}", c.pairs), fmt::format("{}", c.same_program), fmt::format("{}", c.differing),
+                   fmt::format("{}", c.right), share(c.right), share(c.right_exactly)});
     };
     for (auto const& [network, c] : by_network) add(network, c);
     for (auto const& [rule, c] : by_rule) add(rule, c);
-    add(message({"all of ", graphs, " graphs"}), all);
+    add(fmt::format("all of {} graphs", graphs), all);
     std::fprintf(stderr, "%s", table.text().c_str());
     return all.pairs == 0 || (all.differing >= 200 && 10 * all.right < 9 * all.differing) ? 1 : 0;
 }

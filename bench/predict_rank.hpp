@@ -6,6 +6,7 @@
 #include "measurement.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/eval/evaluate.hpp>
@@ -86,7 +87,7 @@ rank_tasks_of(std::vector<std::pair<std::string, graph>> const& networks, target
             auto const weights = op.operands.size() > 1 && op.operands[1].packing;
             auto all = weights ? algorithms_of(direct) : std::vector{direct};
             if (all.size() == 1 && op.space->size() == 1) continue; // nothing to choose
-            auto kind = message({kernels::kind_of(direct), all.size() > 1 ? ", winograd" : ""});
+            auto kind = fmt::format("{}{}", kernels::kind_of(direct), all.size() > 1 ? ", winograd" : "");
             auto const place = random_stream{options.seed}.split(hasher{}.add(text).finish().low)();
             found[kind].emplace(place, rank_task{name, kind, std::move(text), in, op, std::move(all)});
         }
@@ -255,7 +256,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
                          "chosen / fastest, median", "90 %", "counted / fastest, median", "90 %"}};
     auto const two = [](double v) { return report::fixed(v, 2); };
     for (auto const& [kind, r] : rows)
-        table.add({kind.starts_with("~") ? "all" : kind, message({r.lost.values.size()}), two(r.tau.at(0.25)),
+        table.add({kind.starts_with("~") ? "all" : kind, fmt::format("{}", r.lost.values.size()), two(r.tau.at(0.25)),
                    two(r.tau.median()), two(r.tau.at(0.75)), two(r.tau_b.median()), two(r.lost.median()),
                    two(r.lost.at(0.9)), two(r.counted_lost.median()), two(r.counted_lost.at(0.9))});
     std::fprintf(stderr, "%zu kernels\n%s", points_in_all, table.text().c_str());

@@ -1,7 +1,7 @@
 // What all random networks are made of: seeded choices, and layers that bring their weights and a name of their own.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/models/network_builder.hpp>
 
@@ -68,7 +68,7 @@ public:
     bool const small; ///< for tests: a few million operations
     double flop = 0;  ///< of convolutions and products so far
 
-    std::string fresh(std::string_view what) { return message({what, layers_++}); }
+    std::string fresh(std::string_view what) { return fmt::format("{}{}", what, layers_++); }
 
     /// An operator under a fresh name.
     template <operation Op>
@@ -112,7 +112,7 @@ public:
         std::vector<value_id> out;
         for (std::uint32_t i = 0; i < sizes.size(); ++i) {
             out.push_back({first.node, i});
-            graph().set_name(out.back(), message({name, ".", i}));
+            graph().set_name(out.back(), fmt::format("{}.{}", name, i));
         }
         return out;
     }

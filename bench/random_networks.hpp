@@ -4,6 +4,7 @@
 #include "random_conv.hpp"
 #include "random_recurrent.hpp"
 #include "random_transformer.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 
 #include <array>
@@ -21,7 +22,7 @@ struct random_network {
     bool small = false; ///< a few million operations: for tests
 
     [[nodiscard]] std::string name() const {
-        return message({"rnd_", network_kind_names[static_cast<std::size_t>(kind)], "_", seed, "_", index});
+        return fmt::format("rnd_{}_{}_{}", network_kind_names[static_cast<std::size_t>(kind)], seed, index);
     }
     /// A run takes about 1 to 50 ms on one core, but where it is `small`.
     [[nodiscard]] graph build() const {

@@ -53,7 +53,7 @@ private:
         auto const form = draw.between(0, 4);
         if (form == 0) { // an input a step
             for (std::int64_t i = 0; i < steps; ++i)
-                out.push_back(net_.input(dtype::f32, {batch_, features}, message({"x", i})));
+                out.push_back(net_.input(dtype::f32, {batch_, features}, fmt::format("x{}", i)));
             return out;
         }
         value_id x{};

@@ -1,6 +1,7 @@
 // One successor of a search: copy of the graph, one rewrite, canonical form, hash, incremental cost. Then whole
 // searches.
 #include "measurement.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
@@ -74,7 +75,7 @@ void successors_of(bench::reporter& out, std::string const& name, any_graph g, d
     std::vector<double> costs(g.capacity(), 0);
     for (auto n : g.order()) costs[n.index] = model.of_node(g, n);
     auto const matches = applicable(g, index);
-    auto const on = message({name, ", ", g.size(), " nodes, ", matches.size(), " rewrites"});
+    auto const on = fmt::format("{}, {} nodes, {} rewrites", name, g.size(), matches.size());
     if (matches.empty()) return;
 
     constexpr int repeats = 41;
@@ -92,7 +93,7 @@ void successors_of(bench::reporter& out, std::string const& name, any_graph g, d
     for (std::size_t s = 0; s < all_stages; ++s) {
         auto part = up_to[s];
         for (std::size_t i = 0; s > 0 && i < part.values.size(); ++i) part.values[i] -= up_to[s - 1].values[i];
-        out.add(message({"  ", stage_names[s]}), on, part, "s");
+        out.add(fmt::format("  {}", stage_names[s]), on, part, "s");
     }
     substitution_problem p{std::move(g), model, index};
     bench::sample expansion;
@@ -121,7 +122,7 @@ void search_on(bench::reporter& out, std::string_view name, double alpha, std::u
         distinct = report.search.distinct;
         rate.values.push_back(static_cast<double>(distinct) / report.search.seconds);
     }
-    out.add("search", message({name, ", alpha ", alpha, ", ", distinct, " distinct"}), rate, "graphs/s");
+    out.add("search", fmt::format("{}, alpha {}, {} distinct", name, alpha, distinct), rate, "graphs/s");
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 // graph found takes then beside the one with it. `bench/rules_table.py` writes the page.
 #include "compared_networks.hpp"
 #include "measurement.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
 #include <gsub/cost/lowered.hpp>
@@ -41,7 +42,8 @@ settings parse(std::vector<std::string> const& arguments) {
     settings s;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         auto const number = [&] {
-            if (++i == arguments.size()) throw error{error_code::usage, message({arguments[i - 1], " needs a number"})};
+            if (++i == arguments.size())
+                throw error{error_code::usage, fmt::format("{} needs a number", arguments[i - 1])};
             return std::strtod(arguments[i].c_str(), nullptr);
         };
         auto const& a = arguments[i];
@@ -50,9 +52,9 @@ settings parse(std::vector<std::string> const& arguments) {
         else if (a == "--seconds")
             s.speed.least_seconds = number();
         else if (a.starts_with("--"))
-            throw error{error_code::usage, message({"no option ", a})};
+            throw error{error_code::usage, fmt::format("no option {}", a)};
         else if (!models::find_model(a))
-            throw error{error_code::usage, message({"there is no network ", in_quotes(a)})};
+            throw error{error_code::usage, fmt::format("there is no network {}", in_quotes(a))};
         else
             s.networks.push_back(a);
     }
@@ -89,7 +91,7 @@ public:
                  as_it_came, built);
             if (model.parameters != models[0].second.parameters) continue;
             for (auto const& [rule, times] : fired) {
-                auto const without = optimized_with(g, model, message({"-", rule})).first;
+                auto const without = optimized_with(g, model, fmt::format("-{}", rule)).first;
                 auto const equal = without.hash() == found.first.hash();
                 auto const other = gsub::build(without, evaluators_, host(), building_).value();
                 tell(

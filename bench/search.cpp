@@ -4,6 +4,7 @@
 #include "compared_networks.hpp"
 #include "measurement.hpp"
 #include "random_networks.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
@@ -94,7 +95,7 @@ void costs_of(report::table& out, std::string_view name, graph const& g, std::ui
                 auto const r = searched(
                     g, model, {.alpha = alpha, .budget = search::budget{steps}, .split = split, .rules = chosen});
                 tell(list, split ? "yes" : "no", alpha, r);
-                row.push_back(message({microseconds(r.cost_after), " (", fixed(r.search.seconds, 2), " s)"}));
+                row.push_back(fmt::format("{} ({} s)", microseconds(r.cost_after), fixed(r.search.seconds, 2)));
             }
             out.add(row);
         }
@@ -107,7 +108,7 @@ void costs_of(report::table& out, std::string_view name, graph const& g, std::ui
         std::uint64_t{12} << 30};
     auto const r = searched(g, model, {.alpha = 1.05, .budget = budget, .split = 0, .rules = chosen});
     tell("all", "no, long", 1.05, r);
-    out.add({std::string{name}, "all", message({"no, ", fixed(r.search.seconds, 0), " s"}), microseconds(base), "",
+    out.add({std::string{name}, "all", fmt::format("no, {} s", fixed(r.search.seconds, 0)), microseconds(base), "",
              microseconds(r.cost_after), "", ""});
 }
 
@@ -183,19 +184,19 @@ void rates_of(bench::reporter& out, std::string_view name, graph const& g, execu
         grouped_beside.values.push_back(rate(by_kernel, threads) / grouped.values.back());
         gain.values.push_back(seconds_of(nullptr) / seconds_of(threads));
     }
-    auto const on = message({name, ", ", parts.size(), " parts of ", largest, " nodes"});
+    auto const on = fmt::format("{}, {} parts of {} nodes", name, parts.size(), largest);
     out.add("distinct graphs, one thread", on, alone, "graphs/s", 50e3, bench::budget_kind::at_least);
     out.add("the same, kernels costed", on, grouped, "graphs/s", 10e3, bench::budget_kind::at_least);
     out.add("the same, predicted times, groups known", on, timed, "graphs/s", 10e3, bench::budget_kind::at_least);
     if (threads->concurrency() == 1) return;
     out.add("a line of a cache between two threads", on, line, "s");
-    auto const by = message({"gain by ", threads->concurrency(), " threads"});
+    auto const by = fmt::format("gain by {} threads", threads->concurrency());
     if (parts.size() > 1) {
-        out.add(message({by, ", parts side by side"}), on, beside, "x", 1.7, bench::budget_kind::at_least);
-        out.add(message({by, ", the same, kernels costed"}), on, grouped_beside, "x", 1.7,
+        out.add(fmt::format("{}, parts side by side", by), on, beside, "x", 1.7, bench::budget_kind::at_least);
+        out.add(fmt::format("{}, the same, kernels costed", by), on, grouped_beside, "x", 1.7,
                 bench::budget_kind::at_least);
     }
-    out.add(message({by, ", a whole search"}), std::string{name}, gain, "x", 1.7, bench::budget_kind::at_least);
+    out.add(fmt::format("{}, a whole search", by), std::string{name}, gain, "x", 1.7, bench::budget_kind::at_least);
 }
 
 // Seconds from the beginning of a default search on one thread until the last time that it, or the search of a part,
@@ -259,7 +260,7 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
                                     .c_str());
             std::fflush(stdout);
             table.add({name, costs, report::human(told.first, "s"), report::human(told.second, "s"),
-                       fixed(told.ratio, 3), message({fixed(told.low, 3), " to ", fixed(told.high, 3)}),
+                       fixed(told.ratio, 3), fmt::format("{} to {}", fixed(told.low, 3), fixed(told.high, 3)),
                        same ? "the same graph" : ""});
             return told;
         };
@@ -284,7 +285,7 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
         with("calibrated fused", cost::erase(calibrated));
     }
     for (auto const& [of, sum] : means)
-        table.add({message({"geometric mean, ", of.second}), of.first, "", "",
+        table.add({fmt::format("geometric mean, {}", of.second), of.first, "", "",
                    fixed(std::exp(sum.first / sum.second), 3), "", ""});
     std::fprintf(stderr, "%s", table.text().c_str());
     return slower == 0 ? 0 : 1;

@@ -8,6 +8,7 @@
 // exact, alone, and each list of such passes. Nothing is compiled. `--small` takes the networks of up to 60 nodes.
 // Exits with 1 where a step is left on the reference runtime.
 #include "measurement.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
 #include <gsub/driver/build.hpp>
@@ -83,7 +84,7 @@ std::vector<std::string> exact_lists(pass_manager const& known) {
     for (auto const& p : known.passes()) {
         if (!is_exact(p)) continue;
         lists.emplace_back(p.name());
-        if (p.name() != "first-order-gradient") every += message({every.empty() ? "" : ", ", p.name()});
+        if (p.name() != "first-order-gradient") every += fmt::format("{}{}", every.empty() ? "" : ", ", p.name());
     }
     for (auto const& l : known.lists()) {
         auto const passes = known.parse(l.passes).value();
@@ -110,7 +111,7 @@ public:
             if (!call) continue;
             auto const op = std::string{runtime::operators_of(*call)};
             ++all.reference, ++all.operators[op];
-            missing += message({missing.empty() ? "" : ", ", op, " ", s.name});
+            missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", op, s.name);
         }
         if (!missing.empty())
             std::fprintf(stderr, "%s, %s: %s\n", name_.c_str(), std::string{variant}.c_str(), missing.c_str());
@@ -142,7 +143,7 @@ tally count(std::string const& name, settings const& s, executor& threads) {
             optimize_options how;
             how.rules = as_span(rules), how.threads = &threads, how.budget.steps = s.budget;
             auto const found = optimize(given, cost, table_of<eval_row, standard_ops>(), how).value();
-            c.count(found.first, message({"rules ", list, ", ", model}));
+            c.count(found.first, fmt::format("rules {}, {}", list, model));
         }
     auto const known = passes::standard_passes();
     pass_context cx;
@@ -152,7 +153,7 @@ tally count(std::string const& name, settings const& s, executor& threads) {
         pass_run_options how;
         how.order = order_policy::note, how.instrument.check = false;
         static_cast<void>(known.run(list, m, cx, how).value());
-        c.count(m.inlined().value(), message({"passes ", list}));
+        c.count(m.inlined().value(), fmt::format("passes {}", list));
     }
     return c.all;
 }
@@ -166,7 +167,7 @@ settings parse(std::vector<std::string> const& arguments) {
         else if (a == "--budget" && i + 1 < arguments.size())
             s.budget = std::strtoull(arguments[++i].c_str(), nullptr, 10);
         else if (a.starts_with("--"))
-            throw error{error_code::usage, message({"no option ", a})};
+            throw error{error_code::usage, fmt::format("no option {}", a)};
         else
             s.models.push_back(a);
     }
@@ -183,13 +184,14 @@ int run(settings const& s) {
     for (auto const& model : s.models) {
         auto const found = count(model, s, threads);
         std::string operators;
-        for (auto const& [op, n] : found.operators) operators += message({operators.empty() ? "" : ", ", n, " ", op});
+        for (auto const& [op, n] : found.operators)
+            operators += fmt::format("{}{} {}", operators.empty() ? "" : ", ", n, op);
         io::json const line{{"bench", "steps"},           {"network", model},     {"graphs", found.graphs},
                             {"distinct", found.distinct}, {"steps", found.steps}, {"reference", found.operators}};
         std::printf("%s\n", line.dump().c_str());
         std::fflush(stdout);
-        table.add({model, message({found.graphs}), message({found.distinct}), message({found.steps}),
-                   message({found.reference}), operators});
+        table.add({model, fmt::format("{}", found.graphs), fmt::format("{}", found.distinct),
+                   fmt::format("{}", found.steps), fmt::format("{}", found.reference), operators});
         steps += found.steps, reference += found.reference;
     }
     std::fprintf(stderr, "%s%zu of %zu steps on the reference runtime\n", table.text().c_str(), reference, steps);

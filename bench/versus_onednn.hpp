@@ -104,7 +104,7 @@ inline void compare_onednn(std::vector<std::string> const& models, onednn_compar
         {"layer", "model", "MFLOP", "gsub", "oneDNN", "oneDNN / gsub, time", "its faster layout", "oneDNN's kernel"}};
     sample shares, peer_shares, speedups[4], over_fastest[4], heavy_speedups, mobile_depthwise;
     for (auto const& c : all) {
-        auto const on = message({c.of.model, " ", c.of.name});
+        auto const on = fmt::format("{} {}", c.of.model, c.of.name);
         report.line("share of peak", on, c.share, "x");
         report.line("oneDNN's share of peak", on, c.peer_share, "x");
         report.line("oneDNN / gsub, time", on, c.speedup, "x");
@@ -132,7 +132,7 @@ inline void compare_onednn(std::vector<std::string> const& models, onednn_compar
     add("oneDNN's share of peak", "layers of 50 MFLOP and more", peer_shares);
     add("oneDNN / gsub, time", "layers of 50 MFLOP and more", heavy_speedups);
     for (auto k : {layer_kind::convolution, layer_kind::product, layer_kind::depthwise, layer_kind::grouped}) {
-        auto const on = message({detail::name_of(k), ", all"});
+        auto const on = fmt::format("{}, all", detail::name_of(k));
         add("oneDNN / gsub, time", on, speedups[static_cast<int>(k)]);
         add("oneDNN in its faster layout / gsub, time", on, over_fastest[static_cast<int>(k)]);
     }

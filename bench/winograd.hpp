@@ -3,6 +3,7 @@
 
 #include "layers.hpp"
 #include "measurement.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
 
@@ -45,8 +46,8 @@ inline std::vector<std::pair<std::string, kernels::conv2d_shape>> convolutions_o
             auto const shape = conv2d_of(g, n, lanes);
             if (!shape || !kernels::winograd_applies(*shape)) continue;
             auto const& s = *shape;
-            auto text = message({s.in_channels, " -> ", s.out_channels, ", ", s.out(0), " x ", s.out(1),
-                                 s.pads == std::array<std::int64_t, 4>{} ? ", no pads" : ""});
+            auto text = fmt::format("{} -> {}, {} x {}{}", s.in_channels, s.out_channels, s.out(0), s.out(1),
+                                    s.pads == std::array<std::int64_t, 4>{} ? ", no pads" : "");
             if (seen.insert(text).second) found.emplace_back(std::move(text), s);
         }
     }
@@ -101,7 +102,7 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
                     packed = kernels::pack_winograd_weights(s, c, weights.data<float>(), isa);
                     v.k = codegen::lower(kernels::winograd_nest(s, c, isa), "winograd").value();
                 }
-                auto const symbol = message({"variant_", i});
+                auto const symbol = fmt::format("variant_{}", i);
                 sources.push_back({codegen::emit_cpp(v.k, symbol), symbol, std::string{isa.flags}});
                 auto const size = packed.size() * sizeof(float);
                 auto const copies = how.cold ? 1 + 3 * std::max<std::uint64_t>(machine.l3_bytes, 1u << 25) / size : 1;
@@ -136,7 +137,8 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
                 direct.values.push_back(seconds[0]);
                 for (std::size_t i : {0u, 1u}) of[i].values.push_back(seconds[i + 1] / seconds[0]);
             }
-            auto const on = message({name, ", ", count, count == 1 ? " thread" : " threads", how.cold ? ", cold" : ""});
+            auto const on =
+                fmt::format("{}, {}{}{}", name, count, count == 1 ? " thread" : " threads", how.cold ? ", cold" : "");
             auto const pixels = std::min(s.out(0), s.out(1)), channels = std::min(s.in_channels, s.out_channels);
             auto const budget = count == 1      ? 0
                                 : channels < 64 ? 1 / 0.98
@@ -149,9 +151,9 @@ inline void compare_winograd(std::vector<std::string> const& names, winograd_com
             report.add("direct", on, direct, "s");
             report.add("F(2x2) / direct", on, of[0], "x");
             report.add("F(4x4) / direct", on, of[1], "x");
-            report.add(message({"chosen: ", !chosen          ? "direct"
-                                            : chosen->m == 2 ? "F(2x2)"
-                                                             : "F(4x4)"}),
+            report.add(fmt::format("chosen: {}", !chosen          ? "direct"
+                                                 : chosen->m == 2 ? "F(2x2)"
+                                                                  : "F(4x4)"),
                        on,
                        !chosen          ? one
                        : chosen->m == 2 ? of[0]

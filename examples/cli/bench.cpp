@@ -1,5 +1,6 @@
 // gsub bench: how long a model takes.
 #include "commands.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/eval.hpp>
@@ -18,7 +19,6 @@ namespace cli {
 
 namespace {
 
-using gsub::message;
 using clock = std::chrono::steady_clock;
 
 double since(clock::time_point begin) {
@@ -129,12 +129,12 @@ answer bench(bench_request const& r, session const& s) {
             auto const known = i < predicted.size();
             steps.add({p.name, p.kind, gsub::report::human(p.seconds, "s"),
                        known ? gsub::report::human(predicted[i], "s") : "",
-                       p.operations > 0 ? message({std::round(rate * 10) / 10}) : ""});
+                       p.operations > 0 ? fmt::format("{}", std::round(rate * 10) / 10) : ""});
             a.data["steps"].push_back(
                 {{"name", p.name}, {"kind", p.kind}, {"ms", p.seconds * 1e3}, {"operations", p.operations}});
             if (known) a.data["steps"].back()["predicted_ms"] = predicted[i] * 1e3;
         }
-        a.text += message({"\n", steps.text()});
+        a.text += fmt::format("\n{}", steps.text());
     }
     return a;
 }

@@ -1,5 +1,6 @@
 // gsub cache and gsub doctor: the kernels on disk, and what this machine has for making and running them.
 #include "commands.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/report/table.hpp>
 #include <gsub/report/units.hpp>
 #include <gsub/runtime/compiler/jit.hpp>
@@ -12,8 +13,6 @@
 namespace cli {
 
 namespace {
-
-using gsub::message;
 
 std::string bytes_text(std::uint64_t n) {
     return gsub::report::human(static_cast<double>(n), "B");
@@ -47,7 +46,7 @@ answer cache(cache_request const& r, session const&) {
             all += e.size;
         }
         a.data["entries"] = std::move(entries);
-        a.text = message({t.text(), found.size(), " kernels, ", bytes_text(all), " in ", folder, "\n"});
+        a.text = fmt::format("{}{} kernels, {} in {}\n", t.text(), found.size(), bytes_text(all), folder);
         return a;
     }
     auto const done = r.action == "gc" ? gsub::runtime::cache_collect(folder, r.limit_bytes).value()
@@ -56,8 +55,8 @@ answer cache(cache_request const& r, session const&) {
     a.data["removed"] = done.removed;
     a.data["kept_bytes"] = done.kept_bytes;
     a.data["removed_bytes"] = done.removed_bytes;
-    a.text = message({done.removed, " kernels removed, ", bytes_text(done.removed_bytes), "; ", done.kept, " kept, ",
-                      bytes_text(done.kept_bytes), "\n"});
+    a.text = fmt::format("{} kernels removed, {}; {} kept, {}\n", done.removed, bytes_text(done.removed_bytes),
+                         done.kept, bytes_text(done.kept_bytes));
     return a;
 }
 
@@ -74,12 +73,12 @@ answer doctor(session const& s) {
     line("instruction set", std::string{isa.name},
          &isa == &gsub::isa::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
     line("target", to_string(machine), "as --target takes it");
-    line(
-        "caches",
-        message({bytes_text(machine.l1_bytes), ", ", bytes_text(machine.l2_bytes), ", ", bytes_text(machine.l3_bytes)}),
-        "");
-    line("processors", message({gsub::runtime::available_cpus()}),
-         message({s.threads->concurrency(), " threads are used"}));
+    line("caches",
+         fmt::format("{}, {}, {}", bytes_text(machine.l1_bytes), bytes_text(machine.l2_bytes),
+                     bytes_text(machine.l3_bytes)),
+         "");
+    line("processors", fmt::format("{}", gsub::runtime::available_cpus()),
+         fmt::format("{} threads are used", s.threads->concurrency()));
     auto const with = gsub::runtime::find_compiler();
     auto identity = with ? with->identity : with.error().message();
     std::replace(identity.begin(), identity.end(), '\n', ' ');
@@ -91,7 +90,7 @@ answer doctor(session const& s) {
     } else if (auto const entries = gsub::runtime::cache_entries(folder)) {
         std::uint64_t all = 0;
         for (auto const& e : *entries) all += e.size;
-        line("cache", folder, message({entries->size(), " kernels, ", bytes_text(all)}));
+        line("cache", folder, fmt::format("{} kernels, {}", entries->size(), bytes_text(all)));
     } else {
         line("cache", "off", entries.error().message());
     }

@@ -1,6 +1,6 @@
 // gsub calibrate: the rates of this machine, for the roofline.
 #include "commands.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/driver/calibrate.hpp>
 #include <gsub/report/table.hpp>
@@ -10,7 +10,6 @@
 
 namespace cli {
 
-using gsub::message;
 using gsub::report::human;
 
 answer calibrate(calibrate_request const& r, session const& s) {
@@ -26,9 +25,9 @@ answer calibrate(calibrate_request const& r, session const& s) {
     auto const& rates = found.rates;
 
     answer a;
-    a.text = message({"arithmetic  ", human(rates.flop_per_second, "FLOP/s"), "\nmemory      ",
-                      human(rates.bytes_per_second, "B/s"), "\nlaunch      ", human(rates.launch, "s"),
-                      " a kernel\nmachine     ", found.machine, "\n\n"});
+    a.text = fmt::format("arithmetic  {}\nmemory      {}\nlaunch      {} a kernel\nmachine     {}\n\n",
+                         human(rates.flop_per_second, "FLOP/s"), human(rates.bytes_per_second, "B/s"),
+                         human(rates.launch, "s"), found.machine);
     gsub::report::table t{{"timed", "median", "rate"}};
     a.data = {{"machine", found.machine},
               {"threads", s.threads->concurrency()},
@@ -38,13 +37,13 @@ answer calibrate(calibrate_request const& r, session const& s) {
               {"seconds", taken},
               {"probes", gsub::io::json::array()}};
     for (auto const& p : found.probes) {
-        t.add({std::string{p.name}, human(p.seconds, "s"), human(p.amount / p.seconds, message({p.unit, "/s"}))});
+        t.add({std::string{p.name}, human(p.seconds, "s"), human(p.amount / p.seconds, fmt::format("{}/s", p.unit))});
         a.data["probes"].push_back({{"name", p.name}, {"seconds", p.seconds}, {"amount", p.amount}, {"unit", p.unit}});
     }
     a.text += t.text();
     if (!r.profile.empty()) {
         profile.add_rates(found.machine, rates);
-        a.text += message({"\nwritten  ", r.profile, "\n"});
+        a.text += fmt::format("\nwritten  {}\n", r.profile);
         a.data["profile"] = r.profile;
     }
     return a;

@@ -1,6 +1,7 @@
 // gsub compile: a model as sources, weights and a C API.
 #include "commands.hpp"
 #include <gsub/aot/export.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/io.hpp>
@@ -10,8 +11,6 @@
 #include <filesystem>
 
 namespace cli {
-
-using gsub::message;
 
 answer compile(compile_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
@@ -41,9 +40,9 @@ answer compile(compile_request const& r, session const& s) {
 
     answer a;
     auto const size = [](std::size_t n) { return gsub::report::human(static_cast<double>(n), "B"); };
-    a.text = message({"written  ", r.output, ": model ", options.name, ", ", written.kernels, " kernels for ", isa.name,
-                      ", ", written.steps, " steps, ", size(written.weight_bytes), " of weights, ",
-                      size(written.arena_bytes), " of memory a run\n"});
+    a.text = fmt::format("written  {}: model {}, {} kernels for {}, {} steps, {} of weights, {} of memory a run\n",
+                         r.output, options.name, written.kernels, isa.name, written.steps, size(written.weight_bytes),
+                         size(written.arena_bytes));
     a.data["output"] = r.output;
     a.data["name"] = options.name;
     a.data["target"] = to_string(machine);

@@ -1,11 +1,10 @@
 // gsub convert: a model in, the same model out.
 #include "commands.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/io.hpp>
 #include <gsub/ir.hpp>
 
 namespace cli {
-
-using gsub::message;
 
 answer convert(convert_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
@@ -17,8 +16,8 @@ answer convert(convert_request const& r, session const& s) {
     // An operator set may lack a form, such as the flattening Softmax from 13 on: then several nodes stand for it.
     auto const same = again.hash() == g.hash() && again == g;
     answer a;
-    a.text = message({"written  ", r.output,
-                      same ? ", reads back as the same graph\n" : ", reads back as a graph of other operators\n"});
+    a.text = fmt::format("written  {}{}", r.output,
+                         same ? ", reads back as the same graph\n" : ", reads back as a graph of other operators\n");
     a.data["output"] = r.output;
     a.data["same_graph"] = same;
     return a;

@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "goals.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/measured.hpp>
@@ -40,8 +41,7 @@ inline bool takes_rates(cost_choice const& r) {
 inline gsub::cost::profile open_profile(cost_choice const& r, session const& s) {
     auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
     if (known.skipped() > 0)
-        s.observe->on_note(
-            gsub::message({r.profile, ": ", known.skipped(), " lines are no records and were passed over"}));
+        s.observe->on_note(fmt::format("{}: {} lines are no records and were passed over", r.profile, known.skipped()));
     return known;
 }
 
@@ -53,7 +53,6 @@ struct chosen_rates {
 inline chosen_rates rates_of(cost_choice const& r, session const& s) {
     using gsub::error;
     using gsub::error_code;
-    using gsub::message;
     chosen_rates out;
     auto& roof = out.roof;
     if (!r.roofline.empty()) {
@@ -71,15 +70,15 @@ inline chosen_rates rates_of(cost_choice const& r, session const& s) {
         auto const found = profile.rates().find(key);
         if (found == profile.rates().end()) {
             std::string others;
-            for (auto const& entry : profile.rates()) others += message({"\n  it has those of ", entry.first});
+            for (auto const& entry : profile.rates()) others += fmt::format("\n  it has those of {}", entry.first);
             throw error{gsub::problem{error_code::usage,
                                       {},
                                       {},
-                                      message({r.profile, " has no rates of ", key, others}),
-                                      message({"gsub calibrate --profile ", r.profile, " --threads ", threads})}};
+                                      fmt::format("{} has no rates of {}{}", r.profile, key, others),
+                                      fmt::format("gsub calibrate --profile {} --threads {}", r.profile, threads)}};
         }
         roof = found->second;
-        out.origin = message({"calibrated, from ", r.profile});
+        out.origin = fmt::format("calibrated, from {}", r.profile);
     }
     roof.splits = r.split_lowering == "copy" ? gsub::cost::split_lowering::copy : gsub::cost::split_lowering::view;
     return out;
@@ -98,7 +97,6 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
                                                               gsub::any_graph const& start) {
     using gsub::error;
     using gsub::error_code;
-    using gsub::message;
     if (!r.roofline.empty())
         throw error{error_code::usage,
                     "--roofline is for --cost roofline and --cost fused: others take no rates from it"};
@@ -112,17 +110,17 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
         auto const key = gsub::calibration_key(machine, std::max(1u, machine.threads), gsub::isa_of(machine));
         if (auto const found = profile.rates().find(key); found != profile.rates().end()) {
             options.rates = found->second;
-            origin = message({", calibrated, from ", r.profile});
+            origin = fmt::format(", calibrated, from {}", r.profile);
         } else {
-            s.observe->on_note(message({r.profile, " has no rates of ", key, ": it is not used"}));
+            s.observe->on_note(fmt::format("{} has no rates of {}: it is not used", r.profile, key));
         }
     }
     auto model = gsub::cost::lowered::of(start, machine, options);
     auto const& core = model.core();
-    auto text = message({"kernels predicted for ", core.title, ", ", std::max(1u, machine.threads),
-                         machine.threads > 1 ? " threads" : " thread", origin.empty() ? ", not calibrated" : origin});
+    auto text = fmt::format("kernels predicted for {}, {}{}{}", core.title, std::max(1u, machine.threads),
+                            machine.threads > 1 ? " threads" : " thread", origin.empty() ? ", not calibrated" : origin);
     if (core.generic)
-        text += message({"; the processor is not known"});
+        text += fmt::format("; the processor is not known");
     else if (!core.measured)
         text += "; modelled only";
     return {std::move(model), std::move(text)};
@@ -132,16 +130,15 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
 // additive models by what has changed. `start` is what weighted goals are held against.
 template <class Use>
 auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& start, Use&& use) {
-    using gsub::message;
     auto const cost = cost_of(r);
     auto const splits =
         r.split_lowering == "copy" ? gsub::cost::split_lowering::copy : gsub::cost::split_lowering::view;
     if (r.backend != "reference" && cost != "measured")
-        throw gsub::error{gsub::error_code::usage, message({"--backend ", r.backend, " needs --cost measured"})};
+        throw gsub::error{gsub::error_code::usage, fmt::format("--backend {} needs --cost measured", r.backend)};
     if (!r.profile.empty() && cost != "measured" && !takes_rates(r))
         throw gsub::error{gsub::error_code::usage,
-                          message({"--profile has nothing for ", r.goal.empty() ? "--cost " : "--goal ",
-                                   r.goal.empty() ? r.cost : r.goal})};
+                          fmt::format("--profile has nothing for {}{}", r.goal.empty() ? "--cost " : "--goal ",
+                                      r.goal.empty() ? r.cost : r.goal)};
     if (cost == "flops") return use(gsub::cost::flop_cost{}, cost);
     if (cost == "bytes") return use(gsub::cost::byte_cost{splits}, cost);
     if (cost == "energy") return use(energy_of(r, splits), r.joules.empty() ? "energy, not calibrated" : "energy");
@@ -151,26 +148,26 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
             gsub::cost::table::over<gsub::standard_ops>(cost.substr(table_prefix.size()), splits).value();
         auto done = use(model, cost);
         if (model.otherwise_costed() > 0)
-            s.observe->on_note(gsub::message({model.otherwise_costed(), " kinds of nodes have no cost of their own"}));
+            s.observe->on_note(fmt::format("{} kinds of nodes have no cost of their own", model.otherwise_costed()));
         return done;
     }
     if (cost == "measured") {
         auto known = open_profile(r, s);
         gsub::cost::measure_options const measuring{.threads = s.threads, .observe = s.observe};
-        auto const text = message({"measured times of the ", r.backend, " backend"});
+        auto const text = fmt::format("measured times of the {} backend", r.backend);
         if (r.backend == "simd") {
             auto const model = gsub::measured_kernels::over<gsub::standard_ops>(std::move(known), measuring).value();
             auto done = use(model, text);
             if (model.unmeasured() > 0)
-                s.observe->on_note(gsub::message(
-                    {model.unmeasured(), " kinds of kernels cannot be built; the roofline has costed them"}));
+                s.observe->on_note(fmt::format("{} kinds of kernels cannot be built; the roofline has costed them",
+                                               model.unmeasured()));
             return done;
         }
         auto const model = gsub::cost::measured::over<gsub::standard_ops>(std::move(known), measuring);
         auto done = use(model, text);
         if (model.unmeasured() > 0)
             s.observe->on_note(
-                gsub::message({model.unmeasured(), " kinds of nodes cannot be run; the roofline has costed them"}));
+                fmt::format("{} kinds of nodes cannot be run; the roofline has costed them", model.unmeasured()));
         return done;
     }
     if (cost == "lowered") {
@@ -179,13 +176,13 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
     }
     auto const rates = cost != "weighted" && takes_rates(r) ? rates_of(r, s) : chosen_rates{};
     gsub::cost::fused_roofline const fused{rates.roof};
-    auto const under_roofline =
-        message({"under a roofline of ", gsub::report::human(rates.roof.flop_per_second, "FLOP/s"), ", ",
-                 gsub::report::human(rates.roof.bytes_per_second, "B/s"), " and ",
-                 gsub::report::human(rates.roof.launch, "s"), " a launch, ", rates.origin});
-    auto const splits_text = message({", splits ", r.split_lowering == "copy" ? "copied" : "free"});
-    if (cost == "fused") return use(fused, message({"kernels ", under_roofline, splits_text}));
-    if (cost == "roofline") return use(rates.roof, message({"operators ", under_roofline, splits_text}));
+    auto const under_roofline = fmt::format("under a roofline of {}, {} and {} a launch, {}",
+                                            gsub::report::human(rates.roof.flop_per_second, "FLOP/s"),
+                                            gsub::report::human(rates.roof.bytes_per_second, "B/s"),
+                                            gsub::report::human(rates.roof.launch, "s"), rates.origin);
+    auto const splits_text = fmt::format(", splits {}", r.split_lowering == "copy" ? "copied" : "free");
+    if (cost == "fused") return use(fused, fmt::format("kernels {}{}", under_roofline, splits_text));
+    if (cost == "roofline") return use(rates.roof, fmt::format("operators {}{}", under_roofline, splits_text));
 
     auto const weights = weights_of(r.goal).value();
     auto const energy = energy_of(r, splits);
@@ -198,9 +195,9 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
                                                  {gsub::cost::erase(arithmetic), weights[3]}};
     std::string text;
     for (std::size_t i = 0; i < weights.size(); ++i)
-        if (weights[i] > 0) text += message({text.empty() ? "" : " + ", weights[i], " ", goal_names[i].goal});
+        if (weights[i] > 0) text += fmt::format("{}{} {}", text.empty() ? "" : " + ", weights[i], goal_names[i].goal);
     text += ", in percent of the given graph's";
-    if (weights[0] > 0) text += message({"; latency: ", predicted});
+    if (weights[0] > 0) text += fmt::format("; latency: {}", predicted);
     if (weights[2] > 0 && r.joules.empty()) text += "; energy not calibrated";
     return use(gsub::cost::relative_cost(std::move(terms), start).value(), text + splits_text);
 }

@@ -1,6 +1,7 @@
 // gsub explain: where a rule applies, and why not elsewhere.
 #include "commands.hpp"
 #include "cost_choice.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/io.hpp>
 #include <gsub/optimize/explain.hpp>
 #include <gsub/report.hpp>
@@ -11,7 +12,6 @@
 
 namespace cli {
 
-using gsub::message;
 using gsub::rule_outcome;
 
 namespace {
@@ -20,12 +20,12 @@ constexpr std::size_t places_told = 20;
 
 // `applies: 1.20 ms, -3.1 % of the graph's cost`
 std::string told(gsub::rule_place const& p, gsub::rule_explanation const& x) {
-    auto text = message({to_string(p.outcome), p.reason.empty() ? "" : ": ", p.reason});
+    auto text = fmt::format("{}{}{}", to_string(p.outcome), p.reason.empty() ? "" : ": ", p.reason);
     if (!p.cost_after) return text;
     auto const rise = *p.cost_after - x.cost;
-    text += message({p.outcome == rule_outcome::applies ? ": " : "; all the same the graph would cost ",
-                     gsub::report::human(*p.cost_after, x.unit)});
-    if (x.cost > 0) text += message({", ", rise > 0 ? "+" : "", gsub::report::percent(rise / x.cost)});
+    text += fmt::format("{}{}", p.outcome == rule_outcome::applies ? ": " : "; all the same the graph would cost ",
+                        gsub::report::human(*p.cost_after, x.unit));
+    if (x.cost > 0) text += fmt::format(", {}{}", rise > 0 ? "+" : "", gsub::report::percent(rise / x.cost));
     return text;
 }
 
@@ -39,7 +39,8 @@ std::vector<std::pair<std::string, std::size_t>> summary(gsub::rule_explanation 
     });
     std::vector<std::pair<std::string, std::size_t>> out;
     for (auto const& [key, count] : sorted)
-        out.emplace_back(message({to_string(key.first), key.second.empty() ? "" : ": ", key.second}), count);
+        out.emplace_back(fmt::format("{}{}{}", to_string(key.first), key.second.empty() ? "" : ": ", key.second),
+                         count);
     return out;
 }
 
@@ -60,16 +61,16 @@ answer explain(explain_request const& r, session const& s) {
 
     answer a;
     a.positive = x.count(rule_outcome::applies) > 0;
-    a.text = message({"rule     ", rule.name, ", ", rule.source, "\ncost     ", gsub::report::human(x.cost, x.unit),
-                      " in canonical form, where a search begins\ncosts   ", costed_by, "\n",
-                      x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n"});
+    a.text = fmt::format("rule     {}, {}\ncost     {} in canonical form, where a search begins\ncosts   {}\n{}",
+                         rule.name, rule.source, gsub::report::human(x.cost, x.unit), costed_by,
+                         x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n");
     gsub::report::table counts{{"places", "outcome"}};
     a.data["rule"] = rule.name;
     a.data["cost"] = {{"value", x.cost}, {"unit", x.unit}};
     a.data["applies"] = x.count(rule_outcome::applies);
     a.data["summary"] = gsub::io::json::array();
     for (auto const& [text, count] : summary(x)) {
-        counts.add({message({count}), text});
+        counts.add({fmt::format("{}", count), text});
         a.data["summary"].push_back({{"outcome", text}, {"places", count}});
     }
     gsub::report::table places{{"place", "outcome"}};
@@ -80,9 +81,9 @@ answer explain(explain_request const& r, session const& s) {
         if (p.cost_after) a.data["places"].back()["cost_after"] = *p.cost_after;
     }
     if (x.places.empty()) return a;
-    if (r.node.empty()) a.text += message({counts.text(), "\n"});
+    if (r.node.empty()) a.text += fmt::format("{}\n", counts.text());
     a.text += places.text();
-    if (x.places.size() > places_told) a.text += message({"and ", x.places.size() - places_told, " more places\n"});
+    if (x.places.size() > places_told) a.text += fmt::format("and {} more places\n", x.places.size() - places_told);
     return a;
 }
 

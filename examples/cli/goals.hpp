@@ -1,7 +1,7 @@
 // What `--goal` says.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/result.hpp>
 
 #include <algorithm>
@@ -24,7 +24,6 @@ inline constexpr std::array<goal_name, 4> goal_names{
 inline gsub::result<std::array<double, goal_names.size()>> weights_of(std::string_view goal) {
     using gsub::error;
     using gsub::error_code;
-    using gsub::message;
     std::array<double, goal_names.size()> weights{};
     std::array<bool, goal_names.size()> named{};
     for (std::size_t begin = 0; begin <= goal.size();) {
@@ -35,16 +34,17 @@ inline gsub::result<std::array<double, goal_names.size()>> weights_of(std::strin
         std::size_t at = 0;
         while (at < goal_names.size() && goal_names[at].goal != term.substr(0, colon)) ++at;
         if (at == goal_names.size())
-            return error{error_code::usage, message({"--goal: there is no goal \"", term.substr(0, colon),
-                                                     "\"; there are latency, memory, energy, flops"})};
-        if (named[at]) return error{error_code::usage, message({"--goal: ", goal_names[at].goal, " has two weights"})};
+            return error{error_code::usage,
+                         fmt::format("--goal: there is no goal \"{}\"; there are latency, memory, energy, flops",
+                                     term.substr(0, colon))};
+        if (named[at]) return error{error_code::usage, fmt::format("--goal: {} has two weights", goal_names[at].goal)};
         named[at] = true;
         auto& weight = weights[at] = 1;
         if (colon == term.size()) continue;
         auto const* const last = term.data() + term.size();
         auto const [rest, failed] = std::from_chars(term.data() + colon + 1, last, weight);
         if (failed != std::errc{} || rest != last || !(weight >= 0) || !std::isfinite(weight))
-            return error{error_code::usage, message({"--goal: ", term, ": a weight is a number >= 0"})};
+            return error{error_code::usage, fmt::format("--goal: {}: a weight is a number >= 0", term)};
     }
     return weights;
 }

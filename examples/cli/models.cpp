@@ -1,5 +1,6 @@
 // gsub models, gsub inspect and gsub ops: what there is.
 #include "commands.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/driver/network_classes.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
@@ -15,7 +16,6 @@ namespace cli {
 
 using gsub::error;
 using gsub::error_code;
-using gsub::message;
 using gsub::to_string;
 
 answer models(models_request const& r, session const& s) {
@@ -31,13 +31,13 @@ answer models(models_request const& r, session const& s) {
         return a;
     }
     auto const* entry = gsub::models::find_model(r.name);
-    if (!entry) throw error{error_code::usage, message({"no model is called ", r.name, "; `gsub models` lists them"})};
+    if (!entry) throw error{error_code::usage, fmt::format("no model is called {}; `gsub models` lists them", r.name)};
     if (r.output.empty()) throw error{error_code::usage, "where to? give -o FILE.onnx"};
     s.observe->on_progress({"build", 0, 0, r.name});
     auto const g = entry->build(r.seed);
     gsub::io::save_onnx(g, r.output).value();
     auto const summary = gsub::report::summarize(g);
-    a.text = message({to_text(summary), "\nwritten  ", r.output, "\n"});
+    a.text = fmt::format("{}\nwritten  {}\n", to_text(summary), r.output);
     a.data = to_json(summary);
     a.data["output"] = r.output;
     return a;
@@ -48,23 +48,23 @@ answer inspect(inspect_request const& r, session const& s) {
     auto const summary = gsub::report::summarize(g);
     answer a{to_text(summary), to_json(summary)};
     auto const kind = gsub::classify(g);
-    a.text += message({"\nclass    ", kind.name, "\n"});
-    for (auto const& reason : kind.reasons) a.text += message({"  ", reason, "\n"});
+    a.text += fmt::format("\nclass    {}\n", kind.name);
+    for (auto const& reason : kind.reasons) a.text += fmt::format("  {}\n", reason);
     a.data["class"] = {{"name", kind.name}, {"score", kind.score}, {"reasons", kind.reasons}};
     auto missing = gsub::io::json::array();
     std::string lines;
     for (auto const& p : gsub::not_computable(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>())) {
-        lines += message({"  ", to_string(p), "\n"});
+        lines += fmt::format("  {}\n", to_string(p));
         missing.push_back({{"node", p.node}, {"op", p.op}, {"reason", p.reason}});
     }
-    if (!missing.empty()) a.text += message({"\n", missing.size(), " nodes cannot be run:\n", lines});
+    if (!missing.empty()) a.text += fmt::format("\n{} nodes cannot be run:\n{}", missing.size(), lines);
     a.data["not_computable"] = std::move(missing);
     auto ill = gsub::io::json::array();
     for (auto const& p : gsub::check(g, gsub::stage::imported)) ill.push_back(to_string(p));
     if (!ill.empty()) a.positive = false;
-    for (auto const& p : ill) a.text += message({"ill-formed: ", p.get<std::string>(), "\n"});
+    for (auto const& p : ill) a.text += fmt::format("ill-formed: {}\n", p.get<std::string>());
     a.data["ill_formed"] = std::move(ill);
-    if (r.text) a.text += message({"\n", gsub::to_text(g)});
+    if (r.text) a.text += fmt::format("\n{}", gsub::to_text(g));
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(g)).value();
     if (!r.svg.empty()) gsub::io::write_file(r.svg, gsub::report::to_svg(g).value()).value();
     return a;
@@ -73,8 +73,8 @@ answer inspect(inspect_request const& r, session const& s) {
 namespace {
 
 std::string count_of(int least, int most) {
-    if (most == gsub::variadic) return message({least, " or more"});
-    return least == most ? message({least}) : message({least, " to ", most});
+    if (most == gsub::variadic) return fmt::format("{} or more", least);
+    return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
 }
 
 } // namespace
@@ -88,14 +88,16 @@ answer ops(ops_request const& r, session const&) {
     auto const oldest = [](std::int64_t since) { return std::max<std::int64_t>(since, gsub::io::oldest_opset); };
     // Constants are nodes of the graph itself, not operators of the table.
     std::vector<entry> entries{
-        {"Constant", message({oldest(1), " to ", gsub::io::newest_opset}), "source", "0", "value"}};
+        {"Constant", fmt::format("{} to {}", oldest(1), gsub::io::newest_opset), "source", "0", "value"}};
     for (std::size_t row = gsub::structural_rows; row < operators.size(); ++row) {
         auto const& op = operators[row];
         if (files[row].since == 0 || op.domain == "gsub") continue; // internal, or a form of another
         std::string attributes;
-        for (auto const& field : op.attributes()) attributes += message({attributes.empty() ? "" : ", ", field.name});
-        entries.push_back({std::string{op.name}, message({oldest(files[row].since), " to ", gsub::io::newest_opset}),
-                           message({to_string(op.category), op.composite ? ", composite" : ""}),
+        for (auto const& field : op.attributes())
+            attributes += fmt::format("{}{}", attributes.empty() ? "" : ", ", field.name);
+        entries.push_back({std::string{op.name},
+                           fmt::format("{} to {}", oldest(files[row].since), gsub::io::newest_opset),
+                           fmt::format("{}{}", to_string(op.category), op.composite ? ", composite" : ""),
                            count_of(op.min_inputs, op.max_inputs), std::move(attributes)});
     }
     std::sort(entries.begin(), entries.end(), [](entry const& a, entry const& b) { return a.name < b.name; });
@@ -112,12 +114,11 @@ answer ops(ops_request const& r, session const&) {
                                        {"attributes", e.attributes}});
     }
     a.text = r.markdown
-                 ? message({"# Operators\n\nMade by `gsub ops --markdown` from the tables that the library uses; a "
-                            "test compares.\n"
-                            "All of them are read, written and computed, with attributes as gsub holds them. Forms "
-                            "that it does\nnot know (strings, random results) and other operators stay opaque: "
-                            "they survive a round trip, but\n`gsub run` refuses them by name.\n\n",
-                            t.markdown()})
+                 ? fmt::format("# Operators\n\nMade by `gsub ops --markdown` from the tables that the library uses; a "
+                               "test compares.\nAll of them are read, written and computed, with attributes as gsub "
+                               "holds them. Forms that it does\nnot know (strings, random results) and other operators "
+                               "stay opaque: they survive a round trip, but\n`gsub run` refuses them by name.\n\n{}",
+                               t.markdown())
                  : t.text();
     return a;
 }

@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "cost_choice.hpp"
 #include "rule_files.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/driver/compare_speed.hpp>
 #include <gsub/io.hpp>
@@ -22,7 +23,6 @@ namespace {
 
 using gsub::error;
 using gsub::error_code;
-using gsub::message;
 using gsub::problem;
 
 gsub::search::budget budget_of(optimize_request const& r) {
@@ -42,7 +42,7 @@ std::size_t split_of(optimize_request const& r) {
     if (auto const [rest, failed] = std::from_chars(r.split.data(), end, bound);
         failed != std::errc{} || rest != end || bound == 0)
         throw error{error_code::usage,
-                    message({"--split ", r.split, " is neither auto nor none nor a number above 0"})};
+                    fmt::format("--split {} is neither auto nor none nor a number above 0", r.split)};
     return bound;
 }
 
@@ -52,10 +52,10 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
     gsub::report::page_facts facts{
         .model = std::filesystem::path{r.model}.filename().string(),
         .cost_model = std::move(costed_by),
-        .settings = {{"alpha", message({r.alpha})},
+        .settings = {{"alpha", fmt::format("{}", r.alpha)},
                      {"Admission", r.admit == "first" ? std::string{"the first cheaper graph"}
-                                                      : message({"against the cost of the ", r.admit})},
-                     {"Budget", message({r.budget, " graphs"})},
+                                                      : fmt::format("against the cost of the {}", r.admit)},
+                     {"Budget", fmt::format("{} graphs", r.budget)},
                      {"Parts", r.split},
                      {"Rules", r.rules}},
         .rules = rules,
@@ -66,9 +66,9 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
         return gsub::report::to_html(before, after, after.report, facts);
     }
     if (!r.resume.empty()) facts.settings.emplace_back("Resumes", name(r.resume));
-    for (auto a : r.schedule) facts.settings.front().second += message({", then ", a});
+    for (auto a : r.schedule) facts.settings.front().second += fmt::format(", then {}", a);
     if (r.plateau) facts.settings.emplace_back("Moves of equal cost", "made");
-    if (r.seconds) facts.settings.emplace_back("Budget of time", message({*r.seconds, " s"}));
+    if (r.seconds) facts.settings.emplace_back("Budget of time", fmt::format("{} s", *r.seconds));
     return gsub::report::to_html(before, after, after.report, facts);
 }
 
@@ -82,8 +82,8 @@ answer optimize(optimize_request const& r, session const& s) {
     auto const loaded = files.given() ? prove_rules(files, r.seed, s) : usable_rules{};
     for (auto const& rule : loaded.rules) chosen.push_back(rule.program());
     if (chosen.empty() && files.given())
-        throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule, nor do the files"})};
-    if (chosen.empty()) throw error{error_code::usage, message({"--rules ", r.rules, " leaves no rule"})};
+        throw error{error_code::usage, fmt::format("--rules {} leaves no rule, nor do the files", r.rules)};
+    if (chosen.empty()) throw error{error_code::usage, fmt::format("--rules {} leaves no rule", r.rules)};
     s.observe->on_progress({"load", 0, 0, r.model});
     auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     // Read before the new trace, which may have the same name, is written.
@@ -130,16 +130,16 @@ answer optimize(optimize_request const& r, session const& s) {
         auto const after = gsub::build(gsub::graph{better}, machine, building).value();
         auto const told = gsub::compare_speed(before, inputs, after, inputs, {.threads = s.threads}).value();
         auto const slower = told.ratio > 1;
-        measured =
-            message({"measured ", gsub::report::human(told.first, "s"), " -> ", gsub::report::human(told.second, "s"),
-                     ", ", gsub::report::fixed(told.ratio, 3), " (", gsub::report::fixed(told.low, 3), " to ",
-                     gsub::report::fixed(told.high, 3), ")", slower ? ": the input is kept\n" : "\n"});
+        measured = fmt::format("measured {} -> {}, {} ({} to {}){}", gsub::report::human(told.first, "s"),
+                               gsub::report::human(told.second, "s"), gsub::report::fixed(told.ratio, 3),
+                               gsub::report::fixed(told.low, 3), gsub::report::fixed(told.high, 3),
+                               slower ? ": the input is kept\n" : "\n");
         clock = {{"before_s", told.first}, {"after_s", told.second}, {"ratio", told.ratio},
                  {"low", told.low},        {"high", told.high},      {"kept", slower ? "input" : "result"}};
         if (slower) static_cast<gsub::graph&>(better) = graph;
     }
 
-    answer a{message({loaded.text, "costs   ", costed_by, "\n", gsub::report::to_text(better.report), measured}),
+    answer a{fmt::format("{}costs   {}\n{}{}", loaded.text, costed_by, gsub::report::to_text(better.report), measured),
              gsub::report::to_json(better.report)};
     a.data["cost_model"] = costed_by;
     if (r.measure) a.data["measured"] = clock;
@@ -147,14 +147,15 @@ answer optimize(optimize_request const& r, session const& s) {
     auto const& verified = better.report.verification;
     if (r.verify && !verified.equal && !verified.different) {
         std::string why;
-        for (auto const& note : verified.notes) why += message({"; ", note});
-        throw error{problem{error_code::unsupported,
-                            {},
-                            {},
-                            message({"the result cannot be verified: ", verified.rewrites_skipped, " of ",
-                                     verified.rewrites_checked + verified.rewrites_skipped,
-                                     " rewrites are too large or cannot be computed", why, "; nothing is written"}),
-                            "the same without --verify"}};
+        for (auto const& note : verified.notes) why += fmt::format("; {}", note);
+        throw error{
+            problem{error_code::unsupported,
+                    {},
+                    {},
+                    fmt::format("the result cannot be verified: {} of {} rewrites are too large or cannot be "
+                                "computed{}; nothing is written",
+                                verified.rewrites_skipped, verified.rewrites_checked + verified.rewrites_skipped, why),
+                    "the same without --verify"}};
     }
     if (r.verify && verified.different) {
         a.positive = false;
@@ -164,14 +165,14 @@ answer optimize(optimize_request const& r, session const& s) {
     if (!r.output.empty()) {
         s.observe->on_progress({"save", 0, 0, r.output});
         gsub::io::save_onnx(better, r.output).value();
-        a.text += message({"written  ", r.output, "\n"});
+        a.text += fmt::format("written  {}\n", r.output);
         a.data["output"] = r.output;
     }
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(better)).value();
     if (!r.svg.empty()) gsub::io::write_file(r.svg, gsub::report::to_svg(better).value()).value();
     if (!html.empty()) {
         gsub::io::write_file(r.report, html).value();
-        a.text += message({"report   ", r.report, "\n"});
+        a.text += fmt::format("report   {}\n", r.report);
         a.data["report"] = r.report;
     }
     return a;

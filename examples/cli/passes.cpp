@@ -1,7 +1,7 @@
 // gsub passes, gsub bisect, and gsub optimize --passes: the passes by name.
 #include "commands.hpp"
 #include "pass_examples.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/driver/bisect.hpp>
 #include <gsub/driver/network_classes.hpp>
 #include <gsub/driver/run_passes.hpp>
@@ -21,17 +21,16 @@ namespace {
 
 using gsub::error;
 using gsub::error_code;
-using gsub::message;
 
 std::string joined(std::span<std::string_view const> names) {
     std::string out;
-    for (auto name : names) out += message({out.empty() ? "" : ", ", name});
+    for (auto name : names) out += fmt::format("{}{}", out.empty() ? "" : ", ", name);
     return out;
 }
 
 std::string quoted(std::vector<std::string> const& lines) {
     std::string out;
-    for (auto const& line : lines) out += message({out.empty() ? "`" : "<br>`", line, "`"});
+    for (auto const& line : lines) out += fmt::format("{}{}`", out.empty() ? "`" : "<br>`", line);
     return out;
 }
 
@@ -98,18 +97,20 @@ gsub::pass_context context_of(std::uint64_t seed, session const& s) {
 
 std::string skips_of(gsub::pass_outcome const& o) {
     std::string out;
-    for (auto const& s : o.skipped) out += message({out.empty() ? "" : "; ", s.reason, " (", s.count, ")"});
+    for (auto const& s : o.skipped) out += fmt::format("{}{} ({})", out.empty() ? "" : "; ", s.reason, s.count);
     return out;
 }
 
 // The section of docs/passes.md.
 std::string page(gsub::pass_manager const& known) {
-    gsub::report::table t{{"pass", "what it does", "level", "classes", "required", "exactness", "before", "after"}};
+    gsub::report::table t{
+        {"pass", "in TVM", "what it does", "level", "classes", "required", "exactness", "before", "after"}};
     for (auto const& p : known.passes()) {
         auto const& info = p.info();
         auto const shown = example_of(known, p);
-        t.add({message({"`", info.name, "`"}), std::string{info.effect}, message({info.level}), joined(info.classes),
-               joined(info.required), std::string{to_string(info.exact)}, quoted(shown.before), quoted(shown.after)});
+        t.add({fmt::format("`{}`", info.name), std::string{info.tvm_name}, std::string{info.effect},
+               fmt::format("{}", info.level), joined(info.classes), joined(info.required),
+               std::string{to_string(info.exact)}, quoted(shown.before), quoted(shown.after)});
     }
     return t.markdown();
 }
@@ -129,14 +130,15 @@ gsub::module passes_applied(gsub::any_graph g, std::string const& list, gsub::ta
 answer passes(passes_request const& r, session const&) {
     auto const known = gsub::compiler_passes();
     if (r.markdown) return {.text = page(known)};
-    gsub::report::table t{{"pass", "level", "classes", "required", "exactness", "effect"}};
+    gsub::report::table t{{"pass", "in TVM", "level", "classes", "required", "exactness", "effect"}};
     answer a;
     a.data["passes"] = gsub::io::json::array();
     for (auto const& p : known.passes()) {
         auto const& info = p.info();
-        t.add({std::string{info.name}, message({info.level}), joined(info.classes), joined(info.required),
-               std::string{to_string(info.exact)}, std::string{info.effect}});
+        t.add({std::string{info.name}, std::string{info.tvm_name}, fmt::format("{}", info.level), joined(info.classes),
+               joined(info.required), std::string{to_string(info.exact)}, std::string{info.effect}});
         a.data["passes"].push_back({{"pass", info.name},
+                                    {"tvm_name", info.tvm_name},
                                     {"aliases", joined(info.aliases)},
                                     {"kind", info.kind == gsub::pass_kind::module ? "module" : "function"},
                                     {"level", info.level},
@@ -153,10 +155,10 @@ answer passes(passes_request const& r, session const&) {
         a.data["lists"].push_back({{"list", l.name}, {"what", l.sentence}, {"passes", l.passes}});
     }
     for (auto const& of : gsub::standard_classes::all()) {
-        lists.add({"auto", message({"where the network is of class ", of.of.name}), of.text()});
+        lists.add({"auto", fmt::format("where the network is of class {}", of.of.name), of.text()});
         a.data["lists"].push_back({{"list", "auto"}, {"class", of.of.name}, {"passes", of.text()}});
     }
-    a.text = message({t.text(), "\n", lists.text()});
+    a.text = fmt::format("{}\n{}", t.text(), lists.text());
     return a;
 }
 
@@ -175,13 +177,13 @@ answer run_passes(optimize_request const& r, session const& s) {
     for (auto const& p : done.records) {
         auto remarks = p.not_run.empty() ? skips_of(p.outcome) : p.not_run;
         if (!p.required_by.empty())
-            remarks = message({"required by ", p.required_by, remarks.empty() ? "" : "; ", remarks});
+            remarks = fmt::format("required by {}{}{}", p.required_by, remarks.empty() ? "" : "; ", remarks);
         if (p.verdict.compared || !p.verdict.reason.empty())
-            remarks += message(
-                {remarks.empty() ? "" : "; ", p.verdict.compared ? "verified" : "not verified: ", p.verdict.reason});
+            remarks += fmt::format("{}{}{}", remarks.empty() ? "" : "; ",
+                                   p.verdict.compared ? "verified" : "not verified: ", p.verdict.reason);
         t.add({std::string(2 * p.depth, ' ') + p.pass, p.not_run.empty() ? p.changed ? "yes" : "no" : "not run",
-               message({p.outcome.matches}), message({p.nodes_before, " to ", p.nodes_after}), rounded(p.time_s * 1e3),
-               rounded(p.instrument_s * 1e3), remarks});
+               fmt::format("{}", p.outcome.matches), fmt::format("{} to {}", p.nodes_before, p.nodes_after),
+               rounded(p.time_s * 1e3), rounded(p.instrument_s * 1e3), remarks});
         a.data["passes"].push_back({{"pass", p.pass},
                                     {"depth", p.depth},
                                     {"required_by", p.required_by},
@@ -200,12 +202,12 @@ answer run_passes(optimize_request const& r, session const& s) {
                                     {"error", p.verdict.error}});
     }
     a.text = t.text();
-    for (auto const& note : done.notes) a.text += message({"note     ", note, "\n"});
+    for (auto const& note : done.notes) a.text += fmt::format("note     {}\n", note);
     a.data["notes"] = done.notes;
     if (!r.output.empty()) {
         s.observe->on_progress({"save", 0, 0, r.output});
         save(m, r.output, s);
-        a.text += message({"written  ", r.output, "\n"});
+        a.text += fmt::format("written  {}\n", r.output);
         a.data["output"] = r.output;
     }
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(m.inlined().value())).value();
@@ -235,15 +237,15 @@ answer bisect(bisect_request const& r, session const& s) {
     a.data["nodes"] = found.nodes;
     a.data["nodes_at_start"] = found.nodes_at_start;
     a.data["only_together"] = found.only_together;
-    a.text = message({"pass     ", found.pass, ", number ", found.position + 1, "\n"});
-    if (!found.failure.empty()) a.text += message({"error    ", found.failure, "\n"});
-    if (found.rewrite > 0) a.text += message({"place    ", found.rewrite, " of ", found.rewrites, "\n"});
-    a.text += message({"model    ", found.nodes, " of ", found.nodes_at_start, " operators",
-                       found.only_together ? "; the pass fails only together with those before it" : "",
-                       found.exhausted ? "; a smaller one may exist, see --tries" : "", "\n"});
+    a.text = fmt::format("pass     {}, number {}\n", found.pass, found.position + 1);
+    if (!found.failure.empty()) a.text += fmt::format("error    {}\n", found.failure);
+    if (found.rewrite > 0) a.text += fmt::format("place    {} of {}\n", found.rewrite, found.rewrites);
+    a.text += fmt::format("model    {} of {} operators{}{}\n", found.nodes, found.nodes_at_start,
+                          found.only_together ? "; the pass fails only together with those before it" : "",
+                          found.exhausted ? "; a smaller one may exist, see --tries" : "");
     if (!r.output.empty()) {
         save(found.before, r.output, s);
-        a.text += message({"written  ", r.output, "\n"});
+        a.text += fmt::format("written  {}\n", r.output);
         a.data["output"] = r.output;
     }
     return a;

@@ -1,5 +1,6 @@
 // gsub run and gsub compare: models on numbers.
 #include "commands.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/driver/run_passes.hpp>
 #include <gsub/eval.hpp>
@@ -22,12 +23,11 @@ namespace {
 
 using gsub::error;
 using gsub::error_code;
-using gsub::message;
 using gsub::tensor;
 
 std::string input_list(gsub::any_graph const& g) {
     std::string names;
-    for (auto n : g.inputs()) names += message({names.empty() ? "" : ", ", gsub::in_quotes(g.name({n, 0}))});
+    for (auto n : g.inputs()) names += fmt::format("{}{}", names.empty() ? "" : ", ", gsub::quoted{g.name({n, 0})});
     return names;
 }
 
@@ -47,11 +47,11 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
         std::string file;
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             auto const name = g.name({nodes[i], 0});
-            if (assignment.starts_with(message({name, "="}))) which = i, file = assignment.substr(name.size() + 1);
+            if (assignment.starts_with(fmt::format("{}=", name))) which = i, file = assignment.substr(name.size() + 1);
         }
         if (!which)
             throw error{error_code::usage,
-                        message({"--input ", assignment, " names no input; there are ", input_list(g)})};
+                        fmt::format("--input {} names no input; there are {}", assignment, input_list(g))};
         auto value = gsub::io::load_npy(file).value();
         // NumPy has no bf16; such inputs come as f32, as such outputs go.
         if (g.type({nodes[*which], 0}).element == gsub::dtype::bf16 && value.element() == gsub::dtype::f32)
@@ -67,12 +67,12 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
         else if (r.fill)
             out.push_back(std::move(filled[i]));
         else
-            missing += message({missing.empty() ? "" : ", ", gsub::in_quotes(g.name({nodes[i], 0})), " ",
-                                to_string(g.type({nodes[i], 0}))});
+            missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", gsub::quoted{g.name({nodes[i], 0})},
+                                   to_string(g.type({nodes[i], 0})));
     }
     if (!missing.empty())
         throw error{error_code::usage,
-                    message({"no value for ", missing, "; give --input NAME=FILE.npy, or --fill SEED"})};
+                    fmt::format("no value for {}; give --input NAME=FILE.npy, or --fill SEED", missing)};
     return out;
 }
 
@@ -86,7 +86,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     auto const machine = gsub::parse_target(how.target).value();
     if (!gsub::host().has(*machine.isa))
         throw error{error_code::environment,
-                    message({"this processor has no ", machine.isa->name, "; what it has is told by `gsub doctor`"})};
+                    fmt::format("this processor has no {}; what it has is told by `gsub doctor`", machine.isa->name)};
     s.observe->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;
@@ -116,8 +116,9 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
             ++reference[operators_of(*call)];
     if (!reference.empty()) {
         std::string names;
-        for (auto const& [name, count] : reference) names += message({names.empty() ? "" : ", ", count, " ", name});
-        s.observe->on_note(message({"on the reference runtime: ", names}));
+        for (auto const& [name, count] : reference)
+            names += fmt::format("{}{} {}", names.empty() ? "" : ", ", count, name);
+        s.observe->on_note(fmt::format("on the reference runtime: {}", names));
     }
     return built;
 }
@@ -125,7 +126,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
 answer run(run_request const& r, session const& s) {
     using clock = std::chrono::steady_clock;
     if (r.precision != "native" && r.backend != "reference")
-        throw error{error_code::usage, message({"--precision ", r.precision, " needs --backend reference"})};
+        throw error{error_code::usage, fmt::format("--precision {} needs --backend reference", r.precision)};
     s.observe->on_progress({"load", 0, 0, r.model});
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto model = gsub::io::load_onnx_module(r.model, gsub::dialect::of<gsub::standard_ops>(),
@@ -167,20 +168,20 @@ answer run(run_request const& r, session const& s) {
     if (!r.output_dir.empty()) {
         std::error_code failed;
         std::filesystem::create_directories(r.output_dir, failed);
-        if (failed) throw error{error_code::environment, message({r.output_dir, ": ", failed.message()})};
+        if (failed) throw error{error_code::environment, fmt::format("{}: {}", r.output_dir, failed.message())};
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         auto const& name = names[i];
         gsub::io::json entry{{"name", name}, {"value", to_string(outputs[i])}};
-        a.text += message({name, "  ", to_string(outputs[i]), "\n"});
+        a.text += fmt::format("{}  {}\n", name, to_string(outputs[i]));
         if (!r.output_dir.empty()) {
-            auto const file = (std::filesystem::path{r.output_dir} / message({"output_", i, ".npy"})).string();
+            auto const file = (std::filesystem::path{r.output_dir} / fmt::format("output_{}.npy", i)).string();
             gsub::io::save_npy(file, outputs[i]).value();
             entry["file"] = file;
         }
         a.data["outputs"].push_back(std::move(entry));
     }
-    a.text += message({gsub::report::human(*middle, "s"), r.repeat > 1 ? " a run, median\n" : "\n"});
+    a.text += fmt::format("{}{}", gsub::report::human(*middle, "s"), r.repeat > 1 ? " a run, median\n" : "\n");
     a.data["seconds"] = *middle;
     a.data["backend"] = r.backend;
     a.data["precision"] = r.precision;
@@ -198,20 +199,20 @@ answer compare(compare_request const& r, session const& s) {
     auto const inputs = gsub::random_inputs(a, r.seed);
     if (a.inputs().size() != b.inputs().size())
         throw error{error_code::negative,
-                    message({"the models have ", a.inputs().size(), " and ", b.inputs().size(), " inputs"})};
+                    fmt::format("the models have {} and {} inputs", a.inputs().size(), b.inputs().size())};
     std::vector<tensor> for_b;
     for (auto n : b.inputs()) {
         auto const name = b.name({n, 0});
         auto const nodes = a.inputs();
         auto const at = std::find_if(nodes.begin(), nodes.end(), [&](auto m) { return a.name({m, 0}) == name; });
         if (at == nodes.end())
-            throw error{error_code::negative, message({"the second model's input ", gsub::in_quotes(name),
-                                                       " is none of the first's: ", input_list(a)})};
+            throw error{error_code::negative, fmt::format("the second model's input {} is none of the first's: {}",
+                                                          gsub::quoted{name}, input_list(a))};
         for_b.push_back(inputs[static_cast<std::size_t>(at - nodes.begin())]);
     }
     if (a.info().output_names.size() != b.info().output_names.size())
-        throw error{error_code::negative, message({"the models have ", a.info().output_names.size(), " and ",
-                                                   b.info().output_names.size(), " outputs"})};
+        throw error{error_code::negative, fmt::format("the models have {} and {} outputs", a.info().output_names.size(),
+                                                      b.info().output_names.size())};
     s.observe->on_progress({"run", 0, 2, r.a});
     auto const of_a = gsub::evaluate_graph(a, inputs, {.threads = s.threads}).value();
     s.observe->on_progress({"run", 1, 2, r.b});

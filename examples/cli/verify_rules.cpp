@@ -1,6 +1,7 @@
 // gsub verify-rules and gsub rules: the laws that searches apply, proved by machine.
 #include "commands.hpp"
 #include "rule_files.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/report.hpp>
 #include <gsub/rewrite.hpp>
 #include <gsub/rewrite/files/rule_text.hpp>
@@ -10,14 +11,13 @@
 
 namespace cli {
 
-using gsub::message;
 using gsub::to_string;
 
 namespace {
 
 std::string condition_list(std::span<gsub::rule_condition const> conditions) {
     std::string out;
-    for (auto const& c : conditions) out += message({out.empty() ? "" : "; ", c.sentence});
+    for (auto const& c : conditions) out += fmt::format("{}{}", out.empty() ? "" : "; ", c.sentence);
     return out;
 }
 
@@ -46,16 +46,16 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
     auto const& n = rule.match_nodes[number];
     std::string kids;
     for (std::size_t i = 0; i < n.links; ++i)
-        kids += message({kids.empty() ? "" : ", ", term(rule, rule.match_links[n.first_link + i])});
+        kids += fmt::format("{}{}", kids.empty() ? "" : ", ", term(rule, rule.match_links[n.first_link + i]));
     if (n.apart) kids += ", ...";
-    auto const label = is_read_by_name(rule, n) ? message({n.text, ": "}) : std::string{};
-    auto const around = [&](std::string_view word) { return message({label, word, "(", kids, ")"}); };
+    auto const label = is_read_by_name(rule, n) ? fmt::format("{}: ", n.text) : std::string{};
+    auto const around = [&](std::string_view word) { return fmt::format("{}{}({})", label, word, kids); };
     auto const inner = [&]() -> std::string {
         switch (n.kind) {
         case gsub::pattern::node_kind::variable:
             return std::string{n.text};
         case gsub::pattern::node_kind::optional:
-            return message({n.text, "?"});
+            return fmt::format("{}?", n.text);
         case gsub::pattern::node_kind::operation: {
             auto const operators = gsub::dialect::of<gsub::standard_ops>().ops;
             return around(operators[*gsub::find_row(operators, n.op)].name);
@@ -63,7 +63,7 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
         case gsub::pattern::node_kind::category:
             return around(n.links == 1 ? "unary" : "binary");
         case gsub::pattern::node_kind::each:
-            return message({kids, "..."});
+            return fmt::format("{}...", kids);
         case gsub::pattern::node_kind::part:
             return "part";
         case gsub::pattern::node_kind::all_parts:
@@ -71,17 +71,17 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
         case gsub::pattern::node_kind::every_part:
             return around("every_part");
         case gsub::pattern::node_kind::some:
-            return message({"some(", n.text, ")"});
+            return fmt::format("some({})", n.text);
         case gsub::pattern::node_kind::computed:
             return "computed";
         }
         return {};
     };
-    return n.context ? message({"context(", inner(), ")"}) : inner();
+    return n.context ? fmt::format("context({})", inner()) : inner();
 }
 std::string pattern_of(gsub::rule_program const& rule) {
     std::string out;
-    for (auto const root : rule.roots) out += message({out.empty() ? "" : ", ", term(rule, root)});
+    for (auto const root : rule.roots) out += fmt::format("{}{}", out.empty() ? "" : ", ", term(rule, root));
     return out;
 }
 
@@ -109,14 +109,14 @@ public:
         // What is not proved is not to be trusted: it counts as refuted, with its own verdict in the table.
         ++(is_proved(v) ? proved_ : refuted_);
         table_.add({std::string{name}, std::string{to_string(v.outcome)},
-                    message({v.box_instances, v.box_exhausted ? "" : "+"}), message({v.sampled_instances}),
-                    gsub::report::fixed(seconds * 1e3, 1)});
+                    fmt::format("{}{}", v.box_instances, v.box_exhausted ? "" : "+"),
+                    fmt::format("{}", v.sampled_instances), gsub::report::fixed(seconds * 1e3, 1)});
         if (!v.condition.empty())
-            conditions_ += message({"\n", name, " is typed where ", v.condition, ": ",
-                                    v.box_instances + v.sampled_instances - v.untyped_instances, " of ",
-                                    v.box_instances + v.sampled_instances, " instances"});
-        if (!v.counterexample.empty()) evidence_ += message({"\n", name, ":\n", v.counterexample, "\n"});
-        if (!v.replacement.empty()) evidence_ += message({"becomes\n", v.replacement, "\n"});
+            conditions_ += fmt::format("\n{} is typed where {}: {} of {} instances", name, v.condition,
+                                       v.box_instances + v.sampled_instances - v.untyped_instances,
+                                       v.box_instances + v.sampled_instances);
+        if (!v.counterexample.empty()) evidence_ += fmt::format("\n{}:\n{}\n", name, v.counterexample);
+        if (!v.replacement.empty()) evidence_ += fmt::format("becomes\n{}\n", v.replacement);
         answer_.data["rules"].push_back({{"rule", name},
                                          {"verdict", to_string(v.outcome)},
                                          {"box_instances", v.box_instances},
@@ -133,8 +133,8 @@ public:
         answer_.positive = refuted_ == 0;
         answer_.data["proved"] = proved_;
         answer_.data["refuted"] = refuted_;
-        answer_.text = message({table_.text(), conditions_, conditions_.empty() ? "" : "\n", evidence_, "\n", rules_,
-                                " rules: ", proved_, " proved, ", refuted_, " refuted\n"});
+        answer_.text = fmt::format("{}{}{}{}\n{} rules: {} proved, {} refuted\n", table_.text(), conditions_,
+                                   conditions_.empty() ? "" : "\n", evidence_, rules_, proved_, refuted_);
         return std::move(answer_);
     }
 
@@ -191,9 +191,9 @@ usable_rules prove_rules(rule_files const& files, std::uint64_t seed, session co
             out.rules.push_back(rule);
     }
     auto const both = !files.taso.empty() && !files.text.empty();
-    auto const names = message({files.taso, both ? ", " : "", files.text});
-    out.text = message({"loaded   ", names, ": ", loaded.size(), " rules, ", out.rules.size(),
-                        " used; left out: ", refuted, " refuted, ", loose, " of parts that share no value\n"});
+    auto const names = fmt::format("{}{}{}", files.taso, both ? ", " : "", files.text);
+    out.text = fmt::format("loaded   {}: {} rules, {} used; left out: {} refuted, {} of parts that share no value\n",
+                           names, loaded.size(), out.rules.size(), refuted, loose);
     out.data = {{"file", names},
                 {"rules", loaded.size()},
                 {"used", out.rules.size()},
@@ -212,7 +212,7 @@ answer rules(rules_request const& r) {
         auto const where = condition_list(rule.where), prefer = condition_list(rule.prefer);
         auto const pattern = pattern_of(rule);
         t.add({std::string{rule.name}, std::string{kind_of(rule)}, where, prefer, std::string{rule.source}});
-        page.add({std::string{rule.name}, std::string{kind_of(rule)}, message({"`", pattern, "`"}), where, prefer,
+        page.add({std::string{rule.name}, std::string{kind_of(rule)}, fmt::format("`{}`", pattern), where, prefer,
                   std::string{rule.source}});
         a.data["rules"].push_back({{"rule", rule.name},
                                    {"kind", kind_of(rule)},
@@ -223,12 +223,12 @@ answer rules(rules_request const& r) {
     }
     a.text =
         r.markdown
-            ? message({"# Rules\n\nMade by `gsub rules --markdown` from the rules themselves; a test compares. Each is "
-                       "proved by `gsub\nverify-rules`, and refuted without any one of its conditions `where`. "
-                       "`prefer` says when it is tried. An\natomic rule is one law, a macro several in one step; "
-                       "internal rules are off unless named, timed ones\nunless named or costs come from a clock. "
-                       "What of each law is covered: [rewrite](rewrite.md#laws-of-substitution).\n\n",
-                       page.markdown()})
+            ? fmt::format("# Rules\n\nMade by `gsub rules --markdown` from the rules themselves; a test compares. Each "
+                          "is proved by `gsub\nverify-rules`, and refuted without any one of its conditions `where`. "
+                          "`prefer` says when it is tried. An\natomic rule is one law, a macro several in one step; "
+                          "internal rules are off unless named, timed ones\nunless named or costs come from a clock. "
+                          "What of each law is covered: [rewrite](rewrite.md#laws-of-substitution).\n\n{}",
+                          page.markdown())
             : t.text();
     return a;
 }

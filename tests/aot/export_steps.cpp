@@ -1,5 +1,6 @@
 #include "exported_model.hpp"
 #include "runtime/copied_values.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/models/bert.hpp>
@@ -37,7 +38,7 @@ struct operators_alone {
     random_stream r{5};
 
     value_id input(tensor t) {
-        auto const v = b.input(t.element(), t.type().dims, message({hostile, inputs.size()}));
+        auto const v = b.input(t.element(), t.type().dims, fmt::format("{}{}", hostile, inputs.size()));
         inputs.push_back(std::move(t));
         return v;
     }

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/core/result.hpp>
 
@@ -22,7 +23,7 @@ static_assert(std::is_base_of_v<std::exception, error>);
 static_assert(std::is_same_v<result<int>::value_type, int>);
 
 result<int> half(int x) {
-    if (x % 2 != 0) return error{error_code::invalid_input, message({x, " is odd; it takes even numbers"})};
+    if (x % 2 != 0) return error{error_code::invalid_input, fmt::format("{} is odd; it takes even numbers", x)};
     return x / 2;
 }
 

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/compare_speed.hpp>
 #include <gsub/models/network_builder.hpp>
@@ -12,7 +12,7 @@ graph products(int count, std::int64_t size) {
     graph g;
     models::network_builder net{g, models::weight_source{1}};
     auto x = net.input(dtype::f32, {size, size}, "x");
-    for (int i = 0; i < count; ++i) x = net.linear(message({"p", i}), x, size);
+    for (int i = 0; i < count; ++i) x = net.linear(fmt::format("p{}", i), x, size);
     net.output(x, "y");
     return g;
 }

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/models/network_builder.hpp>
@@ -20,7 +21,7 @@ static_assert(!additive_cost_model<measured_kernels>);
 
 struct scratch_file {
     std::filesystem::path path =
-        std::filesystem::temp_directory_path() / message({"gsub-kernels-", static_cast<int>(::getpid()), ".jsonl"});
+        std::filesystem::temp_directory_path() / fmt::format("gsub-kernels-{}.jsonl", static_cast<int>(::getpid()));
     ~scratch_file() { std::filesystem::remove(path); }
 };
 
@@ -41,9 +42,9 @@ graph conv_relu(parts which, int times = 1, std::int64_t channels = 32) {
     std::vector<value_id> out;
     for (int i = 0; i < times; ++i) {
         auto const last = which == parts::activation;
-        auto x = net.input(dtype::f32, {1, last ? channels : 16, 96, 96}, message({"x", i}));
-        if (!last) x = net.conv(message({"c", i}), x, {channels, {1, 1}, {1, 1}, {0, 0}, 1, true});
-        if (which != parts::convolution) x = net.relu(message({"r", i}), x);
+        auto x = net.input(dtype::f32, {1, last ? channels : 16, 96, 96}, fmt::format("x{}", i));
+        if (!last) x = net.conv(fmt::format("c{}", i), x, {channels, {1, 1}, {1, 1}, {0, 0}, 1, true});
+        if (which != parts::convolution) x = net.relu(fmt::format("r{}", i), x);
         out.push_back(x);
     }
     g.set_outputs(out);

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "io/scratch_folder.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/driver/pass_dump.hpp>
 #include <gsub/driver/run_passes.hpp>
 #include <gsub/io/file.hpp>
@@ -43,7 +44,7 @@ gsub::module small() {
 }
 
 run_passes_options into(scratch_folder const& folder) {
-    static auto const dot = [](any_graph const& g) { return message({"digraph ", g.size()}); };
+    static auto const dot = [](any_graph const& g) { return fmt::format("digraph {}", g.size()); };
     run_passes_options o;
     o.dump = pass_dump_options{folder.path().string(), dot};
     return o;

@@ -92,7 +92,7 @@ inline void generator::gather() {
     for (auto& i : chosen.mutable_data<std::int64_t>()) i = below(2 * size) - size;
     auto const i = chosen.converted_to(chance(2) ? dtype::i32 : dtype::i64);
     bound const k{static_cast<double>(size), 0, 0, false};
-    auto const at = chance(2) ? constant(i, k) : b.input(i.element(), i.type().dims, message({"i", inputs.size()}));
+    auto const at = chance(2) ? constant(i, k) : b.input(i.element(), i.type().dims, fmt::format("i{}", inputs.size()));
     if (!bounds.contains(at)) inputs.push_back(i), bounds[at] = k; // nothing else may follow from what it is
     keep(b.add<ops::gather>({.axis = static_cast<std::int64_t>(axis)}, {x, at}), of(x));
 }

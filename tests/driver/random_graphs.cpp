@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "random_graph.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
@@ -63,7 +63,7 @@ std::string fault_of(tensor const& got, tensor const& want, bound const& k) {
     if (got.type() != want.type()) return to_string(got.type()) + " for " + to_string(want.type());
     if (!is_floating(want.element())) {
         for (std::size_t i = 0, size = byte_size(want.element()); i < want.raw().size(); ++i)
-            if (got.raw()[i] != want.raw()[i]) return message({"element ", i / size, " is another"});
+            if (got.raw()[i] != want.raw()[i]) return fmt::format("element {} is another", i / size);
         return {};
     }
     auto const x = got.converted_to(dtype::f64), y = want.converted_to(dtype::f64);
@@ -161,7 +161,7 @@ made_graph cut(made_graph const& m, std::vector<value_id> const& outputs, std::s
                 value_id const v{n, port};
                 auto type = m.g.type(v);
                 type.layout = {};
-                now[v] = out.g.add_input(type, message({"x", out.inputs.size()}));
+                now[v] = out.g.add_input(type, fmt::format("x{}", out.inputs.size()));
                 out.inputs.push_back(m.g.is<ops::input>(n) ? m.inputs[m.g.input_position(n)] : known.at(v));
             }
         } else {
@@ -263,7 +263,7 @@ std::string random_list(std::uint64_t seed) {
         if (std::ranges::any_of(breaches, [](order_breach const& b) { return b.rule->kind == order_kind::hard; }))
             continue;
         std::string text;
-        for (auto name : list) text += message({text.empty() ? "" : ", ", name});
+        for (auto name : list) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
         return text;
     }
 }

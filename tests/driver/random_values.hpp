@@ -1,7 +1,7 @@
 // Values of random graphs, and how far two right ways to compute one of them may differ.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
@@ -143,7 +143,7 @@ protected:
         return chance(4) ? constant(std::move(data), k) : input(std::move(data), k);
     }
     v input(tensor data, bound k) {
-        auto const x = b.input(data.element(), data.type().dims, message({"x", inputs.size()}));
+        auto const x = b.input(data.element(), data.type().dims, fmt::format("x{}", inputs.size()));
         inputs.push_back(std::move(data));
         return keep(x, k);
     }

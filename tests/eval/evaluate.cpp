@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "eval/compute.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/text.hpp>
 
@@ -317,7 +318,7 @@ TEST_CASE("sizes that contradict each other at run time are an error before anyt
         REQUIRE_FALSE(r);
         CHECK(r.error().code() == error_code::invalid_input);
         CHECK(r.error().message() ==
-              message({"invalid input: Add (node \"the sum\"): f32[", rows, ",3] and f32[4,3] do not broadcast"}));
+              fmt::format("invalid input: Add (node \"the sum\"): f32[{},3] and f32[4,3] do not broadcast", rows));
     }
     // One name is one size.
     graph named;
@@ -340,12 +341,12 @@ TEST_CASE("a bound that turns out to be several numbers at run time is refused")
     CHECK(evaluate_graph(g, std::vector{compute::normal({2}, 1), compute::normal({1}, 2)}));
     for (std::int64_t numbers : {0, 2})
         CHECK(message_of(evaluate_graph(g, std::vector{compute::normal({2}, 1), compute::normal({numbers}, 2)})) ==
-              message({"invalid input: Clip (node \"Clip_3\"): bound f32[", numbers, "]; it takes one number"}));
+              fmt::format("invalid input: Clip (node \"Clip_3\"): bound f32[{}]; it takes one number", numbers));
 }
 
 TEST_CASE("declared sizes that the operands do not have are refused, never used for a buffer") {
     auto const run = [](std::string_view nodes, std::vector<tensor> const& inputs) {
-        auto const g = parse_graph<standard_ops>(message({"graph \"\" {\n", nodes, "\n}"}));
+        auto const g = parse_graph<standard_ops>(fmt::format("graph \"\" {{\n{}\n}}", nodes));
         return g ? message_of(evaluate_graph(*g, inputs)) : g.error().message();
     };
     auto const x = compute::normal({2, 3}, 1);
@@ -389,8 +390,9 @@ TEST_CASE("graphs from damaged texts run or are refused, and nothing else") {
                 if (r.below(3))
                     damaged[at] = static_cast<char>('0' + r.below(10));
                 else
-                    damaged.replace(at, 1,
-                                    r.below(2) ? "?" : message({static_cast<std::int64_t>(r() >> (40 + r.below(24)))}));
+                    damaged.replace(
+                        at, 1,
+                        r.below(2) ? "?" : fmt::format("{}", static_cast<std::int64_t>(r() >> (40 + r.below(24)))));
             }
             auto const g = parse_graph<standard_ops>(damaged);
             if (!g) continue;
@@ -576,8 +578,8 @@ TEST_CASE("branches within branches are refused beyond a depth, on any stack") {
         gsub::graph g;
         graph_builder b{g};
         auto const c = b.input(dtype::boolean, {}, "c");
-        b.outputs({value_id{add_if(g, m, c, message({"f", i - 1}), "f0", {&c, 1}), 0}});
-        m.add(message({"f", i}), std::move(g));
+        b.outputs({value_id{add_if(g, m, c, fmt::format("f{}", i - 1), "f0", {&c, 1}), 0}});
+        m.add(fmt::format("f{}", i), std::move(g));
     }
     auto const table = table_of<eval_row, standard_ops>();
     auto const yes = std::array{tensor::scalar(true)};

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "io/scratch_folder.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/io/file.hpp>
 #include <gsub/io/npy.hpp>
@@ -32,7 +32,7 @@ std::string npy(std::string header, std::string const& elements, int format = 1)
     return out + header + elements;
 }
 std::string dictionary(std::string const& descr, std::string const& shape, std::string const& fortran = "False") {
-    return message({"{'descr': ", descr, ", 'fortran_order': ", fortran, ", 'shape': ", shape, ", }"});
+    return fmt::format("{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}", descr, fortran, shape);
 }
 std::string eight_floats() {
     return std::string(32, '\1');

@@ -2,6 +2,7 @@
 #include "io/scratch_folder.hpp"
 #include "io/small_stack.hpp"
 #include "ir/integer_types.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/models/catalogue.hpp>
 
 #include <ctime>
@@ -68,7 +69,7 @@ double seconds_of(std::function<void()> const& f) {
 }
 
 std::string name(char letter, std::size_t i) {
-    return message({std::string_view{&letter, 1}, i});
+    return fmt::format("{}{}", std::string_view{&letter, 1}, i);
 }
 
 w::model chain(std::size_t length) {
@@ -199,7 +200,7 @@ TEST_CASE("typed weights of every element type are read from the field that the 
             auto const g = loaded(with_weight(field));
             CHECK(g.constant_data(g.output(0).node).hash() == tensor::from<T>({2}, {low, high}).hash());
             auto const wrong = verdict_of(model_checks::read(with_weight(field == 5 ? 11 : 5)));
-            CHECK(wrong.message.find(message({" of element type ", to_string(element)})) != std::string::npos);
+            CHECK(wrong.message.find(fmt::format(" of element type {}", to_string(element))) != std::string::npos);
         }
     });
     w::model halves; // 16-bit floats are stored as their bits
@@ -399,7 +400,7 @@ TEST_CASE("faults in a branch are told with the branch's node, and so is a missi
 TEST_CASE("branches within branches are functions too, on a small stack, and no more than the limit") {
     auto const around = [](std::string const& inner, int level) {
         w::model m;
-        auto const y = message({"y", level});
+        auto const y = fmt::format("y{}", level);
         return m
             .add("If", {"c"}, {y},
                  {w::graph("then_branch", inner), w::graph("else_branch", w::model{}.out("c").graph())})
@@ -489,7 +490,7 @@ TEST_CASE("no more problems are listed than the limit, and the rest are counted"
         REQUIRE_FALSE(g);
         auto const listed = std::max<std::size_t>(limit, 1);
         CHECK(g.error().problems().size() == listed + 1);
-        CHECK(g.error().message().find(message({50 - listed, " more problems"})) != std::string::npos);
+        CHECK(g.error().message().find(fmt::format("{} more problems", 50 - listed)) != std::string::npos);
     }
 }
 

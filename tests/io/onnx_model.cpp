@@ -108,13 +108,13 @@ TEST_CASE("each limit that a model exceeds gives `not supported` and names the l
     both(tiny(), {.max_structure_bytes = 20}, "more than 20 bytes");
     both(tiny(), {.max_tensor_bytes = 7}, "the limit of 7 bytes");
     w::model many = tiny();
-    for (int i = 0; i < 5; ++i) many.add("Relu", {"x"}, {message({"r", i})});
+    for (int i = 0; i < 5; ++i) many.add("Relu", {"x"}, {fmt::format("r{}", i)});
     both(many, {.max_nodes = 5}, "more than 5 nodes");
     many = tiny();
-    for (int i = 0; i < 5; ++i) many.weight(w::floats(message({"w", i}), {1}, {1}));
+    for (int i = 0; i < 5; ++i) many.weight(w::floats(fmt::format("w{}", i), {1}, {1}));
     both(many, {.max_nodes = 5}, "more than 5 initializers");
     many = tiny();
-    for (int i = 0; i < 5; ++i) many.in(message({"x", i}), {1});
+    for (int i = 0; i < 5; ++i) many.in(fmt::format("x{}", i), {1});
     both(many, {.max_nodes = 5}, "more than 5 declared values");
     w::model deep;
     deep.in("x", {2}, w::boolean).add("Loop", {"x"}, {"y"}, {w::graph("body", nested_graph(3, "x"))}).out("y");
@@ -154,8 +154,8 @@ TEST_CASE("external data is described by its entries, unknown ones are ignored, 
         auto const text = w::external_tensor("w", w::f32, {2}, e);
         try {
             auto const t = io::parse_onnx_tensor(text);
-            return message(
-                {t.location, " ", t.external_offset, " ", t.has_external_length ? "yes " : "no ", t.external_length});
+            return fmt::format("{} {} {}{}", t.location, t.external_offset, t.has_external_length ? "yes " : "no ",
+                               t.external_length);
         } catch (error const& fault) { return std::string{fault.what()}; }
     };
     CHECK(described({{"location", "a.bin"}, {"offset", "64"}, {"length", "8"}, {"raw_data", "x"}}) == "a.bin 64 yes 8");
@@ -163,7 +163,7 @@ TEST_CASE("external data is described by its entries, unknown ones are ignored, 
     for (auto const* bad : {"", "-1", "+1", " 1", "1 ", "0x10", "1.0", "18446744073709551616", "99999999999999999999"})
         for (auto const* key : {"offset", "length"}) {
             auto const text = described({{"location", "a.bin"}, {key, bad}});
-            CHECK(text.find(message({key, " is no number"})) != std::string::npos);
+            CHECK(text.find(fmt::format("{} is no number", key)) != std::string::npos);
         }
 }
 

@@ -2,7 +2,7 @@
 // "f32[2,n]", or "error: " and the reason. Shared by the tests of inference.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 
 #include <charconv>
@@ -66,7 +66,8 @@ inline std::optional<tensor_knowledge> knowledge(std::string_view text) {
 inline std::string text(tensor_knowledge const& known) {
     std::string out = "{";
     for (std::size_t i = 0; i < known.size(); ++i)
-        out += message({i ? "," : "", known[i].fixed ? message({known[i].value}) : to_string(known[i].size)});
+        out += fmt::format("{}{}", i ? "," : "",
+                           known[i].fixed ? fmt::format("{}", known[i].value) : to_string(known[i].size));
     return out + "}";
 }
 
@@ -87,8 +88,8 @@ std::string infers(attributes_of<Op> const& attributes, std::vector<std::string>
     if (cx.failed()) return "error: " + cx.reason();
     std::string out;
     for (std::size_t port = 0; port < results; ++port)
-        out += message({port ? " " : "", to_string(cx.result_type(port)),
-                        port == 0 && cx.result_known() ? text(*cx.result_known()) : std::string{}});
+        out += fmt::format("{}{}{}", port ? " " : "", to_string(cx.result_type(port)),
+                           port == 0 && cx.result_known() ? text(*cx.result_known()) : std::string{});
     return out;
 }
 /// The same without attributes.

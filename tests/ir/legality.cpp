@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/legality.hpp>
 
@@ -17,7 +18,7 @@ inline constexpr stage every_stage[] = {stage::imported, stage::canonical, stage
 // The reasons of all violations, one a line.
 std::string violations(any_graph const& g, stage at) {
     std::string text;
-    for (auto const& p : check(g, at)) text += message({p.op, ": ", p.reason, "\n"});
+    for (auto const& p : check(g, at)) text += fmt::format("{}: {}\n", p.op, p.reason);
     return text;
 }
 

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/module.hpp>
@@ -71,7 +72,7 @@ TEST_CASE("inlining a function without calls gives an equal graph with equal nam
         random_stream r{seed};
         for (auto n : g.order())
             for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-                if (r.below(2)) g.set_name({n, port}, message({"value ", n.index, ".", port}));
+                if (r.below(2)) g.set_name({n, port}, fmt::format("value {}.{}", n.index, port));
         gsub::module m;
         m.add("main", g);
         auto const flat = m.inlined().value();
@@ -231,7 +232,7 @@ TEST_CASE("recursion is refused, direct or through others") {
 
 TEST_CASE("a chain of twenty thousand functions is walked without deep recursion") {
     constexpr int depth = 20'000;
-    auto const name = [](int i) { return message({"f", i}); };
+    auto const name = [](int i) { return fmt::format("f{}", i); };
     gsub::module m;
     for (int i = 0; i < depth; ++i) m.add(name(i), unchecked_call(name(i + 1)));
     m.add(name(depth), unchecked_call(name(0)));
@@ -252,7 +253,7 @@ TEST_CASE("functions that double at each level are refused before they fill the 
     };
     gsub::module m;
     m.add("f0", once<ops::relu>());
-    for (int i = 1; i < 60; ++i) m.add(message({"f", i}), twice(message({"f", i - 1})));
+    for (int i = 1; i < 60; ++i) m.add(fmt::format("f{}", i), twice(fmt::format("f{}", i - 1)));
     CHECK(m.inlined("f10").value().size() == 1024 + 2);
     auto const r = m.inlined("f59");
     REQUIRE_FALSE(r);
@@ -261,7 +262,7 @@ TEST_CASE("functions that double at each level are refused before they fill the 
 
 TEST_CASE("a deep chain of calls is inlined into a chain of nodes") {
     constexpr int depth = 1500;
-    auto const name = [](int i) { return message({"f", i}); };
+    auto const name = [](int i) { return fmt::format("f{}", i); };
     gsub::module m;
     for (int i = 0; i < depth; ++i) m.add(name(i), unchecked_call(name(i + 1)));
     m.add(name(depth), once<ops::relu>());

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/node_sink.hpp>
 #include <gsub/ir/ops/ops.hpp>
 
@@ -49,7 +50,7 @@ protected:
     }
     void on_known_elements(value_id v, tensor_knowledge const& k) override { known.emplace_back(v, k); }
     void on_ill_typed(std::uint16_t row, std::string_view reason) override {
-        refused.push_back(message({operators().ops[row].name, ": ", reason}));
+        refused.push_back(fmt::format("{}: {}", operators().ops[row].name, reason));
     }
 };
 

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/patch.hpp>
@@ -41,7 +42,7 @@ struct chain {
 
 std::string op_names(any_graph const& g) {
     std::string out;
-    for (auto n : g.order()) out += message({out.empty() ? "" : " ", g.op(n).name});
+    for (auto n : g.order()) out += fmt::format("{}{}", out.empty() ? "" : " ", g.op(n).name);
     return out;
 }
 

@@ -1,7 +1,7 @@
 // Random well-typed graphs over all standard operators, small enough to be computed. Shared by tests of ir and eval.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 
@@ -36,7 +36,7 @@ public:
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
                 if (value_id const v{n, port}; !g_.used(v)) {
                     outputs.push_back(v);
-                    names.push_back(message({"out", outputs.size()}));
+                    names.push_back(fmt::format("out{}", outputs.size()));
                 }
         g_.set_outputs(outputs, names);
     }

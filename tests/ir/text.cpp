@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/module.hpp>
@@ -55,7 +56,7 @@ void name_oddly(any_graph& g, random_stream& r) {
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
             if (r.below(3) == 0) g.set_name({n, port}, odd());
         if (n != g.return_node() && r.below(3) == 0)
-            g.set_sources(n, std::vector{odd(), odd(), message({"node ", n.index})});
+            g.set_sources(n, std::vector{odd(), odd(), fmt::format("node {}", n.index)});
     }
 }
 
@@ -216,7 +217,7 @@ TEST_CASE("a module survives with the attributes of its functions") {
             auto g = random_graph::make(seed * 3 + static_cast<std::uint64_t>(i), 8);
             name_oddly(g, r);
             auto const odd = [&] { return r.below(2) ? poison[r.below(std::size(poison))] : std::string{}; };
-            m.add(message({poison[seed % std::size(poison)], i}), std::move(g),
+            m.add(fmt::format("{}{}", poison[seed % std::size(poison)], i), std::move(g),
                   {.primitive = r.below(2) != 0, .composite_name = odd(), .compiler = odd(), .symbol = odd()});
         }
         m.set_entry_points({m.functions()[1].name, "main"});
@@ -328,7 +329,7 @@ TEST_CASE("flipped, removed, doubled and swapped bytes are accepted or refused, 
 
 TEST_CASE("a malformed text is refused with the line and what was expected there") {
     auto const reason = [](std::string_view body) {
-        auto const r = parsed(message({"graph \"g\" {\n", body, "\n}\n"}));
+        auto const r = parsed(fmt::format("graph \"g\" {{\n{}\n}}\n", body));
         return r ? std::string{"accepted"} : r.error().message();
     };
     std::string const in = "  %0 \"x\": f32[2,3] = input\n";
@@ -374,7 +375,7 @@ TEST_CASE("a malformed text is refused with the line and what was expected there
 
 TEST_CASE("constants have as many bytes as their type says, and no type makes a buffer of its own") {
     auto const constant = [](std::string_view type, std::string_view bytes) {
-        auto const r = parsed(message({"graph \"\" { %0: ", type, " = constant ", bytes, " return %0 }"}));
+        auto const r = parsed(fmt::format("graph \"\" {{ %0: {} = constant {} return %0 }}", type, bytes));
         return r ? std::string{"accepted"} : r.error().message();
     };
     CHECK(constant("u8[3]", "0x0a0B0c") == "accepted");
@@ -420,13 +421,13 @@ TEST_CASE("an operator that the set lacks is not supported, and says so") {
 
 TEST_CASE("limits are checked before the work is done") {
     std::string text = "graph \"\" {\n";
-    for (int i = 0; i < 100; ++i) text += message({"%", i, ": f32[2] = input\n"});
+    for (int i = 0; i < 100; ++i) text += fmt::format("%{}: f32[2] = input\n", i);
     text += "return\n}";
     CHECK(parse_graph(text, standard, {.max_nodes = 200}));
     CHECK(parse_graph(text, standard, {.max_nodes = 50}).error().message().find("fewer nodes; the limit is reached") !=
           std::string::npos);
     CHECK(parse_graph(text, standard, {.max_bytes = 100}).error().message() ==
-          message({"not supported: text of ", text.size(), " bytes; the limit is 100"}));
+          fmt::format("not supported: text of {} bytes; the limit is 100", text.size()));
     CHECK(parse_module(text, standard, {.max_bytes = 100}).error().code() == error_code::unsupported);
 }
 

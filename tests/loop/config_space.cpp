@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "loop/interpret.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/loop/config_space.hpp>
 #include <gsub/loop/schedule.hpp>
@@ -67,7 +68,7 @@ config_space random_space(random_stream& r) {
     config_space s;
     split_policy const policies[] = {split_policy::factors, split_policy::power2, split_policy::verbose};
     for (std::uint64_t i = 0, knobs = 1 + r.below(4); i < knobs; ++i) {
-        auto const name = message({"k", i});
+        auto const name = fmt::format("k{}", i);
         if (r.below(3) == 0) {
             s.choice(name, {true, "on", std::int64_t{7}, 1});
             continue;

@@ -1,4 +1,5 @@
 #include "models/network_checks.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/models/resnet.hpp>
 
 namespace resnet_test {
@@ -49,7 +50,7 @@ TEST_CASE("ResNeXt-50 32x4d has the published layers and parameters") {
     CHECK(count<ops::conv>(g) == 53);
     CHECK(count<ops::batch_norm>(g) == 53);
     for (int stage = 1; stage <= 4; ++stage)
-        CHECK(g.attributes<ops::conv>(find(g, message({"layer", stage, ".0.conv2"}))).group == 32);
+        CHECK(g.attributes<ops::conv>(find(g, fmt::format("layer{}.0.conv2", stage))).group == 32);
     CHECK(type_of(g, "layer1.0.conv1") == "f32[1,128,56,56]");
     CHECK(type_of(g, "layer4.2.conv2") == "f32[1,1024,7,7]");
 }

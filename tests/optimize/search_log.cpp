@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include <gsub/core/executor.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
@@ -26,7 +27,7 @@ std::vector<std::pair<std::string, any_graph>> graphs(std::size_t random) {
     for (auto const& entry : models::test_graph_entries) out.emplace_back(entry.name, entry.build(1));
     out.emplace_back("residual_chain", models::residual_chain(1, 16, 7, 6));
     for (std::uint64_t seed = 0; seed < random; ++seed)
-        out.emplace_back(message({"random ", seed}), random_graph::make(seed, 20 + 8 * seed));
+        out.emplace_back(fmt::format("random {}", seed), random_graph::make(seed, 20 + 8 * seed));
     return out;
 }
 
@@ -339,7 +340,7 @@ TEST_CASE("a log that lies is found out where its word would count") {
     for (bool const replay : {false, true}) {
         auto const other_graph = outcome([](search_event& e) { ++e.key.low; }, replay);
         CHECK(other_graph.code() == error_code::invalid_input);
-        CHECK(tells(other_graph, message({"rewrite ", path.size(), " from the start leads to another graph"})));
+        CHECK(tells(other_graph, fmt::format("rewrite {} from the start leads to another graph", path.size())));
         CHECK(tells(outcome([](search_event& e) { e.cost *= 0.75; }, replay), "leads to a cost of"));
         CHECK(tells(outcome([](search_event& e) { e.rule = "add_identity"; }, replay), "does not match"));
     }

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/passes/pass.hpp>
 
@@ -161,7 +162,7 @@ TEST_CASE("the observer hears of the beginning and the end of a pass by its name
     struct listener : observer {
         std::vector<std::string> heard;
         void on_progress(progress const& p) override {
-            heard.push_back(message({p.phase, " ", p.detail, " ", p.done, "/", p.total}));
+            heard.push_back(fmt::format("{} {} {}/{}", p.phase, p.detail, p.done, p.total));
         }
     } heard;
     auto m = three_functions();

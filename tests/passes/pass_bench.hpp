@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/legality.hpp>
@@ -26,7 +27,7 @@ struct bench {
     std::uint64_t seed = 0;
 
     value_id input(ints const& sizes, dtype element = dtype::f32) {
-        return b.input(element, tensor_type{element, sizes}.dims, message({"x", g.inputs().size()}));
+        return b.input(element, tensor_type{element, sizes}.dims, fmt::format("x{}", g.inputs().size()));
     }
     value_id image(std::int64_t channels = 4) { return input({1, channels, 6, 6}); }
     value_id weight(ints const& sizes, dtype element = dtype::f32) {
@@ -71,7 +72,7 @@ inline std::string text_of(any_graph const& g) {
     std::string text;
     for (auto n : g.order())
         if (g.op(n).category != op_category::structural && !g.constant(n))
-            text += message({text.empty() ? "" : " ", g.op(n).name});
+            text += fmt::format("{}{}", text.empty() ? "" : " ", g.op(n).name);
     return text;
 }
 

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/passes/eliminate/dead_code_elimination.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
@@ -156,7 +157,7 @@ TEST_CASE("the stages of a pipeline have records of their own, deeper than the p
     REQUIRE(run_pass(shortened, m, cx));
     std::vector<std::string> told;
     for (auto const& r : instrument.records())
-        told.push_back(message({r.depth, " ", r.pass, r.not_run.empty() ? "" : " not run"}));
+        told.push_back(fmt::format("{} {}{}", r.depth, r.pass, r.not_run.empty() ? "" : " not run"));
     CHECK(told == std::vector<std::string>{"0 pipeline", "1 dead-code-elimination not run", "1 fixpoint", "2 pipeline",
                                            "3 shorten", "2 pipeline", "3 shorten", "2 pipeline", "3 shorten",
                                            "2 pipeline", "3 shorten", "1 when"});

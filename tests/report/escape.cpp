@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "report/well_formed.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/quoted.hpp>
 #include <gsub/report/escape.hpp>
 
 namespace escape_test {

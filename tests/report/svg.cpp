@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include "report/well_formed.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/quoted.hpp>
 #include <gsub/report/svg.hpp>
 
 namespace svg_test {

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/report/table.hpp>
 
@@ -30,12 +30,12 @@ struct sample {
             for (auto n = r.below(6); n-- > 0;) w += alphabet[r.below(alphabet.size())];
             return w;
         };
-        for (std::uint64_t c = 0; c < columns; ++c) header.push_back(message({"h", word()}));
+        for (std::uint64_t c = 0; c < columns; ++c) header.push_back(fmt::format("h{}", word()));
         made = table{header};
         for (auto n = r.below(5); n-- > 0;) {
             std::vector<std::string> row;
             for (std::uint64_t c = 0; c < columns; ++c)
-                row.push_back(c % 2 ? message({r.below(1000)}) : message({"w", word()}));
+                row.push_back(c % 2 ? fmt::format("{}", r.below(1000)) : fmt::format("w{}", word()));
             made.add(row);
             rows.push_back(row);
         }

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "report/well_formed.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/io/json.hpp>
@@ -74,7 +75,7 @@ TEST_CASE("sites from strangers are strings of JSON") {
 
 // A file of this process alone.
 std::string scratch() {
-    return (std::filesystem::temp_directory_path() / message({"gsub_trace_", ::getpid(), ".jsonl"})).string();
+    return (std::filesystem::temp_directory_path() / fmt::format("gsub_trace_{}.jsonl", ::getpid())).string();
 }
 // What a search writes into a file, as text.
 std::string written(any_graph const& g, optimize_options options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
@@ -37,7 +38,7 @@ inline std::string operators_of(any_graph const& g) {
     std::string out;
     for (auto n : g.order())
         if (!g.constant(n) && !g.is<ops::input>(n) && n != g.return_node())
-            out += message({out.empty() ? "" : " ", g.op(n).name});
+            out += fmt::format("{}{}", out.empty() ? "" : " ", g.op(n).name);
     return out;
 }
 
@@ -73,7 +74,7 @@ private:
     // Constant or not; of a few, so that two operators often share one.
     value_id weight(ints const& dims) {
         auto const variant = r_.below(4);
-        auto const name = message({"w", variant, to_string(tensor_type{dtype::f32, shape_of(dims)})});
+        auto const name = fmt::format("w{}{}", variant, to_string(tensor_type{dtype::f32, shape_of(dims)}));
         auto const [at, fresh] = weights_.try_emplace(name);
         if (fresh)
             at->second = variant == 0 ? b_.input(dtype::f32, shape_of(dims), name)

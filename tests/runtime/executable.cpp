@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "copied_values.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
@@ -59,7 +60,7 @@ runtime::program chain(int steps) {
     for (int i = 1; i <= steps; ++i) {
         p.values.push_back({on_host(i == steps ? memory_role::output : memory_role::temporary), size});
         runtime::program_step s;
-        s.name = message({"step ", i});
+        s.name = fmt::format("step {}", i);
         s.what = adding(static_cast<float>(i));
         s.values = {i - 1, i};
         p.steps.push_back(std::move(s));

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "io/model_checks.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
@@ -60,13 +61,13 @@ std::vector<std::string> attributes_of_call(Call const& call) {
     std::vector<std::string> out;
     for (std::size_t i = 0; i < call.attribute_count; ++i) {
         auto const& a = call.attributes[i];
-        auto text = message({a.name, ":"});
+        auto text = fmt::format("{}:", a.name);
         for (std::size_t k = 0; k < a.count; ++k) {
-            if (a.integers) text += message({" ", a.integers[k]});
-            if (a.reals) text += message({" ", a.reals[k]});
-            if (a.texts) text += message({" '", std::string_view{a.texts[k].data, a.texts[k].size}, "'"});
+            if (a.integers) text += fmt::format(" {}", a.integers[k]);
+            if (a.reals) text += fmt::format(" {}", a.reals[k]);
+            if (a.texts) text += fmt::format(" '{}'", std::string_view{a.texts[k].data, a.texts[k].size});
         }
-        out.push_back(a.kind == GSUB_SERIALIZED ? message({a.name, ": serialized"}) : text);
+        out.push_back(a.kind == GSUB_SERIALIZED ? fmt::format("{}: serialized", a.name) : text);
     }
     return out;
 }

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
@@ -98,10 +98,10 @@ TEST_CASE("movements are worth threads by their bytes, other steps by their oper
 TEST_CASE("sources of kernels are in the order of the kernels") {
     using namespace program_test;
     std::vector<runtime::program_kernel> kernels(3);
-    for (std::size_t i = 0; i < 3; ++i) kernels[i].source.text = message({i});
+    for (std::size_t i = 0; i < 3; ++i) kernels[i].source.text = fmt::format("{}", i);
     auto const sources = runtime::sources_of(kernels);
     REQUIRE(sources.size() == 3);
-    for (std::size_t i = 0; i < 3; ++i) CHECK(sources[i].text == message({i}));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(sources[i].text == fmt::format("{}", i));
 }
 
 TEST_CASE("the hash of a program is that of its code, not of names and weights") {

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include <gsub/core/executor.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/search/backtracking.hpp>
 
@@ -35,7 +35,7 @@ struct landscape {
     }
     double cost(int s) const { return costs[static_cast<std::size_t>(s)]; }
     int key(int s) const { return s; }
-    std::string label(int s) const { return message({"to ", s}); }
+    std::string label(int s) const { return fmt::format("to {}", s); }
     template <class Emit>
     void expand(int s, Emit&& emit) {
         for (int next : moves[static_cast<std::size_t>(s)])
@@ -60,19 +60,19 @@ struct scribe : search::null_observer {
     std::vector<std::string> events;
     std::uint64_t expanded = 0, admitted = 0, refused = 0, improved = 0, stopped = 0;
     void on_expand(std::uint64_t number, double cost) {
-        events.push_back(message({"expand ", number, " at ", cost}));
+        events.push_back(fmt::format("expand {} at {}", number, cost));
         ++expanded;
     }
     void on_admit(double cost, std::string_view label) {
-        events.push_back(message({"admit ", label, " at ", cost}));
+        events.push_back(fmt::format("admit {} at {}", label, cost));
         ++admitted;
     }
     void on_refuse(double cost, std::string_view label) {
-        events.push_back(message({"refuse ", label, " at ", cost}));
+        events.push_back(fmt::format("refuse {} at {}", label, cost));
         ++refused;
     }
     void on_improvement(std::uint64_t steps, double cost) {
-        events.push_back(message({"improve after ", steps, " to ", cost}));
+        events.push_back(fmt::format("improve after {} to {}", steps, cost));
         ++improved;
     }
     void on_stop(stop_reason why) {

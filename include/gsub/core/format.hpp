@@ -1,35 +1,54 @@
-// Formatters of core: errors, and the two forms of text that comes from a model.
+// fmt formatters of layer core: error codes, quoted names, and numbers in their shortest exact form.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/quoted.hpp>
 #include <gsub/core/result.hpp>
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace gsub {
 
-/// Base of the formatters of types that have a `to_string`; takes the specification of a string (width, alignment).
+/// Base of fmt formatters for types that have a `to_string`; takes the specification of a string (width, alignment).
 /// *Example* `template <> struct fmt::formatter<gsub::dtype> : gsub::text_formatter {};`
-struct text_formatter : fmt::formatter<std::string_view> {
+struct text_formatter {
+    constexpr auto parse(fmt::format_parse_context& context) {
+        spec_ = {context.begin(), 0};
+        auto const end = fmt::formatter<std::string_view>{}.parse(context);
+        spec_ = {spec_.data(), static_cast<std::size_t>(end - spec_.data())};
+        return end;
+    }
     template <class T, class Context>
     auto format(T const& value, Context& context) const {
-        return fmt::formatter<std::string_view>::format(std::string_view{to_string(value)}, context);
+        auto const text = to_string(value); // a text, or a view of one
+        if (spec_.empty()) return std::copy(text.begin(), text.end(), context.out());
+        return fmt::vformat_to(context.out(), "{:" + std::string{spec_} + "}", fmt::make_format_args(text));
     }
+
+private:
+    std::string_view spec_; // in the format string
 };
 
-/// A name that comes from a model, in quotes with quotes, backslashes and control characters escaped.
-struct quoted {
-    std::string_view text;
+/// A number in its shortest exact form, as `std::to_chars` gives it: `1e+05`. Texts that are read back, hashed or
+/// compiled have it; `{}` of a double differs in where the exponent begins.
+struct shortest {
+    double value = 0;
 };
-[[nodiscard]] inline std::string to_string(quoted const& q) {
-    return in_quotes(q.text);
+[[nodiscard]] inline std::string to_string(shortest s) {
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, s.value).ptr};
 }
 
 } // namespace gsub
 
 template <>
 struct fmt::formatter<gsub::quoted> : gsub::text_formatter {};
+template <>
+struct fmt::formatter<gsub::shortest> : gsub::text_formatter {};
 template <>
 struct fmt::formatter<gsub::error_code> : gsub::text_formatter {};

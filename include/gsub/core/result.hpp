@@ -1,8 +1,7 @@
-// Errors that come from the world (input, files, shapes, devices) and `result<T>`, a value or such an error.
+// `result<T>`: a value or an error, and errors caused from outside (input, files, shapes, devices).
 #pragma once
 
 #include <gsub/core/config.hpp>
-#include <gsub/core/message.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -45,7 +44,7 @@ enum class error_code : int {
     return "unknown";
 }
 
-/// One thing that is wrong, told so that the reader can act on it.
+/// Diagnostic of one fault, with what the reader needs to act on it.
 struct problem {
     error_code code = error_code::invalid_input;
     std::string node{};   ///< name of the node or value concerned, may be empty
@@ -54,15 +53,15 @@ struct problem {
     std::string hint{};   ///< what to do about it, may be empty
 };
 
-/// `not supported: Resize-19 (node "up"): reason; try: hint`
+/// Text of a problem: `not supported: Resize-19 (node "up"): reason; try: hint`
 [[nodiscard]] inline std::string to_string(problem const& p) {
     std::string text{to_string(p.code)};
     text += ": ";
-    if (!p.op.empty()) text += message({p.op, " "});
-    if (!p.node.empty()) text += message({"(node \"", p.node, "\") "});
+    if (!p.op.empty()) text += p.op + " ";
+    if (!p.node.empty()) text += "(node \"" + p.node + "\") ";
     if (text.back() == ' ' && (!p.op.empty() || !p.node.empty())) text.back() = ':', text += ' ';
     text += p.reason;
-    if (!p.hint.empty()) text += message({"; try: ", p.hint});
+    if (!p.hint.empty()) text += "; try: " + p.hint;
     return text;
 }
 
@@ -106,16 +105,16 @@ private:
         auto code = problems.front().code;
         for (auto const& p : problems) code = std::max(code, p.code);
         std::string text;
-        for (auto const& c : context) text += gsub::message({c, ": "});
-        if (problems.size() > 1) text += gsub::message({problems.size(), " problems"});
-        for (auto const& p : problems) text += gsub::message({problems.size() > 1 ? "\n  " : "", to_string(p)});
+        for (auto const& c : context) text += c + ": ";
+        if (problems.size() > 1) text += std::to_string(problems.size()) + " problems";
+        for (auto const& p : problems) text += (problems.size() > 1 ? "\n  " : "") + to_string(p);
         data_ = std::make_shared<data const>(data{code, std::move(problems), std::move(context), std::move(text)});
     }
 
     std::shared_ptr<data const> data_;
 };
 
-/// A value, or the error that kept it from being made. *Errors* `.value()` throws the `error` it holds.
+/// A value or an error. *Errors* `.value()` throws the `error` that it holds.
 template <class T>
 class [[nodiscard]] result {
     static_assert(!std::is_same_v<std::remove_cvref_t<T>, gsub::error>, "result<error> has no meaning");
@@ -197,8 +196,8 @@ private:
     std::optional<gsub::error> error_;
 };
 
-/// Runs `f` and turns a thrown `gsub::error` into a result: the border between an engine, which throws, and its public
-/// entry point, which does not. Other exceptions (`std::bad_alloc`, those of user code) pass through unchanged.
+/// Runs `f` and turns a thrown `gsub::error` into a result: the boundary between an engine, which throws, and its
+/// public entry point, which does not. Other exceptions (`std::bad_alloc`, those of user code) pass through unchanged.
 template <class F>
 [[nodiscard]] auto capture(F&& f) -> result<std::invoke_result_t<F>> {
     try {

@@ -1,7 +1,6 @@
-// The wire format of ONNX files. The only header that includes protozero.
+// Protobuf wire format of ONNX files. The only header that includes protozero.
 #pragma once
 
-#include <gsub/core/message.hpp>
 #include <gsub/core/result.hpp>
 
 #include <protozero/pbf_reader.hpp>
@@ -16,7 +15,7 @@
 namespace gsub::io {
 
 namespace detail {
-/// Throws the error that says why data is not what it should be.
+/// Throws the error of malformed data, with the reason.
 [[noreturn]] inline void malformed(std::string reason) {
     throw error{error_code::invalid_input, std::move(reason)};
 }
@@ -103,7 +102,7 @@ private:
         try {
             return f();
         } catch (protozero::exception const& e) {
-            throw error{error_code::invalid_input, gsub::message({"malformed protobuf: ", e.what()})};
+            throw error{error_code::invalid_input, std::string{"malformed protobuf: "} + e.what()};
         }
     }
     template <class T, class One, class F>

@@ -1,9 +1,9 @@
-// Text forms of plain structs: printed, read back and compared by one listing of their members.
+// Text forms of plain structs: prints, parses and compares them by one listing of their members.
 #pragma once
 
 #include <gsub/core/config.hpp>
-#include <gsub/core/message.hpp>
 #include <gsub/core/meta.hpp>
+#include <gsub/core/quoted.hpp>
 #include <gsub/core/result.hpp>
 
 #include <array>
@@ -22,8 +22,8 @@
 
 namespace gsub::kernels {
 
-/// The listing of a struct, a record, all of whose members have a text: a call of `field` for each, in the order of the
-/// text. Where the struct is an alternative of a variant it also has the word that stands before its fields.
+/// Trait that lists the members of a struct, a record, for text: a call of `field` for each, in the order of the text;
+/// all have a text. Where the struct is an alternative of a variant it also has the word that stands before its fields.
 /// *Example* `template <> struct record_traits<point> {`
 /// `    static constexpr std::string_view word = "point";`
 /// `    static constexpr void each_field(auto&& field) { field("x", &point::x), field("y", &point::y); }`
@@ -31,22 +31,22 @@ namespace gsub::kernels {
 template <class S>
 struct record_traits;
 
-/// The words of an enumeration whose numbers begin with 0, in their order.
+/// Trait that gives the words of an enumeration whose numbers begin with 0, in their order.
 /// *Example* `template <> struct word_traits<colour> { static constexpr std::string_view words[] = {"red", "green"};
 /// };`
 template <class E>
 struct word_traits;
 
-/// More elements than these, no list has that is read.
+/// Most elements of a list that is read.
 inline constexpr std::size_t max_list_elements = std::size_t{1} << 16;
 
-/// Reads values from one line of a text that may be anything. Spaces may stand between tokens; ends of lines may not.
+/// Parser of values in one line of a text that may be anything. Spaces may stand between tokens; ends of lines may not.
 /// *Errors* throws `error` (`invalid_input`) with the column, from 1, and the reason.
 class record_reader {
 public:
     explicit record_reader(std::string_view text) noexcept : text_(text) {}
 
-    /// Bytes that are read so far.
+    /// Number of bytes read so far.
     [[nodiscard]] std::size_t offset() const noexcept { return at_; }
     /// Skips spaces; whether the text ends there.
     GSUB_LAZY bool at_end() noexcept;
@@ -55,19 +55,19 @@ public:
     /// Skips spaces, and the character if it comes next.
     GSUB_LAZY bool accept(char c) noexcept;
     GSUB_LAZY void expect(char c);
-    /// Skips spaces, then takes letters, digits and what else words and numbers are made of (`_?.+-`); maybe nothing.
+    /// Skips spaces, then takes a token, maybe empty: letters, digits and `_?.+-`, of words and numbers.
     GSUB_LAZY std::string_view token() noexcept;
     GSUB_LAZY std::int64_t integer(std::int64_t low, std::int64_t high);
     GSUB_LAZY std::uint64_t natural(std::uint64_t high);
     GSUB_LAZY double real();
     /// A text between quotes, as `in_quotes` writes it.
     GSUB_LAZY std::string quoted();
-    /// The number of a word among those that there are; `what` says what they are, e.g. `field`.
+    /// Parses a word: its number in `words`; `what` says what they are, e.g. `field`.
     GSUB_LAZY std::size_t word(std::string_view what, std::span<std::string_view const> words);
 
     /// Reports an error at the token that begins at an offset.
     GSUB_LAZY [[noreturn]] void fail(std::size_t offset, std::string_view reason) const;
-    /// The same, with what is found in place of what was expected.
+    /// Reports what was expected at an offset, and what is found there.
     GSUB_LAZY [[noreturn]] void fail_expected(std::size_t offset, std::string_view expected) const;
 
 private:
@@ -119,7 +119,7 @@ GSUB_LAZY void print_real(std::string& out, double value);
 
 } // namespace detail
 
-/// How many fields a record lists.
+/// Number of fields that a record lists.
 template <class S>
 inline constexpr std::size_t field_count = [] {
     std::size_t count = 0;
@@ -141,15 +141,14 @@ template <class S>
 inline constexpr bool lists_all_members = detail::has_members<S>(std::make_index_sequence<field_count<S>>{}) &&
                                           !detail::has_members<S>(std::make_index_sequence<field_count<S> + 1>{});
 
-/// A struct with a listing.
+/// Concept of a struct with `record_traits`.
 template <class T>
 concept record = specialised<record_traits<T>>;
-/// An enumeration with words.
+/// Concept of an enumeration with `word_traits`.
 template <class T>
 concept has_words = std::is_enum_v<T> && specialised<word_traits<T>>;
 
-/// Whether two values are the same: they have one text. Numbers are compared by their bits, so zeros differ by sign;
-/// but every NaN is the same.
+/// Whether two values have the same text. Numbers compare by bits, so zeros differ by sign; but every NaN is the same.
 template <class T>
 [[nodiscard]] bool same_value(T const& a, T const& b) {
     if constexpr (std::same_as<T, float>) {
@@ -183,8 +182,8 @@ template <class T>
 
 /// Appends the text of a value: integers; `true` or `false`; real numbers in their shortest exact form, `inf`, `-inf`
 /// or `nan`; enumerators by their words; lists `[a,b]`; records `{name=value name=value}`, without fields that have
-/// their default value; variants as the word of the alternative and its record. *Requires* numbers of enumerators that
-/// have words, optional values that are there: a field without one is left out.
+/// their default value; variants as the word of the alternative and its record. *Requires* enumerators that have words,
+/// and optionals with a value: a field without one is left out.
 template <class T>
 void print_value(std::string& out, T const& value) {
     if constexpr (std::same_as<T, bool>) {
@@ -192,9 +191,9 @@ void print_value(std::string& out, T const& value) {
     } else if constexpr (std::floating_point<T>) {
         detail::print_real(out, static_cast<double>(value));
     } else if constexpr (std::signed_integral<T>) {
-        out += message_piece{static_cast<long long>(value)}.text();
+        out += std::to_string(static_cast<long long>(value));
     } else if constexpr (std::unsigned_integral<T>) {
-        out += message_piece{static_cast<unsigned long long>(value)}.text();
+        out += std::to_string(static_cast<unsigned long long>(value));
     } else if constexpr (has_words<T>) {
         auto const number = static_cast<std::size_t>(value);
         GSUB_ASSERT(number < std::size(word_traits<T>::words), "an enumerator has a word");
@@ -232,8 +231,8 @@ void print_value(std::string& out, T const& value) {
     }
 }
 
-/// Reads a value as `print_value` writes it; fields stand in any order, each at most once. *Errors* as of
-/// `record_reader`; what the value is then is not said. *Complexity* linear; values nest no deeper than their types do.
+/// Parses a value as `print_value` writes it; fields stand in any order, each at most once. *Errors* as of
+/// `record_reader`; the value is then unspecified. *Complexity* linear; values nest no deeper than their types do.
 template <class T>
 void read_value(record_reader& in, T& value) {
     if constexpr (std::same_as<T, bool>) {
@@ -272,8 +271,7 @@ void read_value(record_reader& in, T& value) {
             auto const at = in.offset();
             if (!first && !apart) in.fail_expected(at, "a space or \"}\"");
             auto const chosen = in.word("field", field_names<T>);
-            if (given[chosen])
-                in.fail(at, message({"field ", in_quotes(field_names<T>[chosen]), " stands there twice"}));
+            if (given[chosen]) in.fail(at, "field " + in_quotes(field_names<T>[chosen]) + " stands there twice");
             given[chosen] = true;
             in.expect('=');
             std::size_t number = 0;
@@ -292,7 +290,7 @@ void read_value(record_reader& in, T& value) {
                 if constexpr (detail::is_array<T>) return std::tuple_size_v<T>;
                 return max_list_elements;
             }();
-            if (count == most) in.fail(in.offset(), message({"the list has more than ", most, " elements"}));
+            if (count == most) in.fail(in.offset(), "the list has more than " + std::to_string(most) + " elements");
             if constexpr (detail::is_array<T>) {
                 read_value(in, value[count]);
             } else {
@@ -303,7 +301,8 @@ void read_value(record_reader& in, T& value) {
         }
         if constexpr (detail::is_array<T>)
             if (count < value.size())
-                in.fail(in.offset() - 1, message({"the list ends after ", count, " of ", value.size(), " elements"}));
+                in.fail(in.offset() - 1, "the list ends after " + std::to_string(count) + " of " +
+                                             std::to_string(value.size()) + " elements");
     }
 }
 

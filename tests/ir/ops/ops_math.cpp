@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/infer_once.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 
@@ -121,11 +122,11 @@ TEST_CASE("what is known of an integer is a number of its type, in every type") 
         auto const most = integer_digits(t) >= 63 ? std::numeric_limits<std::int64_t>::max()
                                                   : (std::int64_t{1} << integer_digits(t)) - 1;
         CAPTURE(name, least, most);
-        auto const both = message({"[2]{", least, ",", most, "}"});
+        auto const both = fmt::format("[2]{{{},{}}}", least, most);
         CHECK(infers<ops::cast>({.to = t}, {"i64" + both}) == name + both);
-        CHECK(infers<ops::add>({name + both, name + "[2]{-1,1}"}) == name + message({"[2]{?,?}"}));
+        CHECK(infers<ops::add>({name + both, name + "[2]{-1,1}"}) == name + fmt::format("[2]{{?,?}}"));
         if (byte_size(t) < 8)
-            CHECK(infers<ops::cast>({.to = t}, {message({"i64[2]{", least - 1, ",", most + 1, "}"})}) ==
+            CHECK(infers<ops::cast>({.to = t}, {fmt::format("i64[2]{{{},{}}}", least - 1, most + 1)}) ==
                   name + "[2]{?,?}");
         else if (!info(t).is_signed)
             CHECK(infers<ops::cast>({.to = t}, {"i64[2]{-1,5}"}) == name + "[2]{?,5}");
@@ -134,7 +135,7 @@ TEST_CASE("what is known of an integer is a number of its type, in every type") 
 
 TEST_CASE("a cast changes the element type and keeps what is known where it fits") {
     for (auto const* to : {"f64", "f16", "i8", "bool", "bf16"})
-        CHECK(infers<ops::cast>({.to = dtype_named(to).value()}, {"f32[2,n]"}) == message({to, "[2,n]"}));
+        CHECK(infers<ops::cast>({.to = dtype_named(to).value()}, {"f32[2,n]"}) == fmt::format("{}[2,n]", to));
     CHECK(infers<ops::cast>({.to = dtype::i32}, {"i64[3]{3,n,?}"}) == "i32[3]{3,n,?}");
     CHECK(infers<ops::cast>({.to = dtype::i8}, {"i64[2]{300,-128}"}) == "i8[2]{?,-128}");
     CHECK(infers<ops::cast>({.to = dtype::f32}, {"i64[1]{3}"}) == "f32[1]");
@@ -151,8 +152,8 @@ TEST_CASE("a comparison of known numbers is known, and its type is that of truth
     for (std::int64_t a = -2; a <= 2; ++a)
         for (std::int64_t b = -2; b <= 2; ++b) {
             CAPTURE(a, b);
-            auto const x = message({"i32[1]{", a, "}"}), y = message({"i32[1]{", b, "}"});
-            auto const known = [](bool holds) { return message({"bool[1]{", holds ? 1 : 0, "}"}); };
+            auto const x = fmt::format("i32[1]{{{}}}", a), y = fmt::format("i32[1]{{{}}}", b);
+            auto const known = [](bool holds) { return fmt::format("bool[1]{{{}}}", holds ? 1 : 0); };
             CHECK(relates<ops::equal>(x, y) == known(a == b));
             CHECK(relates<ops::less>(x, y) == known(a < b));
             CHECK(relates<ops::less_or_equal>(x, y) == known(a <= b));
@@ -182,10 +183,10 @@ TEST_CASE("a truth value is known exactly where every completion of its operands
                             any = any || holds, all = all && holds;
                         }
                 auto const operand = [](int v) {
-                    return v == 2 ? std::string{"bool[1]{?}"} : message({"bool[1]{", v, "}"});
+                    return v == 2 ? std::string{"bool[1]{?}"} : fmt::format("bool[1]{{{}}}", v);
                 };
                 CHECK(infers<Op>({operand(a), operand(b)}) ==
-                      (any == all ? message({"bool[1]{", any ? 1 : 0, "}"}) : "bool[1]{?}"));
+                      (any == all ? fmt::format("bool[1]{{{}}}", any ? 1 : 0) : "bool[1]{?}"));
             }
     };
     check(std::type_identity<ops::logical_and>{}, "And", [](bool x, bool y) { return x && y; });

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/infer_once.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/ops/ops_matmul.hpp>
 
@@ -35,12 +36,12 @@ TEST_CASE("a gemm's result follows from the transpositions of its operands") {
         auto const m = r.below(9), k = r.below(9), n = r.below(9);
         bool const ta = r.below(2), tb = r.below(2);
         CAPTURE(m, k, n, ta, tb);
-        auto const a = ta ? message({"f32[", k, ",", m, "]"}) : message({"f32[", m, ",", k, "]"});
-        auto const b = tb ? message({"f32[", n, ",", k, "]"}) : message({"f32[", k, ",", n, "]"});
-        auto const y = message({"f32[", m, ",", n, "]"});
+        auto const a = ta ? fmt::format("f32[{},{}]", k, m) : fmt::format("f32[{},{}]", m, k);
+        auto const b = tb ? fmt::format("f32[{},{}]", n, k) : fmt::format("f32[{},{}]", k, n);
+        auto const y = fmt::format("f32[{},{}]", m, n);
         attributes_of<ops::gemm> const flags{.transpose_a = ta, .transpose_b = tb};
         CHECK(infers<ops::gemm>(flags, {a, b}) == y);
-        for (auto const& c : {y, message({"f32[", n, "]"}), message({"f32[", m, ",1]"}), std::string{"f32[]"},
+        for (auto const& c : {y, fmt::format("f32[{}]", n), fmt::format("f32[{},1]", m), std::string{"f32[]"},
                               std::string{"f32[1,1]"}, std::string{"f32[*]"}, std::string{"_"}})
             CHECK(infers<ops::gemm>(flags, {a, b, c}) == y);
     }
@@ -56,7 +57,7 @@ TEST_CASE("a gemm names what does not fit") {
           "error: operands f32[2,3] and i32[3,5]; element types must be equal");
     for (auto const* c : {"f32[2]", "f32[3,5]", "f32[1,2,5]", "f32[5,1]"})
         CHECK(infers<ops::gemm>({"f32[2,3]", "f32[3,5]", c}) ==
-              message({"error: addend ", c, " does not broadcast to [2,5]"}));
+              fmt::format("error: addend {} does not broadcast to [2,5]", c));
     CHECK(infers<ops::gemm>({"f32[1,3]", "f32[3,5]", "f32[2,5]"}) ==
           "error: addend f32[2,5] does not broadcast to [1,5]");
     CHECK(infers<ops::gemm>({"f32[2,3]", "f32[3,5]", "i64[5]"}) ==
@@ -88,7 +89,7 @@ TEST_CASE("an einsum has the dimensions that its result names, or those of lette
 TEST_CASE("an einsum says what is wrong with its equation") {
     auto const says = [](char const* equation, std::vector<std::string> const& operands, char const* reason) {
         CAPTURE(equation);
-        CHECK(of_equation(equation, operands) == message({"error: equation \"", equation, "\": ", reason}));
+        CHECK(of_equation(equation, operands) == fmt::format("error: equation \"{}\": {}", equation, reason));
     };
     says("ij", {"f32[2,3]", "f32[3]"}, "1 terms of 2 operands");
     says("ij,jk->ik", {"f32[2,3]", "f32[3]"}, "2 letters for operand 1 of 1 dimensions");

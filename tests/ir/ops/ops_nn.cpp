@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/infer_once.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/ops/ops_nn.hpp>
 
@@ -60,18 +61,18 @@ TEST_CASE("the number of windows is what counting them gives, for every stride, 
         CAPTURE(size, kernel, stride, dilation, begin, end, ceil_mode);
         CHECK(window_extent(kernel, dilation) == 1 + dilation * (kernel - 1));
         window_attributes const w{{stride}, {begin, end}, {dilation}};
-        auto const x = message({"f32[2,3,", size, "]"});
+        auto const x = fmt::format("f32[2,3,{}]", size);
         auto const n = counted(size, window_extent(kernel, dilation), stride, begin, end, ceil_mode);
         auto const got = infers<ops::max_pool>(pool(w, {kernel}, ceil_mode), {x});
         if (n < 0) {
             ++refused;
             CHECK(says(got, "does not fit dimension 0 of size"));
         } else {
-            CHECK(got == message({"f32[2,3,", n, "]"}));
+            CHECK(got == fmt::format("f32[2,3,{}]", n));
         }
         if (!ceil_mode) {
-            auto const y = infers<ops::conv>(convolution(w), {x, message({"f32[5,3,", kernel, "]"})});
-            CHECK((n < 0 ? says(y, "does not fit") : y == message({"f32[2,5,", n, "]"})));
+            auto const y = infers<ops::conv>(convolution(w), {x, fmt::format("f32[5,3,{}]", kernel)});
+            CHECK((n < 0 ? says(y, "does not fit") : y == fmt::format("f32[2,5,{}]", n)));
         }
     }
     CHECK(refused > 50);
@@ -147,7 +148,7 @@ TEST_CASE("the largest attributes and sizes do not overflow") {
     CHECK(says(infers<ops::max_pool>(pool({{1}, {0, 0}, {large}}, {large}), {"f32[1,1,9]"}), "does not fit"));
     CHECK(infers<ops::max_pool>(pool({{large}, {large, large}, {1}}, {1}), {"f32[1,1,1]"}) == "f32[1,1,3]");
     // A dimension that no tensor can have: whatever the answer, it is one.
-    auto const huge = message({"f32[1,1,", largest, "]"});
+    auto const huge = fmt::format("f32[1,1,{}]", largest);
     CHECK(says(infers<ops::max_pool>(pool({{1}, {large, large}, {1}}, {1}, true), {huge}), "error: dimension 0"));
     CHECK(says(infers<ops::conv>(convolution({{1}, {1, 1}, {1}}), {huge, "f32[1,1,3]"}), "error: dimension 0"));
     CHECK(says(infers<ops::conv>(convolution({{1}, {1, 1}, {1}}, largest), {"f32[1,1,5]", "f32[1,1,3]"}), "group"));

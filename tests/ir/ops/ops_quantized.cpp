@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/infer_once.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops_quantized.hpp>
 
 namespace ops_quantized_test {
@@ -15,12 +16,12 @@ TEST_CASE("a zero point has the type of what is quantized, and a scale that of w
     for (auto const* x : {"f32[2,3,n]", "f16[2,3,n]", "bf16[2,3,n]", "i32[2,3,n]"}) {
         CHECK(infers<ops::quantize>({x, "f32[]"}) == "u8[2,3,n]");
         for (auto const* zero : {"u8", "i8", "i16"})
-            CHECK(infers<ops::quantize>({x, "f32[3]", message({zero, "[3]"})}) == message({zero, "[2,3,n]"}));
+            CHECK(infers<ops::quantize>({x, "f32[3]", fmt::format("{}[3]", zero)}) == fmt::format("{}[2,3,n]", zero));
     }
     for (auto const* q : {"u8", "i8", "i16", "i32"})
         for (auto const* scale : {"f32", "f16", "bf16"})
-            CHECK(infers<ops::dequantize>({message({q, "[2,3,n]"}), message({scale, "[1]"}), message({q, "[]"})}) ==
-                  message({scale, "[2,3,n]"}));
+            CHECK(infers<ops::dequantize>({fmt::format("{}[2,3,n]", q), fmt::format("{}[1]", scale),
+                                           fmt::format("{}[]", q)}) == fmt::format("{}[2,3,n]", scale));
     CHECK(infers<ops::dequantize>({"u8[*]", "f32[*]"}) == "f32[*]");
     CHECK(says(infers<ops::quantize>({"f64[2]", "f32[]"}), "it takes f32, f16, bf16, i32"));
     CHECK(says(infers<ops::quantize>({"f32[2]", "f32[]", "i32[]"}), "it takes u8, i8, u16, i16"));

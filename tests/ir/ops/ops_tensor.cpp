@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/infer_once.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/ops/ops_tensor.hpp>
 
@@ -17,8 +18,8 @@ inline constexpr auto least = std::numeric_limits<std::int64_t>::min();
 inline constexpr auto largest = std::numeric_limits<std::int64_t>::max();
 
 std::string i64_vector(ints const& values) {
-    std::string out = message({"i64[", values.size(), "]{"});
-    for (std::size_t i = 0; i < values.size(); ++i) out += message({i ? "," : "", values[i]});
+    std::string out = fmt::format("i64[{}]{{", values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) out += fmt::format("{}{}", i ? "," : "", values[i]);
     return out + "}";
 }
 
@@ -44,7 +45,7 @@ TEST_CASE("concatenation adds up one dimension and unifies the others") {
           "error: operands f32[2] and f32[2,1]; ranks must be equal");
     CHECK(infers<ops::concat>({.axis = 0}, {"f32[2]", "i32[2]"}) ==
           "error: operands f32[2] and i32[2]; element types must be equal");
-    auto const huge = message({"u8[", largest, "]"});
+    auto const huge = fmt::format("u8[{}]", largest);
     CHECK(infers<ops::concat>({.axis = 0}, {huge, huge}) == "u8[?]"); // too large to count
 }
 
@@ -57,12 +58,12 @@ TEST_CASE("the parts of a split have the sizes that were asked for, and together
             sizes.push_back(static_cast<std::int64_t>(r.below(4)));
             total += sizes.back();
         }
-        auto const x = message({"f32[2,", total, "]"});
+        auto const x = fmt::format("f32[2,{}]", total);
         std::string expected;
-        for (auto s : sizes) expected += message({expected.empty() ? "" : " ", "f32[2,", s, "]"});
+        for (auto s : sizes) expected += fmt::format("{}f32[2,{}]", expected.empty() ? "" : " ", s);
         CHECK(infers<ops::split>({.axis = 1, .sizes = sizes}, {x}, sizes.size()) == expected);
         CHECK(infers<ops::split>({.axis = -1}, {x, i64_vector(sizes)}, sizes.size()) == expected);
-        CHECK(says(infers<ops::split>({.axis = 1, .sizes = sizes}, {message({"f32[2,", total + 1, "]"})}, sizes.size()),
+        CHECK(says(infers<ops::split>({.axis = 1, .sizes = sizes}, {fmt::format("f32[2,{}]", total + 1)}, sizes.size()),
                    "add up to"));
     }
     CHECK(infers<ops::split>({.axis = 0, .sizes = {1, 2}}, {"f32[n]"}, 2) == "f32[1] f32[2]");
@@ -399,7 +400,7 @@ TEST_CASE("the length of a range is that of counting, also at the ends of the in
                 ints counted;
                 for (auto at = start; delta > 0 ? at < limit : at > limit; at += delta) ++count, counted.push_back(at);
                 CHECK(range_length(start, limit, delta) == count);
-                auto const number = [](std::int64_t v) { return message({"i64[]{", v, "}"}); };
+                auto const number = [](std::int64_t v) { return fmt::format("i64[]{{{}}}", v); };
                 CHECK(infers<ops::range>({number(start), number(limit), number(delta)}) == i64_vector(counted));
             }
     CHECK(range_length(least, largest, largest) == 3);

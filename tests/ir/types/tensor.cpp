@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "ir/integer_types.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/types/tensor.hpp>
 
 #include <cmath>
@@ -406,7 +406,7 @@ TEST_CASE("a tensor is printed with its type and its first elements") {
     each_integer_type([]<class T> {
         auto const low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
         CHECK(to_string(tensor::from<T>({2}, {low, high})) ==
-              message({to_string(dtype_of<T>), "[2] {", std::to_string(low), ", ", std::to_string(high), "}"}));
+              fmt::format("{}[2] {{{}, {}}}", to_string(dtype_of<T>), std::to_string(low), std::to_string(high)));
     });
     std::ostringstream out;
     out << tensor::scalar(std::int64_t{1} << 62);

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/ir/types/tensor_type.hpp>
 
@@ -24,7 +24,7 @@ static_assert(unify(dim{3}, dim{}) == dim{3} && unify(dim{}, dim{3}) == dim{3});
 dim draw_dim(random_stream& r, int names) {
     auto const kind = r.below(4);
     if (kind == 0) return dim{};
-    if (kind == 1 && names > 0) return dim{symbol{message({"n", r.below(static_cast<std::uint64_t>(names))})}};
+    if (kind == 1 && names > 0) return dim{symbol{fmt::format("n{}", r.below(static_cast<std::uint64_t>(names)))}};
     return dim{static_cast<std::int64_t>(r.below(4))};
 }
 
@@ -83,8 +83,8 @@ TEST_CASE("the hash of a type is that of its text, not of the order of interning
             threads.emplace_back([&hashes, t] {
                 hasher h;
                 for (int i = 0; i < 300; ++i) {
-                    type_id const id{
-                        tensor_type{dtype::f32, shape{dim{i}, dim{symbol{message({"thread dim ", (i * 7) % 300})}}}}};
+                    type_id const id{tensor_type{
+                        dtype::f32, shape{dim{i}, dim{symbol{fmt::format("thread dim {}", (i * 7) % 300)}}}}};
                     h.add(id.hash());
                 }
                 hashes[t] = h.finish().low;

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/text.hpp>
@@ -58,7 +59,7 @@ struct net {
     value_id weight(ints const& sizes) {
         auto t = tensor::uninitialized(dtype::f32, sizes);
         fill_random(t, random_stream{++seed});
-        return b.constant(std::move(t), message({"w", static_cast<unsigned long long>(seed)}));
+        return b.constant(std::move(t), fmt::format("w{}", static_cast<unsigned long long>(seed)));
     }
     value_id conv(value_id x, std::int64_t kernel = 3) { return conv_with(x, weight({4, 4, kernel, kernel})); }
     value_id conv_with(value_id x, value_id w) {
@@ -212,7 +213,7 @@ TEST_CASE("FuseOps N4: no group is larger than the limits, and operators of a di
     }
     net n;
     auto v = n.image();
-    for (int i = 0; i < 10; ++i) v = n.op<ops::add>(v, n.b.input(dtype::f32, {6}, message({"y", i})));
+    for (int i = 0; i < 10; ++i) v = n.op<ops::add>(v, n.b.input(dtype::f32, {6}, fmt::format("y{}", i)));
     n.g.set_outputs({&v, 1});
     auto const groups = fuse_groups(n.g, {.max_parameters = 4});
     CHECK(groups.size() > 1);

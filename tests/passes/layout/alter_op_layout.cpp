@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/legality.hpp>
@@ -34,7 +35,7 @@ struct net {
     std::uint64_t seed = 0;
 
     value_id image(std::int64_t channels = 8) {
-        return b.input(dtype::f32, {1, channels, 6, 6}, message({"x", g.inputs().size()}));
+        return b.input(dtype::f32, {1, channels, 6, 6}, fmt::format("x{}", g.inputs().size()));
     }
     value_id weight(ints const& sizes) {
         auto t = tensor::uninitialized(dtype::f32, sizes);
@@ -73,7 +74,7 @@ std::string altered(net& n, std::vector<value_id> const& outputs, Hook hook = {}
         if (g.op(i).category == op_category::structural) continue;
         text += text.empty() ? "" : " ";
         if (g.is<ops::layout_transform>(i)) {
-            text += message({">", g.attributes<ops::layout_transform>(i).to});
+            text += fmt::format(">{}", g.attributes<ops::layout_transform>(i).to);
         } else {
             text += g.op(i).name;
             if (!g.type({i, 0}).layout.empty()) text += "'";

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/passes/fuse/defuse_ops.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
 #include <gsub/passes/manager/instrumentation.hpp>
@@ -207,10 +208,10 @@ TEST_CASE("the observer sees modules before and after, a failed one as the pass 
     struct listener : pass_observer {
         std::vector<std::string> heard;
         void before_pass(pass_info const& info, std::size_t, module const& m) override {
-            heard.push_back(message({"before ", info.name, " ", node_count(m)}));
+            heard.push_back(fmt::format("before {} {}", info.name, node_count(m)));
         }
         void after_pass(pass_record const& r, module const& m) override {
-            heard.push_back(message({r.failure.empty() ? "after " : "failed ", r.pass, " ", node_count(m)}));
+            heard.push_back(fmt::format("{}{} {}", r.failure.empty() ? "after " : "failed ", r.pass, node_count(m)));
         }
     } heard;
     stage s{false, {.observe = &heard}};

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/passes/eliminate/dead_code_elimination.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
@@ -193,7 +194,7 @@ TEST_CASE("records say which pass asked for a pass") {
     pass_context cx;
     texts told;
     auto const done = letters_known().run("a", m, cx).value();
-    for (auto const& r : done.records) told.push_back(message({r.pass, " for ", r.required_by}));
+    for (auto const& r : done.records) told.push_back(fmt::format("{} for {}", r.pass, r.required_by));
     CHECK(told == texts{"c for b", "b for a", "a for "});
 }
 
@@ -275,6 +276,20 @@ TEST_CASE("what TVM runs at a level, it runs at the next one too") {
         for (auto const& p : before) CHECK(std::find(names.begin(), names.end(), p) != names.end());
         before = names;
     }
+}
+
+TEST_CASE("lists take TVM's spelling of every pass that TVM has too") {
+    auto const known = passes::standard_passes();
+    std::size_t of_tvm = 0;
+    for (auto const& p : known.passes()) {
+        auto const& name = p.info().tvm_name;
+        if (name.empty()) continue;
+        CAPTURE(p.name());
+        CHECK(known.find(name).value().name() == p.name());
+        ++of_tvm;
+    }
+    CHECK(of_tvm >= 28);
+    CHECK(known.find("FuseOps").value().info().tvm_name == "FuseOps");
 }
 
 } // namespace manager_test

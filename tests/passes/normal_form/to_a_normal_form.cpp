@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include "passes/pass_trial.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/normal_form/to_a_normal_form.hpp>
@@ -127,7 +128,7 @@ TEST_CASE("the let form computes the same, survives as text, and goes back to an
         CAPTURE(seed);
         auto g = random_graph::make(seed, 10 + seed % 30);
         for (auto n : g.order())
-            if (n != g.return_node() && n.index % 3 == 0) g.set_name({n, 0}, message({"v", n.index}));
+            if (n != g.return_node() && n.index % 3 == 0) g.set_name({n, 0}, fmt::format("v{}", n.index));
         auto m = module_of(g);
         pass_trial::run(to_a_normal_form{}, m, true, seed);
         auto const& bound = m.find("main")->body;

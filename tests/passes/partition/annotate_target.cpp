@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "passes/pass_trial.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/fuse/merge_composite.hpp>
 #include <gsub/passes/partition/annotate_target.hpp>
@@ -19,8 +20,8 @@ std::string marks(any_graph const& g) {
     std::string text;
     for (auto n : g.order())
         if (g.is<ops::compiler_annotation>(n))
-            text += message({text.empty() ? "" : " ", g.attributes<ops::compiler_annotation>(n).compiler, ":",
-                             g.op(g.operand(n, 0).node).name});
+            text += fmt::format("{}{}:{}", text.empty() ? "" : " ", g.attributes<ops::compiler_annotation>(n).compiler,
+                                g.op(g.operand(n, 0).node).name);
     return text;
 }
 

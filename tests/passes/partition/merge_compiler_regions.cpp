@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include "passes/pass_trial.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/passes/partition/annotate_target.hpp>
 #include <gsub/passes/partition/merge_compiler_regions.hpp>
 
@@ -34,7 +35,7 @@ std::vector<std::string> parts(any_graph const& g) {
         std::vector<std::string> names;
         for (auto n : nodes) names.emplace_back(g.op(n).name);
         std::sort(names.begin(), names.end());
-        auto& text = texts.emplace_back(message({key.compiler, key.region, ":"}));
+        auto& text = texts.emplace_back(fmt::format("{}{}:", key.compiler, key.region));
         for (auto const& name : names) text += " " + name;
     }
     return texts;

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/eliminate/dead_code_elimination.hpp>
@@ -19,14 +19,14 @@ using namespace gsub;
 struct products {
     static constexpr std::string_view name = "products";
     class_score score(architecture_features const& f) const {
-        return {static_cast<double>(f.products) / 4, message({f.products, " products"})};
+        return {static_cast<double>(f.products) / 4, fmt::format("{} products", f.products)};
     }
     auto passes() const { return pipeline{passes::fold_constant{.max_elements = 8}, passes::simplify_expr{}}; }
 };
 struct convolutions {
     static constexpr std::string_view name = "convolutions";
     class_score score(architecture_features const& f) const {
-        return {static_cast<double>(f.convolutions) / 2, message({f.convolutions, " convolutions"})};
+        return {static_cast<double>(f.convolutions) / 2, fmt::format("{} convolutions", f.convolutions)};
     }
     auto passes() const {
         return pipeline{pipeline{passes::dead_code_elimination{}, pipeline{passes::simplify_expr{}}},

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/passes/select/selection.hpp>
 
@@ -52,7 +53,7 @@ TEST_CASE("the classes of each pass are those of table 4") {
         auto const found = known.find(pass);
         REQUIRE(found);
         std::string have;
-        for (auto c : found->info().classes) have += message({have.empty() ? "" : " ", c});
+        for (auto c : found->info().classes) have += fmt::format("{}{}", have.empty() ? "" : " ", c);
         CHECK(have == classes);
     }
 }

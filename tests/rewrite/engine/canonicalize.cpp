@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include "rewrite/small_graphs.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
@@ -31,8 +32,8 @@ graph normal(graph g) {
 }
 std::string signature(any_graph const& g) {
     std::string out;
-    for (auto n : g.inputs()) out += message({g.name({n, 0}), ": ", to_string(g.type({n, 0})), "; "});
-    for (std::size_t i = 0; i < g.output_count(); ++i) out += message({to_string(g.type(g.output(i))), "; "});
+    for (auto n : g.inputs()) out += fmt::format("{}: {}; ", g.name({n, 0}), to_string(g.type({n, 0})));
+    for (std::size_t i = 0; i < g.output_count(); ++i) out += fmt::format("{}; ", to_string(g.type(g.output(i))));
     for (auto const& name : g.info().output_names) out += name + "; ";
     return out;
 }
@@ -161,9 +162,10 @@ TEST_CASE("nodes that compute the same become one") {
             if (again.is<ops::input>(n) || n == again.return_node()) continue;
             auto operands = again.operands(n);
             if (again.op(n).commutative) std::sort(operands.begin(), operands.end());
-            auto told = message({again.op(n).name, " ", again.attributes(n).hash().low, " ", again.result_count(n)});
-            for (auto v : operands) told += message({" ", v.node.index, ".", v.port});
-            if (again.is<ops::constant>(n)) told += message({again.constant_data(n).hash().low});
+            auto told =
+                fmt::format("{} {} {}", again.op(n).name, again.attributes(n).hash().low, again.result_count(n));
+            for (auto v : operands) told += fmt::format(" {}.{}", v.node.index, v.port);
+            if (again.is<ops::constant>(n)) told += fmt::format("{}", again.constant_data(n).hash().low);
             CHECK(seen.insert(told).second);
         }
     }

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
 #include "rewrite/small_graphs.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
 #include <gsub/rewrite/pattern/conditions.hpp>
@@ -20,12 +21,12 @@ using small_graphs::dense_graph;
 // What a match says, as text: roots in order, then what each name stands for.
 std::string told(match const& m) {
     std::string out;
-    for (auto v : m.roots()) out += message({v.node.index, ".", v.port, " "});
-    for (auto v : m.addends()) out += message({"+", v.node.index, ".", v.port, " "});
+    for (auto v : m.roots()) out += fmt::format("{}.{} ", v.node.index, v.port);
+    for (auto v : m.addends()) out += fmt::format("+{}.{} ", v.node.index, v.port);
     std::vector<std::string> bound;
     for (auto const& n : m.rule().match_nodes)
         if (n.name != 0)
-            for (auto v : m.values(n.name)) bound.push_back(message({n.text, "=", v.node.index, ".", v.port}));
+            for (auto v : m.values(n.name)) bound.push_back(fmt::format("{}={}.{}", n.text, v.node.index, v.port));
     std::sort(bound.begin(), bound.end());
     bound.erase(std::unique(bound.begin(), bound.end()), bound.end());
     for (auto const& b : bound) out += b + " ";
@@ -367,7 +368,7 @@ TEST_CASE("each two terms of a long sum are found once, at the sum in which they
         graph_builder b{g};
         std::vector<value_id> parts;
         for (std::size_t i = 0; i < terms; ++i)
-            parts.push_back(b.add<ops::relu>(b.input(dtype::f32, {2}, message({"x", i}))));
+            parts.push_back(b.add<ops::relu>(b.input(dtype::f32, {2}, fmt::format("x{}", i))));
         random_stream r{terms};
         while (parts.size() > 1) { // any tree
             auto const at = r.below(parts.size() - 1);

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/rewrite/files/rule_shapes.hpp>
 #include <gsub/rewrite/files/rule_text.hpp>
 
@@ -27,7 +28,7 @@ rule_description rule_of(std::string const& body) {
 }
 std::string written(ints const& sizes) {
     std::string out;
-    for (auto s : sizes) out += message({out.empty() ? "" : ",", s});
+    for (auto s : sizes) out += fmt::format("{}{}", out.empty() ? "" : ",", s);
     return out;
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("what the target needs is told in the words of the inputs") {
     auto const broken = [&](std::vector<ints> inputs, ints a, ints b) {
         std::string out;
         for (auto const& s : broken_requirements(merge, {std::move(inputs), {{std::move(a)}, {std::move(b)}}}))
-            out += message({out.empty() ? "" : "; ", s});
+            out += fmt::format("{}{}", out.empty() ? "" : "; ", s);
         return out;
     };
     CHECK(broken({{1, 4, 5, 5}, {2, 4, 3, 3}, {3, 4, 3, 3}}, {1, 2, 5, 5}, {1, 3, 5, 5}).empty());

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "rewrite/taso_writer.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/rewrite/files/rule_text.hpp>
 #include <gsub/rewrite/files/taso.hpp>
 
@@ -108,7 +109,7 @@ TEST_CASE("what is wrong is told with rule and line") {
         for (auto const word : c.second) CHECK(text.find(word) != std::string::npos);
     }
     std::string many = "rule r\n";
-    for (int i = 0; i < 70; ++i) many += message({" a", i, " = relu(x)\n"});
+    for (int i = 0; i < 70; ++i) many += fmt::format(" a{} = relu(x)\n", i);
     CHECK(found(many).find("more than 64 operators") != std::string::npos);
     CHECK(found("rule " + std::string(100, 'a')).find("64 letters") != std::string::npos);
     CHECK(load_rules("/nonexistent/rules").error().message().find("/nonexistent/rules") != std::string::npos);

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "rewrite/small_graphs.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
 #include <gsub/rewrite/pattern/rule.hpp>
 
@@ -67,7 +68,7 @@ TEST_CASE("each in the replacement stands for as many operands as it matched") {
         auto const g = made([&](graph_builder& to) {
             std::vector<value_id> parts;
             for (std::size_t i = 0; i < count; ++i)
-                parts.push_back(to.input(dtype::f32, {static_cast<std::int64_t>(i + 1), 2}, message({"p", i})));
+                parts.push_back(to.input(dtype::f32, {static_cast<std::int64_t>(i + 1), 2}, fmt::format("p{}", i)));
             to.outputs({to.add<ops::clip>({.min = 0, .max = 6}, {to.add<ops::concat>({.axis = 0}, parts)})});
         });
         auto const h = applied(g, spread.program());

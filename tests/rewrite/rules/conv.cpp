@@ -331,7 +331,7 @@ TEST_CASE("law 9: an addend that is the input becomes a one in the centre tap") 
 }
 
 TEST_CASE("law 10: a sum passes into the convolution through identity kernels where both inputs lie side by side") {
-    // Figure 3.1 of the seed: what one split gives is put together for free.
+    // Figure 3.1 of the report on relaxed substitution in ONNX: what one split gives is put together for free.
     auto const side_by_side = [](activation act) {
         return [=](canvas& c) {
             auto const y = c.conv(c.x, {.outputs = 8});

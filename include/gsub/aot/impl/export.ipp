@@ -3,6 +3,7 @@
 #include <gsub/aot/export.hpp>
 #include <gsub/aot/impl/name.ipp>
 #include <gsub/aot/impl/source.ipp>
+#include <gsub/core/format.hpp>
 
 #include <filesystem>
 #include <utility>
@@ -23,7 +24,7 @@ public:
             throw error{problem{error_code::usage,
                                 {},
                                 {},
-                                message({in_quotes(options_.name), " is no name for a model in C and CMake"}),
+                                fmt::format("{} is no name for a model in C and CMake", quoted{options_.name}),
                                 exported_name(options_.name)}};
         exported_kernels<> const kernels{p_};
         exported_weights<> const weights{p_, kernels};
@@ -32,7 +33,7 @@ public:
         weights.write(at("weights.bin"));
         report_.files.emplace_back("weights.bin");
         report_.kernels = kernels.sources().size();
-        for (std::size_t i = 0; i < report_.kernels; ++i) write(message({"kernel-", i, ".cpp"}), source.kernel(i));
+        for (std::size_t i = 0; i < report_.kernels; ++i) write(fmt::format("kernel-{}.cpp", i), source.kernel(i));
         write(options_.name + ".h", source.text(export_header));
         write(options_.name + ".cpp", source.source());
         write("main.c", source.text(export_demo));
@@ -55,7 +56,7 @@ private:
     void prepare_folder() {
         std::error_code failed;
         auto const refuse = [&](std::string const& why) {
-            throw error{error_code::environment, message({folder_, ": ", why})};
+            throw error{error_code::environment, fmt::format("{}: {}", folder_, why)};
         };
         std::filesystem::create_directories(folder_, failed);
         if (failed) refuse(failed.message());
@@ -65,13 +66,13 @@ private:
         auto const before = io::read_file((std::filesystem::path{folder_} / "CMakeLists.txt").string(), 1 << 24);
         if (!before || !before.value().starts_with(export_mark))
             throw error{
-                problem{error_code::usage, {}, {}, message({folder_, " has other things in it"}), "a new folder"}};
+                problem{error_code::usage, {}, {}, fmt::format("{} has other things in it", folder_), "a new folder"}};
     }
     // Those of a larger model that was here before.
     void remove_kernels_from(std::size_t i) const {
         std::error_code ignored;
         for (;; ++i)
-            if (!std::filesystem::remove(std::filesystem::path{folder_} / message({"kernel-", i, ".cpp"}), ignored))
+            if (!std::filesystem::remove(std::filesystem::path{folder_} / fmt::format("kernel-{}.cpp", i), ignored))
                 break;
     }
 

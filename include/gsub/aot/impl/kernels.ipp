@@ -1,13 +1,11 @@
-// The kernels of an exported model, and how its steps call them.
+// AOT kernels: the kernels of an exported model, and the calls of its steps.
 #pragma once
 
 #include <gsub/aot/impl/text_extern.ipp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/program.hpp>
 #include <gsub/target/feature.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -110,7 +108,7 @@ private:
             throw error{problem{error_code::usage,
                                 s.name,
                                 call->op,
-                                message({in_quotes(own->symbol()), " is no name of a C function"}),
+                                fmt::format("{} is no name of a C function", quoted{own->symbol()}),
                                 {}}};
         return own;
     }
@@ -126,7 +124,7 @@ private:
 
     std::size_t number_of(runtime::kernel_source const& k) {
         auto const [found, is_new] =
-            known_.emplace(message({k.symbol, " ", k.isa_flags, "\n", k.text}), sources_.size());
+            known_.emplace(fmt::format("{} {}\n{}", k.symbol, k.isa_flags, k.text), sources_.size());
         if (is_new) {
             check_options(k);
             sources_.push_back(k);
@@ -142,12 +140,11 @@ private:
         for (auto const& option : options_of(k)) {
             auto const* const found = feature_of_option(option);
             if (!found)
-                open_.push_back(
-                    {error_code::unsupported,
-                     k.symbol,
-                     {},
-                     message({"option ", in_quotes(option), ": what it needs cannot be asked of a processor"}),
-                     "another instruction set"});
+                open_.push_back({error_code::unsupported,
+                                 k.symbol,
+                                 {},
+                                 fmt::format("option {}: what it needs cannot be asked of a processor", quoted{option}),
+                                 "another instruction set"});
             else if (!found->word.empty() && std::find(words_.begin(), words_.end(), found->word) == words_.end())
                 words_.push_back(found->word);
         }

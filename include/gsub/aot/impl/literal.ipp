@@ -1,9 +1,8 @@
-// Literals of C.
+// C literals: texts and numbers as source.
 #pragma once
 
 #include <gsub/core/config.hpp>
-
-#include <fmt/format.h>
+#include <gsub/core/format.hpp>
 
 #include <cmath>
 #include <cstdint>

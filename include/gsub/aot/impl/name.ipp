@@ -1,4 +1,4 @@
-// Names that are safe wherever those of an exported model occur.
+// `exported_name`: names that are safe wherever those of an exported model occur.
 #pragma once
 
 #include <gsub/aot/export.hpp>

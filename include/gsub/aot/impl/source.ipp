@@ -1,4 +1,4 @@
-// The sources of an exported model.
+// AOT sources: assembles the files of an exported model.
 #pragma once
 
 #include <gsub/aot/export.hpp>
@@ -8,6 +8,7 @@
 #include <gsub/aot/impl/text_runner.ipp>
 #include <gsub/aot/impl/weights.ipp>
 #include <gsub/core/executor.hpp>
+#include <gsub/core/format.hpp>
 
 #include <initializer_list>
 
@@ -61,13 +62,13 @@ public:
 
     std::string kernel(std::size_t i) const {
         auto const& k = kernels_.sources()[i];
-        return message({"// Made by gsub compile.\n#define ", k.symbol, " ", kernel_name(i), "\n", k.text});
+        return fmt::format("// Made by gsub compile.\n#define {} {}\n{}", k.symbol, kernel_name(i), k.text);
     }
 
     std::string source() const {
-        std::string out = message({"// Made by gsub compile.\n#ifndef GSUB_THREADS\n#define GSUB_THREADS ",
-                                   options_.threads ? 1 : 0, "\n#endif\n#define GSUB_PROCESSOR_FITS ", processor_fits(),
-                                   "\n#include \"", options_.name, ".h\"\n"});
+        std::string out = fmt::format("// Made by gsub compile.\n#ifndef GSUB_THREADS\n#define GSUB_THREADS "
+                                      "{}\n#endif\n#define GSUB_PROCESSOR_FITS {}\n#include \"{}.h\"\n",
+                                      options_.threads ? 1 : 0, processor_fits(), options_.name);
         out += R"(
 #include <atomic>
 #include <cstdint>
@@ -92,7 +93,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(long) == 8, "w
 extern "C" {
 )";
         for (std::size_t i = 0; i < kernels_.sources().size(); ++i)
-            out += message({"void ", kernel_name(i), "(void* const*, long, long);\n"});
+            out += fmt::format("void {}(void* const*, long, long);\n", kernel_name(i));
         out += R"(}
 
 namespace {
@@ -119,9 +120,8 @@ struct slot {
             auto const& s = p_.steps[i];
             auto const& call = kernels_.calls()[i];
             auto const count = s.values.size() + call.may_fail;
-            steps += message({"    {", kernel_name(call.kernel), ", ", call.positions, ", ",
-                              call.parallel ? "true" : "false", ", ", first, ", ", count, ", ",
-                              call.workspace > 0 ? "true" : "false", "},\n"});
+            steps += fmt::format("    {{{}, {}, {}, {}, {}, {}}},\n", kernel_name(call.kernel), call.positions,
+                                 call.parallel ? "true" : "false", first, count, call.workspace > 0 ? "true" : "false");
             for (auto const& v : s.values) // a step that checks tells the context
                 slots += call.checks && &v == &s.values.back() ? "    {in_context, 0, 0},\n" : slot_of(v);
             if (call.may_fail) slots += "    {in_context, 0, 0},\n";
@@ -129,11 +129,11 @@ struct slot {
             if (call.workspace > 0) most = std::max(most, count + 1);
             scratch = std::max(scratch, exported_weights<>::rounded(call.workspace));
         }
-        out += message({"step const steps[] = {\n", steps,
-                        "    {nullptr, 0, false, 0, 0, false},\n};\nslot const slots[] = {\n", slots,
-                        "    {in_arena, 0, 0},\n};\n"});
+        out += fmt::format("step const steps[] = {{\n{}    {{nullptr, 0, false, 0, 0, false}},\n}};\nslot const "
+                           "slots[] = {{\n{}    {{in_arena, 0, 0}},\n}};\n",
+                           steps, slots);
         auto const number = [&](std::string_view name, std::uint64_t value) {
-            out += message({"constexpr std::size_t ", name, " = ", value, "u;\n"});
+            out += fmt::format("constexpr std::size_t {} = {}u;\n", name, value);
         };
         number("step_count", p_.steps.size());
         number("slot_count", first);
@@ -154,19 +154,20 @@ struct slot {
         std::string kernels, flags;
         std::map<std::string, std::string> groups; // options to files
         for (std::size_t i = 0; i < kernels_.sources().size(); ++i) {
-            auto const file = message({"kernel-", i, ".cpp"});
-            kernels += message({"\n  ", file});
+            auto const file = fmt::format("kernel-{}.cpp", i);
+            kernels += fmt::format("\n  {}", file);
             std::string own;
-            for (auto const* o : runtime::kernel_flags) own += message({own.empty() ? "" : ";", o});
-            for (auto const& o : options_of(kernels_.sources()[i])) own += message({";", o});
-            groups[own] += message({"\n  ", file});
+            for (auto const* o : runtime::kernel_flags) own += fmt::format("{}{}", own.empty() ? "" : ";", o);
+            for (auto const& o : options_of(kernels_.sources()[i])) own += fmt::format(";{}", o);
+            groups[own] += fmt::format("\n  {}", file);
         }
         for (auto const& [own, files] : groups)
-            flags +=
-                message({"set_source_files_properties(", files, "\n  PROPERTIES COMPILE_OPTIONS \"", own, "\")\n"});
-        auto const threads = options_.threads ? message({"find_package(Threads REQUIRED)\ntarget_link_libraries(",
-                                                         options_.name, " PRIVATE Threads::Threads)\n"})
-                                              : std::string{};
+            flags += fmt::format("set_source_files_properties({}\n  PROPERTIES COMPILE_OPTIONS \"{}\")\n", files, own);
+        auto const threads =
+            options_.threads
+                ? fmt::format("find_package(Threads REQUIRED)\ntarget_link_libraries({} PRIVATE Threads::Threads)\n",
+                              options_.name)
+                : std::string{};
         auto const functions =
             kernels_.functions().empty()
                 ? std::string{}
@@ -183,13 +184,14 @@ struct slot {
         auto const list = [&](std::string_view what, std::span<tensor_type const> types,
                               std::span<std::string const> names) {
             for (std::size_t i = 0; i < types.size(); ++i)
-                signature += message({what, " ", i, "  ", c_literal(names[i]), "  ", to_string(types[i]), "\n"});
+                signature += fmt::format("{} {}  {}  {}\n", what, i, c_literal(names[i]), to_string(types[i]));
         };
         list("input ", p_.inputs, p_.input_names);
         list("output", p_.outputs, p_.output_names);
-        for (auto w : kernels_.words()) processor += message({processor.empty() ? "a processor with " : ", ", w});
+        for (auto w : kernels_.words())
+            processor += fmt::format("{}{}", processor.empty() ? "a processor with " : ", ", w);
         auto const functions = functions_text();
-        auto const title = message({options_.name, ": a model as C++, made by gsub compile"});
+        auto const title = fmt::format("{}: a model as C++, made by gsub compile", options_.name);
         return filled_in(
             export_readme,
             {{"name", options_.name},
@@ -198,9 +200,9 @@ struct slot {
              {"functions",
               functions.empty()
                   ? ""
-                  : message({"\nCalls ", functions, ", which the application has (gsub/runtime/extern_kernel.h).\n"})},
-             {"arena", message({arena_.size})},
-             {"weights", message({weights_.size()})},
+                  : fmt::format("\nCalls {}, which the application has (gsub/runtime/extern_kernel.h).\n", functions)},
+             {"arena", fmt::format("{}", arena_.size)},
+             {"weights", fmt::format("{}", weights_.size())},
              {"processor", processor.empty() ? "any processor" : processor}});
     }
 
@@ -208,34 +210,34 @@ private:
     // The functions of the application, separated by commas.
     std::string functions_text() const {
         std::string out;
-        for (auto const& f : kernels_.functions()) out += message({out.empty() ? "" : ", ", f});
+        for (auto const& f : kernels_.functions()) out += fmt::format("{}{}", out.empty() ? "" : ", ", f);
         return out;
     }
-    std::string kernel_name(std::size_t i) const { return message({options_.name, "_kernel_", i}); }
+    std::string kernel_name(std::size_t i) const { return fmt::format("{}_kernel_{}", options_.name, i); }
 
     std::string tensors(std::string_view table, std::span<tensor_type const> types,
                         std::span<std::string const> names) const {
         std::string dims, rows;
         for (std::size_t i = 0; i < types.size(); ++i) {
             auto const& t = types[i];
-            auto const own = message({table, "dims_", i});
-            dims += message({"std::int64_t const ", own, "[] = {"});
-            for (auto d : t.sizes()) dims += message({d, ", "});
+            auto const own = fmt::format("{}dims_{}", table, i);
+            dims += fmt::format("std::int64_t const {}[] = {{", own);
+            for (auto d : t.sizes()) dims += fmt::format("{}, ", d);
             dims += "0};\n";
             auto const kind = upper_case(std::string{t.element == dtype::boolean ? "bool" : to_string(t.element)});
             auto const size = static_cast<std::size_t>(*t.elements()) * byte_size(t.element);
-            rows += message({"    {", c_literal(names[i]), ", ", upper_, "_", kind, ", ", t.rank(), ", ", own, ", ",
-                             size, "u},\n"});
+            rows += fmt::format("    {{{}, {}_{}, {}, {}, {}u}},\n", c_literal(names[i]), upper_, kind, t.rank(), own,
+                                size);
         }
-        return message({dims, options_.name, "_tensor const ", table, "[] = {\n", rows, "    {nullptr, ", upper_,
-                        "_F32, 0, nullptr, 0},\n};\n"});
+        return fmt::format("{}{}_tensor const {}[] = {{\n{}    {{nullptr, {}_F32, 0, nullptr, 0}},\n}};\n", dims,
+                           options_.name, table, rows, upper_);
     }
 
     std::string processor_fits() const {
         std::string all;
         for (auto w : kernels_.words())
-            all += message({all.empty() ? "" : " && ", "__builtin_cpu_supports(\"", w, "\")"});
-        return all.empty() ? "true" : message({"(__builtin_cpu_init(), ", all, ")"});
+            all += fmt::format("{}__builtin_cpu_supports(\"{}\")", all.empty() ? "" : " && ", w);
+        return all.empty() ? "true" : fmt::format("(__builtin_cpu_init(), {})", all);
     }
 
     std::string slot_of(std::int32_t v) const {
@@ -244,7 +246,7 @@ private:
         auto const& value = p_.values[whole];
         auto const offset = p_.values[static_cast<std::size_t>(v)].offset;
         auto const row = [](char const* where, std::size_t position, std::size_t at) {
-            return message({"    {", where, ", ", position, ", ", at, "u},\n"});
+            return fmt::format("    {{{}, {}, {}u}},\n", where, position, at);
         };
         switch (value.where.role) {
         case memory_role::temporary:

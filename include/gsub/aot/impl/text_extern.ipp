@@ -1,11 +1,10 @@
-// How an exported model calls a function of the application.
+// Extern calls: how an exported model calls a function of the application.
 #pragma once
 
 #include <gsub/aot/impl/literal.ipp>
+#include <gsub/core/format.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/program.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>

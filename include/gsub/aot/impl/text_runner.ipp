@@ -1,4 +1,5 @@
-// What runs the steps of an exported model. @name@ and the like are replaced; nothing in the text is of gsub.
+// The runner of an exported model, which runs its steps. @name@ and the like are replaced; nothing in the text is of
+// gsub.
 #pragma once
 
 namespace gsub::aot::detail {

@@ -1,4 +1,4 @@
-// The file of weights of an exported model.
+// The weights file of an exported model.
 #pragma once
 
 #include <gsub/aot/impl/kernels.ipp>

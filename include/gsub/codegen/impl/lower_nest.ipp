@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/lower_nest.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -50,7 +50,7 @@ private:
     using statements = std::vector<statement>;
 
     [[noreturn]] static void fail(error_code code, std::string_view reason) {
-        throw error{code, message({"lowering: ", reason})};
+        throw error{code, fmt::format("lowering: {}", reason)};
     }
     loop::interval& range(variable v) { return ranges_[static_cast<std::size_t>(v)]; }
     [[nodiscard]] bool known(variable v) const {

@@ -1,4 +1,4 @@
-// What the instructions of a block take of a core's units.
+// Block throughput: counts a block's instructions by the units of a core that run them.
 #pragma once
 
 #include <gsub/cost/kernel_time.hpp>

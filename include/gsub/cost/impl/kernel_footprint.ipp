@@ -1,4 +1,4 @@
-// What the loops of a kernel touch in memory, and what each cache does not hold of it.
+// Memory footprints: what the loops of a kernel touch, and the bytes of it that each cache does not hold.
 #pragma once
 
 #include <gsub/cost/impl/kernel_work.ipp>

@@ -1,4 +1,4 @@
-// How often everything in a kernel runs, and what it takes of a core's units.
+// Kernel work: how often each block of a kernel runs, and the cycles that it takes on a core's units.
 #pragma once
 
 #include <gsub/cost/impl/block_work.ipp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/relative.hpp>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ GSUB_INLINE result<any_cost> relative_cost(std::vector<weighted_cost> terms, any
     double sum = 0;
     for (auto const& t : terms) {
         if (!(t.weight >= 0) || !std::isfinite(t.weight))
-            return error{error_code::usage, message({"a weight is ", t.weight, "; weights are finite and >= 0"})};
+            return error{error_code::usage, fmt::format("a weight is {}; weights are finite and >= 0", t.weight)};
         sum += t.weight;
     }
     if (!(sum > 0) || !std::isfinite(sum))
-        return error{error_code::usage, message({"the weights add up to ", sum, "; they need a finite sum above 0"})};
+        return error{error_code::usage, fmt::format("the weights add up to {}; they need a finite sum above 0", sum)};
     std::erase_if(terms, [](weighted_cost const& t) { return t.weight == 0; });
     any_cost out;
     out.unit = "%";
@@ -28,12 +28,13 @@ GSUB_INLINE result<any_cost> relative_cost(std::vector<weighted_cost> terms, any
     for (auto& t : terms) {
         auto const whole = t.model.of_graph(start);
         if (!(whole > 0) || !std::isfinite(whole))
-            return error{error_code::unsupported, message({"the graph costs ", whole, " ", t.model.unit,
-                                                           ": no share of that can be told, so it cannot be weighed"})};
+            return error{error_code::unsupported,
+                         fmt::format("the graph costs {} {}: no share of that can be told, so it cannot be weighed",
+                                     whole, t.model.unit)};
         t.weight = 100 * (t.weight / sum) / whole; // from here on percent for each unit of the model
         if (!std::isfinite(t.weight))
             return error{error_code::unsupported,
-                         message({"the graph costs ", whole, " ", t.model.unit, ", too little to be weighed"})};
+                         fmt::format("the graph costs {} {}, too little to be weighed", whole, t.model.unit)};
         out.concurrent = out.concurrent && t.model.concurrent;
         out.by_clock = out.by_clock || t.model.by_clock;
         additive = additive && t.model.is_sum();

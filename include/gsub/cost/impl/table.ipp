@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/measured.hpp>
 #include <gsub/cost/table.hpp>
 #include <gsub/io/file.hpp>
@@ -55,7 +55,7 @@ private:
         throw error{problem{error_code::invalid_input,
                             {},
                             {},
-                            message({out_.name_, ", line ", line_, ": ", reason}),
+                            fmt::format("{}, line {}: {}", out_.name_, line_, reason),
                             R"(a line such as {"op": "Conv", "attributes": {"group": 2}, "seconds": 1e-4})"}};
     }
 
@@ -68,7 +68,7 @@ private:
         for (auto const& [key, value] : line.items()) {
             static_cast<void>(value);
             if (key != "op" && key != "operands" && key != "attributes" && key != "seconds" && key != "otherwise")
-                fail(message({"unknown key ", in_quotes(key)}));
+                fail(fmt::format("unknown key {}", quoted{key}));
         }
         if (line.contains("otherwise")) {
             if (line.size() > 1) fail("\"otherwise\" stands on a line of its own");
@@ -89,8 +89,8 @@ private:
     double cost_of(io::json const& value, std::string_view key) const {
         auto const number = value.is_number() ? value.get<double>() : -1.0;
         if (!(number >= 0) || !std::isfinite(number))
-            fail(message({in_quotes(key), " is ", value.is_number() ? message({value.get<double>()}) : "no number",
-                          "; a cost is a finite number >= 0"}));
+            fail(fmt::format("{} is {}; a cost is a finite number >= 0", quoted{key},
+                             value.is_number() ? fmt::format("{}", value.get<double>()) : "no number"));
         return number;
     }
 
@@ -99,7 +99,7 @@ private:
         auto const name = line["op"].get<std::string>();
         for (auto const& op : operators_)
             if (op.name == name) return op;
-        fail(message({"there is no operator ", in_quotes(name)}));
+        fail(fmt::format("there is no operator {}", quoted{name}));
     }
 
     void read_operands(io::json const& list, table::entry& e) const {
@@ -116,7 +116,7 @@ private:
             auto const infos = op.attributes();
             std::size_t i = 0;
             while (i < infos.size() && infos[i].name != key) ++i;
-            if (i == infos.size()) fail(message({op.name, " has no attribute ", in_quotes(key)}));
+            if (i == infos.size()) fail(fmt::format("{} has no attribute {}", op.name, quoted{key}));
             e.values.emplace_back(i, to_string(attribute(value, infos[i].kind, key)));
         }
     }
@@ -149,7 +149,7 @@ private:
             }
             break;
         }
-        fail(message({"attribute ", in_quotes(key), " has a value of another kind"}));
+        fail(fmt::format("attribute {} has a value of another kind", quoted{key}));
     }
 
     table& out_;
@@ -190,7 +190,7 @@ GSUB_INLINE bool table::fits(entry const& e, any_graph const& g, node_id n) {
 GSUB_INLINE table::unit table::operator()(any_graph const& g, node_id n) const {
     if (!is_executed(g, n, splits_)) return {0};
     auto const text = signature(g, n);
-    auto key = message({g.op(n).name, "|", text});
+    auto key = fmt::format("{}|{}", g.op(n).name, text);
     std::lock_guard const lock{state_->mutex};
     if (auto const found = state_->known.find(key); found != state_->known.end()) return {found->second};
     auto const costed = [&](double seconds) -> unit { return {state_->known[std::move(key)] = seconds}; };
@@ -198,7 +198,7 @@ GSUB_INLINE table::unit table::operator()(any_graph const& g, node_id n) const {
         if (fits(e, g, n)) return costed(e.seconds);
     if (!otherwise_)
         throw error{problem{error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
-                            message({name_, " has no cost for ", text}),
+                            fmt::format("{} has no cost for {}", name_, text),
                             R"(a line for it, or {"otherwise": "roofline"})"}};
     ++state_->fallbacks;
     return costed(*otherwise_ < 0 ? roofline{.splits = splits_}(g, n).amount : *otherwise_);

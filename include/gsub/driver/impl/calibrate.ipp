@@ -1,11 +1,9 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/driver/calibrate.hpp>
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/models/network_builder.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -80,7 +78,7 @@ double median_seconds(std::size_t runs, std::size_t inner, Call const& call) {
 } // namespace detail
 
 GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, isa const& isa) {
-    return message({machine.key(), " threads=", threads, " backend=simd isa=", isa.name, " gsub=", version});
+    return fmt::format("{} threads={} backend=simd isa={} gsub={}", machine.key(), threads, isa.name, version);
 }
 
 GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table evaluators,
@@ -96,7 +94,7 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table e
         auto const note = [&](std::string_view name, double taken, double amount, std::string_view unit) {
             auto const rate = amount / taken;
             if (!(taken > 0) || !(rate > 0) || !std::isfinite(rate))
-                throw error{error_code::environment, message({"calibrating: ", name, " takes ", taken, " s"})};
+                throw error{error_code::environment, fmt::format("calibrating: {} takes {} s", name, taken)};
             done.probes.push_back({name, taken, amount, unit});
             return rate;
         };

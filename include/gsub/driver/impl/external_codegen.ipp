@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/driver/external_codegen.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/ir/ops/ops.hpp>
@@ -26,7 +26,7 @@ public:
             auto& found = r.compiler.empty() ? composites_[r.composite] : compilers_[r.compiler];
             if (std::exchange(found, &r))
                 throw error{error_code::usage,
-                            message({"two code generators of ", in_quotes(r.compiler + r.composite)})};
+                            fmt::format("two code generators of {}", quoted{r.compiler + r.composite})};
         }
     }
 
@@ -44,11 +44,12 @@ private:
         if (!a.compiler.empty() && a.compiler != "default") {
             if (auto const found = compilers_.find(a.compiler); found != compilers_.end()) return found->second;
             std::string known;
-            for (auto const& [name, r] : compilers_) known += message({known.empty() ? "" : ", ", in_quotes(name)});
+            for (auto const& [name, r] : compilers_)
+                known += fmt::format("{}{}", known.empty() ? "" : ", ", quoted{name});
             problems_.push_back(
                 {error_code::unsupported, f.name, "call",
-                 message({"it is a region for the compiler ", in_quotes(a.compiler),
-                          ", which has no code generator; code generators: ", known.empty() ? "none" : known}),
+                 fmt::format("it is a region for the compiler {}, which has no code generator; code generators: {}",
+                             quoted{a.compiler}, known.empty() ? "none" : known),
                  "register a code generator, or leave partition-graph out"});
             return nullptr;
         }
@@ -68,7 +69,7 @@ private:
         if (!made || !made->function) {
             auto const e = made ? error{error_code::internal, "the code generator gives no function"} : made.error();
             for (auto p : e.problems()) {
-                p.reason = message({"the region ", f.name, ": ", p.reason});
+                p.reason = fmt::format("the region {}: {}", f.name, p.reason);
                 if (p.node.empty()) p.node = f.name;
                 problems_.push_back(std::move(p));
             }
@@ -98,7 +99,7 @@ private:
                 problems_.push_back({error_code::invalid_input,
                                      g.display_name(n),
                                      g.attributes<ops::opaque>(n).op_type,
-                                     message({"operators of ", region_domain, " are gsub's own"}),
+                                     fmt::format("operators of {} are gsub's own", region_domain),
                                      {}});
             if (!g.is<ops::call>(n)) continue;
             auto const* const callee = m_.find(g.attributes<ops::call>(n).callee);
@@ -124,11 +125,12 @@ private:
             }
             small_vector<type_id, 4> types;
             for (std::uint32_t port = 0; port < g.result_count(n); ++port) types.push_back(g.type_of({n, port}));
-            auto const made_node = made.add_opaque(
-                {.domain = std::string{region_domain},
-                 .op_type = callee->name,
-                 .reason = message({"a region for ", callee->attributes.compiler, callee->attributes.composite_name})},
-                tensor::zeros(dtype::u8, ints{0}), to.operands(n), types);
+            auto const made_node =
+                made.add_opaque({.domain = std::string{region_domain},
+                                 .op_type = callee->name,
+                                 .reason = fmt::format("a region for {}{}", callee->attributes.compiler,
+                                                       callee->attributes.composite_name)},
+                                tensor::zeros(dtype::u8, ints{0}), to.operands(n), types);
             made.set_source(made_node, g.display_name(n));
             to.stand(n, made_node);
         }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/driver/network_classes.hpp>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace detail {
 // Three times the share of blocks in all convolutions.
 GSUB_LAZY [[nodiscard]] class_score of_blocks(std::size_t blocks, std::size_t convolutions, std::string_view called) {
     auto const share = convolutions == 0 ? 0.0 : static_cast<double>(blocks) / static_cast<double>(convolutions);
-    return {std::min(1.0, 3 * share), message({blocks, " ", called, " blocks in ", convolutions, " convolutions"})};
+    return {std::min(1.0, 3 * share), fmt::format("{} {} blocks in {} convolutions", blocks, called, convolutions)};
 }
 } // namespace detail
 
@@ -25,13 +25,13 @@ GSUB_LAZY_BODY class_score mobilenet::score(architecture_features const& f) cons
 }
 GSUB_LAZY_BODY class_score ssd::score(architecture_features const& f) const {
     return {f.head_maps < 3 ? 0 : std::min(1.0, static_cast<double>(f.head_maps) / 4),
-            message({"heads on feature maps of ", f.head_maps, " sizes"})};
+            fmt::format("heads on feature maps of {} sizes", f.head_maps)};
 }
 GSUB_LAZY_BODY class_score bert::score(architecture_features const& f) const {
     auto const all = f.products + f.convolutions;
     return {f.attention_blocks == 0 || all == 0 ? 0 : static_cast<double>(f.products) / static_cast<double>(all),
-            message({f.attention_blocks, " attention blocks; ", f.products, " products of matrices beside ",
-                     f.convolutions, " convolutions"})};
+            fmt::format("{} attention blocks; {} products of matrices beside {} convolutions", f.attention_blocks,
+                        f.products, f.convolutions)};
 }
 GSUB_LAZY_BODY class_score other::score(architecture_features const&) const {
     return {0.5, "any network"};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/driver/run_passes.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
@@ -27,7 +27,7 @@ GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known,
     if (!done) return done;
     if (list == "auto")
         done->notes.push_back(
-            message({"class ", chosen.of.name.empty() ? "none" : chosen.of.name, ", passes: ", chosen.text()}));
+            fmt::format("class {}, passes: {}", chosen.of.name.empty() ? "none" : chosen.of.name, chosen.text()));
     if (!dump) return done;
     if (auto const written = dump->finish(); !written) {
         m = kept;

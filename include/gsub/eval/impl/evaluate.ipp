@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 
@@ -161,14 +161,14 @@ private:
             throw error{problem{error_code::usage, g_.display_name(n), "input", std::move(reason), {}}};
         };
         if (!compatible(type, declared))
-            refuse(message(
-                {"a tensor of type ", to_string(t.type()), " was given; the graph takes ", to_string(declared)}));
+            refuse(fmt::format("a tensor of type {} was given; the graph takes {}", to_string(t.type()),
+                               to_string(declared)));
         for (std::size_t i = 0; i < declared.dims.size(); ++i) {
             if (!declared.dims[i].named()) continue;
             auto const name = declared.dims[i].name().text();
             if (auto const size = size_named(name, t.dims()[i]); size != t.dims()[i])
-                refuse(message({"dimension ", name, " is ", t.dims()[i], " here and ", size,
-                                " in an input before; equal names are equal sizes"}));
+                refuse(fmt::format("dimension {} is {} here and {} in an input before; equal names are equal sizes",
+                                   name, t.dims()[i], size));
         }
         return t;
     }
@@ -195,10 +195,10 @@ private:
         auto const& condition = at(operands[0]);
         if (condition.elements() != 1 || condition.element() != dtype::boolean)
             throw fault(n, error_code::invalid_input,
-                        message({"a condition of type ", to_string(condition.type()), "; it takes one truth value"}));
+                        fmt::format("a condition of type {}; it takes one truth value", to_string(condition.type())));
         if (depth_ >= max_branch_depth)
             throw fault(n, error_code::unsupported,
-                        message({"branches are nested more than ", max_branch_depth, " deep"}));
+                        fmt::format("branches are nested more than {} deep", max_branch_depth));
         auto const& body = branches_->at(condition.template data<bool>()[0] ? a.then_branch : a.else_branch);
         if (body.inputs().size() + 1 != operands.size() || body.output_count() != g_.result_count(n))
             throw fault(n, error_code::invalid_input, "the branch has another number of operands or results");
@@ -213,8 +213,9 @@ private:
             auto type = results[port].type();
             if (storage_type(declared.element, options_.compute) == type.element) type.element = declared.element;
             if (!compatible(type, declared))
-                throw fault(n, error_code::invalid_input,
-                            message({"its result is ", to_string(type), ", the graph declares ", to_string(declared)}));
+                throw fault(
+                    n, error_code::invalid_input,
+                    fmt::format("its result is {}, the graph declares {}", to_string(type), to_string(declared)));
             if (declared.element == dtype::undefined) found_types_[{n, port}] = results[port].element();
         }
         for (auto v : operands)
@@ -236,9 +237,9 @@ private:
             auto const storage = storage_type(t.element, options_.compute);
             if (!count ||
                 static_cast<std::uint64_t>(*count) > options_.max_bytes / std::max<std::size_t>(byte_size(storage), 1))
-                throw fault(n, error_code::unsupported,
-                            message({"a result of type ", to_string(t), " exceeds the limit of ", options_.max_bytes,
-                                     " bytes"}));
+                throw fault(
+                    n, error_code::unsupported,
+                    fmt::format("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
             results.push_back(tensor::uninitialized(storage, t.sizes()));
         }
         op_call_args args{&g_.op(n),         g_.attributes(n),
@@ -247,7 +248,7 @@ private:
                           threads_};
         try {
             evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
-        } catch (error const& e) { throw e.within(message({"node \"", g_.display_name(n), "\""})); }
+        } catch (error const& e) { throw e.within(fmt::format("node \"{}\"", g_.display_name(n))); }
         for (std::uint32_t port = 0; port < types.size(); ++port)
             if (g_.type({n, port}).element == dtype::undefined) found_types_[{n, port}] = types[port].element;
         for (auto v : operands)
@@ -300,8 +301,8 @@ private:
                 throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
             if (!compatible(types[port], declared_type))
                 throw fault(n, error_code::invalid_input,
-                            message({"its result is ", to_string(types[port]), ", the graph declares ",
-                                     to_string(declared_type)}));
+                            fmt::format("its result is {}, the graph declares {}", to_string(types[port]),
+                                        to_string(declared_type)));
         }
         return types;
     }
@@ -388,7 +389,7 @@ GSUB_LAZY_BODY void evaluate_node(dialect const& d, eval_table table, std::uint1
             throw error{problem{error_code::unsupported,
                                 {},
                                 std::string{args.op->name},
-                                message({"element type ", to_string(args.scalar), " is not supported"}),
+                                fmt::format("element type {} is not supported", to_string(args.scalar)),
                                 {}}};
         return e.run(args);
     }
@@ -435,9 +436,9 @@ GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph cons
                                      {}});
         } else if (g.is<ops::opaque>(n)) {
             auto const& a = g.attributes<ops::opaque>(n);
-            auto op = a.domain.empty() ? a.op_type : message({a.domain, ".", a.op_type});
+            auto op = a.domain.empty() ? a.op_type : fmt::format("{}.{}", a.domain, a.op_type);
             for (auto const& [domain, opset] : g.info().domains)
-                if (domain == a.domain) op += message({"-", opset});
+                if (domain == a.domain) op += fmt::format("-{}", opset);
             found.push_back({error_code::unsupported, g.display_name(n), std::move(op),
                              a.reason.empty() ? "gsub does not know this operator" : a.reason,
                              "gsub ops lists the operators"});
@@ -471,7 +472,7 @@ GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const
         throw error{std::move(missing)};
     if (inputs.size() != g.inputs().size())
         throw error{error_code::usage,
-                    message({inputs.size(), " inputs were given; the graph takes ", g.inputs().size()})};
+                    fmt::format("{} inputs were given; the graph takes {}", inputs.size(), g.inputs().size())};
     return evaluator<>{g, table, options, branches}.run(inputs);
 }
 } // namespace detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/eval/evaluate_tensor.hpp>
 
 #include <cmath>
@@ -207,7 +207,7 @@ GSUB_INLINE void evaluate<ops::gather>::move(op_call_args& args) {
                 throw error{problem{error_code::invalid_input,
                                     {},
                                     "Gather",
-                                    message({"index ", i, " for a dimension of size ", size}),
+                                    fmt::format("index {} for a dimension of size {}", i, size),
                                     {}}};
             auto const from = static_cast<std::size_t>(o * size + (i < 0 ? i + size : i));
             std::memcpy(to, in.raw().data() + from * inner, inner);

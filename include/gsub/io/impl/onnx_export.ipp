@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/file.hpp>
 #include <gsub/io/impl/onnx_traits.ipp>
 #include <gsub/io/onnx_export.hpp>
@@ -52,7 +52,7 @@ public:
         depth_ = around.depth_ + 1;
         if (depth_ > onnx_limits{}.max_depth)
             throw error{error_code::unsupported,
-                        message({"branches are nested more than ", onnx_limits{}.max_depth, " deep"})};
+                        fmt::format("branches are nested more than {} deep", onnx_limits{}.max_depth)};
         opset_ = around.opset_;
         shared_ = around.shared_;
         for (std::size_t i = 0; i < captured.size(); ++i) names_.emplace(value_id{g_.inputs()[i], 0}, captured[i]);
@@ -93,7 +93,7 @@ public:
         wire_writer{head}
             .integer(1, std::max(ir_version_for(opset_), lowest_ir_))
             .bytes(2, "gsub")
-            .bytes(3, message({GSUB_VERSION_MAJOR, ".", GSUB_VERSION_MINOR, ".", GSUB_VERSION_PATCH}));
+            .bytes(3, fmt::format("{}.{}.{}", GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH));
         wire_writer{graph_head}.bytes(2, g_.info().name.empty() ? "graph" : g_.info().name);
         wire_writer values{graph_tail};
         for (auto n : g_.inputs()) values.bytes(11, value_info(name_of({n, 0}), g_.type({n, 0})));
@@ -184,19 +184,20 @@ private:
                  : bound             ? imported
                                      : std::max({needed, imported, std::int64_t{13}});
         if (bound && opset_ != imported)
-            throw error{problem{error_code::unsupported,
-                                {},
-                                {},
-                                message({"operator set ", opset_,
-                                         " is asked for, but the model's unknown operators and "
-                                         "functions are written in ",
-                                         imported})}};
+            throw error{problem{
+                error_code::unsupported,
+                {},
+                {},
+                fmt::format(
+                    "operator set {} is asked for, but the model's unknown operators and functions are written in {}",
+                    opset_, imported)}};
         if (opset_ < needed)
-            throw error{problem{error_code::unsupported,
-                                {},
-                                {},
-                                message({"the graph needs operator set ", needed, ", it would be written in ", opset_}),
-                                bound ? "the unknown operators of the model belong to its own operator set" : ""}};
+            throw error{
+                problem{error_code::unsupported,
+                        {},
+                        {},
+                        fmt::format("the graph needs operator set {}, it would be written in {}", needed, opset_),
+                        bound ? "the unknown operators of the model belong to its own operator set" : ""}};
         domains_ = g_.info().domains;
         auto const own = std::find_if(domains_.begin(), domains_.end(), [](auto const& d) { return d.first.empty(); });
         if (own == domains_.end())
@@ -235,9 +236,9 @@ private:
         }
         for (auto n : g_.inputs())
             if (g_.name({n, 0}).empty() && !names_.contains({n, 0}))
-                fix({n, 0}, vacant(message({"input_", g_.input_position(n)})));
+                fix({n, 0}, vacant(fmt::format("input_{}", g_.input_position(n))));
         for (std::size_t i = 0; i < g_.output_count(); ++i)
-            if (output_names_[i].empty()) fix(g_.output(i), output_names_[i] = vacant(message({"output_", i})));
+            if (output_names_[i].empty()) fix(g_.output(i), output_names_[i] = vacant(fmt::format("output_{}", i)));
         for (auto n : g_.order())
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
                 value_id const v{n, port};
@@ -273,7 +274,7 @@ private:
     std::string fresh(std::string_view stem) {
         std::string name{stem};
         for (auto& number = shared_->counters[name]; !shared_->taken.insert(name).second || name.empty();)
-            name = message({stem, "_", ++number});
+            name = fmt::format("{}_{}", stem, ++number);
         return name;
     }
     std::string name_of(value_id v) const { return const_cast<onnx_exporter*>(this)->assigned_name(v); }
@@ -315,7 +316,7 @@ private:
             auto const found = branches_.find(*branch);
             if (found == branches_.end())
                 throw error{problem{error_code::unsupported, g_.display_name(n), "If",
-                                    message({"function ", in_quotes(*branch), " is not at hand"}), "save the module"}};
+                                    fmt::format("function {} is not at hand", quoted{*branch}), "save the module"}};
             auto const body =
                 onnx_exporter{found->second, table_, options_, {}, branches_}.write_branch(*this, captured);
             auto const name = std::string_view{key};
@@ -409,8 +410,8 @@ private:
             };
             wire_writer w{t.fields};
             entry(w, "location", data_name_);
-            entry(w, "offset", message({at}));
-            entry(w, "length", message({t.data.size_bytes()}));
+            entry(w, "offset", fmt::format("{}", at));
+            entry(w, "length", fmt::format("{}", t.data.size_bytes()));
             w.integer(14, 1);
             at += t.data.size_bytes();
             t.external = external_ = true;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/impl/onnx_traits.ipp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/io/protobuf.hpp>
@@ -28,16 +28,19 @@ public:
     /// *Errors* throws `error`; `not_supported` for an element type that gsub does not compute with.
     tensor read(onnx_tensor const& t) {
         for (auto d : t.dims)
-            if (d < 0) malformed(message({"a negative dimension in ", to_string(attribute_value{t.dims})}));
+            if (d < 0) malformed(fmt::format("a negative dimension in {}", to_string(attribute_value{t.dims})));
         auto const element = dtype_of_onnx(t.data_type);
         if (!element)
-            throw not_supported{
-                {error_code::unsupported, std::string{t.name}, {}, message({"element type number ", t.data_type}), {}}};
+            throw not_supported{{error_code::unsupported,
+                                 std::string{t.name},
+                                 {},
+                                 fmt::format("element type number {}", t.data_type),
+                                 {}}};
         auto const count = checked_product(t.dims);
         if (!count || static_cast<std::uint64_t>(*count) > options_.limits.max_tensor_bytes / byte_size(*element))
             throw error{error_code::unsupported,
-                        message({"a tensor of dimensions ", to_string(attribute_value{t.dims}),
-                                 " exceeds the limit of ", options_.limits.max_tensor_bytes, " bytes"})};
+                        fmt::format("a tensor of dimensions {} exceeds the limit of {} bytes",
+                                    to_string(attribute_value{t.dims}), options_.limits.max_tensor_bytes)};
         auto const needed = static_cast<std::uint64_t>(*count) * byte_size(*element);
         auto const sources = int{t.has_raw} + int{t.typed_elements > 0} + int{t.external};
         if (sources > 1) malformed("elements are given in more than one way");
@@ -50,8 +53,8 @@ public:
 private:
     static void check_length(std::uint64_t given, std::uint64_t needed, ints const& dims) {
         if (given != needed)
-            malformed(message({given, " bytes of elements for dimensions ", to_string(attribute_value{dims}), "; ",
-                               needed, " are needed"}));
+            malformed(fmt::format("{} bytes of elements for dimensions {}; {} are needed", given,
+                                  to_string(attribute_value{dims}), needed));
     }
     static tensor finish(tensor t) {
         if (t.element() == dtype::boolean)
@@ -92,8 +95,8 @@ private:
         if (found == files_.end()) found = files_.emplace(t.location, folder_->open(t.location).value()).first;
         auto const& file = found->second;
         if (t.external_offset > file.size() || needed > file.size() - t.external_offset)
-            malformed(message({"external data at ", t.external_offset, " with ", needed, " bytes in ",
-                               in_quotes(t.location), ", which has ", file.size()}));
+            malformed(fmt::format("external data at {} with {} bytes in {}, which has {}", t.external_offset, needed,
+                                  quoted{t.location}, file.size()));
         return from_file(file, t.external_offset, element, t.dims, needed);
     }
 
@@ -111,8 +114,8 @@ private:
 
     static tensor read_typed(onnx_tensor const& t, dtype element, std::size_t count) {
         if (t.typed_elements != count)
-            malformed(message({t.typed_elements, " elements for dimensions ", to_string(attribute_value{t.dims}), "; ",
-                               count, " are needed"}));
+            malformed(fmt::format("{} elements for dimensions {}; {} are needed", t.typed_elements,
+                                  to_string(attribute_value{t.dims}), count));
         auto out = tensor::uninitialized(element, t.dims);
         auto const field = typed_field(element);
         auto* to = out.mutable_raw().data();
@@ -124,7 +127,7 @@ private:
         for (wire_reader r{t.message}; r.next();) {
             if ((r.field() < 4 || r.field() > 7) && r.field() != 10 && r.field() != 11) continue;
             if (r.field() != field)
-                malformed(message({"elements in field ", r.field(), " of element type ", to_string(element)}));
+                malformed(fmt::format("elements in field {} of element type {}", r.field(), to_string(element)));
             if (element == dtype::f32)
                 r.each_float(append);
             else if (element == dtype::f64)
@@ -209,7 +212,7 @@ private:
             problems_.push_back({problems_.back().code,
                                  {},
                                  {},
-                                 message({problem_count_ - problems_.size(), " more problems are not listed"}),
+                                 fmt::format("{} more problems are not listed", problem_count_ - problems_.size()),
                                  {}});
         throw error{std::move(problems_)};
     }
@@ -231,13 +234,13 @@ private:
                 info.domains.emplace_back(domain, v);
             else if (auto const before = opset(domain); before != v)
                 wrong(error_code::invalid_input, {}, {},
-                      message({"versions ", before, " and ", v, " of operator set ", in_quotes(domain)}));
+                      fmt::format("versions {} and {} of operator set {}", before, v, quoted{domain}));
         }
         auto const version = opset({});
         if (version > newest_opset)
             wrong(error_code::unsupported, {}, {},
-                  message({"operator set ", version, " is newer than ", newest_opset, ", the newest that gsub reads"}),
-                  message({"convert the model with onnx.version_converter to operator set ", newest_opset}));
+                  fmt::format("operator set {} is newer than {}, the newest that gsub reads", version, newest_opset),
+                  fmt::format("convert the model with onnx.version_converter to operator set {}", newest_opset));
         for (auto const& n : model_.graph.nodes)
             if (n.domain.empty() && version < 1) {
                 wrong(error_code::invalid_input, {}, {}, "the model does not say which operator set it uses");
@@ -275,7 +278,7 @@ private:
                 if (name.empty()) continue;
                 if (inputs.contains(name) || initializers_.contains(name) || !producers_.emplace(name, i).second)
                     wrong(error_code::invalid_input, label(i), g.nodes[i].op_type,
-                          message({"value ", in_quotes(name), " is made more than once"}));
+                          fmt::format("value {} is made more than once", quoted{name}));
             }
         // Inputs with an initializer are weights with a default; the default stands.
         for (auto const& v : g.inputs)
@@ -305,7 +308,7 @@ private:
                     captured.push_back(name);
                 else
                     wrong(error_code::invalid_input, label(i), n.op_type,
-                          message({"a subgraph reads value ", in_quotes(name), ", which does not exist"}));
+                          fmt::format("a subgraph reads value {}, which does not exist", quoted{name}));
             }
         } catch (error const& e) {
             for (auto const& p : e.problems()) wrong(p.code, label(i), n.op_type, p.reason, p.hint);
@@ -350,12 +353,12 @@ private:
                 if (made == producers_.end()) {
                     if (!exists(name))
                         wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
-                              message({"input ", in_quotes(name), " does not exist"}));
+                              fmt::format("input {} does not exist", quoted{name}));
                     continue;
                 }
                 if (marks[made->second] == mark::open) {
                     wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
-                          message({"input ", in_quotes(name), " depends on the node itself"}));
+                          fmt::format("input {} depends on the node itself", quoted{name}));
                     for (auto const& f : stack) marks[f.node] = mark::done; // one report a cycle
                     return stack.clear();
                 }
@@ -374,7 +377,7 @@ private:
         order_ = sorted;
         for (std::uint32_t i = 0; i < g.nodes.size(); ++i) visit(i);
         if (sorted.size() > order_.size())
-            note(message({sorted.size() - order_.size(), " nodes lead to no output and are left out"}));
+            note(fmt::format("{} nodes lead to no output and are left out", sorted.size() - order_.size()));
     }
 
     static tensor_type type_of(onnx_value const& v) {
@@ -394,7 +397,7 @@ private:
             auto const type = type_of(*v);
             for (auto const& d : v->dims)
                 if (d.size < -1 || d.size > max_size)
-                    wrong(error_code::invalid_input, v->name, "input", message({"a dimension of ", d.size}));
+                    wrong(error_code::invalid_input, v->name, "input", fmt::format("a dimension of {}", d.size));
             if (!type.elements() && type.is_static())
                 wrong(error_code::unsupported, v->name, "input", "more than 2^62 elements");
             values_[v->name] = graph_.add_input(type, v->name);
@@ -429,7 +432,7 @@ private:
         } catch (error const& e) {
             for (auto const& p : e.problems())
                 wrong(p.code, name, "initializer",
-                      p.node.empty() ? p.reason : message({in_quotes(p.node), ": ", p.reason}), p.hint);
+                      p.node.empty() ? p.reason : fmt::format("{}: {}", quoted{p.node}, p.reason), p.hint);
             made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
         }
         return values_[name] = made;
@@ -443,8 +446,8 @@ private:
             wire_writer{whole}.bytes(9, raw);
         } else if (t.external || t.length > 0) {
             wrong(error_code::unsupported, name, "initializer",
-                  message(
-                      {"element type number ", t.data_type, " with elements in a file of their own or beyond 1 GiB"}));
+                  fmt::format("element type number {} with elements in a file of their own or beyond 1 GiB",
+                              t.data_type));
             return graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
         }
         std::string node;
@@ -483,7 +486,7 @@ private:
                        : import_known(n, version, operands, outputs.size(), reason, given);
         } catch (not_supported const& e) { reason = e.what; } catch (error const& e) {
             for (auto const& p : e.problems())
-                wrong(p.code, label(i), message({n.op_type, "-", version}), p.reason, p.hint);
+                wrong(p.code, label(i), fmt::format("{}-{}", n.op_type, version), p.reason, p.hint);
             made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0})); // something to go on with
             type_id const unknown{};
             for (auto name : outputs)
@@ -517,8 +520,8 @@ private:
                                                : find_row(dialect_.ops, n.domain, n.op_type);
         if (row && (n.domain == "gsub" || table_[*row].since == 0)) row.reset();
         if (row && version < table_[*row].since) {
-            why.reason = message(
-                {"its form in operator set ", version, " is not supported; from ", table_[*row].since, " on it is"});
+            why.reason = fmt::format("its form in operator set {} is not supported; from {} on it is", version,
+                                     table_[*row].since);
             why.hint = "convert the model with onnx.version_converter";
             row.reset();
         }
@@ -537,7 +540,7 @@ private:
         auto const import = table_[*row].import;
         auto const made = import ? import(cx) : cx.add_by_fields(*row);
         if (auto const extra = cx.unread_attribute()) {
-            why.reason = message({"attribute ", in_quotes(*extra), " is not supported"});
+            why.reason = fmt::format("attribute {} is not supported", quoted{*extra});
             why.hint = {};
             reason = std::move(why);
             return {};
@@ -554,7 +557,7 @@ private:
             throw error{problem{error_code::invalid_input, {}, {}, std::move(text), {}}};
         };
         if (operands.size() != 1 || n.inputs.size() != 1)
-            fail(message({n.inputs.size(), " operands; it takes a condition"}));
+            fail(fmt::format("{} operands; it takes a condition", n.inputs.size()));
         std::string_view branches[2]; // else, then
         for (auto const& a : n.attributes)
             for (wire_reader r{a.message}; r.next();)
@@ -565,7 +568,7 @@ private:
             std::vector<value_id> passed;
             auto const body = import_branch(i, branches[*condition], passed, functions_);
             auto const values = insert(body, passed);
-            if (values.size() != results) fail(message({results, " results; the branch gives ", values.size()}));
+            if (values.size() != results) fail(fmt::format("{} results; the branch gives {}", results, values.size()));
             for (auto v : values) given.push_back(v);
             return values.empty() ? builder_.constant(tensor::scalar(false)) : values[0];
         }
@@ -584,14 +587,14 @@ private:
             passed.clear();
             auto body = import_branch(i, branches[which], passed, functions_);
             if (body.output_count() != results)
-                fail(message({results, " results; a branch gives ", body.output_count()}));
-            names[which] = message({label(i), which ? ".then_branch" : ".else_branch"});
+                fail(fmt::format("{} results; a branch gives {}", results, body.output_count()));
+            names[which] = fmt::format("{}{}", label(i), which ? ".then_branch" : ".else_branch");
             while (functions_->find(names[which])) names[which] += '_';
             if (functions_->functions().size() >= options_.limits.max_functions)
                 throw error{problem{error_code::unsupported,
                                     {},
                                     {},
-                                    message({"more than ", options_.limits.max_functions, " functions"}),
+                                    fmt::format("more than {} functions", options_.limits.max_functions),
                                     {}}};
             functions_->add(names[which], std::move(body));
         }
@@ -641,7 +644,8 @@ private:
         } catch (error const& e) { // the file's node is the `If`
             auto problems = std::vector<problem>(e.problems().begin(), e.problems().end());
             for (auto& p : problems)
-                p.reason = message({"in a branch, ", p.op, p.op.empty() ? "" : " ", in_quotes(p.node), ": ", p.reason});
+                p.reason =
+                    fmt::format("in a branch, {}{}{}: {}", p.op, p.op.empty() ? "" : " ", quoted{p.node}, p.reason);
             throw error{std::move(problems)};
         }
     }
@@ -703,7 +707,7 @@ private:
             }
         std::vector<type_id> types;
         for (auto name : outputs) types.push_back(declared_type(name));
-        opaque_[message({n.domain, n.domain.empty() ? "" : ".", n.op_type})].push_back(reason.reason);
+        opaque_[fmt::format("{}{}{}", n.domain, n.domain.empty() ? "" : ".", n.op_type)].push_back(reason.reason);
         return graph_.add_opaque(
             {.domain = std::string{n.domain}, .op_type = std::string{n.op_type}, .reason = reason.reason},
             blob_of(blob), operands, types);
@@ -717,8 +721,8 @@ private:
             if (!made.valid()) continue; // already a problem
             auto const declared = type_of(v);
             if (!compatible(graph_.type(made), declared))
-                note(message({"output ", in_quotes(v.name), " is declared as ", to_string(declared), " and is ",
-                              to_string(graph_.type(made))}));
+                note(fmt::format("output {} is declared as {} and is {}", quoted{v.name}, to_string(declared),
+                                 to_string(graph_.type(made))));
             outputs.push_back(made);
             names.emplace_back(v.name);
         }
@@ -730,8 +734,8 @@ private:
 
     void report_notes() {
         for (auto const& [op, reasons] : opaque_)
-            note(message({reasons.size(), reasons.size() == 1 ? " node " : " nodes ", op,
-                          reasons.size() == 1 ? " stays" : " stay", " as in the file: ", reasons.front()}));
+            note(fmt::format("{}{}{}{} as in the file: {}", reasons.size(), reasons.size() == 1 ? " node " : " nodes ",
+                             op, reasons.size() == 1 ? " stays" : " stay", reasons.front()));
     }
 
     onnx_model const& model_;

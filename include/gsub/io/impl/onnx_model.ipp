@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/io/protobuf.hpp>
 
@@ -38,7 +38,7 @@ public:
         kept_ += bytes;
         if (kept_ > max_kept_)
             throw error{error_code::unsupported,
-                        message({"the structure of the model takes more than ", max_kept_, " bytes"})};
+                        fmt::format("the structure of the model takes more than {} bytes", max_kept_)};
     }
     /// A home for a text that was put together from pieces. *Requires* a file.
     std::string_view keep(std::string text) { return memory_->emplace_back(std::move(text)); }
@@ -92,7 +92,7 @@ void each_field(byte_source<>& source, std::uint64_t begin, std::uint64_t end, F
         auto head = source.peek(at, static_cast<std::size_t>(std::min<std::uint64_t>(20, end - at)));
         auto const key_size = wire_reader::read_varint(head.data(), head.size(), key);
         if (key_size == 0 || key >> 35 != 0 || key >> 3 == 0)
-            malformed(message({"malformed protobuf: no field at byte ", at}));
+            malformed(fmt::format("malformed protobuf: no field at byte {}", at));
         w.number = static_cast<std::uint32_t>(key >> 3);
         w.wire_type = static_cast<unsigned>(key & 7);
         at += key_size;
@@ -100,17 +100,17 @@ void each_field(byte_source<>& source, std::uint64_t begin, std::uint64_t end, F
         std::uint64_t value = 0;
         if (w.wire_type == 0 || w.wire_type == 2) {
             auto const size = wire_reader::read_varint(head.data(), head.size(), value);
-            if (size == 0) malformed(message({"malformed protobuf: no number at byte ", at}));
+            if (size == 0) malformed(fmt::format("malformed protobuf: no number at byte {}", at));
             at += size;
         }
         w.offset = at;
         w.length = w.wire_type == 1 ? 8 : w.wire_type == 5 ? 4 : value;
         if (w.wire_type != 0) {
             if (w.wire_type == 3 || w.wire_type == 4 || w.wire_type > 5)
-                malformed(message({"malformed protobuf: wire type ", w.wire_type, " at byte ", w.begin}));
+                malformed(fmt::format("malformed protobuf: wire type {} at byte {}", w.wire_type, w.begin));
             if (w.length > end - at)
-                malformed(message({"malformed protobuf: a field of ", w.length, " bytes at byte ", at, ", where ",
-                                   end - at, " are left"}));
+                malformed(fmt::format("malformed protobuf: a field of {} bytes at byte {}, where {} are left", w.length,
+                                      at, end - at));
             at += w.length;
         }
         w.end = at;
@@ -122,7 +122,7 @@ GSUB_LAZY std::uint64_t decimal(std::string_view text, std::string_view what) {
     std::uint64_t value = 0;
     auto const [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (fault != std::errc{} || end != text.data() + text.size())
-        malformed(message({"external data: ", what, " is no number"}));
+        malformed(fmt::format("external data: {} is no number", what));
     return value;
 }
 
@@ -286,12 +286,12 @@ GSUB_LAZY onnx_tensor read_initializer(byte_source<>& source, wire_field const& 
 GSUB_LAZY onnx_model parse_model(byte_source<>& source, onnx_limits const& limits) {
     if (source.size() > limits.max_file_bytes)
         throw error{error_code::unsupported,
-                    message({"has ", source.size(), " bytes; the limit is ", limits.max_file_bytes})};
+                    fmt::format("has {} bytes; the limit is {}", source.size(), limits.max_file_bytes)};
     if (source.size() == 0) malformed("is empty");
     onnx_model m;
     auto const check_count = [&](std::size_t count, std::string_view what) {
         if (count > limits.max_nodes)
-            throw error{error_code::unsupported, message({"more than ", limits.max_nodes, " ", what})};
+            throw error{error_code::unsupported, fmt::format("more than {} {}", limits.max_nodes, what)};
     };
     each_field(source, 0, source.size(), [&](wire_field const& f) {
         if (f.number == 1 && f.wire_type == 0) m.ir_version = static_cast<std::int64_t>(f.length);
@@ -452,10 +452,10 @@ GSUB_LAZY_BODY std::vector<std::string_view> captured_names(onnx_node const& nod
         s->depth = next.around ? next.around->depth + 1 : 1;
         if (s->depth > limits.max_depth)
             throw error{error_code::unsupported,
-                        message({"subgraphs are nested more than ", limits.max_depth, " deep"})};
+                        fmt::format("subgraphs are nested more than {} deep", limits.max_depth)};
         for (wire_reader r{next.graph}; r.next();)
             if (r.field() == 1 && ++nodes > limits.max_nodes)
-                throw error{error_code::unsupported, message({"more than ", limits.max_nodes, " nodes in subgraphs"})};
+                throw error{error_code::unsupported, fmt::format("more than {} nodes in subgraphs", limits.max_nodes)};
         auto const g = parse_onnx_graph(next.graph);
         for (auto const& v : g.inputs) s->names.insert(v.name);
         for (auto const& t : g.initializers) s->names.insert(t.name);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/onnx_ops.hpp>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ GSUB_INLINE window_attributes read_window(onnx_import_context& cx, ints const& k
                 cx.invalid("kernel, strides and dilations must be in [1, 2^30]");
         w.pads = same_pads(cx, kernel, w, mode == "SAME_UPPER");
     } else {
-        cx.invalid(message({"auto_pad \"", mode, "\""}));
+        cx.invalid(fmt::format("auto_pad \"{}\"", mode));
     }
     return w;
 }
@@ -63,14 +63,15 @@ GSUB_INLINE ints read_kernel(onnx_import_context& cx, std::size_t i) {
     auto const& w = cx.type(i);
     // The file need not say the kernel's size, and without it no pads or strides have a meaning.
     if (!w.ranked) cx.unsupported("a weight of unknown shape");
-    if (w.rank() < 3) cx.invalid(message({"weight ", to_string(w), "; it takes rank 3 and more"}));
+    if (w.rank() < 3) cx.invalid(fmt::format("weight {}; it takes rank 3 and more", to_string(w)));
     ints kernel;
     for (std::size_t d = 2; d < w.rank(); ++d) {
         if (!w.dims[d].fixed()) cx.unsupported("a kernel of unknown size");
         kernel.push_back(w.dims[d].size());
     }
     if (declared && *declared != kernel)
-        cx.invalid(message({"kernel_shape ", to_string(attribute_value{*declared}), " with a weight ", to_string(w)}));
+        cx.invalid(
+            fmt::format("kernel_shape {} with a weight {}", to_string(attribute_value{*declared}), to_string(w)));
     return kernel;
 }
 
@@ -205,15 +206,15 @@ GSUB_INLINE value_id onnx_traits<ops::quantize>::import(onnx_import_context& cx)
     auto const a = detail::read_scaled(cx);
     auto const number = cx.integer("output_dtype").value_or(0);
     auto const wanted = number == 0 ? std::optional{dtype::undefined} : dtype_of_onnx(number);
-    if (!wanted) cx.unsupported(message({"element type number ", number}));
+    if (!wanted) cx.unsupported(fmt::format("element type number {}", number));
     if (cx.has(2) || *wanted == dtype::undefined || *wanted == dtype::u8) {
         if (cx.has(2) && *wanted != dtype::undefined && *wanted != cx.type(2).element)
-            cx.invalid(message({"output_dtype ", to_string(*wanted), " with a zero point ", to_string(cx.type(2))}));
+            cx.invalid(fmt::format("output_dtype {} with a zero point {}", to_string(*wanted), to_string(cx.type(2))));
         return cx.add<ops::quantize>(a, cx.all_operands());
     }
     // A zero point says the type of the result.
     if (!cx.type(1).is_static()) cx.unsupported("output_dtype with scales of unknown size");
-    if (!is_integer(*wanted)) cx.unsupported(message({"output_dtype ", to_string(*wanted)}));
+    if (!is_integer(*wanted)) cx.unsupported(fmt::format("output_dtype {}", to_string(*wanted)));
     auto const zero = cx.builder().constant(tensor::zeros(*wanted, cx.type(1).sizes()));
     return cx.add<ops::quantize>(a, {cx.operand(0), cx.operand(1), zero});
 }
@@ -408,7 +409,7 @@ GSUB_INLINE value_id onnx_traits<ops::layer_norm>::import(onnx_import_context& c
     if (auto const& x = cx.type(0); x.ranked && a.axis >= 0 && normalized_axis(a.axis, x.rank()))
         a.axis -= static_cast<std::int64_t>(x.rank()); // one form for all
     else if (!x.ranked && a.axis >= 0)
-        cx.unsupported(message({"axis ", a.axis, " of a tensor of unknown rank"}));
+        cx.unsupported(fmt::format("axis {} of a tensor of unknown rank", a.axis));
     auto const statistics = cx.result_is_read(1) || cx.result_is_read(2);
     if (statistics && cx.type(0).element != dtype::f32)
         cx.unsupported("mean and inverse deviation as results, of another element type than f32");
@@ -527,7 +528,7 @@ value_id import_reduction(onnx_import_context& cx) {
 GSUB_INLINE void write_reduction(onnx_export_context& cx, reduce_attributes const& a, std::int64_t since) {
     auto inputs = cx.operands();
     auto const as_attribute = cx.opset()<since, open = inputs.size()> 1;
-    if (as_attribute && open) cx.unsupported(message({"axes as an operand need operator set ", since}));
+    if (as_attribute && open) cx.unsupported(fmt::format("axes as an operand need operator set {}", since));
     if (!as_attribute && !open && !a.axes.empty()) inputs.push_back(cx.initializer(a.axes));
     cx.write(cx.graph().op(cx.node()).name, inputs, cx.results(), [&](onnx_attribute_writer& w) {
         if (as_attribute && !a.axes.empty()) w.integer_list("axes", a.axes);
@@ -562,7 +563,7 @@ GSUB_INLINE value_id onnx_traits<ops::cast>::import(onnx_import_context& cx) {
     if (!number) cx.invalid("no target type");
     cx.ignore("saturate"); // concerns 8-bit floats only
     auto const to = dtype_of_onnx(*number);
-    if (!to) cx.unsupported(message({"element type number ", *number}));
+    if (!to) cx.unsupported(fmt::format("element type number {}", *number));
     if (cx.type(0).element == dtype::undefined)
         cx.unsupported("an operand of an element type that gsub does not compute with");
     return cx.add<ops::cast>({.to = *to}, cx.all_operands());
@@ -587,7 +588,7 @@ GSUB_INLINE value_id onnx_traits<ops::split>::import(onnx_import_context& cx) {
     a.axis = cx.integer("axis").value_or(0);
     auto const parts = static_cast<std::int64_t>(cx.results());
     if (auto const wanted = cx.integer("num_outputs"); wanted && *wanted != parts)
-        cx.invalid(message({"num_outputs ", *wanted, " for ", parts, " results"}));
+        cx.invalid(fmt::format("num_outputs {} for {} results", *wanted, parts));
     if (auto sizes = detail::attribute_or_operand(cx, "split", 1)) {
         a.sizes = *sizes;
         return cx.add<ops::split>(a, {cx.operand(0)});
@@ -596,12 +597,12 @@ GSUB_INLINE value_id onnx_traits<ops::split>::import(onnx_import_context& cx) {
     // Equal parts; from operator set 18 on the last one may be smaller.
     auto const& x = cx.type(0);
     auto const axis = x.ranked ? normalized_axis(a.axis, x.rank()) : std::nullopt;
-    if (x.ranked && !axis) cx.invalid(message({"axis ", a.axis, " for operand ", to_string(x)}));
+    if (x.ranked && !axis) cx.invalid(fmt::format("axis {} for operand {}", a.axis, to_string(x)));
     if (parts == 0) cx.invalid("no results");
     if (!axis || !x.dims[*axis].fixed()) cx.unsupported("equal parts of a dimension of unknown size");
     auto const size = x.dims[*axis].size(), part = (size + parts - 1) / parts;
     if (size % parts != 0 && cx.opset() < 18)
-        cx.invalid(message({parts, " equal parts of a dimension of size ", size}));
+        cx.invalid(fmt::format("{} equal parts of a dimension of size {}", parts, size));
     for (std::int64_t i = 0; i < parts; ++i)
         a.sizes.push_back(std::max<std::int64_t>(0, std::min(part, size - i * part)));
     return cx.add<ops::split>(a, {cx.operand(0)});
@@ -668,11 +669,11 @@ GSUB_INLINE value_id onnx_traits<ops::pad>::import(onnx_import_context& cx) {
     a.pads = *pads;
     if (cx.has(3)) { // pads of some axes become pads of all
         auto const axes = *cx.known_ints(3);
-        if (pads->size() != 2 * axes.size()) cx.invalid(message({pads->size(), " pads for ", axes.size(), " axes"}));
+        if (pads->size() != 2 * axes.size()) cx.invalid(fmt::format("{} pads for {} axes", pads->size(), axes.size()));
         a.pads = ints(2 * x.rank(), 0);
         for (std::size_t i = 0; i < axes.size(); ++i) {
             auto const axis = normalized_axis(axes[i], x.rank());
-            if (!axis) cx.invalid(message({"axis ", axes[i], " for operand ", to_string(x)}));
+            if (!axis) cx.invalid(fmt::format("axis {} for operand {}", axes[i], to_string(x)));
             a.pads[*axis] = (*pads)[i];
             a.pads[*axis + x.rank()] = (*pads)[i + axes.size()];
         }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/onnx_traits.hpp>
 #include <gsub/io/protobuf.hpp>
 
@@ -108,8 +108,8 @@ GSUB_INLINE onnx_attribute const* onnx_import_context::find(std::string_view nam
     auto const* a = find(name);
     // Old files leave the type out; then the field that is set decides.
     if (a && a->type != type && a->type != onnx_attribute_type::undefined)
-        invalid(message(
-            {"attribute ", name, " has type ", static_cast<int>(a->type), "; it takes ", static_cast<int>(type)}));
+        invalid(fmt::format("attribute {} has type {}; it takes {}", name, static_cast<int>(a->type),
+                            static_cast<int>(type)));
     return a;
 }
 
@@ -163,7 +163,7 @@ GSUB_INLINE std::optional<tensor> onnx_import_context::tensor_value(std::string_
     if (!a) return std::nullopt;
     for (wire_reader r{a->message}; r.next();)
         if (r.field() == 5 && r.is_bytes()) return read_tensor_(r.bytes());
-    invalid(message({"attribute ", name, " has no tensor"}));
+    invalid(fmt::format("attribute {} has no tensor", name));
 }
 
 GSUB_INLINE bool onnx_import_context::has_attribute(std::string_view name) const noexcept {

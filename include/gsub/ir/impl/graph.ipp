@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/graph.hpp>
 
 #include <algorithm>
@@ -225,7 +225,7 @@ GSUB_INLINE std::string any_graph::display_name(node_id n) const {
     }
     if (record(n).results > 0)
         if (auto const first = name({n, 0}); !first.empty()) return std::string{first};
-    return message({op(n).name, "_", n.index});
+    return fmt::format("{}_{}", op(n).name, n.index);
 }
 
 GSUB_INLINE small_vector<value_id, 6> any_graph::operands(node_id n) const {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 #include <gsub/ir/ops/ops_nn.hpp>
@@ -61,9 +61,9 @@ GSUB_INLINE std::vector<problem> check(any_graph const& g, stage at) {
             auto const v = g.operand(n, i);
             if (!v.valid()) continue;
             if (!g.live(v.node) || v.port >= g.result_count(v.node))
-                report(n, message({"operand ", i, " does not exist"}));
+                report(n, fmt::format("operand {} does not exist", i));
             else if (!seen[v.node.index])
-                report(n, message({"operand ", i, " comes after the node"}));
+                report(n, fmt::format("operand {} comes after the node", i));
         }
         seen[n.index] = true;
         if (n != g.return_node() && g.op(n).category != op_category::structural &&
@@ -75,15 +75,15 @@ GSUB_INLINE std::vector<problem> check(any_graph const& g, stage at) {
             for (std::size_t i = 0; i < operands.size(); ++i)
                 if (!operands[i].valid()) cx.set_absent(i);
             infer(g.operators(), g.row(n), cx);
-            if (cx.failed()) report(n, message({"is ill-typed: ", cx.reason()}));
+            if (cx.failed()) report(n, fmt::format("is ill-typed: {}", cx.reason()));
             for (std::uint32_t port = 0; port < g.result_count(n) && !cx.failed(); ++port)
                 if (auto const& declared = g.type({n, port}); !compatible(cx.result_type(port), declared))
-                    report(n, message({"result ", port, " has type ", to_string(declared), ", inference gives ",
-                                       to_string(cx.result_type(port))}));
+                    report(n, fmt::format("result {} has type {}, inference gives {}", port, to_string(declared),
+                                          to_string(cx.result_type(port))));
         }
         for (auto const& rule : legality_rules())
             if ((rule.stages & static_cast<unsigned>(at)) && !rule.holds(g, n))
-                report(n, message({"breaks the rule that ", rule.sentence}));
+                report(n, fmt::format("breaks the rule that {}", rule.sentence));
     }
     return found;
 }

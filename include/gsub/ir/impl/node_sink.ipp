@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/node_sink.hpp>
 
 namespace gsub {
@@ -9,9 +9,9 @@ GSUB_INLINE value_id node_sink::emit(std::uint16_t row, attributes_id attributes
                                      std::size_t results) {
     auto const& op = dialect_->ops[row];
     if (!op.accepts(operands.size())) {
-        on_ill_typed(row, message({"takes ", op.min_inputs, " to ",
-                                   op.max_inputs == variadic ? "any number of" : message({op.max_inputs}),
-                                   " operands, ", operands.size(), " given"}));
+        on_ill_typed(row, fmt::format("takes {} to {} operands, {} given", op.min_inputs,
+                                      op.max_inputs == variadic ? "any number of" : fmt::format("{}", op.max_inputs),
+                                      operands.size()));
         return {};
     }
     small_vector<type_id, 8> types;

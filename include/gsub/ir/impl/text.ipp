@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/ir/text.hpp>
 
@@ -18,37 +18,37 @@ namespace detail {
 GSUB_LAZY std::string type_text(tensor_type const& t) {
     std::string text = std::string{to_string(t.element)} + (t.ranked ? "[" : "[*");
     for (std::size_t i = 0; i < t.dims.size(); ++i)
-        text += t.dims[i].named() ? message({i ? ",'" : "'", in_quotes(t.dims[i].name().text())})
-                                  : message({i ? "," : "", to_string(t.dims[i])});
-    return text + (t.layout.empty() ? "]" : message({"]:", t.layout.text()}));
+        text += t.dims[i].named() ? fmt::format("{}{}", i ? ",'" : "'", quoted{t.dims[i].name().text()})
+                                  : fmt::format("{}{}", i ? "," : "", to_string(t.dims[i]));
+    return text + (t.layout.empty() ? "]" : fmt::format("]:{}", t.layout.text()));
 }
 
 GSUB_LAZY void print_graph(std::string& out, any_graph const& g, text_options const& options) {
-    auto const emit = [&](std::initializer_list<message_piece> pieces) {
-        for (auto const& p : pieces) out += p.text();
+    auto const emit = [&]<class... T>(fmt::format_string<T...> form, T&&... of) {
+        out += fmt::format(form, std::forward<T>(of)...);
     };
     std::map<value_id, std::size_t> numbers;
-    auto const reference = [&](value_id v) { return v.valid() ? message({"%", numbers.at(v)}) : std::string{"_"}; };
+    auto const reference = [&](value_id v) { return v.valid() ? fmt::format("%{}", numbers.at(v)) : std::string{"_"}; };
     for (auto n : g.order()) {
         if (n == g.return_node()) continue;
         out += "  ";
         for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
             auto const number = numbers.size();
             numbers[{n, port}] = number;
-            emit({port ? ", " : "", "%", number});
-            if (auto const name = g.name({n, port}); !name.empty()) emit({" ", in_quotes(name)});
-            emit({": ", type_text(g.type({n, port}))});
+            emit("{}%{}", port ? ", " : "", number);
+            if (auto const name = g.name({n, port}); !name.empty()) emit(" {}", in_quotes(name));
+            emit(": {}", type_text(g.type({n, port})));
         }
-        emit({g.result_count(n) ? " " : "", "= "});
+        emit("{}= ", g.result_count(n) ? " " : "");
         auto const& op = g.op(n);
         if (!op.domain.empty() && op.category != op_category::structural && !g.is<ops::opaque>(n))
-            emit({in_quotes(op.domain), "."});
-        emit({op.name});
+            emit("{}.", in_quotes(op.domain));
+        emit("{}", op.name);
         if (g.operand_count(n) > 0 || op.category != op_category::structural) {
-            emit({"("});
+            emit("(");
             auto const operands = g.operands(n);
-            for (std::size_t i = 0; i < operands.size(); ++i) emit({i ? ", " : "", reference(operands[i])});
-            emit({")"});
+            for (std::size_t i = 0; i < operands.size(); ++i) emit("{}{}", i ? ", " : "", reference(operands[i]));
+            emit(")");
         }
         auto const values = g.attributes(n).values();
         auto const defaults = op.layout.defaults();
@@ -56,16 +56,16 @@ GSUB_LAZY void print_graph(std::string& out, any_graph const& g, text_options co
         bool any = false;
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (same_bits(values[i], defaults[i])) continue;
-            emit({any ? ", " : " {", infos[i].name, " = ", to_string(values[i])});
+            emit("{}{} = {}", any ? ", " : " {", infos[i].name, to_string(values[i]));
             any = true;
         }
-        if (any) emit({"}"});
+        if (any) emit("}}");
         if (g.is<ops::constant>(n) || g.is<ops::opaque>(n)) {
             auto const& t = g.constant_data(n);
             if (static_cast<std::size_t>(t.elements()) > options.max_constant_elements) {
-                emit({" @", to_string(g.blob(n)->hash())});
+                emit(" @{}", to_string(g.blob(n)->hash()));
             } else {
-                emit({" 0x"});
+                emit(" 0x");
                 for (auto b : t.raw()) {
                     out += "0123456789abcdef"[std::to_integer<unsigned>(b) >> 4];
                     out += "0123456789abcdef"[std::to_integer<unsigned>(b) & 15];
@@ -73,27 +73,25 @@ GSUB_LAZY void print_graph(std::string& out, any_graph const& g, text_options co
             }
         }
         if (auto const sources = g.sources(n); !sources.empty()) {
-            emit({" from"});
-            for (std::size_t i = 0; i < sources.size(); ++i) emit({i ? "," : "", " ", in_quotes(sources[i])});
+            emit(" from");
+            for (std::size_t i = 0; i < sources.size(); ++i) emit("{} {}", i ? "," : "", in_quotes(sources[i]));
         }
-        emit({"\n"});
+        emit("\n");
     }
-    emit({"  return"});
+    emit("  return");
     for (std::size_t i = 0; i < g.output_count(); ++i) {
-        emit({i ? "," : "", " ", reference(g.output(i))});
-        if (i < g.info().output_names.size()) emit({" ", in_quotes(g.info().output_names[i])});
+        emit("{} {}", i ? "," : "", reference(g.output(i)));
+        if (i < g.info().output_names.size()) emit(" {}", in_quotes(g.info().output_names[i]));
     }
-    emit({"\n"});
+    emit("\n");
 }
 
 GSUB_LAZY void print_info(std::string& out, graph_info const& info) {
-    for (auto const& [domain, version] : info.domains)
-        out += message({"  domain ", in_quotes(domain), " ", version, "\n"});
-    for (auto const& [key, value] : info.metadata)
-        out += message({"  metadata ", in_quotes(key), " ", in_quotes(value), "\n"});
-    for (auto const& f : info.functions) out += message({"  function ", in_quotes(f), "\n"});
+    for (auto const& [domain, version] : info.domains) out += fmt::format("  domain {} {}\n", quoted{domain}, version);
+    for (auto const& [key, value] : info.metadata) out += fmt::format("  metadata {} {}\n", quoted{key}, quoted{value});
+    for (auto const& f : info.functions) out += fmt::format("  function {}\n", quoted{f});
     for (auto const& [name, type] : info.foreign_types)
-        out += message({"  foreign ", in_quotes(name), " ", in_quotes(type), "\n"});
+        out += fmt::format("  foreign {} {}\n", quoted{name}, quoted{type});
 }
 
 // ---- parsing
@@ -110,8 +108,8 @@ public:
         throw error{problem{error_code::invalid_input,
                             {},
                             {},
-                            message({"line ", line_, ": expected ", expected, ", found ",
-                                     at_ < text_.size() ? in_quotes(rest) : "the end"}),
+                            fmt::format("line {}: expected {}, found {}", line_, expected,
+                                        at_ < text_.size() ? in_quotes(rest) : "the end"),
                             {}}};
     }
     [[nodiscard]] bool done() { return skip_space(), at_ == text_.size(); }
@@ -223,7 +221,7 @@ GSUB_LAZY tensor_type parse_type(text_reader<>& in) {
     if (!in.accept("?")) {
         auto const name = in.word();
         auto const element = dtype_named(name);
-        if (!element || *element == dtype::field61) in.fail(message({"an element type instead of ", in_quotes(name)}));
+        if (!element || *element == dtype::field61) in.fail(fmt::format("an element type instead of {}", quoted{name}));
         t.element = *element;
     }
     in.expect("[");
@@ -338,7 +336,7 @@ GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits 
                 if (!first) in.expect(",");
                 operands.push_back(reference());
             }
-        if (!op.accepts(operands.size())) in.fail(message({"another number of operands for ", op.name}));
+        if (!op.accepts(operands.size())) in.fail(fmt::format("another number of operands for {}", op.name));
         auto attributes = op.layout.defaults();
         auto const infos = op.attributes();
         if (in.accept("{"))
@@ -347,7 +345,7 @@ GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits 
                 auto const key = in.word();
                 std::size_t i = 0;
                 while (i < infos.size() && infos[i].name != key) ++i;
-                if (i == infos.size()) in.fail(message({"an attribute of ", op.name, " instead of ", in_quotes(key)}));
+                if (i == infos.size()) in.fail(fmt::format("an attribute of {} instead of {}", op.name, quoted{key}));
                 in.expect("=");
                 attributes[i] = parse_attribute(in, infos[i].kind);
             }
@@ -376,7 +374,7 @@ GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits 
                 payload = g.add_blob(std::move(t));
             }
             if (op.results != variadic && types.size() != static_cast<std::size_t>(op.results))
-                in.fail(message({op.results, " results for ", op.name}));
+                in.fail(fmt::format("{} results for {}", op.results, op.name));
             if (*row >= structural_rows) { // the declared types must agree with inference
                 small_vector<type_id, 8> operand_types;
                 for (auto v : operands) operand_types.push_back(v.valid() ? g.type_of(v) : type_id{});
@@ -384,11 +382,11 @@ GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits 
                 for (std::size_t i = 0; i < operands.size(); ++i)
                     if (!operands[i].valid()) cx.set_absent(i);
                 infer(d, *row, cx);
-                if (cx.failed()) in.fail(message({"a well-typed ", op.name, ": ", cx.reason()}));
+                if (cx.failed()) in.fail(fmt::format("a well-typed {}: {}", op.name, cx.reason()));
                 for (std::size_t port = 0; port < types.size(); ++port)
                     if (!compatible(cx.result_type(port), *types[port]))
                         in.fail(
-                            message({"type ", to_string(cx.result_type(port)), " for result ", port, " of ", op.name}));
+                            fmt::format("type {} for result {} of {}", to_string(cx.result_type(port)), port, op.name));
             }
             g.append_node(*row, interned, payload, operands, types);
         }
@@ -420,7 +418,7 @@ GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits 
 } // namespace detail
 
 GSUB_LAZY_BODY std::string to_text(any_graph const& g, text_options const& options) {
-    auto out = message({"graph ", in_quotes(g.info().name), " {\n"});
+    auto out = fmt::format("graph {} {{\n", quoted{g.info().name});
     detail::print_info(out, g.info());
     detail::print_graph(out, g, options);
     return out + "}\n";
@@ -428,15 +426,15 @@ GSUB_LAZY_BODY std::string to_text(any_graph const& g, text_options const& optio
 
 GSUB_LAZY_BODY std::string to_text(module const& m, text_options const& options) {
     std::string out = "module {\n";
-    for (auto const& entry : m.entry_points()) out += message({"entry ", in_quotes(entry), "\n"});
+    for (auto const& entry : m.entry_points()) out += fmt::format("entry {}\n", quoted{entry});
     for (auto const& f : m.functions()) {
-        out += message({"function ", in_quotes(f.name)});
+        out += fmt::format("function {}", quoted{f.name});
         if (f.attributes.primitive) out += " primitive";
         if (!f.attributes.composite_name.empty())
-            out += message({" composite ", in_quotes(f.attributes.composite_name)});
-        if (!f.attributes.compiler.empty()) out += message({" compiler ", in_quotes(f.attributes.compiler)});
-        if (!f.attributes.symbol.empty()) out += message({" symbol ", in_quotes(f.attributes.symbol)});
-        out += message({"\n", to_text(f.body, options)});
+            out += fmt::format(" composite {}", quoted{f.attributes.composite_name});
+        if (!f.attributes.compiler.empty()) out += fmt::format(" compiler {}", quoted{f.attributes.compiler});
+        if (!f.attributes.symbol.empty()) out += fmt::format(" symbol {}", quoted{f.attributes.symbol});
+        out += fmt::format("\n{}", to_text(f.body, options));
     }
     return out + "}\n";
 }
@@ -445,7 +443,7 @@ GSUB_LAZY_BODY result<any_graph> parse_graph(std::string_view text, dialect cons
     return capture([&] {
         if (text.size() > limits.max_bytes)
             throw error{error_code::unsupported,
-                        message({"text of ", text.size(), " bytes; the limit is ", limits.max_bytes})};
+                        fmt::format("text of {} bytes; the limit is {}", text.size(), limits.max_bytes)};
         detail::text_reader in{text};
         in.expect("graph");
         auto name = in.string();
@@ -462,7 +460,7 @@ GSUB_LAZY_BODY result<module> parse_module(std::string_view text, dialect const&
     return capture([&] {
         if (text.size() > limits.max_bytes)
             throw error{error_code::unsupported,
-                        message({"text of ", text.size(), " bytes; the limit is ", limits.max_bytes})};
+                        fmt::format("text of {} bytes; the limit is {}", text.size(), limits.max_bytes)};
         detail::text_reader in{text};
         module m;
         std::vector<std::string> entries;

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/kernels/descriptor.hpp>
 #include <gsub/kernels/impl/conv2d.ipp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 

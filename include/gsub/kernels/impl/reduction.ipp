@@ -1,8 +1,7 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/reduction.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/loop/config_space.hpp>
 
@@ -14,7 +14,7 @@ namespace detail {
 inline constexpr std::size_t max_knob_values = std::size_t{1} << 20;
 
 GSUB_LAZY [[noreturn]] void refuse_knob(std::string_view name, std::string const& reason) {
-    throw error{error_code::usage, message({"knob ", in_quotes(name), ": ", reason})};
+    throw error{error_code::usage, fmt::format("knob {}: {}", quoted{name}, reason)};
 }
 
 GSUB_LAZY bool is_word(std::string_view text) noexcept {
@@ -25,7 +25,7 @@ GSUB_LAZY bool is_word(std::string_view text) noexcept {
 
 GSUB_LAZY std::string text_of(std::span<std::int64_t const> factors) {
     std::string text = "[";
-    for (auto const& f : factors) text += message({&f == factors.data() ? "" : ",", f});
+    for (auto const& f : factors) text += fmt::format("{}{}", &f == factors.data() ? "" : ",", f);
     return text + "]";
 }
 
@@ -64,7 +64,7 @@ public:
     void from(std::size_t place, std::int64_t product) {
         if (place == 0) {
             if (made_.size() == max_knob_values)
-                refuse_knob(made_.name, message({"has more than ", max_knob_values, " values"}));
+                refuse_knob(made_.name, fmt::format("has more than {} values", max_knob_values));
             made_.factors.insert(made_.factors.end(), value_.begin(), value_.end());
             return;
         }
@@ -88,17 +88,17 @@ private:
 GSUB_LAZY void add_candidates(knob& made, split_options const& options) {
     for (auto const& c : options.candidates) {
         if (c.size() != made.parts)
-            refuse_knob(made.name, message({"candidate ", text_of(c), " has not ", made.parts, " factors"}));
+            refuse_knob(made.name, fmt::format("candidate {} has not {} factors", text_of(c), made.parts));
         for (std::size_t i = 0; i < c.size(); ++i)
             if (c[i] < 1 && (i > 0 || c[i] != -1))
-                refuse_knob(made.name, message({"candidate ", text_of(c), " has a factor below 1"}));
+                refuse_knob(made.name, fmt::format("candidate {} has a factor below 1", text_of(c)));
         auto const inner = as_span(c).subspan(1);
         if (std::any_of(inner.begin(), inner.end(), [&](auto f) { return f > options.max_factor; })) continue;
         if (c.size() > 1 && c.back() > options.max_last) continue;
         for (std::size_t d = 0; d < made.size(); ++d)
             if (std::equal(inner.begin(), inner.end(), made.split(d).begin() + 1) &&
                 outer_factor(made.extent, c) == outer_factor(made.extent, made.split(d)))
-                refuse_knob(made.name, message({"candidate ", text_of(c), " is listed twice"}));
+                refuse_knob(made.name, fmt::format("candidate {} is listed twice", text_of(c)));
         made.factors.insert(made.factors.end(), c.begin(), c.end());
     }
 }
@@ -133,7 +133,7 @@ GSUB_LAZY std::vector<std::int64_t> read_factors(std::string_view text) {
 GSUB_LAZY_BODY std::string to_string(choice_value const& v) {
     if (v.kind() == choice_kind::text) return v.text();
     if (v.kind() == choice_kind::boolean) return v.number() ? "true" : "false";
-    return message({v.number()});
+    return fmt::format("{}", v.number());
 }
 
 GSUB_LAZY_BODY std::uint64_t configuration::index() const noexcept {
@@ -167,8 +167,8 @@ GSUB_LAZY_BODY void configuration::set(std::string_view name, std::span<std::int
     if (!k.is_split()) detail::refuse_knob(name, "is a choice, not a split");
     auto const digit = detail::digit_of(k, factors);
     if (digit == k.size())
-        detail::refuse_knob(name, message({detail::text_of(factors), " is none of its ", digit, " splits of ", k.extent,
-                                           " into ", k.parts}));
+        detail::refuse_knob(name, fmt::format("{} is none of its {} splits of {} into {}", detail::text_of(factors),
+                                              digit, k.extent, k.parts));
     digits_[at] = static_cast<std::uint32_t>(digit);
 }
 
@@ -178,7 +178,7 @@ GSUB_LAZY_BODY void configuration::set(std::string_view name, choice_value const
     if (k.is_split()) detail::refuse_knob(name, "is a split, not a choice");
     auto const found = std::find(k.choices.begin(), k.choices.end(), value);
     if (found == k.choices.end())
-        detail::refuse_knob(name, message({in_quotes(to_string(value)), " is none of its ", k.size(), " values"}));
+        detail::refuse_knob(name, fmt::format("{} is none of its {} values", quoted{to_string(value)}, k.size()));
     digits_[at] = static_cast<std::uint32_t>(found - k.choices.begin());
 }
 
@@ -188,14 +188,14 @@ GSUB_LAZY_BODY std::string to_string(configuration const& c) {
     for (std::size_t i = 0; i < knobs.size(); ++i) {
         auto const& k = knobs[i];
         auto const digit = c.digits()[i];
-        text += message(
-            {i ? " " : "", k.name, "=", k.is_split() ? detail::text_of(k.split(digit)) : to_string(k.choices[digit])});
+        text += fmt::format("{}{}={}", i ? " " : "", k.name,
+                            k.is_split() ? detail::text_of(k.split(digit)) : to_string(k.choices[digit]));
     }
     return text;
 }
 
 GSUB_LAZY_BODY void config_space::split(std::string_view name, std::int64_t extent, split_options const& options) {
-    if (extent < 1) detail::refuse_knob(name, message({"splits an extent of ", extent, ", which is below 1"}));
+    if (extent < 1) detail::refuse_knob(name, fmt::format("splits an extent of {}, which is below 1", extent));
     if (options.parts < 1) detail::refuse_knob(name, "splits into no parts");
     knob made;
     made.name = name;
@@ -220,10 +220,10 @@ GSUB_LAZY_BODY void config_space::choice(std::string_view name, std::vector<choi
         auto const& value = made.choices[i];
         if (value.kind() == choice_kind::text && !detail::is_word(value.text()))
             detail::refuse_knob(name,
-                                message({in_quotes(value.text()), " is no word of letters, digits and underscores"}));
+                                fmt::format("{} is no word of letters, digits and underscores", quoted{value.text()}));
         for (std::size_t j = 0; j < i; ++j)
             if (alike(made.choices[j], value))
-                detail::refuse_knob(name, message({"has two values ", to_string(value)}));
+                detail::refuse_knob(name, fmt::format("has two values {}", to_string(value)));
     }
     add(std::move(made));
 }
@@ -234,7 +234,7 @@ GSUB_LAZY_BODY void config_space::add(knob made) {
         if (k.name == made.name) detail::refuse_knob(made.name, "is defined twice");
     if (made.size() == 0) detail::refuse_knob(made.name, "has no values");
     if (made.size() > detail::max_knob_values)
-        detail::refuse_knob(made.name, message({"has more than ", detail::max_knob_values, " values"}));
+        detail::refuse_knob(made.name, fmt::format("has more than {} values", detail::max_knob_values));
     if (size_ > (std::uint64_t{1} << 63) / made.size()) detail::refuse_knob(made.name, "makes the space too large");
     size_ *= made.size();
     knobs_.push_back(std::move(made));
@@ -244,16 +244,16 @@ GSUB_LAZY_BODY std::size_t config_space::position(std::string_view name) const {
     for (std::size_t i = 0; i < knobs_.size(); ++i)
         if (knobs_[i].name == name) return i;
     std::string all;
-    for (auto const& k : knobs_) all += message({all.empty() ? "" : ", ", k.name});
-    detail::refuse_knob(name, message({"is unknown; there are: ", all}));
+    for (auto const& k : knobs_) all += fmt::format("{}{}", all.empty() ? "" : ", ", k.name);
+    detail::refuse_knob(name, fmt::format("is unknown; there are: {}", all));
 }
 
 GSUB_LAZY_BODY configuration config_space::at(std::uint64_t index) const {
     if (index >= size_) {
         std::string all;
-        for (auto const& k : knobs_) all += message({all.empty() ? "" : ", ", k.name});
+        for (auto const& k : knobs_) all += fmt::format("{}{}", all.empty() ? "" : ", ", k.name);
         throw error{error_code::usage,
-                    message({"configuration ", index, ": the space of knobs ", all, " has ", size_})};
+                    fmt::format("configuration {}: the space of knobs {} has {}", index, all, size_)};
     }
     configuration c{*this};
     for (auto const& k : knobs_) {
@@ -278,13 +278,13 @@ GSUB_LAZY_BODY configuration config_space::parse(std::string_view text) const {
         seen[i] = true;
         if (k.is_split()) {
             auto const factors = detail::read_factors(value);
-            if (factors.empty()) detail::refuse_knob(name, message({in_quotes(value), " is no list such as [-1,4]"}));
+            if (factors.empty()) detail::refuse_knob(name, fmt::format("{} is no list such as [-1,4]", quoted{value}));
             c.set(name, factors);
         } else {
             auto const found = std::find_if(k.choices.begin(), k.choices.end(),
                                             [&](choice_value const& v) { return to_string(v) == value; });
             if (found == k.choices.end())
-                detail::refuse_knob(name, message({in_quotes(value), " is none of its ", k.size(), " values"}));
+                detail::refuse_knob(name, fmt::format("{} is none of its {} values", quoted{value}, k.size()));
             c.digits_[i] = static_cast<std::uint32_t>(found - k.choices.begin());
         }
     }
@@ -340,9 +340,10 @@ GSUB_LAZY_BODY std::optional<std::uint64_t> config_space::neighbour(std::uint64_
 GSUB_LAZY_BODY std::string to_string(config_space const& space) {
     std::string text;
     for (auto const& k : space.knobs()) {
-        text += message({k.name, ": "});
-        if (k.is_split()) text += message({k.size(), " splits of ", k.extent, " into ", k.parts});
-        for (std::size_t i = 0; i < k.choices.size(); ++i) text += message({i ? ", " : "", to_string(k.choices[i])});
+        text += fmt::format("{}: ", k.name);
+        if (k.is_split()) text += fmt::format("{} splits of {} into {}", k.size(), k.extent, k.parts);
+        for (std::size_t i = 0; i < k.choices.size(); ++i)
+            text += fmt::format("{}{}", i ? ", " : "", to_string(k.choices[i]));
         text += "\n";
     }
     return text;

@@ -2,11 +2,10 @@
 
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/impl/weight_packer.ipp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/fuse.hpp>
 #include <gsub/lower/fusion.hpp>
@@ -9,8 +10,6 @@
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
 #include <gsub/lower/impl/fuse_pool.ipp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-// Convolutions and normalisations by constants, with what their kernels take over behind them.
+// Lowering of convolutions and of normalisations by constants, with the operators that they fuse.
 #pragma once
 
 #include <gsub/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// Contractions of two operands as products of matrices.
+// Lowering of einsum: contractions of two operands as matmuls.
 #pragma once
 
 #include <gsub/kernels/matmul.hpp>

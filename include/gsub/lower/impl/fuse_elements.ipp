@@ -1,14 +1,13 @@
-// Expressions of elements, reductions, softmax: kernels that grow over the graph as long as operators fit.
+// Lowering of elementwise expressions, reductions and softmax: kernels grow over the graph as long as operators fit.
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/ir/types/blocked_layout.hpp>
 #include <gsub/kernels/local_response_norm.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/lower/impl/expression_writer.ipp>
 #include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/kernel_builder.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-// Products of matrices, and attention.
+// Lowering of matmuls and attention.
 #pragma once
 
 #include <gsub/kernels/attention.hpp>

@@ -1,4 +1,4 @@
-// Operators that move elements: most become views of what is stored, or pieces of it, in the layout pass.
+// Lowering of operators that move elements; the layout pass makes most of them views or pieces of what is stored.
 #pragma once
 
 #include <gsub/kernels/movement.hpp>

@@ -1,4 +1,4 @@
-// Poolings, and the directions of the windows that they share with convolutions.
+// Lowering of pooling, and the directions of windows that it shares with convolutions.
 #pragma once
 
 #include <gsub/kernels/pool2d.hpp>

@@ -1,12 +1,11 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/kernel_builder.hpp>
 #include <gsub/lower/lowering.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>

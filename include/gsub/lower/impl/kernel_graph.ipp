@@ -1,9 +1,8 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/lower/kernel_graph.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -1,11 +1,10 @@
-// What is illegal in a kernel graph.
+// Verifier of kernel graphs.
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/kernel_graph.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-// The listing of what a kernel graph has besides descriptors.
+// Member listings of kernel graphs for text, besides descriptors.
 #pragma once
 
 #include <gsub/kernels/descriptor_fields.hpp>

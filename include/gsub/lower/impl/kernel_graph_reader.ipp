@@ -1,6 +1,7 @@
-// Reads the text of a kernel graph.
+// Parser of kernel graphs.
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/kernels/descriptor_fields.hpp>
@@ -8,8 +9,6 @@
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/impl/kernel_graph_fields.ipp>
 #include <gsub/lower/kernel_graph_text.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

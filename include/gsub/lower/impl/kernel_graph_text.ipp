@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/kernels/descriptor_fields.hpp>
@@ -8,8 +9,6 @@
 #include <gsub/lower/impl/kernel_graph_fields.ipp>
 #include <gsub/lower/impl/kernel_graph_reader.ipp>
 #include <gsub/lower/kernel_graph_text.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -60,7 +59,7 @@ private:
     void print_value(std::size_t v) {
         auto const& value = g_.values[v];
         using role = runtime::memory_role;
-        add("\n%", fmt::to_string(v));
+        add("\n%", fmt::format("{}", v));
         name(value.name);
         add(": ", to_string(value.type), " ");
         kernels::print_value(out_, value.role);

@@ -1,11 +1,10 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/types/blocked_layout.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,10 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/movement.hpp>
 #include <gsub/lower/impl/expression_writer.ipp>
 #include <gsub/lower/impl/value_storage.ipp>
 #include <gsub/lower/layout.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/lower_graph.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-// Which operators the kernel of a convolution, or of a normalisation by constants, takes over.
+// Fusion matching of convolutions and of normalisations by constants: which operators their kernels take.
 #pragma once
 
 #include <gsub/kernels/conv2d.hpp>

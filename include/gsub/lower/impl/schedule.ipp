@@ -1,9 +1,8 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/lower/schedule.hpp>
-
-#include <fmt/format.h>
 
 #include <map>
 #include <string>

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/schedule_table.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -48,7 +47,7 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
             if (!line.starts_with("target ")) {
                 wrong("schedules begin with `target` and an instruction set, such as target avx512");
             } else if (auto const name = detail::without_blanks(line.substr(7)); name != isa.name) {
-                wrong(fmt::format("schedules for {}, not for {}", in_quotes(name), isa.name));
+                wrong(fmt::format("schedules for {}, not for {}", quoted{name}, isa.name));
             } else {
                 continue;
             }

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/lower/select.hpp>
-
-#include <fmt/format.h>
 
 #include <utility>
 

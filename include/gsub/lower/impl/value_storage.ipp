@@ -1,12 +1,11 @@
-// Where the values of a kernel graph lie, while the layout pass gives them their storage.
+// value_storage: where values of a kernel graph are stored, during the layout pass.
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/ir/types/blocked_layout.hpp>
 #include <gsub/kernels/movement.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>

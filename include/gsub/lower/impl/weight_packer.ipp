@@ -1,4 +1,4 @@
-// Weights in the order of their kernels.
+// weight_packer: packs weights in the order of their kernels.
 #pragma once
 
 #include <gsub/core/executor.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/network_builder.hpp>
 
@@ -22,7 +22,7 @@ GSUB_INLINE value_id inverted_residual(network_builder& net, std::string const& 
     auto const residual = stride == 1 && inputs == row.outputs;
     auto y = x;
     int part = 0;
-    auto const next = [&] { return message({name, ".conv.", part++}); };
+    auto const next = [&] { return fmt::format("{}.conv.{}", name, part++); };
     if (row.expansion != 1) y = mobile_unit(net, next(), y, {.outputs = width});
     y = mobile_unit(net, next(), y,
                     {.outputs = width, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}, .group = width});
@@ -39,7 +39,7 @@ GSUB_INLINE graph mobilenet_v2(cnn_options const& options) {
     auto const size = options.image_or(224);
     auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
     int block = 0;
-    auto const next = [&] { return message({"features.", block++}); };
+    auto const next = [&] { return fmt::format("features.{}", block++); };
     x = detail::mobile_unit(net, next(), x, {.outputs = 32, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});
     for (auto const& row : mobilenet_v2_rows)
         for (std::int64_t i = 0; i < row.repeats; ++i)

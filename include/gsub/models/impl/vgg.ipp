@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/models/vgg.hpp>
 
@@ -18,7 +18,7 @@ GSUB_INLINE graph vgg(std::span<std::int64_t const> plan, cnn_options const& opt
     auto const size = options.image_or(224);
     auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
     int layer = 0;
-    auto const next = [&] { return message({"features.", layer++}); };
+    auto const next = [&] { return fmt::format("features.{}", layer++); };
     for (auto channels : plan) {
         if (channels == 0) {
             x = net.max_pool(next(), x, {.kernel = {2, 2}, .stride = {2, 2}});

@@ -2,7 +2,7 @@
 
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/edit_distance.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/optimize/explain.hpp>
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/rewrite/engine/matcher.hpp>
@@ -26,13 +26,14 @@ GSUB_LAZY [[noreturn]] void throw_unknown(std::string_view what, std::string_vie
     std::string hint;
     for (auto const& [distance, k] : near) {
         if (hint.size() > 200 || distance > std::max<std::size_t>(3, name.size() / 2)) break;
-        if (hint.find(in_quotes(k)) == std::string::npos) hint += message({hint.empty() ? "" : ", ", in_quotes(k)});
+        if (hint.find(in_quotes(k)) == std::string::npos)
+            hint += fmt::format("{}{}", hint.empty() ? "" : ", ", quoted{k});
         if (static_cast<std::size_t>(std::count(hint.begin(), hint.end(), ',')) >= 2) break;
     }
     throw error{problem{error_code::usage,
                         {},
                         {},
-                        message({"there is no ", what, " ", in_quotes(name)}),
+                        fmt::format("there is no {} {}", what, quoted{name}),
                         hint.empty() ? std::string{where} : hint}};
 }
 
@@ -53,7 +54,7 @@ public:
             return row ? std::string{g_.operators().ops[*row].name} : "an operator that the graph has not";
         }
         case pattern::node_kind::category:
-            return message({"an operator of kind ", to_string(n.category), " with ", n.links, " operands"});
+            return fmt::format("an operator of kind {} with {} operands", to_string(n.category), n.links);
         case pattern::node_kind::every_part:
             return wanted(rule_.match_links[n.first_link]);
         default:
@@ -66,59 +67,59 @@ public:
                : g_.constant(v)            ? "a weight"
                                            : std::string{g_.op(v.node).name};
     }
-    std::string named(node_id n) const { return message({g_.op(n).name, " ", in_quotes(g_.display_name(n))}); }
+    std::string named(node_id n) const { return fmt::format("{} {}", g_.op(n).name, quoted{g_.display_name(n)}); }
     std::string named(value_id v) const {
         if (!v.valid()) return "nothing";
-        return g_.is<ops::input>(v.node) ? message({"the input ", in_quotes(g_.name(v))})
+        return g_.is<ops::input>(v.node) ? fmt::format("the input {}", quoted{g_.name(v)})
                : g_.constant(v)          ? "a weight"
                                          : named(v.node);
     }
     std::string place(mismatch const& m) const {
-        return m.user.valid() ? message({"operand ", m.operand, " of ", named(m.user)}) : "the node";
+        return m.user.valid() ? fmt::format("operand {} of {}", m.operand, named(m.user)) : "the node";
     }
     void describe(mismatch const& m, rule_place& out) const {
         auto const w = wanted(m.wanted);
         out.depth = m.depth;
         switch (m.what) {
         case mismatch::kind::operation:
-            out.reason = message({place(m), " is ", named(m.found), ", the pattern wants ", w});
-            out.kind = message({"found ", op(m.found), " where the pattern wants ", w});
+            out.reason = fmt::format("{} is {}, the pattern wants {}", place(m), named(m.found), w);
+            out.kind = fmt::format("found {} where the pattern wants {}", op(m.found), w);
             return;
         case mismatch::kind::constant:
-            out.reason = message({place(m), " is made of weights alone, the pattern wants ", w, " of data"});
-            out.kind = message({"found weight arithmetic where the pattern wants ", w, " of data"});
+            out.reason = fmt::format("{} is made of weights alone, the pattern wants {} of data", place(m), w);
+            out.kind = fmt::format("found weight arithmetic where the pattern wants {} of data", w);
             return;
         case mismatch::kind::absent:
-            out.reason = message({place(m), " is left out, the pattern wants ", w});
-            out.kind = message({"an operand is left out where the pattern wants ", w});
+            out.reason = fmt::format("{} is left out, the pattern wants {}", place(m), w);
+            out.kind = fmt::format("an operand is left out where the pattern wants {}", w);
             return;
         case mismatch::kind::surplus:
-            out.reason = message({named(m.found.node), " has ", g_.operand_count(m.found.node),
-                                  " operands, in the pattern it has ", rule_.match_nodes[m.wanted].links});
-            out.kind = message({w, " has more operands than in the pattern"});
+            out.reason = fmt::format("{} has {} operands, in the pattern it has {}", named(m.found.node),
+                                     g_.operand_count(m.found.node), rule_.match_nodes[m.wanted].links);
+            out.kind = fmt::format("{} has more operands than in the pattern", w);
             return;
         case mismatch::kind::port:
-            out.reason = message(
-                {place(m), " is result ", m.found.port, " of ", named(m.found.node), ", the pattern wants the first"});
-            out.kind = message({"another result of ", w, " than the first"});
+            out.reason = fmt::format("{} is result {} of {}, the pattern wants the first", place(m), m.found.port,
+                                     named(m.found.node));
+            out.kind = fmt::format("another result of {} than the first", w);
             return;
         case mismatch::kind::rebound:
             out.reason =
-                message({place(m), " is ", named(m.found), ", the pattern wants ", named(m.other), " there once more"});
+                fmt::format("{} is {}, the pattern wants {} there once more", place(m), named(m.found), named(m.other));
             out.kind = "two operands differ that are the same in the pattern";
             return;
         case mismatch::kind::parts:
-            out.reason = message({"the operands of ", named(m.user), " are not all parts of one ", w, ", each once"});
-            out.kind = message({"operands that are not all parts of one ", w});
+            out.reason = fmt::format("the operands of {} are not all parts of one {}, each once", named(m.user), w);
+            out.kind = fmt::format("operands that are not all parts of one {}", w);
             return;
         case mismatch::kind::reader:
             out.reason =
-                message({"result ", m.found.port, " of ", named(m.found.node), " is not read by just one ", w});
-            out.kind = message({"a part that is not read by just one ", w});
+                fmt::format("result {} of {} is not read by just one {}", m.found.port, named(m.found.node), w);
+            out.kind = fmt::format("a part that is not read by just one {}", w);
             return;
         case mismatch::kind::alone:
-            out.reason = message({"beside the node no other ", w, " reads ", named(m.found), " as the pattern wants"});
-            out.kind = message({"no other ", w, " reads the same value"});
+            out.reason = fmt::format("beside the node no other {} reads {} as the pattern wants", w, named(m.found));
+            out.kind = fmt::format("no other {} reads the same value", w);
             return;
         }
     }
@@ -154,9 +155,9 @@ public:
             if (a != n) at_anchor(a, n);
         if (!places.empty()) return;
         if (miss.reason.empty()) {
-            miss.reason = message(
-                {"no part of the pattern is ", words_.named(n), "; the rule looks at ", words_.wanted(rule_.roots[0])});
-            miss.kind = message({"no part of the pattern is ", words_.op({n, 0})});
+            miss.reason = fmt::format("no part of the pattern is {}; the rule looks at {}", words_.named(n),
+                                      words_.wanted(rule_.roots[0]));
+            miss.kind = fmt::format("no part of the pattern is {}", words_.op({n, 0}));
         }
         miss.site = g_.display_name(n);
         places.push_back(std::move(miss));
@@ -208,11 +209,10 @@ private:
                     auto const output = u.user == g_.return_node();
                     auto const w = words_.wanted(parent);
                     miss.depth = depth;
-                    miss.reason =
-                        message({"the reader of ", words_.named(n), " is ",
-                                 output ? "the graph's output" : words_.named(u.user), ", the pattern wants ", w});
-                    miss.kind = message({"read by ", output ? "the graph's output" : words_.op({u.user, 0}),
-                                         " where the pattern wants ", w});
+                    miss.reason = fmt::format("the reader of {} is {}, the pattern wants {}", words_.named(n),
+                                              output ? "the graph's output" : words_.named(u.user), w);
+                    miss.kind = fmt::format("read by {} where the pattern wants {}",
+                                            output ? "the graph's output" : words_.op({u.user, 0}), w);
                 });
         }
     }
@@ -244,7 +244,7 @@ private:
         rule_place p;
         p.site = g_.display_name(anchor);
         if (matches > 0) {
-            p.reason = message({"the pattern matches at ", words_.named(anchor), ", without ", words_.named(with)});
+            p.reason = fmt::format("the pattern matches at {}, without {}", words_.named(anchor), words_.named(with));
             p.kind = "the pattern matches with other nodes";
         } else if (auto const miss = nearest_miss(g_, rule_, anchor)) {
             words_.describe(*miss, p);
@@ -260,13 +260,13 @@ private:
         p.site = g_.display_name(m.site());
         for (auto const& c : rule_.where)
             if (!c.holds(m)) {
-                fail(p, rule_outcome::condition_fails, message({"where: ", c.sentence}), c.sentence);
+                fail(p, rule_outcome::condition_fails, fmt::format("where: {}", c.sentence), c.sentence);
                 return p;
             }
         attempt(m, p);
         for (auto const& c : rule_.prefer)
             if (!c.holds(m)) {
-                fail(p, rule_outcome::hint_fails, message({"prefer: ", c.sentence}), c.sentence);
+                fail(p, rule_outcome::hint_fails, fmt::format("prefer: {}", c.sentence), c.sentence);
                 return p;
             }
         return p;
@@ -300,8 +300,8 @@ private:
                 if (contains(m.roots(), value_id{n, port})) continue;
                 g_.for_each_use({n, port}, [&](use u) {
                     if (!out.empty() || contains(m.covered(), u.user)) return;
-                    out = message({words_.named(n), " inside of the match is read by ",
-                                   u.user == g_.return_node() ? "the graph's output" : words_.named(u.user), " too"});
+                    out = fmt::format("{} inside of the match is read by {} too", words_.named(n),
+                                      u.user == g_.return_node() ? "the graph's output" : words_.named(u.user));
                 });
             }
         return out;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/optimize/impl/rewrite_check.ipp>
@@ -44,7 +44,7 @@ GSUB_LAZY std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const
         auto p = retyped(a, as_span(inputs)), q = retyped(b, as_span(inputs));
         if (!p || !q || operations(*p) > max_field_operations || operations(*q) > max_field_operations) continue;
         inputs_text.clear();
-        for (auto const& t : inputs) inputs_text += message({inputs_text.empty() ? "" : ", ", to_string(t)});
+        for (auto const& t : inputs) inputs_text += fmt::format("{}{}", inputs_text.empty() ? "" : ", ", to_string(t));
         return std::pair{std::move(*p), std::move(*q)};
     }
     return std::nullopt;
@@ -67,13 +67,13 @@ GSUB_LAZY void check_in_field(verification_report& report, any_graph const& orig
     }
     auto const compared = compare_in_field(*a, *b, evaluators, seed, threads);
     if (!compared) {
-        report.notes.push_back(message({"field: ", compared.error().message()}));
+        report.notes.push_back(fmt::format("field: {}", compared.error().message()));
         return;
     }
     report.whole_in_field = true;
     if (compared->equal) return;
     refute(report);
-    report.notes.push_back(message({"field: ", compared->difference}));
+    report.notes.push_back(fmt::format("field: {}", compared->difference));
 }
 
 GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
@@ -83,7 +83,7 @@ GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& or
         evaluate_graph(original, evaluators, as_span(inputs), {.compute = precision::f64, .threads = threads});
     auto const actual = evaluate_graph(rewritten, evaluators, as_span(inputs), {.threads = threads});
     if (!exact || !actual) {
-        report.notes.push_back(message({"numbers: ", (exact ? actual : exact).error().message()}));
+        report.notes.push_back(fmt::format("numbers: {}", (exact ? actual : exact).error().message()));
         return;
     }
     report.on_numbers = true;
@@ -93,7 +93,7 @@ GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& or
         if (d) report.max_relative_error = std::max(report.max_relative_error, d->max_relative);
         if (!bad) continue;
         refute(report);
-        report.notes.push_back(d ? message({"numbers: output ", i, " differs by ", d->max_relative})
+        report.notes.push_back(d ? fmt::format("numbers: output {} differs by {}", i, d->max_relative)
                                  : d.error().message());
     }
 }
@@ -117,8 +117,8 @@ GSUB_LAZY_BODY verification_report verify_equal(any_graph const& original, any_g
     }
     if (auto const missing = not_computable(original, evaluators); !missing.empty()) {
         report.notes.push_back(
-            message({missing.size(), " nodes cannot be computed, so the whole graph cannot be compared; the first is ",
-                     to_string(missing.front())}));
+            fmt::format("{} nodes cannot be computed, so the whole graph cannot be compared; the first is {}",
+                        missing.size(), to_string(missing.front())));
     } else {
         detail::check_in_field(report, original, rewritten, evaluators, seed, threads);
         detail::check_on_numbers(report, original, rewritten, evaluators, seed, threads);
@@ -142,17 +142,16 @@ GSUB_LAZY void check_identity(search_log const& log, search_identity const& here
     if (there->rules != here.rules)
         differs("the trace is of a search with other rules, or by another version of gsub", "the rules it was given");
     if (there->moves != here.moves)
-        differs(message({"the trace is of a search that makes other moves: ", in_quotes(to_string(there->moves)),
-                         " and not ", in_quotes(to_string(here.moves))}),
+        differs(fmt::format("the trace is of a search that makes other moves: {} and not {}",
+                            quoted{to_string(there->moves)}, quoted{to_string(here.moves)}),
                 "the same --admit and --plateau, and --queue or none");
     if (there->unit != here.unit)
-        differs(
-            message({"the trace counts costs in ", in_quotes(there->unit), ", this search in ", in_quotes(here.unit)}),
-            "the cost model it was written with");
+        differs(fmt::format("the trace counts costs in {}, this search in {}", quoted{there->unit}, quoted{here.unit}),
+                "the cost model it was written with");
     else if (there->graph == here.graph && there->costs != here.costs)
         differs(there->cost == here.cost ? "the trace is of a search under another cost model"
-                                         : message({"the graph costs ", there->cost, " ", there->unit,
-                                                    " in the trace and ", here.cost, " here"}),
+                                         : fmt::format("the graph costs {} {} in the trace and {} here", there->cost,
+                                                       there->unit, here.cost),
                 "the cost model it was written with; costs by a clock need a profile");
     if (!problems.empty()) throw error{std::move(problems)};
 }
@@ -163,7 +162,7 @@ GSUB_LAZY void check_end(search_replay const& replay, search::statistics& stats)
     if (replay.more()) throw error{error_code::invalid_input, "the trace goes on where the search is at its end"};
     if (stats.best_cost != end.cost)
         throw error{error_code::invalid_input,
-                    message({"the trace ends at a cost of ", end.cost, ", its rewrites at ", stats.best_cost})};
+                    fmt::format("the trace ends at a cost of {}, its rewrites at {}", end.cost, stats.best_cost)};
     stats.expanded = end.expanded;
     stats.why = end.why;
 }
@@ -176,7 +175,7 @@ GSUB_LAZY_BODY result<std::pair<any_graph, optimize_report>> optimize(any_graph 
                                                                       optimize_options const& options) {
     return capture([&]() -> std::pair<any_graph, optimize_report> {
         if (!(options.alpha >= 1))
-            throw error{error_code::usage, message({"alpha is ", options.alpha, "; it must be at least 1"})};
+            throw error{error_code::usage, fmt::format("alpha is {}; it must be at least 1", options.alpha)};
         if (!search::detail::rises(options.alpha, options.schedule))
             throw error{error_code::usage, "the values of a schedule must rise, from alpha on"};
         if (options.admit == search::admission::first && !options.schedule.empty())

@@ -1,7 +1,7 @@
-// Comparing what a rewrite took out of a graph with what it put there, in the prime field.
+// Rewrite checking: compares the part that a rewrite replaced with its replacement, in the prime field.
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/optimize/optimize.hpp>
@@ -154,8 +154,8 @@ public:
     // Says why some were not checked.
     ~rewrite_checker() {
         for (auto const& [why, count] : skipped_)
-            report_.notes.push_back(
-                message({count, count == 1 ? " rewrite was" : " rewrites were", " not compared one by one: ", why}));
+            report_.notes.push_back(fmt::format("{}{} not compared one by one: {}", count,
+                                                count == 1 ? " rewrite was" : " rewrites were", why));
     }
 
     rewrite_check operator()(any_graph const& g, match const& m) {
@@ -172,7 +172,7 @@ public:
             ++report_.rewrites_checked;
             refute(report_);
             report_.notes.push_back(
-                message({m.rule().name, " at ", g.display_name(m.site()), ": ", std::move(difference)}));
+                fmt::format("{} at {}: {}", m.rule().name, g.display_name(m.site()), std::move(difference)));
             return rewrite_check::different;
         default:
             return skip(std::move(difference));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/ir/graph_cloner.hpp>
 #include <gsub/lower/fusion.hpp>
@@ -51,7 +51,7 @@ struct search_progress : search::null_observer {
         expanded = done, failed = problem.inapplicable();
         if (hooks.trace) tell({.what = search_event::kind::expand, .key = s.key, .path = s.path}, cost);
         if (!hooks.observe || done % 16 != 0) return;
-        detail_text = message({"best ", problem.in_units(best), " ", unit});
+        detail_text = fmt::format("best {} {}", problem.in_units(best), unit);
         hooks.observe->on_progress(
             {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
     }
@@ -128,8 +128,9 @@ reconstruct(substitution_problem const& problem, search_log const& log, search_l
         auto const found = std::lower_bound(origins.begin(), origins.end(), from,
                                             [](origin const& o, hash128 path) { return o.path < path; });
         if (found == origins.end() || found->path != from || found->expansion >= best.expansion)
-            throw error{error_code::invalid_input,
-                        message({"the trace does not fit: nothing leads to the graph of expansion ", best.expansion})};
+            throw error{
+                error_code::invalid_input,
+                fmt::format("the trace does not fit: nothing leads to the graph of expansion {}", best.expansion)};
         best = *found;
     }
     for (; !moves.empty(); moves.pop_back()) {
@@ -303,7 +304,7 @@ GSUB_LAZY std::optional<search_result> repeat(search_result const& model_search,
         canonicalize_changes(out.best);
         out.stats.best_cost = model.of_graph(out.best);
         out.stats.path.push_back(
-            {message({found->rule().name, "(", here->display_name(found->site()), ")"}), out.stats.best_cost});
+            {fmt::format("{}({})", found->rule().name, here->display_name(found->site())), out.stats.best_cost});
         out.rewrites.push_back({here, found});
     }
     return out;

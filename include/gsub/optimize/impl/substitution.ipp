@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/optimize/impl/search_log.ipp>
 #include <gsub/optimize/substitution.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
@@ -26,7 +26,7 @@ GSUB_LAZY double checked_cost(double cost, any_graph const& g, node_id n, std::s
     throw error{problem{error_code::internal,
                         n.valid() ? g.display_name(n) : "",
                         n.valid() ? std::string{g.op(n).name} : "",
-                        message({"the cost model gives ", cost, " ", unit, "; costs are finite and >= 0"}),
+                        fmt::format("the cost model gives {} {}; costs are finite and >= 0", cost, unit),
                         {}}};
 }
 
@@ -37,7 +37,7 @@ bool by_rule(match const& m, F const& code) {
         return code();
     } catch (std::exception const& e) {
         throw search::failed_move{
-            message({"rule ", m.rule().name, " at ", in_quotes(m.graph().display_name(m.site())), ": ", e.what()})};
+            fmt::format("rule {} at {}: {}", m.rule().name, quoted{m.graph().display_name(m.site())}, e.what())};
     }
 }
 GSUB_LAZY_BODY bool fires(match const& m) {
@@ -119,8 +119,8 @@ GSUB_LAZY_BODY void substitution_problem::compute_costs(costed_graph& p) const {
 }
 
 GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
-    if (s.deferred) return message({known_->rule(*s.deferred), "(", known_->site(*s.deferred), ")"});
-    return s.rule ? message({s.rule->name, "(", s.parent->graph.display_name(s.site), ")"}) : std::string{};
+    if (s.deferred) return fmt::format("{}({})", known_->rule(*s.deferred), known_->site(*s.deferred));
+    return s.rule ? fmt::format("{}({})", s.rule->name, s.parent->graph.display_name(s.site)) : std::string{};
 }
 
 namespace detail {
@@ -410,7 +410,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::reconstructed(s
         auto const refuse = [&](std::string_view why) {
             throw error{problem{error_code::invalid_input, std::string{known_->site(*wanted.deferred)},
                                 std::string{known_->rule(*wanted.deferred)},
-                                message({"the trace does not fit: rewrite ", step, " from the start ", why}),
+                                fmt::format("the trace does not fit: rewrite {} from the start {}", step, why),
                                 "a search without it"}};
         };
         cost::grouped_costs known;
@@ -431,7 +431,7 @@ GSUB_LAZY_BODY substitution_problem::state substitution_problem::reconstructed(s
         auto& next = found.next;
         if (next.key != wanted.key) refuse("leads to another graph");
         if (next.cost != wanted.cost)
-            refuse(message({"leads to a cost of ", in_units(next.cost), ", not of ", in_units(wanted.cost)}));
+            refuse(fmt::format("leads to a cost of {}, not of {}", in_units(next.cost), in_units(wanted.cost)));
         next.before = here;
         here = std::make_shared<state const>(std::move(next));
         if (&wanted != &s) reconstructed_.emplace(here->path, here);

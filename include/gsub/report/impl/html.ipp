@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/report/escape.hpp>
 #include <gsub/report/html.hpp>
 #include <gsub/report/impl/svg.ipp>
@@ -21,7 +21,7 @@ namespace detail {
 GSUB_LAZY std::string change(double before, double after) {
     if (!(before > 0)) return "";
     auto const share = (after - before) / before;
-    return message({share < 0 ? "\xe2\x88\x92" : share > 0 ? "+" : "", percent(std::abs(share))});
+    return fmt::format("{}{}", share < 0 ? "\xe2\x88\x92" : share > 0 ? "+" : "", percent(std::abs(share)));
 }
 
 GSUB_LAZY std::string_view in_words(search::stop_reason why) {
@@ -96,39 +96,40 @@ GSUB_LAZY std::string draw(chart const& c) {
     auto const last = std::max(c.last_x, 1.0);
     auto const x = [&](double v) { return coordinate(left + v / last * (width - left - right)); };
     auto const y = [&](double v) { return coordinate(top + (high - v) / (high - low) * (height - top - bottom)); };
-    auto out = message({"<svg class=\"gsub chart\" viewBox=\"0 0 ", width, " ", height, "\">\n"});
+    auto out = fmt::format("<svg class=\"gsub chart\" viewBox=\"0 0 {} {}\">\n", width, height);
     for (int i = 0; low + i * step_y <= high + step_y / 2; ++i) {
         auto const v = low + i * step_y;
-        out += message({"<path class=\"g\" d=\"M", left, " ", y(v), "H", width - right, "\"/><text x=\"", left - 8,
-                        "\" y=\"", coordinate(top + (high - v) / (high - low) * (height - top - bottom) + 4),
-                        "\" text-anchor=\"end\">", xml_text(human(v, c.unit)), "</text>\n"});
+        out += fmt::format("<path class=\"g\" d=\"M{} {}H{}\"/><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
+                           left, y(v), width - right, left - 8,
+                           coordinate(top + (high - v) / (high - low) * (height - top - bottom) + 4),
+                           xml_text(human(v, c.unit)));
     }
     auto const step_x = std::max(1.0, tick_step(last, 6));
     for (int i = 0; i * step_x <= last; ++i)
-        out += message({"<text x=\"", x(i * step_x), "\" y=\"", height - 22, "\" text-anchor=\"middle\">",
-                        coordinate(i * step_x), "</text>\n"});
-    out += message({"<text class=\"n l\" x=\"", (left + width - right) / 2, "\" y=\"", height - 5,
-                    "\" text-anchor=\"middle\">", xml_text(c.x_label), "</text>\n"});
-    auto const at = [&](chart::point const& p) { return message({x(p.x), " ", y(p.y)}); };
+        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(i * step_x), height - 22,
+                           coordinate(i * step_x));
+    out += fmt::format("<text class=\"n l\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                       (left + width - right) / 2, height - 5, xml_text(c.x_label));
+    auto const at = [&](chart::point const& p) { return fmt::format("{} {}", x(p.x), y(p.y)); };
     if (c.steps) {
         auto line = "M" + at(c.points[0]);
         for (std::size_t i = 1; i < c.points.size(); ++i)
-            line += message({"H", x(c.points[i].x), "V", y(c.points[i].y)});
-        line += message({"H", x(last)});
-        out += message({"<path class=\"area\" d=\"", line, "V", y(low), "H", x(c.points[0].x),
-                        "z\"/><path class=\"c\" d=\"", line, "\"/>\n"});
+            line += fmt::format("H{}V{}", x(c.points[i].x), y(c.points[i].y));
+        line += fmt::format("H{}", x(last));
+        out += fmt::format("<path class=\"area\" d=\"{}V{}H{}z\"/><path class=\"c\" d=\"{}\"/>\n", line, y(low),
+                           x(c.points[0].x), line);
     } else {
         std::string down, up;
         for (std::size_t i = 1; i < c.points.size(); ++i)
             (c.points[i].y > c.points[i - 1].y ? up : down) +=
-                message({"M", at(c.points[i - 1]), "L", at(c.points[i])});
-        if (!down.empty()) out += message({"<path class=\"c\" d=\"", down, "\"/>\n"});
-        if (!up.empty()) out += message({"<path class=\"c up\" d=\"", up, "\"/>\n"});
+                fmt::format("M{}L{}", at(c.points[i - 1]), at(c.points[i]));
+        if (!down.empty()) out += fmt::format("<path class=\"c\" d=\"{}\"/>\n", down);
+        if (!up.empty()) out += fmt::format("<path class=\"c up\" d=\"{}\"/>\n", up);
     }
     for (auto const& p : c.points)
         out +=
-            message({"<circle class=\"d\" cx=\"", x(p.x), "\" cy=\"", y(p.y), "\" r=\"", c.points.size() > 60 ? 2 : 3.5,
-                     "\"><title>", xml_text(p.note.empty() ? human(p.y, c.unit) : p.note), "</title></circle>\n"});
+            fmt::format("<circle class=\"d\" cx=\"{}\" cy=\"{}\" r=\"{}\"><title>{}</title></circle>\n", x(p.x), y(p.y),
+                        c.points.size() > 60 ? 2 : 3.5, xml_text(p.note.empty() ? human(p.y, c.unit) : p.note));
     return out + "</svg>\n";
 }
 
@@ -146,11 +147,11 @@ GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& cost,
     for (auto n : g.order()) {
         auto const width = whole > 0 ? cost[n.index] / whole * 1000 : 0;
         if (width > 0)
-            out +=
-                message({"<g class=\"", style_class(g, n), "\"><rect class=\"f\" x=\"", coordinate(at),
-                         "\" y=\"0\" width=\"", coordinate(width), "\" height=\"34\"><title>", xml_text(caption(g, n)),
-                         "  ", xml_text(g.display_name(n), 200), "\n", xml_text(human(cost[n.index], unit)), ", ",
-                         percent(width / 1000), "</title></rect></g>\n"});
+            out += fmt::format("<g class=\"{}\"><rect class=\"f\" x=\"{}\" y=\"0\" width=\"{}\" "
+                               "height=\"34\"><title>{}  {}\n{}, {}</title></rect></g>\n",
+                               style_class(g, n), coordinate(at), coordinate(width), xml_text(caption(g, n)),
+                               xml_text(g.display_name(n), 200), xml_text(human(cost[n.index], unit)),
+                               percent(width / 1000));
         at += width;
     }
     return out + "</svg>\n";
@@ -160,8 +161,9 @@ GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& cost,
 
 GSUB_LAZY std::string figure_card(std::string_view label, std::string const& value, std::string const& detail,
                                   std::string_view kind = "") {
-    return message({"<div class=\"card ", kind, "\"><div class=\"label\">", label, "</div><div class=\"value\">",
-                    xml_text(value), "</div><div class=\"detail\">", xml_text(detail), "</div></div>\n"});
+    return fmt::format("<div class=\"card {}\"><div class=\"label\">{}</div><div class=\"value\">{}</div><div "
+                       "class=\"detail\">{}</div></div>\n",
+                       kind, label, xml_text(value), xml_text(detail));
 }
 
 GSUB_LAZY std::string cards(optimize_report const& r) {
@@ -169,17 +171,19 @@ GSUB_LAZY std::string cards(optimize_report const& r) {
     auto const ratio = r.cost_after > 0 ? r.cost_before / r.cost_after : 0;
     auto const share = std::abs(r.cost_before - r.cost_after) / std::max(r.cost_before, 1e-300);
     return "<div class=\"cards\">\n" +
-           figure_card("Cost", message({human(r.cost_before, r.unit), " \xe2\x86\x92 ", human(r.cost_after, r.unit)}),
-                       message({change(r.cost_before, r.cost_after),
-                                share >= 0.0005 ? message({", ", fixed(ratio, 2), " times cheaper"}) : std::string{}}),
-                       "main") +
-           figure_card("Kernels", message({r.nodes_before, " \xe2\x86\x92 ", r.nodes_after}),
-                       message({r.applied.size(), r.applied.size() == 1 ? " rewrite applied" : " rewrites applied"})) +
-           figure_card("Search", message({r.search.expanded, " graphs"}),
-                       message({r.search.distinct, " distinct seen, ", fixed(r.search.seconds, 2), " s"})) +
+           figure_card(
+               "Cost", fmt::format("{} \xe2\x86\x92 {}", human(r.cost_before, r.unit), human(r.cost_after, r.unit)),
+               fmt::format("{}{}", change(r.cost_before, r.cost_after),
+                           share >= 0.0005 ? fmt::format(", {} times cheaper", fixed(ratio, 2)) : std::string{}),
+               "main") +
+           figure_card("Kernels", fmt::format("{} \xe2\x86\x92 {}", r.nodes_before, r.nodes_after),
+                       fmt::format("{}{}", r.applied.size(),
+                                   r.applied.size() == 1 ? " rewrite applied" : " rewrites applied")) +
+           figure_card("Search", fmt::format("{} graphs", r.search.expanded),
+                       fmt::format("{} distinct seen, {} s", r.search.distinct, fixed(r.search.seconds, 2))) +
            figure_card("Verification", std::string{in_words(v)},
-                       v.attempted ? message({v.rewrites_checked, " of ", v.rewrites_checked + v.rewrites_skipped,
-                                              " rewrites checked one by one"})
+                       v.attempted ? fmt::format("{} of {} rewrites checked one by one", v.rewrites_checked,
+                                                 v.rewrites_checked + v.rewrites_skipped)
                                    : "run with --verify to prove the result",
                        v.different              ? "bad"
                        : v.equal && v.attempted ? "good"
@@ -210,29 +214,13 @@ GSUB_LAZY std::string rewrite_rows(optimize_report const& r, std::span<rule_prog
             return {"soft", "not checked in this run"};
         }();
         auto const rises = a.cost_after > before;
-        out += message({"<tr><td class=\"num\">",
-                        i + 1,
-                        "</td><td><code>",
-                        xml_text(a.rule),
-                        "</code></td><td><code>",
-                        xml_text(a.site, 120),
-                        "</code></td><td class=\"num\">",
-                        xml_text(human(before, r.unit)),
-                        "</td><td class=\"num\">",
-                        xml_text(human(a.cost_after, r.unit)),
-                        "</td><td class=\"num ",
-                        rises ? "up" : "down",
-                        "\">",
-                        change(before, a.cost_after),
-                        "</td><td>",
-                        rule ? xml_text(rule->source) : std::string{"\xe2\x80\x93"},
-                        "</td><td>",
-                        rule ? in_words(rule->kind) : "",
-                        "<br/><span class=\"",
-                        mark,
-                        "\">",
-                        proof,
-                        "</span></td></tr>\n"});
+        out += fmt::format("<tr><td class=\"num\">{}</td><td><code>{}</code></td><td><code>{}</code></td><td "
+                           "class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num "
+                           "{}\">{}</td><td>{}</td><td>{}<br/><span class=\"{}\">{}</span></td></tr>\n",
+                           i + 1, xml_text(a.rule), xml_text(a.site, 120), xml_text(human(before, r.unit)),
+                           xml_text(human(a.cost_after, r.unit)), rises ? "up" : "down", change(before, a.cost_after),
+                           rule ? xml_text(rule->source) : std::string{"\xe2\x80\x93"},
+                           rule ? in_words(rule->kind) : "", mark, proof);
         before = a.cost_after;
     }
     return out;
@@ -241,19 +229,19 @@ GSUB_LAZY std::string rewrite_rows(optimize_report const& r, std::span<rule_prog
 GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
     std::string out = "<dl>\n";
     auto const fact = [&](std::string_view name, std::string const& value) {
-        out += message({"<div><dt>", xml_text(name), "</dt><dd>", xml_text(value, 2000), "</dd></div>\n"});
+        out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", xml_text(name), xml_text(value, 2000));
     };
     fact("Model", f.model);
-    fact("Cost model", message({f.cost_model, ", in ", r.unit}));
+    fact("Cost model", fmt::format("{}, in {}", f.cost_model, r.unit));
     for (auto const& [name, value] : f.settings) fact(name, value);
     fact("Cost at the start of the search",
-         message({human(r.cost_start, r.unit), ", after canonicalization: ", r.canonicalized.simplified,
-                  " simplified, ", r.canonicalized.shared, " shared, ", r.canonicalized.erased, " erased"}));
+         fmt::format("{}, after canonicalization: {} simplified, {} shared, {} erased", human(r.cost_start, r.unit),
+                     r.canonicalized.simplified, r.canonicalized.shared, r.canonicalized.erased));
     auto const& failure = r.search.failure;
-    fact("Stopped because", message({in_words(r.search.why), failure.empty() ? "" : ": ", failure}));
-    fact("Graphs", message({r.search.expanded, " expanded, ", r.search.generated, " made, ", r.search.duplicates,
-                            " seen before, ", r.search.refused, " beyond the bound; ", r.inapplicable,
-                            " matches could not be applied"}));
+    fact("Stopped because", fmt::format("{}{}{}", in_words(r.search.why), failure.empty() ? "" : ": ", failure));
+    fact("Graphs",
+         fmt::format("{} expanded, {} made, {} seen before, {} beyond the bound; {} matches could not be applied",
+                     r.search.expanded, r.search.generated, r.search.duplicates, r.search.refused, r.inapplicable));
     fact("Seconds of search", fixed(r.search.seconds, 3));
     auto const& v = r.verification;
     fact("Verification", std::string{in_words(v)});
@@ -261,12 +249,12 @@ GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
         fact("Whole graph in the prime field", !v.whole_in_field ? "not compared"
                                                : v.reduced_to.empty()
                                                    ? "compared, at the model's own sizes"
-                                                   : message({"compared, at reduced sizes: ", v.reduced_to}));
-        fact("Whole graph on numbers", v.on_numbers ? message({"largest relative error ", brief(v.max_relative_error),
-                                                               " against double precision"})
+                                                   : fmt::format("compared, at reduced sizes: {}", v.reduced_to));
+        fact("Whole graph on numbers", v.on_numbers ? fmt::format("largest relative error {} against double precision",
+                                                                  brief(v.max_relative_error))
                                                     : "not compared");
-        fact("Rewrites one by one", message({v.rewrites_checked, " checked in the prime field, ", v.rewrites_skipped,
-                                             " too large or not computable"}));
+        fact("Rewrites one by one", fmt::format("{} checked in the prime field, {} too large or not computable",
+                                                v.rewrites_checked, v.rewrites_skipped));
         for (auto const& note : v.notes) fact("Note", note);
     }
     return out + "</dl>\n";
@@ -276,12 +264,12 @@ GSUB_LAZY std::string pane(std::string_view title, any_graph const& g, picture_o
     auto const drawn = to_svg(g, o);
     std::uint64_t marked = 0;
     for (auto n : g.order()) marked += n != g.return_node() && !g.constant(n) && o.marked[n.index];
-    return message(
-        {"<figure><figcaption><strong>", title, "</strong> ", marked, marked == 1 ? " node " : " nodes ", o.mark,
-         "</figcaption><div class=\"pane\" tabindex=\"0\">",
-         drawn ? *drawn
-               : message({"<p class=\"soft\">No picture: ", xml_text(drawn.error().problems()[0].reason), ".</p>"}),
-         "</div></figure>\n"});
+    return fmt::format(
+        "<figure><figcaption><strong>{}</strong> {}{}{}</figcaption><div class=\"pane\" "
+        "tabindex=\"0\">{}</div></figure>\n",
+        title, marked, marked == 1 ? " node " : " nodes ", o.mark,
+        drawn ? *drawn
+              : fmt::format("<p class=\"soft\">No picture: {}.</p>", xml_text(drawn.error().problems()[0].reason)));
 }
 
 GSUB_LAZY std::string_view page_style() {
@@ -329,9 +317,9 @@ footer{margin-top:34px;color:var(--soft);font-size:13px}
 GSUB_LAZY std::string legend() {
     std::string out = "<p class=\"legend\">";
     auto const entry = [&](std::string_view style, std::string_view text) {
-        out += message({"<span><svg class=\"gsub\" viewBox=\"0 0 18 13\"><g class=\"", style,
-                        "\"><rect class=\"f\" x=\"1.5\" y=\"1.5\" width=\"15\" height=\"10\" rx=\"3\"/></g></svg>",
-                        text, "</span> "});
+        out += fmt::format("<span><svg class=\"gsub\" viewBox=\"0 0 18 13\"><g class=\"{}\"><rect class=\"f\" "
+                           "x=\"1.5\" y=\"1.5\" width=\"15\" height=\"10\" rx=\"3\"/></g></svg>{}</span> ",
+                           style, text);
     };
     entry("sum", "convolution, product");
     entry("red", "pooling, reduction");
@@ -353,22 +341,21 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
         for (auto& p : costs) p = whole > 0 ? p / whole : 0;
         return costs;
     };
-    auto out = message(
-        {"<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\" class=\"gsub page\">\n<head>\n"
-         "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-         "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>",
-         xml_text(f.model, 200), " \xe2\x80\x93 gsub</title>\n<style>", picture_style(), page_style(),
-         "</style>\n</head>\n<body>\n<main>\n<h1>", xml_text(f.model, 200),
-         "</h1>\n<div class=\"soft\">Optimized by relaxed graph substitution under ", xml_text(f.cost_model),
-         "</div>\n", cards(r)});
+    auto out =
+        fmt::format("<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\" class=\"gsub "
+                    "page\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, "
+                    "initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{} \xe2\x80\x93 "
+                    "gsub</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n<div "
+                    "class=\"soft\">Optimized by relaxed graph substitution under {}</div>\n{}",
+                    xml_text(f.model, 200), picture_style(), page_style(), xml_text(f.model, 200),
+                    xml_text(f.cost_model), cards(r));
 
     if (!costs_before.empty()) {
         auto const whole = std::max(r.cost_before, r.cost_after);
-        out += message({"<h2>Where the cost lies</h2>\n<div class=\"box strips\"><span>before</span>",
-                        strip(before, costs_before, whole, r.unit), "<span class=\"num\">",
-                        xml_text(human(r.cost_before, r.unit)), "</span><span>after</span>",
-                        strip(after, costs_after, whole, r.unit), "<span class=\"num\">",
-                        xml_text(human(r.cost_after, r.unit)), "</span></div>\n"});
+        out += fmt::format("<h2>Where the cost lies</h2>\n<div class=\"box strips\"><span>before</span>{}<span "
+                           "class=\"num\">{}</span><span>after</span>{}<span class=\"num\">{}</span></div>\n",
+                           strip(before, costs_before, whole, r.unit), xml_text(human(r.cost_before, r.unit)),
+                           strip(after, costs_after, whole, r.unit), xml_text(human(r.cost_after, r.unit)));
     }
 
     chart best{{}, static_cast<double>(r.search.expanded), true, r.unit, "graphs explored"};
@@ -380,12 +367,13 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
                "rewrites on the way to the result"};
     for (std::size_t i = 0; i < r.applied.size(); ++i)
         path.points.push_back({static_cast<double>(i + 1), r.applied[i].cost_after,
-                               message({i + 1, ": ", r.applied[i].rule, "\n", r.applied[i].site, "\n",
-                                        human(r.applied[i].cost_after, r.unit)})});
+                               fmt::format("{}: {}\n{}\n{}", i + 1, r.applied[i].rule, r.applied[i].site,
+                                           human(r.applied[i].cost_after, r.unit))});
     if (best.points.empty()) best.points.push_back({0, r.cost_start});
-    out += message({"<h2>The search</h2>\n<div class=\"two\"><div class=\"box\"><h3>Best cost over time</h3>",
-                    draw(best), "</div><div class=\"box\"><h3>Cost along the path of applied rewrites</h3>", draw(path),
-                    "</div></div>\n"});
+    out += fmt::format(
+        "<h2>The search</h2>\n<div class=\"two\"><div class=\"box\"><h3>Best cost over time</h3>{}</div><div "
+        "class=\"box\"><h3>Cost along the path of applied rewrites</h3>{}</div></div>\n",
+        draw(best), draw(path));
 
     auto const gone = nodes_without_counterpart(before, after), made = nodes_without_counterpart(after, before);
     out += "<h2>The graphs</h2>\n" + legend() + "<div class=\"two\">\n";
@@ -398,14 +386,14 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
     if (r.applied.empty())
         out += "<p class=\"soft\">None: no path of rewrites led to a cheaper graph.</p>\n";
     else
-        out += message(
-            {"<div class=\"box scroll\"><table><thead><tr><th>#</th><th>Rule</th><th>Site</th><th>Cost before</th>"
-             "<th>Cost after</th><th>Change</th><th>Law</th><th>Kind and proof</th></tr></thead><tbody>\n",
-             rewrite_rows(r, f.rules), "</tbody></table></div>\n"});
+        out += fmt::format("<div class=\"box scroll\"><table><thead><tr><th>#</th><th>Rule</th><th>Site</th><th>Cost "
+                           "before</th><th>Cost after</th><th>Change</th><th>Law</th><th>Kind and "
+                           "proof</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
+                           rewrite_rows(r, f.rules));
 
-    out += message({"<h2>Summary</h2>\n<div class=\"box\">", fact_list(r, f), "</div>\n<footer>Made by gsub ",
-                    GSUB_VERSION_MAJOR, ".", GSUB_VERSION_MINOR, ".", GSUB_VERSION_PATCH,
-                    ". This page needs no network and no script.</footer>\n</main>\n</body>\n</html>\n"});
+    out += fmt::format("<h2>Summary</h2>\n<div class=\"box\">{}</div>\n<footer>Made by gsub {}.{}.{}. This page needs "
+                       "no network and no script.</footer>\n</main>\n</body>\n</html>\n",
+                       fact_list(r, f), GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH);
     return out;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/config.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/report/progress.hpp>
 #include <gsub/report/units.hpp>
 
@@ -26,13 +26,13 @@ GSUB_INLINE void progress_reporter::on_progress(progress const& p) {
         return;
     }
     last_ = now;
-    auto line = message({p.phase});
+    auto line = fmt::format("{}", p.phase);
     if (p.total > 0)
-        line += message({" ", p.done, "/", p.total});
+        line += fmt::format(" {}/{}", p.done, p.total);
     else if (p.done > 0)
-        line += message({" ", p.done});
-    if (!p.detail.empty()) line += message({", ", p.detail});
-    line += message({", ", fixed(std::chrono::duration<double>(now - phase_begin_).count(), 1), " s"});
+        line += fmt::format(" {}", p.done);
+    if (!p.detail.empty()) line += fmt::format(", {}", p.detail);
+    line += fmt::format(", {} s", fixed(std::chrono::duration<double>(now - phase_begin_).count(), 1));
     std::fprintf(to_, terminal_ ? "\r\033[K%s" : "%s\n", printable(line).c_str());
     std::fflush(to_);
     open_ = terminal_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/report/summary.hpp>
 #include <gsub/report/table.hpp>
@@ -23,12 +23,13 @@ GSUB_INLINE graph_summary summarize(any_graph const& g) {
         } else {
             ++s.nodes;
             auto const& a = g.op(n);
-            ++s.operators[g.is<ops::opaque>(n) ? message({g.attributes<ops::opaque>(n).op_type, " (unknown)"})
+            ++s.operators[g.is<ops::opaque>(n) ? fmt::format("{} (unknown)", g.attributes<ops::opaque>(n).op_type)
                                                : std::string{a.name}];
         }
     }
     for (std::size_t i = 0; i < g.output_count(); ++i)
-        s.outputs.emplace_back(i < g.info().output_names.size() ? g.info().output_names[i] : message({"output_", i}),
+        s.outputs.emplace_back(i < g.info().output_names.size() ? g.info().output_names[i]
+                                                                : fmt::format("output_{}", i),
                                to_string(g.type(g.output(i))));
     s.flop = cost::flop_cost{}(g).amount;
     s.bytes = cost::byte_cost{}(g).amount;
@@ -38,16 +39,16 @@ GSUB_INLINE graph_summary summarize(any_graph const& g) {
 
 GSUB_INLINE std::string to_text(graph_summary const& s) {
     std::string out;
-    for (auto const& [name, type] : s.inputs) out += message({"input   ", name, "  ", type, "\n"});
-    for (auto const& [name, type] : s.outputs) out += message({"output  ", name, "  ", type, "\n"});
-    out += message({s.nodes, " nodes, ", s.constants, " constants, ", s.parameters, " parameters (",
-                    human(s.weight_bytes, "B"), ")\n"});
-    out += message({human(s.flop, "FLOP"), " and ", human(s.bytes, "B"), " moved a run, ", human(s.peak_bytes, "B"),
-                    " of intermediate results at most\n\n"});
+    for (auto const& [name, type] : s.inputs) out += fmt::format("input   {}  {}\n", name, type);
+    for (auto const& [name, type] : s.outputs) out += fmt::format("output  {}  {}\n", name, type);
+    out += fmt::format("{} nodes, {} constants, {} parameters ({})\n", s.nodes, s.constants, s.parameters,
+                       human(s.weight_bytes, "B"));
+    out += fmt::format("{} and {} moved a run, {} of intermediate results at most\n\n", human(s.flop, "FLOP"),
+                       human(s.bytes, "B"), human(s.peak_bytes, "B"));
     std::vector<std::pair<std::string, std::size_t>> sorted(s.operators.begin(), s.operators.end());
     std::stable_sort(sorted.begin(), sorted.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
     table t{{"nodes", "operator"}};
-    for (auto const& entry : sorted) t.add({message({entry.second}), entry.first});
+    for (auto const& entry : sorted) t.add({fmt::format("{}", entry.second), entry.first});
     return out + t.text();
 }
 
@@ -59,37 +60,38 @@ GSUB_INLINE std::string to_text(verification_report const& v) {
                       : whole     ? "verified: equal"
                                   : "verified in part: canonicalization is not compared";
     if (v.whole_in_field)
-        out += message({", whole graph in the prime field",
-                        v.reduced_to.empty() ? "" : message({" (inputs reduced to ", v.reduced_to, ")"})});
+        out += fmt::format(", whole graph in the prime field{}",
+                           v.reduced_to.empty() ? "" : fmt::format(" (inputs reduced to {})", v.reduced_to));
     if (v.rewrites_checked + v.rewrites_skipped > 0)
-        out += message(
-            {", ", v.rewrites_checked, " of ", v.rewrites_checked + v.rewrites_skipped, " rewrites one by one"});
-    if (v.on_numbers) out += message({", numbers within ", brief(v.max_relative_error), " of double precision"});
+        out +=
+            fmt::format(", {} of {} rewrites one by one", v.rewrites_checked, v.rewrites_checked + v.rewrites_skipped);
+    if (v.on_numbers) out += fmt::format(", numbers within {} of double precision", brief(v.max_relative_error));
     out += '\n';
-    for (auto const& n : v.notes) out += message({"  ", n, "\n"});
+    for (auto const& n : v.notes) out += fmt::format("  {}\n", n);
     return out;
 }
 
 GSUB_INLINE std::string to_text(optimize_report const& r) {
     auto const gain = r.cost_before > 0 ? 1 - r.cost_after / r.cost_before : 0;
-    std::string out = message(
-        {"cost     ", human(r.cost_before, r.unit), " -> ", human(r.cost_after, r.unit), " (", percent(-gain), ")\n"});
-    out += message({"kernels  ", r.nodes_before, " -> ", r.nodes_after, "\n"});
-    out += message({r.replayed ? "replay   " : "search   ", r.search.expanded, " graphs expanded",
-                    r.remembered > 0 ? message({" (", r.remembered, " known before)"}) : "", ", ", r.search.distinct,
-                    " distinct, ", fixed(r.search.seconds, 2), " s, stopped: ", search::to_string(r.search.why), "\n"});
-    if (!r.search.failure.empty()) out += message({"failed   ", r.search.failure, "\n"});
+    std::string out = fmt::format("cost     {} -> {} ({})\n", human(r.cost_before, r.unit), human(r.cost_after, r.unit),
+                                  percent(-gain));
+    out += fmt::format("kernels  {} -> {}\n", r.nodes_before, r.nodes_after);
+    out +=
+        fmt::format("{}{} graphs expanded{}, {} distinct, {} s, stopped: {}\n", r.replayed ? "replay   " : "search   ",
+                    r.search.expanded, r.remembered > 0 ? fmt::format(" ({} known before)", r.remembered) : "",
+                    r.search.distinct, fixed(r.search.seconds, 2), search::to_string(r.search.why));
+    if (!r.search.failure.empty()) out += fmt::format("failed   {}\n", r.search.failure);
     if (r.split.parts > 0)
-        out += message({"split    ", r.split.parts, " parts (", r.split.distinct_parts, " distinct), ", r.split.windows,
-                        " windows (", r.split.distinct_windows, " distinct)",
-                        r.split.better_whole ? ", but better as a whole\n" : "\n"});
+        out += fmt::format("split    {} parts ({} distinct), {} windows ({} distinct){}", r.split.parts,
+                           r.split.distinct_parts, r.split.windows, r.split.distinct_windows,
+                           r.split.better_whole ? ", but better as a whole\n" : "\n");
     if (r.canonicalized.total() > 0)
-        out += message({"cleaned  ", r.canonicalized.simplified, " simplified, ", r.canonicalized.shared, " shared, ",
-                        r.canonicalized.erased, " erased\n"});
+        out += fmt::format("cleaned  {} simplified, {} shared, {} erased\n", r.canonicalized.simplified,
+                           r.canonicalized.shared, r.canonicalized.erased);
     std::map<std::string, std::size_t> counts;
     for (auto const& a : r.applied) ++counts[a.rule];
     if (!counts.empty()) out += "applied\n";
-    for (auto const& entry : counts) out += message({"  ", entry.second, " x ", entry.first, "\n"});
+    for (auto const& entry : counts) out += fmt::format("  {} x {}\n", entry.second, entry.first);
     return out + to_text(r.verification);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/report/escape.hpp>
 #include <gsub/report/layered_layout.hpp>
@@ -28,34 +28,35 @@ GSUB_LAZY attribute_value const* attribute_named(any_graph const& g, node_id n, 
 // `3×3`
 GSUB_LAZY std::string times(ints const& sizes) {
     std::string out;
-    for (auto s : sizes) out += message({out.empty() ? "" : "\xc3\x97", s});
+    for (auto s : sizes) out += fmt::format("{}{}", out.empty() ? "" : "\xc3\x97", s);
     return out;
 }
 // `64×56×56`, with its element type unless that is f32
 GSUB_LAZY std::string short_type(tensor_type const& t) {
-    std::string out = t.element == dtype::f32 ? "" : message({to_string(t.element), " "});
+    std::string out = t.element == dtype::f32 ? "" : fmt::format("{} ", to_string(t.element));
     if (!t.ranked) return out + "any shape";
     if (t.rank() == 0) return out + "scalar";
-    for (std::size_t i = 0; i < t.rank(); ++i) out += message({i ? "\xc3\x97" : "", to_string(t.dims[i])});
+    for (std::size_t i = 0; i < t.rank(); ++i) out += fmt::format("{}{}", i ? "\xc3\x97" : "", to_string(t.dims[i]));
     return out;
 }
 
 // What the tooltip says: name, types, attributes that are not the defaults, sources.
 GSUB_LAZY std::string tooltip(any_graph const& g, node_id n) {
-    auto out = message({g.op(n).name, "  ", g.display_name(n)});
+    auto out = fmt::format("{}  {}", g.op(n).name, g.display_name(n));
     for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-        out += message({"\n\xe2\x86\x92 ", to_string(g.type({n, port}))});
+        out += fmt::format("\n\xe2\x86\x92 {}", to_string(g.type({n, port})));
     for (auto v : g.operands(n))
-        if (v.valid()) out += message({"\n\xe2\x86\x90 ", g.constant(v) ? "weight " : "", to_string(g.type(v))});
+        if (v.valid()) out += fmt::format("\n\xe2\x86\x90 {}{}", g.constant(v) ? "weight " : "", to_string(g.type(v)));
     auto const infos = g.op(n).attributes();
     auto const values = g.attributes(n).values();
     auto const defaults = g.op(n).layout.defaults();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (auto const told = to_string(values[i]); told != to_string(defaults[i]))
-            out += message({"\n", infos[i].name, " = ", told});
+            out += fmt::format("\n{} = {}", infos[i].name, told);
     auto const sources = g.sources(n);
-    for (std::size_t i = 0; i < sources.size() && i < 20; ++i) out += message({i ? ", " : "\nfrom ", sources[i]});
-    return sources.size() > 20 ? message({out, " and ", sources.size() - 20, " more"}) : out;
+    for (std::size_t i = 0; i < sources.size() && i < 20; ++i)
+        out += fmt::format("{}{}", i ? ", " : "\nfrom ", sources[i]);
+    return sources.size() > 20 ? fmt::format("{} and {} more", out, sources.size() - 20) : out;
 }
 
 GSUB_LAZY std::string_view style_class(any_graph const& g, node_id n) {
@@ -111,20 +112,20 @@ GSUB_LAZY sketch sketch_of(any_graph const& g) {
         if (n == g.return_node() || g.constant(n)) continue;
         add_lines(g.operands(n));
         number[n.index] = static_cast<std::uint32_t>(out.boxes.size());
-        auto const shape =
-            g.result_count(n) == 0
-                ? std::string{}
-                : message({short_type(g.type({n, 0})),
-                           g.result_count(n) > 1 ? message({" and ", g.result_count(n) - 1, " more"}) : std::string{}});
+        auto const shape = g.result_count(n) == 0
+                               ? std::string{}
+                               : fmt::format("{}{}", short_type(g.type({n, 0})),
+                                             g.result_count(n) > 1 ? fmt::format(" and {} more", g.result_count(n) - 1)
+                                                                   : std::string{});
         out.boxes.push_back({n, style_class(g, n), caption(g, n), shape, g.display_name(n), tooltip(g, n)});
     }
     for (std::size_t i = 0; i < g.output_count(); ++i) {
         auto const v = g.output(i);
-        auto const name = i < g.info().output_names.size() ? g.info().output_names[i] : message({"output ", i});
+        auto const name = i < g.info().output_names.size() ? g.info().output_names[i] : fmt::format("output {}", i);
         auto const type = v.valid() ? g.type(v) : tensor_type{};
         add_lines(std::span{&v, 1});
         out.boxes.push_back(
-            {{}, "end", "Output", short_type(type), name, message({"Output  ", name, "\n", to_string(type)})});
+            {{}, "end", "Output", short_type(type), name, fmt::format("Output  {}\n{}", name, to_string(type))});
     }
     return out;
 }
@@ -153,16 +154,18 @@ GSUB_LAZY layout_box size_of(sketch::box const& b, bool with_share) {
 }
 
 GSUB_LAZY std::string path_of(layered_layout::way const& w) {
-    auto const at = [](layout_point p) { return message({coordinate(p.x + margin), " ", coordinate(p.y + margin)}); };
+    auto const at = [](layout_point p) {
+        return fmt::format("{} {}", coordinate(p.x + margin), coordinate(p.y + margin));
+    };
     auto out = "M" + at(w.points.front());
     for (std::size_t i = 1; i < w.points.size(); ++i) {
         auto const from = w.points[i - 1], to = w.points[i];
         if (from.x == to.x) {
-            out += message({"V", coordinate(to.y + margin)});
+            out += fmt::format("V{}", coordinate(to.y + margin));
             continue;
         }
         auto const middle = (from.y + to.y) / 2;
-        out += message({"C", at({from.x, middle}), " ", at({to.x, middle}), " ", at(to)});
+        out += fmt::format("C{} {} {}", at({from.x, middle}), at({to.x, middle}), at(to));
     }
     return out;
 }
@@ -175,48 +178,28 @@ GSUB_LAZY std::string box_text(sketch::box const& b, layered_layout::place const
     auto const share = shown ? std::clamp(o.share[id], 0.0, 1.0) : 0;
     auto const x = [&](double dx) { return coordinate(p.x + margin + dx); };
     auto const y = [&](double dy) { return coordinate(p.y + margin + dy); };
-    auto out = message({"<g class=\"b ", b.style, marked ? " new" : "", "\"><title>", xml_text(b.tip, 2000),
-                        shown ? message({"\n", percent(share), " of the cost"}) : std::string{},
-                        marked && !o.mark.empty() ? message({"\n", xml_text(o.mark)}) : std::string{}, "</title>"});
+    auto out =
+        fmt::format("<g class=\"b {}{}\"><title>{}{}{}</title>", b.style, marked ? " new" : "", xml_text(b.tip, 2000),
+                    shown ? fmt::format("\n{} of the cost", percent(share)) : std::string{},
+                    marked && !o.mark.empty() ? fmt::format("\n{}", xml_text(o.mark)) : std::string{});
     auto const round = b.style == "end" ? size.height / 2 : 6;
-    out += message({"<rect class=\"f\" x=\"", x(0), "\" y=\"", y(0), "\" width=\"", coordinate(size.width),
-                    "\" height=\"", coordinate(size.height), "\" rx=\"", coordinate(round), "\"/>"});
+    out += fmt::format("<rect class=\"f\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\"/>", x(0), y(0),
+                       coordinate(size.width), coordinate(size.height), coordinate(round));
     if (share > 0)
-        out +=
-            message({"<rect class=\"s\" x=\"", x(6), "\" y=\"", y(size.height - 6), "\" width=\"",
-                     coordinate(std::max(1.0, (size.width - 12) * share / largest)), "\" height=\"3\" rx=\"1.5\"/>"});
+        out += fmt::format("<rect class=\"s\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"3\" rx=\"1.5\"/>", x(6),
+                           y(size.height - 6), coordinate(std::max(1.0, (size.width - 12) * share / largest)));
     auto const centre = b.style == "end";
     auto const left = centre ? size.width / 2 : 10;
     auto const anchor = centre ? " text-anchor=\"middle\"" : "";
-    out += message({"<text class=\"t\" x=\"",
-                    x(left),
-                    "\" y=\"",
-                    y(16),
-                    "\"",
-                    anchor,
-                    ">",
-                    xml_text(b.title, longest_text),
-                    "</text><text class=\"m\" x=\"",
-                    x(left),
-                    "\" y=\"",
-                    y(29),
-                    "\"",
-                    anchor,
-                    ">",
-                    xml_text(b.shape, longest_text),
-                    "</text><text class=\"n\" x=\"",
-                    x(left),
-                    "\" y=\"",
-                    y(40.5),
-                    "\"",
-                    anchor,
-                    ">",
-                    characters(b.name) > longest_text ? "\xe2\x80\xa6" : "",
-                    xml_text(tail_of(b.name, longest_text)),
-                    "</text>"});
+    out +=
+        fmt::format("<text class=\"t\" x=\"{}\" y=\"{}\"{}>{}</text><text class=\"m\" x=\"{}\" "
+                    "y=\"{}\"{}>{}</text><text class=\"n\" x=\"{}\" y=\"{}\"{}>{}{}</text>",
+                    x(left), y(16), anchor, xml_text(b.title, longest_text), x(left), y(29), anchor,
+                    xml_text(b.shape, longest_text), x(left), y(40.5), anchor,
+                    characters(b.name) > longest_text ? "\xe2\x80\xa6" : "", xml_text(tail_of(b.name, longest_text)));
     if (share >= 0.0005)
-        out += message({"<text class=\"p\" x=\"", x(size.width - 8), "\" y=\"", y(29), "\" text-anchor=\"end\">",
-                        percent(share), "</text>"});
+        out += fmt::format("<text class=\"p\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", x(size.width - 8),
+                           y(29), percent(share));
     return out + "</g>\n";
 }
 
@@ -249,27 +232,27 @@ GSUB_LAZY_BODY std::string caption(any_graph const& g, node_id n) {
                                      : std::string{g.op(n).name};
     auto const* strides = detail::attribute_named(g, n, "strides");
     if (auto const* kernel = detail::attribute_named(g, n, "kernel_shape")) {
-        out += message({" ", detail::times(kernel->integer_list())});
+        out += fmt::format(" {}", detail::times(kernel->integer_list()));
     } else if (strides && g.operand(n, 1).valid() && g.type(g.operand(n, 1)).is_static()) {
         auto const weight = g.type(g.operand(n, 1)).sizes(); // [out, in, window]
-        if (weight.size() > 2) out += message({" ", detail::times(ints(weight.begin() + 2, weight.end()))});
+        if (weight.size() > 2) out += fmt::format(" {}", detail::times(ints(weight.begin() + 2, weight.end())));
     }
     if (strides && any_of(strides->integer_list(), [](auto s) { return s != 1; }))
-        out += message({"/", strides->integer_list()[0]});
+        out += fmt::format("/{}", strides->integer_list()[0]);
     if (auto const* groups = detail::attribute_named(g, n, "group"); groups && groups->integer() != 1)
-        out += message({" g", groups->integer()});
+        out += fmt::format(" g{}", groups->integer());
     if (auto const* act = detail::attribute_named(g, n, "activation"); act && act->text() != "none")
-        out += message({" + ", act->text()});
+        out += fmt::format(" + {}", act->text());
     return out;
 }
 
 GSUB_LAZY_BODY std::vector<bool> nodes_without_counterpart(any_graph const& g, any_graph const& other) {
     auto const told = [](any_graph const& from, node_id n) {
-        auto text = message({from.op(n).domain, ".", from.op(n).name, " ", to_string(from.attributes(n).hash())});
-        for (auto const& s : from.sources(n)) text += message({" ", in_quotes(s)});
-        for (auto v : from.operands(n)) text += v.valid() ? message({" ", to_string(from.type(v))}) : " -";
+        auto text = fmt::format("{}.{} {}", from.op(n).domain, from.op(n).name, to_string(from.attributes(n).hash()));
+        for (auto const& s : from.sources(n)) text += fmt::format(" {}", quoted{s});
+        for (auto v : from.operands(n)) text += v.valid() ? fmt::format(" {}", to_string(from.type(v))) : " -";
         for (std::uint32_t port = 0; port < from.result_count(n); ++port)
-            text += message({" > ", to_string(from.type({n, port}))});
+            text += fmt::format(" > {}", to_string(from.type({n, port})));
         return text;
     };
     std::map<std::string, std::size_t> there;
@@ -287,30 +270,30 @@ GSUB_LAZY_BODY result<std::string> to_svg(any_graph const& g, picture_options co
     return capture([&] {
         auto const sketch = detail::sketch_of(g);
         if (sketch.boxes.size() > o.max_boxes)
-            throw error{problem{error_code::unsupported,
-                                {},
-                                {},
-                                message({"the picture would have ", sketch.boxes.size(), " boxes; at most ",
-                                         o.max_boxes, " are drawn"}),
-                                "--dot, or a part of the graph"}};
+            throw error{problem{
+                error_code::unsupported,
+                {},
+                {},
+                fmt::format("the picture would have {} boxes; at most {} are drawn", sketch.boxes.size(), o.max_boxes),
+                "--dot, or a part of the graph"}};
         std::vector<layout_box> sizes;
         for (auto const& b : sketch.boxes) sizes.push_back(detail::size_of(b, !o.share.empty()));
         auto const drawn = lay_out(sizes, sketch.lines).value();
         auto const width = detail::coordinate(drawn.width + 2 * detail::margin),
                    height = detail::coordinate(drawn.height + 2 * detail::margin);
-        auto out = message({"<svg class=\"gsub\"", o.alone ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", " width=\"",
-                            width, "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n"});
-        if (o.alone) out += message({"<style>", picture_style(), "</style>\n"});
+        auto out = fmt::format("<svg class=\"gsub\"{} width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\">\n",
+                               o.alone ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", width, height, width, height);
+        if (o.alone) out += fmt::format("<style>{}</style>\n", picture_style());
         double largest = 0; // share
         for (auto const s : o.share) largest = std::max(largest, std::min(s, 1.0));
         std::string arrows;
         for (auto const& w : drawn.ways) {
-            out += message({"<path class=\"w\" d=\"", detail::path_of(w), "\"/>\n"});
+            out += fmt::format("<path class=\"w\" d=\"{}\"/>\n", detail::path_of(w));
             auto const tip = w.points.back();
-            arrows += message({"M", detail::coordinate(tip.x + detail::margin), " ",
-                               detail::coordinate(tip.y + detail::margin), "l-3.5-7h7z"});
+            arrows += fmt::format("M{} {}l-3.5-7h7z", detail::coordinate(tip.x + detail::margin),
+                                  detail::coordinate(tip.y + detail::margin));
         }
-        if (!arrows.empty()) out += message({"<path class=\"a\" d=\"", arrows, "\"/>\n"});
+        if (!arrows.empty()) out += fmt::format("<path class=\"a\" d=\"{}\"/>\n", arrows);
         for (std::size_t i = 0; i < sketch.boxes.size(); ++i)
             out += detail::box_text(sketch.boxes[i], drawn.boxes[i], sizes[i], o, largest);
         return out + "</svg>\n";

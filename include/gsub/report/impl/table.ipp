@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/config.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/report/table.hpp>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ GSUB_INLINE std::string table::text() const {
         std::string text;
         for (std::size_t c = 0; c < row.size(); ++c) {
             std::string const gap(widths[c] - detail::width(row[c]), ' ');
-            text += message({c ? "  " : "", numeric[c] ? gap : "", row[c], numeric[c] ? "" : gap});
+            text += fmt::format("{}{}{}{}", c ? "  " : "", numeric[c] ? gap : "", row[c], numeric[c] ? "" : gap);
         }
         text.erase(text.find_last_not_of(' ') + 1);
         out += text + '\n';

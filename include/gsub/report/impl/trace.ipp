@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/json.hpp>
 #include <gsub/report/escape.hpp>
 #include <gsub/report/trace.hpp>
@@ -26,23 +26,25 @@ GSUB_LAZY_BODY std::string to_json_line(search_event const& e) {
     using kind = search_event::kind;
     auto const hex = [](auto h) {
         if constexpr (std::is_same_v<decltype(h), hash128>)
-            return message({"\"", to_string(h), "\""});
+            return fmt::format("\"{}\"", to_string(h));
         else
-            return message({"\"", std::string_view{to_string(hash128{h, 0})}.substr(0, 16), "\""});
+            return fmt::format("\"{}\"", std::string_view{to_string(hash128{h, 0})}.substr(0, 16));
     };
-    auto out = message({"{\"event\":\"", to_string(e.what), "\""});
+    auto out = fmt::format("{{\"event\":\"{}\"", to_string(e.what));
     if (e.what == kind::header)
-        return out + message({",\"version\":", trace_version, ",\"graph\":", hex(e.of->graph), ",\"rules\":",
-                              hex(e.of->rules), ",\"costs\":", hex(e.of->costs), ",\"unit\":", json_text(e.of->unit),
-                              ",\"cost\":", e.of->cost, ",\"orders\":\"", to_string(e.of->moves), "\"}"});
-    out += message({",\"step\":", e.steps, ",\"cost\":", e.cost});
+        return out +
+               fmt::format(
+                   ",\"version\":{},\"graph\":{},\"rules\":{},\"costs\":{},\"unit\":{},\"cost\":{},\"orders\":\"{}\"}}",
+                   trace_version, hex(e.of->graph), hex(e.of->rules), hex(e.of->costs), json_text(e.of->unit),
+                   shortest{e.of->cost}, to_string(e.of->moves));
+    out += fmt::format(",\"step\":{},\"cost\":{}", e.steps, shortest{e.cost});
     if (detail::of_successor(e.what))
-        out += message({",\"rule\":", json_text(e.rule), ",\"site\":", json_text(e.site), ",\"move\":", hex(e.move),
-                        ",\"key\":", hex(e.key)});
+        out += fmt::format(",\"rule\":{},\"site\":{},\"move\":{},\"key\":{}", json_text(e.rule), json_text(e.site),
+                           hex(e.move), hex(e.key));
     if (e.what == kind::begin || e.what == kind::expand)
-        out += message({",\"key\":", hex(e.key), ",\"path\":", hex(e.path)});
-    if (e.what == kind::expanded) out += message({",\"failed\":", e.failed});
-    if (e.what == kind::stop) out += message({",\"reason\":", json_text(to_string(e.why))});
+        out += fmt::format(",\"key\":{},\"path\":{}", hex(e.key), hex(e.path));
+    if (e.what == kind::expanded) out += fmt::format(",\"failed\":{}", e.failed);
+    if (e.what == kind::stop) out += fmt::format(",\"reason\":{}", json_text(to_string(e.why)));
     return out + "}";
 }
 
@@ -61,17 +63,17 @@ public:
     }
     [[nodiscard]] std::string const& text(char const* key) const {
         auto const* found = at(key).get_ptr<std::string const*>();
-        if (!found) fail(message({in_quotes(key), " is no text"}));
+        if (!found) fail(fmt::format("{} is no text", quoted{key}));
         return *found;
     }
     [[nodiscard]] std::uint64_t count(char const* key) const {
         auto const& value = at(key);
-        if (!value.is_number_unsigned()) fail(message({in_quotes(key), " is no number of things"}));
+        if (!value.is_number_unsigned()) fail(fmt::format("{} is no number of things", quoted{key}));
         return value.get<std::uint64_t>();
     }
     [[nodiscard]] double number(char const* key) const {
         auto const& value = at(key);
-        if (!value.is_number()) fail(message({in_quotes(key), " is no number"}));
+        if (!value.is_number()) fail(fmt::format("{} is no number", quoted{key}));
         return value.get<double>();
     }
     [[nodiscard]] hash128 hash(char const* key) const {
@@ -84,13 +86,13 @@ public:
 private:
     [[nodiscard]] io::json const& at(char const* key) const {
         auto const found = data_.find(key);
-        if (found == data_.end()) fail(message({"there is no ", in_quotes(key)}));
+        if (found == data_.end()) fail(fmt::format("there is no {}", quoted{key}));
         return *found;
     }
     [[nodiscard]] std::string const& hexadecimal(char const* key, std::size_t size) const {
         auto const& digits = text(key);
         if (digits.size() != size || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
-            fail(message({in_quotes(key), " is not ", size, " hexadecimal digits"}));
+            fail(fmt::format("{} is not {} hexadecimal digits", quoted{key}, size));
         return digits;
     }
     [[nodiscard]] static std::uint64_t word(std::string const& digits, std::size_t from) {
@@ -106,7 +108,7 @@ template <class Enum>
 Enum named(std::string_view name, Enum last, std::string_view what) {
     for (int i = 0; i <= static_cast<int>(last); ++i)
         if (to_string(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
-    trace_line::fail(message({"there is no ", what, " ", in_quotes(name)}));
+    trace_line::fail(fmt::format("there is no {} {}", what, quoted{name}));
 }
 
 GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& log) {
@@ -119,7 +121,7 @@ GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& 
     if (e.what == kind::header) {
         if (line.count("version") != trace_version)
             trace_line::fail(
-                message({"the trace is of version ", line.count("version"), ", gsub reads ", trace_version}));
+                fmt::format("the trace is of version {}, gsub reads {}", line.count("version"), trace_version));
         auto const orders = named(line.text("orders"), explored_moves::until_no_dearer, "orders");
         what = {line.hash("graph"), line.hash("rules"), line.hash("costs"), line.text("unit"), e.cost, orders};
         e.of = &what;
@@ -151,7 +153,7 @@ GSUB_LAZY_BODY result<search_log> read_trace(std::string const& path) {
             auto const kept = buffer.size();
             if (kept >= block) {
                 ++number;
-                throw error{error_code::invalid_input, message({"no end within ", block, " bytes"})};
+                throw error{error_code::invalid_input, fmt::format("no end within {} bytes", block)};
             }
             buffer.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(block, file->size() - at)));
             file->read(at, std::as_writable_bytes(std::span{buffer}.subspan(kept)));
@@ -166,7 +168,7 @@ GSUB_LAZY_BODY result<search_log> read_trace(std::string const& path) {
         }
         if (number == 0) throw error{error_code::invalid_input, "there is no event"};
         return log;
-    } catch (error const& e) { return e.within(message({path, ", line ", number})); }
+    } catch (error const& e) { return e.within(fmt::format("{}, line {}", path, number)); }
 }
 
 } // namespace gsub::report

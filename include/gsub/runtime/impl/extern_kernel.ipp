@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/io/protobuf.hpp>
 #include <gsub/ir/builder.hpp>
@@ -29,7 +29,7 @@ static_assert(GSUB_UNDEFINED == static_cast<int>(dtype::undefined) && GSUB_F64 =
 
 // `app.Swish`, `Relu`.
 GSUB_LAZY std::string qualified(std::string_view domain, std::string_view name) {
-    return message({domain, domain.empty() ? "" : ".", name});
+    return fmt::format("{}{}{}", domain, domain.empty() ? "" : ".", name);
 }
 
 // The attributes of a node as C sees them.
@@ -179,9 +179,9 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
     try {
         status = call();
     } catch (error const& e) {
-        throw e.within(message({label.op, " (node \"", label.node, "\")"}));
+        throw e.within(fmt::format("{} (node \"{}\")", label.op, label.node));
     } catch (std::exception const& e) {
-        throw error{label.says(error_code::environment, message({"its kernel has thrown: ", e.what()}))};
+        throw error{label.says(error_code::environment, fmt::format("its kernel has thrown: {}", e.what()))};
     } catch (...) {
         throw error{label.says(error_code::environment, "its kernel has thrown something that is no exception")};
     }
@@ -190,7 +190,7 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
     text.back() = 0;
     auto reason = std::string{text.data()};
     if (reason.empty()) reason = "its kernel fails and does not say why";
-    if (!known) reason += message({" (status ", status, ")"});
+    if (!known) reason += fmt::format(" (status {})", status);
     throw error{label.says(known ? static_cast<error_code>(status) : error_code::environment, std::move(reason))};
 }
 
@@ -265,10 +265,11 @@ public:
         for (auto const& k : kernels) {
             auto const name = qualified(k.domain, k.op_type);
             if (k.op_type.empty() || !k.function)
-                throw error{error_code::usage, message({"a user kernel for ", k.op_type.empty() ? "?" : name,
-                                                        " has no ", k.op_type.empty() ? "operator" : "function"})};
+                throw error{error_code::usage,
+                            fmt::format("a user kernel for {} has no {}", k.op_type.empty() ? "?" : name,
+                                        k.op_type.empty() ? "operator" : "function")};
             if (!kernels_.emplace(std::pair{std::string_view{k.domain}, std::string_view{k.op_type}}, &k).second)
-                throw error{error_code::usage, message({name, " has two user kernels"})};
+                throw error{error_code::usage, fmt::format("{} has two user kernels", name)};
         }
     }
 
@@ -383,26 +384,26 @@ private:
             std::find(k.elements.begin(), k.elements.end(), given) != k.elements.end())
             return;
         std::string takes;
-        for (auto e : k.elements) takes += message({takes.empty() ? "" : ", ", to_string(e)});
-        throw error{
-            label.says(error_code::unsupported, message({what, " ", i, " has elements of type ", to_string(given),
-                                                         "; its kernel is registered for ", takes}))};
+        for (auto e : k.elements) takes += fmt::format("{}{}", takes.empty() ? "" : ", ", to_string(e));
+        throw error{label.says(error_code::unsupported,
+                               fmt::format("{} {} has elements of type {}; its kernel is registered for {}", what, i,
+                                           to_string(given), takes))};
     }
     static std::string range(int least, int most) {
-        if (most == variadic) return message({"at least ", least});
-        return least == most ? message({least}) : message({least, " to ", most});
+        if (most == variadic) return fmt::format("at least {}", least);
+        return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
     }
     void check_operands(node_label const& label, std::span<value_id const> operands, std::size_t results,
                         user_kernel const& k) const {
         auto const count = static_cast<int>(operands.size());
         if (count < k.min_operands || (k.max_operands != variadic && count > k.max_operands))
-            throw error{label.says(error_code::unsupported,
-                                   message({"it has ", count, " operands; its kernel is registered for ",
-                                            range(k.min_operands, k.max_operands)}))};
+            throw error{
+                label.says(error_code::unsupported, fmt::format("it has {} operands; its kernel is registered for {}",
+                                                                count, range(k.min_operands, k.max_operands)))};
         if (k.results != variadic && static_cast<int>(results) != k.results)
             throw error{
                 label.says(error_code::unsupported,
-                           message({"it has ", results, " results; its kernel is registered for ", k.results}))};
+                           fmt::format("it has {} results; its kernel is registered for {}", results, k.results))};
         for (std::size_t i = 0; i < operands.size(); ++i)
             if (operands[i].valid()) check_element(label, "operand", i, made_.graph.type(operands[i]).element, k);
     }
@@ -418,7 +419,7 @@ private:
             if (!types[i]->is_static())
                 throw error{label.says(
                     error_code::unsupported,
-                    message({"the type of result ", i, " is not known: ", to_string(*types[i])}),
+                    fmt::format("the type of result {} is not known: {}", i, to_string(*types[i])),
                     k.shape ? "" : "register its kernel with a shape function, or give the model its value_info")};
             check_element(label, "result", i, types[i]->element, k);
         }
@@ -463,7 +464,7 @@ private:
             auto const& r = results[i];
             auto const invalid = [&](auto const&... why) {
                 throw error{label.says(error_code::invalid_input,
-                                       message({"its shape function gives result ", i, " ", why...}))};
+                                       fmt::format("its shape function gives result {} {}", i, why...))};
             };
             if (r.dtype < GSUB_UNDEFINED || r.dtype > GSUB_BOOL) invalid("the element type ", r.dtype);
             if (r.rank < -1 || r.rank > GSUB_MAX_RANK) invalid("the rank ", r.rank);

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/runtime/memory_planner.hpp>
 #include <gsub/runtime/program.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>

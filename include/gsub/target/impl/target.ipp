@@ -1,9 +1,8 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/target/feature.hpp>
 #include <gsub/target/target.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -159,7 +158,7 @@ GSUB_INLINE std::string to_string(target const& t) {
 
 GSUB_INLINE result<target> parse_target(std::string_view text) {
     auto const wrong = [&](std::string_view part, std::string_view reason) {
-        return error{error_code::usage, fmt::format("target {}: {}: {}", in_quotes(text), in_quotes(part), reason)};
+        return error{error_code::usage, fmt::format("target {}: {}: {}", quoted{text}, quoted{part}, reason)};
     };
     auto next = [rest = text]() mutable {
         auto const end = std::min(rest.find(','), rest.size());

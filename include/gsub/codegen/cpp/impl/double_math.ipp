@@ -1,7 +1,7 @@
-// Functions that generated kernels compute on vectors of f64: those of f64, and powers of f32, which need its digits.
+// Vector math functions on f64 in generated kernels: those of f64, and powers of f32, which need its digits.
 //
 // Errors in units of the last place: exponential 1, tanh and sigmoid 3; powers of f32 1. A sigmoid less than 2^-1022 is
-// zero. What the functions of the standard say of infinities, NaN, zeros and subnormals holds.
+// zero. Infinities, NaN, zeros and subnormals are as in the standard's functions.
 //     exponential: x = n ln 2 + r, ln 2 in two parts, |r| <= 0.347; the series to degree 13, off by 2^-57. 2^n as two
 //         factors, so that results at the ends of the range are right.
 //     tanh: u / (u + 2) with u = e^2|x| - 1, from the series of e^r - 1 without a loss where n is 0.

@@ -4,7 +4,7 @@
 #include <gsub/codegen/cpp/typed_functions.hpp>
 #include <gsub/codegen/cpp/vector_math.hpp>
 #include <gsub/core/executor.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -26,16 +26,17 @@ public:
         if (!k_.fallback.empty()) {
             std::string parameters;
             for (std::size_t i = 0; i < k_.buffers.size(); ++i)
-                parameters += message({i ? ", " : "", type_of(i), " __restrict b", i});
-            for (auto v : k_.fallback_parameters) parameters += message({", long ", name(v)});
-            line(message({"static __attribute__((noinline, cold)) void fallback(", parameters, ") {"}));
+                parameters += fmt::format("{}{} __restrict b{}", i ? ", " : "", type_of(i), i);
+            for (auto v : k_.fallback_parameters) parameters += fmt::format(", long {}", name(v));
+            line(fmt::format("static __attribute__((noinline, cold)) void fallback({}) {{", parameters));
             indent_ += "  ";
             write(k_.fallback);
             indent_.resize(indent_.size() - 2);
             line("}");
         }
-        line(message({"extern \"C\" __attribute__((visibility(\"default\"))) void ", symbol,
-                      "(void* const* b, long begin, long end) {"}));
+        line(fmt::format(
+            "extern \"C\" __attribute__((visibility(\"default\"))) void {}(void* const* b, long begin, long end) {{",
+            symbol));
         indent_ += "  ";
         if (k_.parallel < 0) line("(void)begin, (void)end;");
         std::size_t given = 0;
@@ -44,9 +45,9 @@ public:
         for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
             auto const type = type_of(i);
             auto const from = k_.buffers[i].workspace
-                                  ? message({"((char*)b[", workspace, "] + ", workspace_offset(k_, i), ")"})
-                                  : message({"b[", given++, "]"});
-            line(message({type, " __restrict b", i, " = (", type, ")", from, ";"}));
+                                  ? fmt::format("((char*)b[{}] + {})", workspace, workspace_offset(k_, i))
+                                  : fmt::format("b[{}]", given++);
+            line(fmt::format("{} __restrict b{} = ({}){};", type, i, type, from));
         }
         write(k_.body);
         indent_.resize(indent_.size() - 2);
@@ -58,14 +59,14 @@ public:
 private:
     std::string type_of(std::size_t buffer) const {
         auto const& b = k_.buffers[buffer];
-        return message({b.written ? "" : "const ", c_type(b.element), "*"});
+        return fmt::format("{}{}*", b.written ? "" : "const ", c_type(b.element));
     }
-    void line(std::string_view what) { text_ += message({indent_, what, "\n"}); }
+    void line(std::string_view what) { text_ += fmt::format("{}{}\n", indent_, what); }
 
     void prelude() {
         auto const width = k_.lanes * 4;
-        line(message({"typedef float vf __attribute__((vector_size(", width, ")));"}));
-        line(message({"typedef float uf __attribute__((vector_size(", width, "), aligned(4), may_alias));"}));
+        line(fmt::format("typedef float vf __attribute__((vector_size({})));", width));
+        line(fmt::format("typedef float uf __attribute__((vector_size({}), aligned(4), may_alias));", width));
         // A scalar less zero is itself, signed zeros and NaN included.
         line("static inline vf wide(float s) { return s - vf{}; }");
         line("static inline vf wide(vf v) { return v; }");
@@ -83,10 +84,10 @@ private:
             line("}");
         };
         auto const extreme = [&](std::string_view function, std::string_view builtin, std::string_view otherwise) {
-            wide_text(message({"static inline vf ", function, "(vf a, vf b) {"}),
-                      message({"#ifdef __clang__\n  return (vf)__builtin_ia32_", builtin,
-                               "ps512(b, a, 4);\n#else\n  return (vf)__builtin_ia32_", builtin,
-                               "ps512_mask(b, a, a, (unsigned short)-1, 4);\n#endif"}),
+            wide_text(fmt::format("static inline vf {}(vf a, vf b) {{", function),
+                      fmt::format("#ifdef __clang__\n  return (vf)__builtin_ia32_{}ps512(b, a, 4);\n#else\n  return "
+                                  "(vf)__builtin_ia32_{}ps512_mask(b, a, a, (unsigned short)-1, 4);\n#endif",
+                                  builtin, builtin),
                       otherwise);
         };
         extreme("vmax", "max", "  return a < b ? b : a;");
@@ -106,16 +107,18 @@ private:
             std::string add, max;
             for (auto half = k_.lanes / 2; half > 0; half /= 2) {
                 std::string order;
-                for (std::int32_t l = 0; l < k_.lanes; ++l) order += message({l ? ", " : "", (l + half) % k_.lanes});
-                add += message({" v += __builtin_shufflevector(v, v, ", order, ");"});
-                max += message({" o = __builtin_shufflevector(v, v, ", order, "); v = o > v ? o : v;"});
+                for (std::int32_t l = 0; l < k_.lanes; ++l)
+                    order += fmt::format("{}{}", l ? ", " : "", (l + half) % k_.lanes);
+                add += fmt::format(" v += __builtin_shufflevector(v, v, {});", order);
+                max += fmt::format(" o = __builtin_shufflevector(v, v, {}); v = o > v ? o : v;", order);
             }
-            line(message({"static inline float sum_of(vf v) {", add, " return v[0]; }"}));
+            line(fmt::format("static inline float sum_of(vf v) {{{} return v[0]; }}", add));
             // As integers of that order, NaN the greatest: their maximum is one instruction.
-            line(message({"typedef int max_bits __attribute__((vector_size(", width, ")));"}));
-            line(message({"static inline float max_of(vf x) { max_bits v = (max_bits)x, o; v ^= (v >> 31) & "
-                          "0x7fffffff; v = x != x ? max_bits{} + 0x7fc00000 : v;",
-                          max, " v ^= (v >> 31) & 0x7fffffff; return ((vf)v)[0]; }"}));
+            line(fmt::format("typedef int max_bits __attribute__((vector_size({})));", width));
+            line(fmt::format(
+                "static inline float max_of(vf x) {{ max_bits v = (max_bits)x, o; v ^= (v >> 31) & 0x7fffffff; v = x "
+                "!= x ? max_bits{{}} + 0x7fc00000 : v;{} v ^= (v >> 31) & 0x7fffffff; return ((vf)v)[0]; }}",
+                max));
         }
         wide_text(
             "static inline void keep(float* p, vf v, int n) {",
@@ -141,36 +144,36 @@ private:
         });
     }
 
-    static std::string name(variable v) { return message({"i", v}); }
-    static std::string number(std::int64_t v) { return message({v, "L"}); }
+    static std::string name(variable v) { return fmt::format("i{}", v); }
+    static std::string number(std::int64_t v) { return fmt::format("{}L", v); }
     static std::string number_of(std::int64_t v) { return number(v); } // where `number` is something else
     static std::string text_of(affine const& a) {
         std::string out;
         for (auto const& t : a.terms())
-            out += message(
-                {out.empty() ? "" : " + ", name(t.of), t.factor == 1 ? "" : message({" * ", number(t.factor)})});
+            out += fmt::format("{}{}{}", out.empty() ? "" : " + ", name(t.of),
+                               t.factor == 1 ? "" : fmt::format(" * {}", number(t.factor)));
         if (a.constant() != 0 || out.empty())
-            out += message({out.empty() ? "" : " + ", a.constant() < 0 ? "(" : "", number(a.constant()),
-                            a.constant() < 0 ? ")" : ""});
+            out += fmt::format("{}{}{}{}", out.empty() ? "" : " + ", a.constant() < 0 ? "(" : "", number(a.constant()),
+                               a.constant() < 0 ? ")" : "");
         return out;
     }
 
     // A limit declared before its loop, where it is more than a number.
     std::string limit_of(std::vector<limit> const& limits, bool greatest, variable v) {
         if (limits.size() == 1 && limits[0].divisor == 1) return text_of(limits[0].value);
-        auto const which = message({greatest ? "lo" : "hi", v});
+        auto const which = fmt::format("{}{}", greatest ? "lo" : "hi", v);
         auto const clean = [](limit const& l) {
             auto const value = text_of(l.value);
             if (l.divisor == 1) return value;
             // ceil for values of either sign: the truncation of a negative quotient is its ceiling
-            return message({"((", value, ") > 0 ? ((", value, ") + ", number(l.divisor - 1), ") / ", number(l.divisor),
-                            " : (", value, ") / ", number(l.divisor), ")"});
+            return fmt::format("(({}) > 0 ? (({}) + {}) / {} : ({}) / {})", value, value, number(l.divisor - 1),
+                               number(l.divisor), value, number(l.divisor));
         };
-        line(message({"long ", which, " = ", clean(limits[0]), ";"}));
+        line(fmt::format("long {} = {};", which, clean(limits[0])));
         for (std::size_t i = 1; i < limits.size(); ++i) {
-            auto const other = message({which, "_", i});
-            line(message({"const long ", other, " = ", clean(limits[i]), ";"}));
-            line(message({which, " = ", which, greatest ? " < " : " > ", other, " ? ", other, " : ", which, ";"}));
+            auto const other = fmt::format("{}_{}", which, i);
+            line(fmt::format("const long {} = {};", other, clean(limits[i])));
+            line(fmt::format("{} = {}{}{} ? {} : {};", which, which, greatest ? " < " : " > ", other, other, which));
         }
         return which;
     }
@@ -181,17 +184,16 @@ private:
                 write(n.code);
                 break;
             case statement_kind::fused_index:
-                line(n.divisor == 1
-                         ? message({"const long ", name(n.var), " = ", name(n.of), " % ", number(n.extent), ";"})
-                         : message({"const long ", name(n.var), " = ", name(n.of), " / ", number(n.divisor), " % ",
-                                    number(n.extent), ";"}));
+                line(n.divisor == 1 ? fmt::format("const long {} = {} % {};", name(n.var), name(n.of), number(n.extent))
+                                    : fmt::format("const long {} = {} / {} % {};", name(n.var), name(n.of),
+                                                  number(n.divisor), number(n.extent)));
                 break;
             case statement_kind::branch: {
                 std::string all;
                 for (auto const& c : n.conditions)
-                    all += message(
-                        {all.empty() ? "" : " && ", "(unsigned long)(", text_of(c.value), ") < ", c.extent, "UL"});
-                line(message({"if (", all, ") {"}));
+                    all += fmt::format("{}(unsigned long)({}) < {}UL", all.empty() ? "" : " && ", text_of(c.value),
+                                       c.extent);
+                line(fmt::format("if ({}) {{", all));
                 scope(n.body);
                 if (!n.otherwise.empty()) {
                     line("} else {");
@@ -202,10 +204,11 @@ private:
             }
             case statement_kind::guard: {
                 std::string arguments;
-                for (std::size_t i = 0; i < k_.buffers.size(); ++i) arguments += message({i ? ", b" : "b", i});
+                for (std::size_t i = 0; i < k_.buffers.size(); ++i)
+                    arguments += fmt::format("{}{}", i ? ", b" : "b", i);
                 for (auto const& a : n.arguments) arguments += ", " + text_of(a);
-                auto const finite = message({"r", n.guarded, " - r", n.guarded, " == 0.0f"});
-                line(message({"if (__builtin_expect(!(", finite, "), 0)) fallback(", arguments, ");"}));
+                auto const finite = fmt::format("r{} - r{} == 0.0f", n.guarded, n.guarded);
+                line(fmt::format("if (__builtin_expect(!({}), 0)) fallback({});", finite, arguments));
                 break;
             }
             case statement_kind::loop: {
@@ -214,8 +217,8 @@ private:
                 auto const own = n.var == k_.parallel;
                 auto const begin = own ? "begin" : limit_of(n.begin, true, n.var);
                 auto const end = own ? "end" : limit_of(n.end, false, n.var);
-                line(message({"for (long ", name(n.var), " = ", begin, "; ", name(n.var), " < ", end, "; ++",
-                              name(n.var), ") {"}));
+                line(fmt::format("for (long {} = {}; {} < {}; ++{}) {{", name(n.var), begin, name(n.var), end,
+                                 name(n.var)));
                 scope(n.body);
                 line("}");
                 indent_.resize(indent_.size() - 2);
@@ -268,28 +271,27 @@ private:
         }
         if (std::find(group.begin(), group.end(), code.size()) != group.end()) return false;
         typed_ = true;
-        auto const tile = message({"t", next_tile_++});
+        auto const tile = fmt::format("t{}", next_tile_++);
         auto const type = vector_type(i.type);
-        line(message({type, " ", tile, "[", lanes, "] = {};"}));
+        line(fmt::format("{} {}[{}] = {{}};", type, tile, lanes));
         auto row = i;
         for (std::int32_t l = 0; l < i.lanes; ++l) {
-            line(message(
-                {tile, "[", l, "] = (", type, ")*(const ", unaligned_type(i.type), "*)(", place_of(row), ");"}));
+            line(fmt::format("{}[{}] = ({})*(const {}*)({});", tile, l, type, unaligned_type(i.type), place_of(row)));
             row.offset += affine{i.stride};
         }
-        line(message({functions_.transpose(i.type), "(", tile, ");"}));
+        line(fmt::format("{}({});", functions_.transpose(i.type), tile));
         for (std::size_t l = 0; l < lanes; ++l) {
-            define(code[group[l]].result, message({tile, "[", l, "]"}));
+            define(code[group[l]].result, fmt::format("{}[{}]", tile, l));
             written[group[l]] = 1;
         }
         return true;
     }
 
-    static std::string name_of(reg r) { return message({"r", r}); }
-    void define(reg r, std::string_view value) { line(message({"const auto ", name_of(r), " = ", value, ";"})); }
+    static std::string name_of(reg r) { return fmt::format("r{}", r); }
+    void define(reg r, std::string_view value) { line(fmt::format("const auto {} = {};", name_of(r), value)); }
     dtype type_of(reg r) const { return types_[static_cast<std::size_t>(r)]; }
     static std::string operand(instruction const& i, int o) { return name_of(i.operands[o]); }
-    static std::string wide(instruction const& i, int o) { return message({"wide(", operand(i, o), ")"}); }
+    static std::string wide(instruction const& i, int o) { return fmt::format("wide({})", operand(i, o)); }
     // Whether an instruction has f32 operands and a result of f32, and is none that came with other types.
     bool is_f32(instruction const& i) const {
         using loop::scalar_op;
@@ -304,7 +306,9 @@ private:
 
     void write_f32(instruction const& i) {
         auto const r = name_of(i.result);
-        auto const infix = [&] { define(i.result, message({operand(i, 0), info(i.function).infix, operand(i, 1)})); };
+        auto const infix = [&] {
+            define(i.result, fmt::format("{}{}{}", operand(i, 0), info(i.function).infix, operand(i, 1)));
+        };
         switch (i.op) {
         case opcode::splat:
             define(i.result, literal(i.value, 0, dtype::f32));
@@ -312,59 +316,60 @@ private:
         case opcode::load:
             define(i.result,
                    guarded(i,
-                           !i.order.empty() ? ordered(i, "vf", "uf")
-                           : i.stride != 1  ? message({"strided(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
-                           : i.lanes == k_.lanes ? message({"(vf)*(const uf*)(", place_of(i), ")"})
-                                                 : message({"part(", place_of(i), ", ", i.lanes, ")"}),
+                           !i.order.empty()      ? ordered(i, "vf", "uf")
+                           : i.stride != 1       ? fmt::format("strided({}, {}, {})", place_of(i), i.stride, i.lanes)
+                           : i.lanes == k_.lanes ? fmt::format("(vf)*(const uf*)({})", place_of(i))
+                                                 : fmt::format("part({}, {})", place_of(i), i.lanes),
                            "vf{}"));
             break;
         case opcode::broadcast:
-            define(i.result, guarded(i, message({"*(", place_of(i), ")"}), "0.0f"));
+            define(i.result, guarded(i, fmt::format("*({})", place_of(i)), "0.0f"));
             break;
         case opcode::store:
             line(where(i) + (i.lanes == k_.lanes
-                                 ? message({"*(uf*)(", place_of(i), ") = wide(", operand(i, 0), ");"})
-                                 : message({"keep(", place_of(i), ", wide(", operand(i, 0), "), ", i.lanes, ");"})));
+                                 ? fmt::format("*(uf*)({}) = wide({});", place_of(i), operand(i, 0))
+                                 : fmt::format("keep({}, wide({}), {});", place_of(i), operand(i, 0), i.lanes)));
             break;
         case opcode::copy:
-            line(message({"vf ", r, " = ", wide(i, 0), ";"}));
+            line(fmt::format("vf {} = {};", r, wide(i, 0)));
             break;
         case opcode::compute:
             switch (i.function) {
             case loop::scalar_op::maximum:
-                define(i.result, message({"vmax(", wide(i, 0), ", ", wide(i, 1), ")"}));
+                define(i.result, fmt::format("vmax({}, {})", wide(i, 0), wide(i, 1)));
                 break;
             case loop::scalar_op::minimum:
-                define(i.result, message({"vmin(", wide(i, 0), ", ", wide(i, 1), ")"}));
+                define(i.result, fmt::format("vmin({}, {})", wide(i, 0), wide(i, 1)));
                 break;
             case loop::scalar_op::square_root:
-                line(message({"vf ", r, " = ", wide(i, 0), ";"}));
-                line(message({"for (int l = 0; l < ", k_.lanes, "; ++l) ", r, "[l] = __builtin_sqrtf(", r, "[l]);"}));
+                line(fmt::format("vf {} = {};", r, wide(i, 0)));
+                line(fmt::format("for (int l = 0; l < {}; ++l) {}[l] = __builtin_sqrtf({}[l]);", k_.lanes, r, r));
                 break;
             case loop::scalar_op::negate:
-                define(i.result, message({"-", operand(i, 0)}));
+                define(i.result, fmt::format("-{}", operand(i, 0)));
                 break;
             default:
                 if (!info(i.function).infix.empty())
                     infix();
                 else
-                    define(i.result, message({vector_function(i.function), "(", wide(i, 0), ")"}));
+                    define(i.result, fmt::format("{}({})", vector_function(i.function), wide(i, 0)));
             }
             break;
         case opcode::multiply_add:
-            step(i, message({r, " + ", operand(i, 0), " * ", operand(i, 1)}),
-                 message({r, " += ", operand(i, 0), " * ", operand(i, 1)}), "first");
+            step(i, fmt::format("{} + {} * {}", r, operand(i, 0), operand(i, 1)),
+                 fmt::format("{} += {} * {}", r, operand(i, 0), operand(i, 1)), "first");
             break;
         case opcode::accumulate:
             if (i.function == loop::scalar_op::add) {
-                step(i, message({r, " + ", operand(i, 0)}), message({r, " += ", operand(i, 0)}), "first");
+                step(i, fmt::format("{} + {}", r, operand(i, 0)), fmt::format("{} += {}", r, operand(i, 0)), "first");
             } else {
-                auto const value = message({"vmaxnan(", r, ", ", wide(i, 0), ")"});
-                step(i, value, message({r, " = ", value}), "first");
+                auto const value = fmt::format("vmaxnan({}, {})", r, wide(i, 0));
+                step(i, value, fmt::format("{} = {}", r, value), "first");
             }
             break;
         case opcode::reduce:
-            define(i.result, message({i.function == loop::scalar_op::add ? "sum_of(" : "max_of(", operand(i, 0), ")"}));
+            define(i.result,
+                   fmt::format("{}{})", i.function == loop::scalar_op::add ? "sum_of(" : "max_of(", operand(i, 0)));
             break;
         case opcode::choose:
         case opcode::gather: // typed
@@ -379,9 +384,10 @@ private:
         auto const type = vector_type(i.type), unaligned = unaligned_type(i.type);
         auto const number = [&] { return literal(i.value, i.integer, i.type); };
         auto const combined = [&](std::string const& value) { // with what has been accumulated
-            return message({i.function == loop::scalar_op::add ? functions_.call(loop::scalar_op::add, i.type)
-                                                               : functions_.maximum_or_nan(i.type),
-                            "(", r, ", ", value, ")"});
+            return fmt::format("{}({}, {})",
+                               i.function == loop::scalar_op::add ? functions_.call(loop::scalar_op::add, i.type)
+                                                                  : functions_.maximum_or_nan(i.type),
+                               r, value);
         };
         switch (i.op) {
         case opcode::splat:
@@ -392,99 +398,96 @@ private:
                    guarded(i,
                            !i.order.empty() ? ordered(i, type, unaligned)
                            : i.stride != 1
-                               ? message({"strided_of<", type, ">(", place_of(i), ", ", i.stride, ", ", i.lanes, ")"})
-                           : i.lanes == k_.lanes ? message({"(", type, ")*(const ", unaligned, "*)(", place_of(i), ")"})
-                                                 : message({"part_of<", type, ">(", place_of(i), ", ", i.lanes, ")"}),
-                           message({"wide(", number(), ")"})));
+                               ? fmt::format("strided_of<{}>({}, {}, {})", type, place_of(i), i.stride, i.lanes)
+                           : i.lanes == k_.lanes ? fmt::format("({})*(const {}*)({})", type, unaligned, place_of(i))
+                                                 : fmt::format("part_of<{}>({}, {})", type, place_of(i), i.lanes),
+                           fmt::format("wide({})", number())));
             break;
         case opcode::broadcast:
-            define(i.result, guarded(i, message({"*(", place_of(i), ")"}), number()));
+            define(i.result, guarded(i, fmt::format("*({})", place_of(i)), number()));
             break;
         case opcode::store:
             line(where(i) + (i.lanes == k_.lanes
-                                 ? message({"*(", unaligned, "*)(", place_of(i), ") = ", wide(i, 0), ";"})
-                                 : message({"keep_of(", place_of(i), ", ", wide(i, 0), ", ", i.lanes, ");"})));
+                                 ? fmt::format("*({}*)({}) = {};", unaligned, place_of(i), wide(i, 0))
+                                 : fmt::format("keep_of({}, {}, {});", place_of(i), wide(i, 0), i.lanes)));
             break;
         case opcode::copy:
-            line(message({type, " ", r, " = ", wide(i, 0), ";"}));
+            line(fmt::format("{} {} = {};", type, r, wide(i, 0)));
             break;
         case opcode::compute: {
             if (i.function == loop::scalar_op::cast) {
-                define(i.result, message({functions_.cast(type_of(i.operands[0]), i.type), "(", wide(i, 0), ")"}));
+                define(i.result, fmt::format("{}({})", functions_.cast(type_of(i.operands[0]), i.type), wide(i, 0)));
                 break;
             }
             auto const selects = i.function == loop::scalar_op::select;
             auto const count = info(i.function).operands;
             std::string operands;
-            for (int o = 0; o < count; ++o) operands += message({o ? ", " : "", wide(i, o)});
+            for (int o = 0; o < count; ++o) operands += fmt::format("{}{}", o ? ", " : "", wide(i, o));
             define(i.result,
-                   message({functions_.call(i.function, type_of(i.operands[selects ? 1 : 0])), "(", operands, ")"}));
+                   fmt::format("{}({})", functions_.call(i.function, type_of(i.operands[selects ? 1 : 0])), operands));
             break;
         }
         case opcode::multiply_add: {
             auto const value = combined(
-                message({functions_.call(loop::scalar_op::multiply, i.type), "(", wide(i, 0), ", ", wide(i, 1), ")"}));
-            step(i, value, message({r, " = ", value}), "first_of");
+                fmt::format("{}({}, {})", functions_.call(loop::scalar_op::multiply, i.type), wide(i, 0), wide(i, 1)));
+            step(i, value, fmt::format("{} = {}", r, value), "first_of");
             break;
         }
         case opcode::accumulate: {
             auto const value = combined(wide(i, 0));
-            step(i, value, message({r, " = ", value}), "first_of");
+            step(i, value, fmt::format("{} = {}", r, value), "first_of");
             break;
         }
         case opcode::reduce: {
             auto const sums = i.function == loop::scalar_op::add;
             auto const call = sums ? functions_.call(loop::scalar_op::add, i.type) : functions_.maximum_or_nan(i.type);
-            line(message({type, " s", r, " = ", wide(i, 0), ";"}));
+            line(fmt::format("{} s{} = {};", type, r, wide(i, 0)));
             if (sums && is_floating(i.type)) { // rounded one lane after another
-                line(message({"const ", type, " v", r, " = s", r, ";"}));
-                line(message(
-                    {"for (int l = 1; l < ", k_.lanes, "; ++l) s", r, " = ", call, "(s", r, ", wide(v", r, "[l]));"}));
+                line(fmt::format("const {} v{} = s{};", type, r, r));
+                line(fmt::format("for (int l = 1; l < {}; ++l) s{} = {}(s{}, wide(v{}[l]));", k_.lanes, r, call, r, r));
             } else {
                 for (auto half = k_.lanes / 2; half > 0; half /= 2) {
                     std::string order;
-                    for (std::int32_t l = 0; l < k_.lanes; ++l) order += message({", ", (l + half) % k_.lanes});
-                    line(message(
-                        {"s", r, " = ", call, "(s", r, ", __builtin_shufflevector(s", r, ", s", r, order, "));"}));
+                    for (std::int32_t l = 0; l < k_.lanes; ++l) order += fmt::format(", {}", (l + half) % k_.lanes);
+                    line(fmt::format("s{} = {}(s{}, __builtin_shufflevector(s{}, s{}{}));", r, call, r, r, r, order));
                 }
             }
-            define(i.result, message({"s", r, "[0]"}));
+            define(i.result, fmt::format("s{}[0]", r));
             break;
         }
         case opcode::choose:
             functions_.choices();
-            define(i.result, message({"entry_of(", operand(i, 0), ", ", number_of(i.integer), ", b", i.buffer, ", ",
-                                      i.lanes, ")"}));
+            define(i.result,
+                   fmt::format("entry_of({}, {}, b{}, {})", operand(i, 0), number_of(i.integer), i.buffer, i.lanes));
             break;
         case opcode::gather:
             functions_.choices();
             define(i.result, guarded(i,
-                                     message({"gathered<", type, ">(", place_of(i), ", ", operand(i, 0), ", ",
-                                              number_of(i.entry), ", ", number_of(i.stride), ", ", i.lanes, ")"}),
-                                     message({"wide(", number(), ")"})));
+                                     fmt::format("gathered<{}>({}, {}, {}, {}, {})", type, place_of(i), operand(i, 0),
+                                                 number_of(i.entry), number_of(i.stride), i.lanes),
+                                     fmt::format("wide({})", number())));
             break;
         }
     }
 
     // One step of an accumulator: lanes beyond those of the step stay.
     void step(instruction const& i, std::string const& value, std::string const& all, std::string_view first) {
-        line(i.lanes == k_.lanes
-                 ? all + ";"
-                 : message({"r", i.result, " = ", first, "(", value, ", r", i.result, ", ", i.lanes, ");"}));
+        line(i.lanes == k_.lanes ? all + ";"
+                                 : fmt::format("r{} = {}({}, r{}, {});", i.result, first, value, i.result, i.lanes));
     }
     // A value that is a number where a condition does not hold; nothing is read there.
     static std::string where(instruction const& i) {
-        return i.predicate.empty() ? std::string{} : message({"if (", conditions(i.predicate), ") "});
+        return i.predicate.empty() ? std::string{} : fmt::format("if ({}) ", conditions(i.predicate));
     }
     static std::string conditions(std::vector<loop::bound> const& bounds) {
         std::string all;
         for (auto const& c : bounds)
-            all += message({all.empty() ? "" : " && ", "(unsigned long)(", text_of(c.value), ") < ", c.extent, "UL"});
+            all += fmt::format("{}(unsigned long)({}) < {}UL", all.empty() ? "" : " && ", text_of(c.value), c.extent);
         return all;
     }
     static std::string guarded(instruction const& i, std::string const& value, std::string_view outside) {
         if (i.predicate.empty()) return value;
-        return message({conditions(i.predicate), " ? ", value, " : ", outside});
+        return fmt::format("{} ? {} : {}", conditions(i.predicate), value, outside);
     }
 
     // A load whose lanes read anywhere: whole vectors shuffled, where each is known to be within the buffer.
@@ -501,8 +504,8 @@ private:
         };
         std::string text;
         if (!in_blocks) {
-            for (auto o : i.order) text += message({text.empty() ? "{" : ", ", "*(", at(o), ")"});
-            return message({"(", type, ")", text, "}"});
+            for (auto o : i.order) text += fmt::format("{}*({})", text.empty() ? "{" : ", ", at(o));
+            return fmt::format("({}){}}}", type, text);
         }
         std::vector<std::int64_t> from; // the vectors that lanes come from
         for (auto o : i.order) from.push_back(o >= 0 ? o / k_.lanes : (o + 1) / k_.lanes - 1);
@@ -511,7 +514,7 @@ private:
         left.erase(std::unique(left.begin(), left.end()), left.end());
         for (std::size_t v = 0; v < left.size(); v += v == 0 && left.size() > 1 ? 2 : 1) {
             auto const vector_at = [&](std::size_t n) {
-                return message({"(", type, ")*(const ", unaligned, "*)(", at(left[n] * k_.lanes), ")"});
+                return fmt::format("({})*(const {}*)({})", type, unaligned, at(left[n] * k_.lanes));
             };
             std::string lanes;
             for (std::size_t l = 0; l < from.size(); ++l) {
@@ -520,11 +523,11 @@ private:
                 auto const index = v == 0 && n == 0        ? within
                                    : n == (v == 0 ? 1 : v) ? within + k_.lanes
                                                            : static_cast<std::int64_t>(l); // as before, or later
-                lanes += message({", ", index});
+                lanes += fmt::format(", {}", index);
             }
-            text = v == 0 ? message({"__builtin_shufflevector(", vector_at(0), ", ", vector_at(left.size() > 1 ? 1 : 0),
-                                     lanes, ")"})
-                          : message({"__builtin_shufflevector(", text, ", ", vector_at(v), lanes, ")"});
+            text = v == 0 ? fmt::format("__builtin_shufflevector({}, {}{})", vector_at(0),
+                                        vector_at(left.size() > 1 ? 1 : 0), lanes)
+                          : fmt::format("__builtin_shufflevector({}, {}{})", text, vector_at(v), lanes);
         }
         return text;
     }
@@ -532,23 +535,23 @@ private:
     std::string place_of(instruction const& i) {
         auto const first = place_in_first(i);
         auto const entry = i.op != opcode::gather && i.op != opcode::store && i.operands[0] >= 0;
-        return entry ? message({first, " + ", operand(i, 0), " * ", number(i.entry)}) : first;
+        return entry ? fmt::format("{} + {} * {}", first, operand(i, 0), number(i.entry)) : first;
     }
     // Of what an entry is chosen of, the place in the first one.
     std::string place_in_first(instruction const& i) {
         auto const varying = i.offset - affine{i.offset.constant()};
         auto const constant = i.offset.constant();
         auto const added = constant == 0  ? std::string{}
-                           : constant < 0 ? message({" - ", number(-constant)})
-                                          : message({" + ", number(constant)});
-        if (varying.is_constant()) return message({"b", i.buffer, added});
+                           : constant < 0 ? fmt::format(" - {}", number(-constant))
+                                          : fmt::format(" + {}", number(constant));
+        if (varying.is_constant()) return fmt::format("b{}{}", i.buffer, added);
         for (auto const& p : pointers_)
-            if (p.buffer == i.buffer && p.offset == varying) return message({"p", p.id, added});
+            if (p.buffer == i.buffer && p.offset == varying) return fmt::format("p{}{}", p.id, added);
         auto const& buffer = k_.buffers[static_cast<std::size_t>(i.buffer)];
-        line(message({buffer.written ? "" : "const ", c_type(buffer.element), "* const p", next_pointer_, " = b",
-                      i.buffer, " + (", text_of(varying), ");"}));
+        line(fmt::format("{}{}* const p{} = b{} + ({});", buffer.written ? "" : "const ", c_type(buffer.element),
+                         next_pointer_, i.buffer, text_of(varying)));
         pointers_.push_back({i.buffer, varying, next_pointer_});
-        return message({"p", next_pointer_++, added});
+        return fmt::format("p{}{}", next_pointer_++, added);
     }
 
     struct pointer {

@@ -2,8 +2,7 @@
 
 #include <gsub/codegen/cpp/impl/double_math.ipp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
-
-#include <fmt/format.h>
+#include <gsub/core/format.hpp>
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/cpp/vector_math.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -149,8 +149,9 @@ GSUB_LAZY_BODY std::string vector_math_text(std::int32_t lanes, std::span<loop::
     }
     if (text.empty()) return text;
     auto const width = lanes * 4;
-    return message({"typedef unsigned vu __attribute__((vector_size(", width,
-                    ")));\ntypedef int vi __attribute__((vector_size(", width, ")));\n", text});
+    return fmt::format(
+        "typedef unsigned vu __attribute__((vector_size({})));\ntypedef int vi __attribute__((vector_size({})));\n{}",
+        width, width, text);
 }
 
 } // namespace gsub::codegen

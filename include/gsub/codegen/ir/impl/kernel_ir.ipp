@@ -1,9 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/ir/kernel_ir.hpp>
-#include <gsub/core/message.hpp>
-
-#include <fmt/format.h>
+#include <gsub/core/format.hpp>
 
 namespace gsub::codegen {
 
@@ -36,8 +34,8 @@ GSUB_LAZY std::string limits_text(std::vector<limit> const& limits, std::string_
     std::string text;
     for (auto const& l : limits) {
         auto one = loop::to_string(l.value, k.names);
-        if (l.divisor != 1) one = message({"ceil((", one, ") / ", l.divisor, ")"});
-        text = text.empty() ? one : message({how, "(", text, ", ", one, ")"});
+        if (l.divisor != 1) one = fmt::format("ceil(({}) / {})", one, l.divisor);
+        text = text.empty() ? one : fmt::format("{}({}, {})", how, text, one);
     }
     return text;
 }
@@ -47,17 +45,17 @@ GSUB_LAZY void print(std::vector<statement> const& statements, std::string const
     auto const name = [&](variable v) -> std::string const& { return k.names[static_cast<std::size_t>(v)]; };
     for (auto const& n : statements) switch (n.kind) {
         case statement_kind::loop:
-            out += message({indent, "for ", name(n.var), " in ", limits_text(n.begin, "max", k), " .. ",
-                            limits_text(n.end, "min", k), ":\n"});
+            out += fmt::format("{}for {} in {} .. {}:\n", indent, name(n.var), limits_text(n.begin, "max", k),
+                               limits_text(n.end, "min", k));
             print(n.body, indent + "  ", k, out);
             break;
         case statement_kind::fused_index:
-            out += message({indent, name(n.var), " = ", name(n.of), " / ", n.divisor, " % ", n.extent, "\n"});
+            out += fmt::format("{}{} = {} / {} % {}\n", indent, name(n.var), name(n.of), n.divisor, n.extent);
             break;
         case statement_kind::branch:
             out += indent + "if";
             for (auto const& c : n.conditions)
-                out += message({" 0 <= ", loop::to_string(c.value, k.names), " < ", c.extent});
+                out += fmt::format(" 0 <= {} < {}", loop::to_string(c.value, k.names), c.extent);
             out += ":\n";
             print(n.body, indent + "  ", k, out);
             if (!n.otherwise.empty()) {
@@ -66,31 +64,31 @@ GSUB_LAZY void print(std::vector<statement> const& statements, std::string const
             }
             break;
         case statement_kind::guard:
-            out += message({indent, "unless finite r", n.guarded, ": fallback"});
-            for (auto const& a : n.arguments) out += message({" ", loop::to_string(a, k.names)});
+            out += fmt::format("{}unless finite r{}: fallback", indent, n.guarded);
+            for (auto const& a : n.arguments) out += fmt::format(" {}", loop::to_string(a, k.names));
             out += "\n";
             break;
         case statement_kind::block:
             for (auto const& i : n.code) {
                 out += indent;
-                if (i.result >= 0) out += message({"r", i.result, " = "});
+                if (i.result >= 0) out += fmt::format("r{} = ", i.result);
                 out += to_string(i);
                 if (i.type != dtype::f32) out += fmt::format(".{}", to_string(i.type));
                 if (i.op == opcode::splat)
-                    out += is_floating(i.type) ? message({" ", i.value}) : message({" ", i.integer});
+                    out += is_floating(i.type) ? fmt::format(" {}", shortest{i.value}) : fmt::format(" {}", i.integer);
                 for (auto o : i.operands)
-                    if (o >= 0) out += message({" r", o});
+                    if (o >= 0) out += fmt::format(" r{}", o);
                 if (i.buffer >= 0)
-                    out += message({" ", k.buffers[static_cast<std::size_t>(i.buffer)].name, "[",
-                                    loop::to_string(i.offset, k.names), "]"});
-                if (i.lanes > 0 && i.lanes < k.lanes) out += message({" lanes ", i.lanes});
-                if (i.op == opcode::choose) out += message({" of ", i.integer});
-                if (i.entry != 0) out += message({" entries of ", i.entry});
-                if (i.stride != 1) out += message({" by ", i.stride});
+                    out += fmt::format(" {}[{}]", k.buffers[static_cast<std::size_t>(i.buffer)].name,
+                                       loop::to_string(i.offset, k.names));
+                if (i.lanes > 0 && i.lanes < k.lanes) out += fmt::format(" lanes {}", i.lanes);
+                if (i.op == opcode::choose) out += fmt::format(" of {}", i.integer);
+                if (i.entry != 0) out += fmt::format(" entries of {}", i.entry);
+                if (i.stride != 1) out += fmt::format(" by {}", i.stride);
                 if (!i.order.empty()) out += " at";
-                for (auto o : i.order) out += message({" ", o});
+                for (auto o : i.order) out += fmt::format(" {}", o);
                 for (auto const& b : i.predicate)
-                    out += message({" if 0 <= ", loop::to_string(b.value, k.names), " < ", b.extent});
+                    out += fmt::format(" if 0 <= {} < {}", loop::to_string(b.value, k.names), b.extent);
                 out += "\n";
             }
             break;
@@ -100,11 +98,11 @@ GSUB_LAZY void print(std::vector<statement> const& statements, std::string const
 } // namespace detail
 
 GSUB_LAZY_BODY std::string to_string(kernel const& k) {
-    std::string text = message({"kernel ", k.name, ", ", k.lanes, " lanes\n"});
+    std::string text = fmt::format("kernel {}, {} lanes\n", k.name, k.lanes);
     detail::print(k.body, "  ", k, text);
     if (!k.fallback.empty()) {
         text += "  fallback";
-        for (auto v : k.fallback_parameters) text += message({" ", k.names[static_cast<std::size_t>(v)]});
+        for (auto v : k.fallback_parameters) text += fmt::format(" {}", k.names[static_cast<std::size_t>(v)]);
         text += ":\n";
         detail::print(k.fallback, "    ", k, text);
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops_control.hpp>
 
 namespace gsub {
@@ -9,7 +9,7 @@ GSUB_INLINE void infer_shape<ops::if_else>::infer(infer_context& cx) {
     auto const& condition = cx.type(0);
     if ((condition.element != dtype::boolean && condition.element != dtype::undefined) ||
         (condition.is_static() && condition.elements() != 1))
-        return cx.fail(message({"condition ", to_string(condition), "; it takes one truth value"}));
+        return cx.fail(fmt::format("condition {}; it takes one truth value", to_string(condition)));
     for (std::size_t port = 0; port < cx.results(); ++port) cx.result(port, tensor_type{});
 }
 

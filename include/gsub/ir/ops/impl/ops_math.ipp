@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/node_sink.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 #include <gsub/ir/ops/ops_tensor.hpp>
@@ -37,8 +37,8 @@ GSUB_INLINE void infer_shape<ops::clip>::infer(infer_context& cx) {
         auto const& bound = cx.type(i);
         if (bound.element != x.element && bound.element != dtype::undefined && x.element != dtype::undefined)
             return cx.fail(
-                message({"bound ", to_string(bound), " of operand ", to_string(x), "; element types must be equal"}));
-        if (!may_be_one_number(bound)) return cx.fail(message({"bound ", to_string(bound), "; it takes one number"}));
+                fmt::format("bound {} of operand {}; element types must be equal", to_string(bound), to_string(x)));
+        if (!may_be_one_number(bound)) return cx.fail(fmt::format("bound {}; it takes one number", to_string(bound)));
     }
     cx.result(0, x);
 }
@@ -46,14 +46,14 @@ GSUB_INLINE void infer_shape<ops::clip>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::hard_sigmoid>::infer(infer_context& cx) {
     auto const& x = cx.type(0);
     if (!is_floating(x.element) && x.element != dtype::undefined)
-        return cx.fail(message({"element type ", to_string(x.element), "; it takes floating types"}));
+        return cx.fail(fmt::format("element type {}; it takes floating types", to_string(x.element)));
     cx.result(0, x);
 }
 
 GSUB_INLINE void infer_shape<ops::gelu>::infer(infer_context& cx) {
     auto const& how = cx.attributes<ops::gelu>().approximate;
     if (how != "none" && how != "tanh")
-        return cx.fail(message({"approximate ", in_quotes(how), "; none and tanh are supported"}));
+        return cx.fail(fmt::format("approximate {}; none and tanh are supported", quoted{how}));
     infer_shape<ops::hard_sigmoid>::infer(cx);
 }
 
@@ -123,7 +123,7 @@ void follow_relation(infer_context& cx, Relation known) {
 GSUB_INLINE void infer_comparison(infer_context& cx, bool lower, bool same, bool higher) {
     for (std::size_t i = 0; i < 2; ++i)
         if (cx.type(i).element == dtype::boolean && lower != higher)
-            return cx.fail(message({"operand ", to_string(cx.type(i)), "; truth values have no order"}));
+            return cx.fail(fmt::format("operand {}; truth values have no order", to_string(cx.type(i))));
     follow_relation(cx, [&](element_knowledge const& a, element_knowledge const& b) -> std::optional<bool> {
         if (a.fixed && b.fixed) return a.value < b.value ? lower : a.value == b.value ? same : higher;
         if (!a.fixed && !b.fixed && provably_equal(a.size, b.size)) return same;
@@ -135,7 +135,7 @@ GSUB_INLINE void infer_comparison(infer_context& cx, bool lower, bool same, bool
 GSUB_INLINE void infer_logical(infer_context& cx, unsigned table) {
     for (std::size_t i = 0; i < 2; ++i)
         if (cx.type(i).element != dtype::boolean && cx.type(i).element != dtype::undefined)
-            return cx.fail(message({"operand ", to_string(cx.type(i)), "; it takes truth values"}));
+            return cx.fail(fmt::format("operand {}; it takes truth values", to_string(cx.type(i))));
     follow_relation(cx, [&](element_knowledge const& a, element_knowledge const& b) -> std::optional<bool> {
         std::optional<bool> value; // what is not known may be either
         for (unsigned x = 0; x < 2; ++x)
@@ -178,7 +178,7 @@ GSUB_INLINE void infer_shape<ops::logical_xor>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::logical_not>::infer(infer_context& cx) {
     auto t = cx.type(0);
     if (t.element != dtype::boolean && t.element != dtype::undefined)
-        return cx.fail(message({"operand ", to_string(t), "; it takes truth values"}));
+        return cx.fail(fmt::format("operand {}; it takes truth values", to_string(t)));
     t.element = dtype::boolean;
     cx.result(0, std::move(t));
     if (!cx.known(0)) return;
@@ -190,16 +190,16 @@ GSUB_INLINE void infer_shape<ops::logical_not>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::is_nan>::infer(infer_context& cx) {
     auto t = cx.type(0);
     if (!is_floating(t.element) && t.element != dtype::undefined)
-        return cx.fail(message({"operand ", to_string(t), "; it takes floating types"}));
+        return cx.fail(fmt::format("operand {}; it takes floating types", to_string(t)));
     t.element = dtype::boolean;
     cx.result(0, std::move(t));
 }
 GSUB_INLINE void infer_shape<ops::where>::infer(infer_context& cx) {
     auto const &condition = cx.type(0), &a = cx.type(1), &b = cx.type(2);
     if (condition.element != dtype::boolean && condition.element != dtype::undefined)
-        return cx.fail(message({"condition ", to_string(condition), "; it takes truth values"}));
+        return cx.fail(fmt::format("condition {}; it takes truth values", to_string(condition)));
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
-        return cx.fail(message({"operands ", to_string(a), " and ", to_string(b), "; element types must be equal"}));
+        return cx.fail(fmt::format("operands {} and {}; element types must be equal", to_string(a), to_string(b)));
     tensor_type out = a.element != dtype::undefined ? a : b;
     if (!condition.ranked || !a.ranked || !b.ranked) {
         out.ranked = false;
@@ -209,7 +209,7 @@ GSUB_INLINE void infer_shape<ops::where>::infer(infer_context& cx) {
     auto const both = broadcast(a.dims, b.dims);
     auto dims = both ? broadcast(*both, condition.dims) : std::nullopt;
     if (!dims)
-        return cx.fail(message({to_string(condition), ", ", to_string(a), " and ", to_string(b), " do not broadcast"}));
+        return cx.fail(fmt::format("{}, {} and {} do not broadcast", to_string(condition), to_string(a), to_string(b)));
     out.dims = std::move(*dims);
     cx.result(0, std::move(out));
     tensor_knowledge const* const known[] = {cx.known(0), cx.known(1), cx.known(2)};

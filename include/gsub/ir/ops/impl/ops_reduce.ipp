@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/impl/ops_tensor.ipp>
 #include <gsub/ir/ops/ops_reduce.hpp>
 

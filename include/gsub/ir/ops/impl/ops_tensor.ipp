@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops_tensor.hpp>
 #include <gsub/ir/types/blocked_layout.hpp>
 
@@ -26,7 +26,7 @@ GSUB_INLINE std::optional<ints> setting(infer_context& cx, std::size_t operand, 
     if (!cx.has(operand)) return attribute;
     auto const& t = cx.type(operand);
     if ((!is_integer(t.element) && t.element != dtype::undefined) || (t.ranked && t.rank() > 1))
-        cx.fail(message({"operand ", operand, " ", to_string(t), "; it takes integers in a vector"}));
+        cx.fail(fmt::format("operand {} {}; it takes integers in a vector", operand, to_string(t)));
     return cx.known_ints(operand);
 }
 
@@ -41,7 +41,7 @@ GSUB_INLINE std::optional<small_vector<std::size_t, 6>> sorted_axes(infer_contex
     for (auto axis : axes) {
         auto const a = normalized_axis(axis, rank);
         if (!a || contains(out, *a)) {
-            cx.fail(message({"axis ", axis, " is out of range or repeated, rank ", rank}));
+            cx.fail(fmt::format("axis {} is out of range or repeated, rank {}", axis, rank));
             return std::nullopt;
         }
         out.push_back(*a);
@@ -76,21 +76,20 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
         if (out.element == dtype::undefined) out.element = t.element;
         if (t.element != out.element && t.element != dtype::undefined)
             return cx.fail(
-                message({"operands ", to_string(cx.type(0)), " and ", to_string(t), "; element types must be equal"}));
+                fmt::format("operands {} and {}; element types must be equal", to_string(cx.type(0)), to_string(t)));
         if (!t.ranked || !out.ranked) {
             out = detail::unranked(out.element);
             continue;
         }
         if (t.rank() != out.rank())
-            return cx.fail(
-                message({"operands ", to_string(cx.type(0)), " and ", to_string(t), "; ranks must be equal"}));
+            return cx.fail(fmt::format("operands {} and {}; ranks must be equal", to_string(cx.type(0)), to_string(t)));
         axis = normalized_axis(given, out.rank());
-        if (!axis) return cx.fail(message({"axis ", given, " for operand ", to_string(t)}));
+        if (!axis) return cx.fail(fmt::format("axis {} for operand {}", given, to_string(t)));
         for (std::size_t d = 0; d < t.rank(); ++d) {
             if (d == *axis) continue;
             if (provably_different(out.dims[d], t.dims[d]))
-                return cx.fail(message({"operands ", to_string(cx.type(0)), " and ", to_string(t),
-                                        " differ in dimension ", d, ", which is not the axis ", *axis}));
+                return cx.fail(fmt::format("operands {} and {} differ in dimension {}, which is not the axis {}",
+                                           to_string(cx.type(0)), to_string(t), d, *axis));
             out.dims[d] = unify(out.dims[d], t.dims[d]);
         }
         auto const d = t.dims[*axis];
@@ -102,8 +101,8 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
         blocked && blocked->axis == *axis)
         for (std::size_t i = 0; i < cx.operands(); ++i)
             if (auto const d = cx.type(i).dims[*axis]; !d.fixed() || d.size() % blocked->block != 0)
-                return cx.fail(message({"operand ", i, " is ", to_string(cx.type(i)), "; blocks of ", blocked->block,
-                                        " are joined only where they are full"}));
+                return cx.fail(fmt::format("operand {} is {}; blocks of {} are joined only where they are full", i,
+                                           to_string(cx.type(i)), blocked->block));
     if (out.ranked && axis) out.dims[*axis] = total;
     cx.result(0, out);
     tensor_knowledge joined;
@@ -119,11 +118,11 @@ GSUB_INLINE void infer_shape<ops::split>::infer(infer_context& cx) {
     auto const& x = cx.type(0);
     auto const sizes = detail::setting(cx, 1, a.sizes);
     if (sizes && sizes->size() != cx.results())
-        return cx.fail(message({sizes->size(), " sizes for ", cx.results(), " results"}));
+        return cx.fail(fmt::format("{} sizes for {} results", sizes->size(), cx.results()));
     std::optional<std::size_t> axis;
     if (x.ranked) {
         axis = normalized_axis(a.axis, x.rank());
-        if (!axis) return cx.fail(message({"axis ", a.axis, " for operand ", to_string(x)}));
+        if (!axis) return cx.fail(fmt::format("axis {} for operand {}", a.axis, to_string(x)));
     }
     if (sizes) {
         auto const total = [&]() -> std::optional<std::int64_t> {
@@ -134,7 +133,7 @@ GSUB_INLINE void infer_shape<ops::split>::infer(infer_context& cx) {
         }();
         if (!total || (axis && x.dims[*axis].fixed() && x.dims[*axis].size() != *total))
             return cx.fail(
-                message({"sizes must be >= 0 and add up to ", axis ? to_string(x.dims[*axis]) : "the dimension"}));
+                fmt::format("sizes must be >= 0 and add up to {}", axis ? to_string(x.dims[*axis]) : "the dimension"));
     }
     for (std::size_t port = 0; port < cx.results(); ++port) {
         auto part = x;
@@ -185,7 +184,7 @@ GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
     if (!axes) return cx.result(0, detail::of_rank(x.element, x.rank()));
     if ((starts && starts->size() != axes->size()) || (ends && ends->size() != axes->size()) ||
         (steps && steps->size() != axes->size()))
-        return cx.fail(message({"starts, ends, axes and steps of different lengths (", axes->size(), " axes)"}));
+        return cx.fail(fmt::format("starts, ends, axes and steps of different lengths ({} axes)", axes->size()));
     auto out = x;
     tensor_knowledge const* elements = cx.known(0);
     std::optional<slice_range> first_range;
@@ -193,7 +192,7 @@ GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
     for (std::size_t i = 0; i < axes->size(); ++i) {
         auto const axis = normalized_axis((*axes)[i], x.rank());
         if (!axis || contains(seen, *axis))
-            return cx.fail(message({"axis ", (*axes)[i], " is out of range or repeated for operand ", to_string(x)}));
+            return cx.fail(fmt::format("axis {} is out of range or repeated for operand {}", (*axes)[i], to_string(x)));
         seen.push_back(*axis);
         if (steps && (*steps)[i] == 0) return cx.fail("step 0");
         if (!starts || !ends || !steps || !x.dims[*axis].fixed()) {
@@ -216,7 +215,7 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
     auto const& a = cx.attributes<ops::pad>();
     auto const& x = cx.type(0);
     if (a.mode != "constant" && a.mode != "edge" && a.mode != "reflect")
-        return cx.fail(message({"mode ", in_quotes(a.mode), "; constant, edge and reflect are supported"}));
+        return cx.fail(fmt::format("mode {}; constant, edge and reflect are supported", quoted{a.mode}));
     if (!x.ranked) return cx.result(0, x);
     auto const rank = x.rank();
     ints every_axis;
@@ -224,17 +223,18 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
     auto const pads = detail::setting(cx, 1, a.pads), axes = detail::setting(cx, 3, every_axis);
     if (cx.has(2) && cx.type(2).element != x.element && cx.type(2).element != dtype::undefined &&
         x.element != dtype::undefined)
-        return cx.fail(message(
-            {"border value ", to_string(cx.type(2)), " of operand ", to_string(x), "; element types must be equal"}));
+        return cx.fail(fmt::format("border value {} of operand {}; element types must be equal", to_string(cx.type(2)),
+                                   to_string(x)));
     if (!pads || !axes) return cx.result(0, detail::of_rank(x.element, rank));
     if (pads->size() != 2 * axes->size())
-        return cx.fail(message({pads->size(), " pads for ", axes->size(), " dimensions; it takes ", 2 * axes->size()}));
+        return cx.fail(
+            fmt::format("{} pads for {} dimensions; it takes {}", pads->size(), axes->size(), 2 * axes->size()));
     auto out = x;
     small_vector<std::size_t, 6> seen;
     for (std::size_t i = 0; i < axes->size(); ++i) {
         auto const axis = normalized_axis((*axes)[i], rank);
         if (!axis || contains(seen, *axis))
-            return cx.fail(message({"axis ", (*axes)[i], " is out of range or repeated for operand ", to_string(x)}));
+            return cx.fail(fmt::format("axis {} is out of range or repeated for operand {}", (*axes)[i], to_string(x)));
         seen.push_back(*axis);
         auto const begin = (*pads)[i], end = (*pads)[i + axes->size()];
         constexpr std::int64_t limit = std::int64_t{1} << 60;
@@ -246,10 +246,10 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
         }
         auto const size = x.dims[*axis].size();
         if (size > limit || size + begin + end < 0)
-            return cx.fail(message(
-                {"pads ", begin, " and ", end, " leave less than nothing of dimension ", *axis, " of ", to_string(x)}));
+            return cx.fail(fmt::format("pads {} and {} leave less than nothing of dimension {} of {}", begin, end,
+                                       *axis, to_string(x)));
         if (a.mode == "reflect" && (begin >= size || end >= size) && size + begin + end > 0)
-            return cx.fail(message({"reflected pads ", begin, " and ", end, " must be less than size ", size}));
+            return cx.fail(fmt::format("reflected pads {} and {} must be less than size {}", begin, end, size));
         if (a.mode == "edge" && size == 0 && begin + end > 0) return cx.fail("edge padding of a dimension of size 0");
         out.dims[*axis] = dim{size + begin + end};
     }
@@ -259,10 +259,10 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::gather>::infer(infer_context& cx) {
     auto const &x = cx.type(0), &indices = cx.type(1);
     if (indices.element != dtype::i64 && indices.element != dtype::i32 && indices.element != dtype::undefined)
-        return cx.fail(message({"indices ", to_string(indices), "; it takes i32 or i64"}));
+        return cx.fail(fmt::format("indices {}; it takes i32 or i64", to_string(indices)));
     if (!x.ranked || !indices.ranked) return cx.result(0, detail::unranked(x.element));
     auto const axis = normalized_axis(cx.attributes<ops::gather>().axis, x.rank());
-    if (!axis) return cx.fail(message({"axis ", cx.attributes<ops::gather>().axis, " for operand ", to_string(x)}));
+    if (!axis) return cx.fail(fmt::format("axis {} for operand {}", cx.attributes<ops::gather>().axis, to_string(x)));
     shape dims(x.dims.begin(), x.dims.begin() + *axis);
     dims.append(as_span(indices.dims));
     dims.append(as_span(x.dims).subspan(*axis + 1));
@@ -272,7 +272,7 @@ GSUB_INLINE void infer_shape<ops::gather>::infer(infer_context& cx) {
         for (auto i : *wanted) {
             if (x.dims[*axis].fixed()) {
                 auto const size = x.dims[*axis].size();
-                if (i < -size || i >= size) return cx.fail(message({"index ", i, " for dimension of size ", size}));
+                if (i < -size || i >= size) return cx.fail(fmt::format("index {} for dimension of size {}", i, size));
             }
             if (cx.known(0))
                 picked.push_back((*cx.known(
@@ -352,7 +352,7 @@ GSUB_INLINE void infer_shape<ops::reshape>::infer(infer_context& cx) {
         return cx.result(0, detail::unranked(x.element));
     }
     auto dims = reshaped_dims(x, *given, a.allow_zero);
-    if (!dims) return cx.fail(message({to_string(x), " cannot become ", to_string(attribute_value{*given})}));
+    if (!dims) return cx.fail(fmt::format("{} cannot become {}", to_string(x), to_string(attribute_value{*given})));
     cx.result(0, {x.element, std::move(*dims)});
     if (cx.known(0) && given->size() <= 1) cx.result_knowledge(*cx.known(0));
 }
@@ -362,7 +362,7 @@ GSUB_INLINE void infer_shape<ops::flatten>::infer(infer_context& cx) {
     auto const given = cx.attributes<ops::flatten>().axis;
     if (!x.ranked) return cx.result(0, detail::of_rank(x.element, 2));
     auto const rank = static_cast<std::int64_t>(x.rank());
-    if (given < -rank || given > rank) return cx.fail(message({"axis ", given, " for operand ", to_string(x)}));
+    if (given < -rank || given > rank) return cx.fail(fmt::format("axis {} for operand {}", given, to_string(x)));
     auto const axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
     auto const product = [&](std::size_t from, std::size_t to) -> dim {
         if (to == from + 1) return x.dims[from];
@@ -379,7 +379,7 @@ GSUB_INLINE void infer_shape<ops::transpose>::infer(infer_context& cx) {
     auto const axes = detail::sorted_axes(cx, perm, x.rank());
     if (!axes) return;
     if (axes->size() != x.rank() || any_of(perm, [](auto p) { return p < 0; }))
-        return cx.fail(message({"permutation ", to_string(attribute_value{perm}), " for operand ", to_string(x)}));
+        return cx.fail(fmt::format("permutation {} for operand {}", to_string(attribute_value{perm}), to_string(x)));
     auto out = x;
     for (std::size_t i = 0; i < perm.size(); ++i) out.dims[i] = x.dims[static_cast<std::size_t>(perm[i])];
     cx.result(0, out);
@@ -395,7 +395,7 @@ GSUB_INLINE void infer_shape<ops::squeeze>::infer(infer_context& cx) {
     for (std::size_t i = 0; i < x.rank(); ++i) {
         auto const listed = contains(*axes, i);
         if (listed && x.dims[i].fixed() && x.dims[i].size() != 1)
-            return cx.fail(message({"axis ", i, " of ", to_string(x), " has not size 1"}));
+            return cx.fail(fmt::format("axis {} of {} has not size 1", i, to_string(x)));
         // Without axes every dimension of size one goes; an unknown one makes the rank unknown.
         if (given->empty() && !x.dims[i].fixed()) return cx.result(0, detail::unranked(x.element));
         if (!listed && !(given->empty() && x.dims[i] == dim{1})) out.dims.push_back(x.dims[i]);
@@ -435,14 +435,14 @@ GSUB_INLINE void infer_shape<ops::expand>::infer(infer_context& cx) {
     std::optional<shape> target;
     if (auto const sizes = detail::setting(cx, 1, a.shape)) {
         if (!checked_product(*sizes))
-            return cx.fail(message(
-                {"shape ", to_string(attribute_value{*sizes}), "; sizes must be >= 0 with a product of at most 2^62"}));
+            return cx.fail(fmt::format("shape {}; sizes must be >= 0 with a product of at most 2^62",
+                                       to_string(attribute_value{*sizes})));
         target = shape{};
         for (auto s : *sizes) target->push_back(dim{s});
     } else if (auto const* k = cx.known(1)) {
         target = shape{};
         for (auto const& e : *k) {
-            if (e.fixed && e.value < 0) return cx.fail(message({"size ", e.value, "; sizes must be >= 0"}));
+            if (e.fixed && e.value < 0) return cx.fail(fmt::format("size {}; sizes must be >= 0", e.value));
             target->push_back(e.fixed ? dim{e.value} : e.size);
         }
     } else if (auto const& s = cx.type(1); s.ranked && s.rank() == 1 && s.dims[0].fixed() && s.dims[0].size() <= 64) {
@@ -451,9 +451,10 @@ GSUB_INLINE void infer_shape<ops::expand>::infer(infer_context& cx) {
     if (!x.ranked || !target) return cx.result(0, detail::unranked(x.element));
     auto dims = broadcast(x.dims, *target);
     if (!dims)
-        return cx.fail(message({to_string(x), " does not broadcast to ", to_string(tensor_type{x.element, *target})}));
+        return cx.fail(
+            fmt::format("{} does not broadcast to {}", to_string(x), to_string(tensor_type{x.element, *target})));
     tensor_type out{x.element, std::move(*dims)};
-    if (out.is_static() && !out.elements()) return cx.fail(message({"a result of more than 2^62 elements"}));
+    if (out.is_static() && !out.elements()) return cx.fail(fmt::format("a result of more than 2^62 elements"));
     if (auto const* k = cx.known(0);
         k && out.rank() <= 1 && out.is_static() && *out.elements() <= static_cast<std::int64_t>(max_known_elements))
         cx.result_knowledge(k->size() == 1 ? tensor_knowledge(static_cast<std::size_t>(*out.elements()), (*k)[0]) : *k);
@@ -485,7 +486,7 @@ GSUB_INLINE void infer_shape<ops::range>::infer(infer_context& cx) {
         auto const& t = cx.type(i);
         if (t.element == dtype::boolean || (t.is_static() && t.elements() != 1) ||
             (t.element != element && t.element != dtype::undefined && element != dtype::undefined))
-            return cx.fail(message({"operand ", i, " is ", to_string(t), "; it takes three numbers of one type"}));
+            return cx.fail(fmt::format("operand {} is {}; it takes three numbers of one type", i, to_string(t)));
         if (element == dtype::undefined) element = t.element;
     }
     small_vector<element_knowledge, 3> known;
@@ -515,7 +516,7 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
         if (auto const* k = cx.known(0)) {
             shape sizes;
             for (auto const& e : *k) {
-                if (e.fixed && e.value < 0) return cx.fail(message({"size ", e.value, "; sizes must be >= 0"}));
+                if (e.fixed && e.value < 0) return cx.fail(fmt::format("size {}; sizes must be >= 0", e.value));
                 sizes.push_back(e.fixed ? dim{e.value} : e.size);
             }
             return cx.result(0, {a.element, sizes});
@@ -527,8 +528,8 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
     }
     auto const count = checked_product(*dims);
     if (!count)
-        return cx.fail(message(
-            {"shape ", to_string(attribute_value{*dims}), "; sizes must be >= 0 with a product of at most 2^62"}));
+        return cx.fail(fmt::format("shape {}; sizes must be >= 0 with a product of at most 2^62",
+                                   to_string(attribute_value{*dims})));
     cx.result(0, {a.element, std::span<std::int64_t const>{*dims}});
     if (dims->size() <= 1 && *count <= static_cast<std::int64_t>(max_known_elements) &&
         (is_integer(a.element) || a.element == dtype::boolean))

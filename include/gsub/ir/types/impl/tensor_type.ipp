@@ -1,8 +1,8 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/core/intern.hpp>
-#include <gsub/core/message.hpp>
 #include <gsub/ir/types/tensor_type.hpp>
 
 namespace gsub {
@@ -103,16 +103,16 @@ GSUB_INLINE ints tensor_type::sizes() const {
 }
 
 GSUB_INLINE std::string to_string(dim d) {
-    return d.fixed() ? message({d.size()}) : d.named() ? std::string{d.name().text()} : "?";
+    return d.fixed() ? fmt::format("{}", d.size()) : d.named() ? std::string{d.name().text()} : "?";
 }
 
 GSUB_INLINE std::string to_string(tensor_type const& t) {
     std::string text{to_string(t.element)};
     text += '[';
     if (!t.ranked) text += '*';
-    for (std::size_t i = 0; i < t.dims.size(); ++i) text += message({i ? "," : "", to_string(t.dims[i])});
+    for (std::size_t i = 0; i < t.dims.size(); ++i) text += fmt::format("{}{}", i ? "," : "", to_string(t.dims[i]));
     text += ']';
-    if (!t.layout.empty()) text += message({":", t.layout.text()});
+    if (!t.layout.empty()) text += fmt::format(":{}", t.layout.text());
     return text;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/text.hpp>
 #include <gsub/passes/annotate/annotate_spans.hpp>
 
@@ -38,7 +38,7 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_spans::operator()(module& m, pass_c
         for (auto n : body.order()) {
             if (n == body.return_node()) continue;
             next_node();
-            auto span = message({"text:", static_cast<unsigned long long>(line), ":3"});
+            auto span = fmt::format("text:{}:3", static_cast<unsigned long long>(line));
             auto const before = body.sources(n);
             auto sources = before;
             std::erase_if(sources, [](std::string const& s) { return detail::is_span(s); });

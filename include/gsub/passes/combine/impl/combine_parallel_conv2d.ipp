@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/combine/combine_parallel_conv2d.hpp>
 #include <gsub/passes/pass.hpp>
@@ -23,7 +23,7 @@ GSUB_LAZY std::size_t branches_in(std::string_view pass, std::string_view text) 
         throw error{problem{error_code::usage,
                             {},
                             {},
-                            message({pass, " takes a number of branches, 2 or more, not ", in_quotes(text)}),
+                            fmt::format("{} takes a number of branches, 2 or more, not {}", pass, quoted{text}),
                             {}}};
     return out;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/passes/eliminate/remove_unused_functions.hpp>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ GSUB_LAZY_BODY result<pass_outcome> remove_unused_functions::operator()(module& 
             return true;
         };
         for (auto const& entry : roots)
-            if (!reach(entry)) throw error{error_code::usage, message({"there is no function ", in_quotes(entry)})};
+            if (!reach(entry)) throw error{error_code::usage, fmt::format("there is no function {}", quoted{entry})};
         while (!open.empty()) {
             cx.check_stop();
             auto const& body = functions[open.back()].body;

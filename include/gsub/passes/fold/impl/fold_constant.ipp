@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/fold/fold_constant.hpp>
@@ -177,7 +177,7 @@ GSUB_LAZY_BODY result<fold_constant> fold_constant::from_text(std::string_view t
     fold_constant p;
     auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), p.max_elements);
     if (code != std::errc{} || end != text.data() + text.size())
-        return error{error_code::usage, message({name, " takes a number of elements, not ", in_quotes(text)})};
+        return error{error_code::usage, fmt::format("{} takes a number of elements, not {}", name, quoted{text})};
     return p;
 }
 

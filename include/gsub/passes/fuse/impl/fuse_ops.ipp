@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
 #include <gsub/passes/partition/outline.hpp>
@@ -245,7 +245,8 @@ GSUB_LAZY std::vector<outlined_part> parts_of(any_graph const& g, std::vector<st
         if (g.is<ops::opaque>(nodes.front()) || g.is<ops::call>(nodes.front())) continue;
         std::string stem = "fused";
         for (auto n : nodes)
-            if (auto const op = identifier_of(g.op(n).name); stem.size() + op.size() < 64) stem += message({"_", op});
+            if (auto const op = identifier_of(g.op(n).name); stem.size() + op.size() < 64)
+                stem += fmt::format("_{}", op);
         parts.push_back({std::move(nodes), std::move(stem), {.primitive = true}});
     }
     return parts;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/passes/fuse/merge_composite.hpp>
@@ -123,7 +123,7 @@ public:
                 else if (why.empty())
                     why = reason;
             });
-            if (!done && !why.empty()) outcome_.skip(message({r.name, ": ", why}));
+            if (!done && !why.empty()) outcome_.skip(fmt::format("{}: {}", r.name, why));
         }
     }
     [[nodiscard]] std::vector<outlined_part> const& parts() const noexcept { return parts_; }

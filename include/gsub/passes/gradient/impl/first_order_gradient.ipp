@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/gradient/first_order_gradient.hpp>
 
@@ -98,17 +98,17 @@ private:
         }
     }
     [[noreturn]] static void bad_name(std::string_view what, std::string_view wanted) {
-        throw error{problem{error_code::usage, {}, {}, message({what, " ", in_quotes(wanted)}), {}}};
+        throw error{problem{error_code::usage, {}, {}, fmt::format("{} {}", what, quoted{wanted}), {}}};
     }
     std::string output_name(std::size_t i) const {
         auto const& declared = g_.info().output_names;
         if (i < declared.size() && !declared[i].empty()) return declared[i];
         auto const name = g_.name(g_.output(i));
-        return name.empty() ? message({"output_", i}) : std::string{name};
+        return name.empty() ? fmt::format("output_{}", i) : std::string{name};
     }
     std::string free_name(std::string const& stem) {
         auto name = stem;
-        for (int i = 2; !taken_.insert(name).second; ++i) name = message({stem, "_", i});
+        for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
         return name;
     }
 
@@ -200,7 +200,7 @@ private:
         for (auto i : summed_) {
             auto const y = g_.output(i);
             if (asked_.seeds)
-                add_to(y, g_.add_input(g_.type_of(y), free_name(message({"seed_", names_[i]}))));
+                add_to(y, g_.add_input(g_.type_of(y), free_name(fmt::format("seed_{}", names_[i]))));
             else if (depends(y))
                 add_to(y, gradients::filled_as(builder_, 1, y));
         }
@@ -230,8 +230,8 @@ private:
             auto const& sum = gradients_[v.node.index];
             outputs.push_back(!sum.empty() ? sum[v.port] : gradients::filled_as(builder_, 0, v));
             auto const name = g_.name(v);
-            names_.push_back(
-                free_name(message({"grad_", name.empty() ? message({"input_", names_.size()}) : std::string{name}})));
+            names_.push_back(free_name(
+                fmt::format("grad_{}", name.empty() ? fmt::format("input_{}", names_.size()) : std::string{name})));
         }
         g_.set_outputs(outputs, names_);
         g_.erase_dead();
@@ -286,12 +286,12 @@ GSUB_LAZY_BODY result<pass_outcome> first_order_gradient::operator()(module& m, 
         };
         auto const refuse_call = [&](function const& f, std::string_view callee) {
             if (is_entry(callee))
-                throw error{problem{error_code::unsupported,
-                                    {},
-                                    {},
-                                    message({"function ", in_quotes(f.name), " calls ", in_quotes(callee),
-                                             ", whose results would change"}),
-                                    {}}};
+                throw error{problem{
+                    error_code::unsupported,
+                    {},
+                    {},
+                    fmt::format("function {} calls {}, whose results would change", quoted{f.name}, quoted{callee}),
+                    {}}};
         };
         for (auto const& f : m.functions())
             for (auto n : f.body.order()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/gradient/gradient.hpp>
 
@@ -14,7 +14,7 @@ GSUB_LAZY_BODY void gradient_site::refuse(std::string_view reason) const {
     throw error{problem{error_code::unsupported,
                         graph().display_name(node_),
                         std::string{graph().op(node_).name},
-                        message({"no gradient: ", reason}),
+                        fmt::format("no gradient: {}", reason),
                         {}}};
 }
 
@@ -29,7 +29,7 @@ GSUB_LAZY_BODY ints gradient_site::sizes(value_id v) const {
 
 GSUB_LAZY_BODY ints gradient_site::integers(std::size_t i) const {
     auto const v = operand(i);
-    if (!graph().is<ops::constant>(v.node)) refuse(message({"its operand ", i, " is no constant"}));
+    if (!graph().is<ops::constant>(v.node)) refuse(fmt::format("its operand {} is no constant", i));
     return graph().constant_data(v.node).to_ints();
 }
 
@@ -328,7 +328,7 @@ GSUB_LAZY void gradient_of_slice(gradient_site& at) {
 }
 GSUB_LAZY void gradient_of_pad(gradient_site& at) {
     auto const& a = at.attributes<ops::pad>();
-    if (a.mode != "constant") at.refuse(message({"mode ", in_quotes(a.mode)}));
+    if (a.mode != "constant") at.refuse(fmt::format("mode {}", quoted{a.mode}));
     if (at.wanted(2)) at.refuse("the value of its border depends on what it is asked for");
     auto const rank = at.type(at.operand(0)).rank();
     auto const given = at.operand(1).valid() ? at.integers(1) : a.pads;

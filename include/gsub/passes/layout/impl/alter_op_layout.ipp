@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops_tensor.hpp>
 #include <gsub/passes/layout/alter_op_layout.hpp>
 #include <gsub/passes/layout/impl/layout_choice.ipp>
@@ -108,8 +108,8 @@ private:
             throw error{problem{error_code::usage,
                                 g_.display_name(n),
                                 std::string{g_.op(n).name},
-                                message({"layout ", in_quotes(wanted->stored.text()), " for a value of type ",
-                                         to_string(g_.type({n, 0})), ": ", reason}),
+                                fmt::format("layout {} for a value of type {}: {}", quoted{wanted->stored.text()},
+                                            to_string(g_.type({n, 0})), reason),
                                 {}}};
         if (g_.op(n).layouts == layout_policy::concatenates && !joinable(n, wanted->stored)) {
             wanted->stored = {};
@@ -182,16 +182,16 @@ private:
             throw error{problem{error_code::usage,
                                 g_.display_name(n),
                                 std::string{g_.op(n).name},
-                                message({"the layout hook's replacement ", reason}),
+                                fmt::format("the layout hook's replacement {}", reason),
                                 {}}};
         };
         if (results.size() != g_.result_count(n))
-            refuse(message({"has ", results.size(), " results, not ", g_.result_count(n)}));
+            refuse(fmt::format("has {} results, not {}", results.size(), g_.result_count(n)));
         for (std::uint32_t port = 0; port < results.size(); ++port) {
             auto type = out_.type(results[port]);
             type.layout = g_.type({n, port}).layout;
             if (type != g_.type({n, port}))
-                refuse(message({"is of type ", to_string(type), ", not ", to_string(g_.type({n, port}))}));
+                refuse(fmt::format("is of type {}, not {}", to_string(type), to_string(g_.type({n, port}))));
             moved_[{n, port}] = results[port];
         }
         for (auto i = first; i < out_.capacity(); ++i) came_from({static_cast<std::uint32_t>(i)}, n);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/passes/layout/convert_layout.hpp>
 #include <gsub/passes/layout/impl/dimension_order.ipp>
 
@@ -16,15 +16,15 @@ GSUB_LAZY [[noreturn]] void no_layout_named(std::string_view name) {
     throw error{problem{error_code::usage,
                         {},
                         {},
-                        message({"no layout: ", in_quotes(name)}),
+                        fmt::format("no layout: {}", quoted{name}),
                         "name dimensions and one that is cut into blocks, such as NCHW16c, or row-major"}};
 }
 
 // Whether channels stand behind the pixels, of a name that is an order of dimensions; else nothing.
 GSUB_LAZY [[nodiscard]] std::optional<bool> order_named(std::string_view name) {
     for (auto const* pixels : {"W", "HW", "DHW"}) {
-        if (name == message({"NC", pixels})) return false;
-        if (name == message({"N", pixels, "C"})) return true;
+        if (name == fmt::format("NC{}", pixels)) return false;
+        if (name == fmt::format("N{}C", pixels)) return true;
     }
     return std::nullopt;
 }
@@ -53,7 +53,7 @@ GSUB_LAZY [[noreturn]] void no_weights_named(std::string_view name) {
     throw error{problem{error_code::usage,
                         {},
                         {},
-                        message({"no layout of weights: ", in_quotes(name)}),
+                        fmt::format("no layout of weights: {}", quoted{name}),
                         "name O, I and pixels, with or without blocks, such as OIHW, HWIO, OIHW16i16o, or default"}};
 }
 
@@ -112,7 +112,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
             if (row == rows.end() && order == std::optional{false} && w.op == op_traits<ops::conv>::name)
                 continue; // a set without convolutions, of which none is to be turned
             if (row == rows.end())
-                throw error{problem{error_code::usage, {}, {}, message({"no operator: ", in_quotes(w.op)}), {}}};
+                throw error{problem{error_code::usage, {}, {}, fmt::format("no operator: {}", quoted{w.op}), {}}};
             if (order)
                 ordered[static_cast<std::uint64_t>(row->id)] = *order;
             else
@@ -126,7 +126,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
         auto const tell_of_weights = [&](pass_outcome& of) {
             for (auto const& w : desired_layouts)
                 if (!w.weights.empty() && w.weights != "OIW" && w.weights != "OIHW" && w.weights != "OIDHW")
-                    of.skip(message({"no kernel reads weights in ", w.weights, ": they stay as they are"}));
+                    of.skip(fmt::format("no kernel reads weights in {}: they stay as they are", w.weights));
         };
         pass_outcome outcome;
         if (!ordered.empty() || wanted.empty()) {

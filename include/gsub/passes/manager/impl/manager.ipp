@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/edit_distance.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/passes/annotate/annotate_spans.hpp>
 #include <gsub/passes/canonicalize/canonicalize_cast.hpp>
 #include <gsub/passes/canonicalize/canonicalize_ops.hpp>
@@ -69,7 +69,7 @@ GSUB_LAZY std::vector<pass_request> split_list(std::string_view text) {
     for (std::size_t i = 0; i <= text.size(); ++i) {
         if (i < text.size()) depth += (text[i] == '(') - (text[i] == ')');
         if (depth < 0 || (i == text.size() && depth > 0))
-            throw error{error_code::usage, message({"parentheses do not match in ", in_quotes(text)})};
+            throw error{error_code::usage, fmt::format("parentheses do not match in {}", quoted{text})};
         if (i < text.size() && (depth > 0 || text[i] != ',')) continue;
         auto item = trimmed(text.substr(start, i - start));
         start = i + 1;
@@ -77,7 +77,7 @@ GSUB_LAZY std::vector<pass_request> split_list(std::string_view text) {
         pass_request request{item};
         if (auto const open = item.find('('); open != item.npos) {
             if (item.back() != ')')
-                throw error{error_code::usage, message({"nothing is expected behind ')' in ", in_quotes(item)})};
+                throw error{error_code::usage, fmt::format("nothing is expected behind ')' in {}", quoted{item})};
             request = {trimmed(item.substr(0, open)), item.substr(open + 1, item.size() - open - 2)};
         }
         out.push_back(request);
@@ -132,13 +132,13 @@ public:
     void visit(any_pass const& p, std::string_view required_by = {}) {
         if (std::find(path_.begin(), path_.end(), p.name()) != path_.end()) {
             std::string text;
-            for (auto name : path_) text += message({name, " -> "});
-            throw error{error_code::usage, message({"passes require each other in a circle: ", text, p.name()})};
+            for (auto name : path_) text += fmt::format("{} -> ", name);
+            throw error{error_code::usage, fmt::format("passes require each other in a circle: {}{}", text, p.name())};
         }
         path_.push_back(p.name());
         for (auto name : p.info().required) {
             auto const required = passes_.find(name);
-            if (!required) throw required.error().within(message({"pass ", p.name(), " requires another"}));
+            if (!required) throw required.error().within(fmt::format("pass {} requires another", p.name()));
             if (!valid_(required->name())) visit(*required, p.name());
         }
         path_.pop_back();
@@ -173,12 +173,12 @@ GSUB_LAZY std::vector<std::string> check_list(std::span<any_pass const> list, or
 GSUB_LAZY_BODY result<any_pass> any_pass::with(std::string_view arguments) const {
     if (!parse_)
         return error{error_code::usage,
-                     message({"pass ", name(), " takes no arguments, here are ", in_quotes(arguments)})};
+                     fmt::format("pass {} takes no arguments, here are {}", name(), quoted{arguments})};
     auto made = parse_(arguments);
-    if (!made) return made.error().within(message({"pass ", name()}));
+    if (!made) return made.error().within(fmt::format("pass {}", name()));
     made->name_ = name_;
     made->info_.name = info_.name;
-    made->arguments_ = message({"(", arguments, ")"});
+    made->arguments_ = fmt::format("({})", arguments);
     return made;
 }
 
@@ -218,7 +218,7 @@ GSUB_LAZY_BODY result<any_pass> pass_manager::find(std::string_view name) const 
     return error{problem{error_code::usage,
                          {},
                          {},
-                         message({"there is no pass ", in_quotes(name)}),
+                         fmt::format("there is no pass {}", quoted{name}),
                          nearest.empty() ? "`gsub passes` lists them" : std::string{nearest}}};
 }
 

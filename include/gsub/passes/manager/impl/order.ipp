@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/passes/manager/order.hpp>
 
 #include <algorithm>
@@ -78,9 +78,9 @@ GSUB_INLINE std::span<order_rule const> order_rules() noexcept {
 
 GSUB_INLINE std::string order_breach::text() const {
     if (rule->kind == order_kind::exclusive)
-        return message({in_quotes(before), " and ", in_quotes(after), " exclude each other: ", rule->reason});
-    return message({in_quotes(before), rule->kind == order_kind::hard ? " must" : " should", " come before ",
-                    in_quotes(after), ": ", rule->reason});
+        return fmt::format("{} and {} exclude each other: {}", quoted{before}, quoted{after}, rule->reason);
+    return fmt::format("{}{} come before {}: {}", quoted{before}, rule->kind == order_kind::hard ? " must" : " should",
+                       quoted{after}, rule->reason);
 }
 
 GSUB_INLINE std::vector<order_breach> check_order(std::span<std::string_view const> names,

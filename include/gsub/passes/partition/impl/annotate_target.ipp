@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/passes/eliminate/impl/remove_unused_functions.ipp>
 #include <gsub/passes/partition/annotate_target.hpp>
 #include <gsub/passes/partition/impl/outline.ipp>
@@ -17,7 +17,7 @@ GSUB_LAZY_BODY result<annotate_target> annotate_target::from_text(std::string_vi
         auto const compiler = detail::words_of(std::string_view{item}.substr(0, colon), ' ');
         if (colon == item.npos || compiler.size() != 1)
             return error{error_code::usage,
-                         message({"expected `compiler: Operator Operator`, found ", in_quotes(item)})};
+                         fmt::format("expected `compiler: Operator Operator`, found {}", quoted{item})};
         made.compilers.push_back({compiler[0], detail::words_of(std::string_view{item}.substr(colon + 1), ' ')});
     }
     return made;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/passes/partition/outline.hpp>
 
 #include <algorithm>
@@ -157,8 +157,8 @@ private:
                     if (before == state::waiting) stack_.push_back(v.node);
                     if (before == state::open)
                         throw error{error_code::internal,
-                                    message({"part ", part == no_part ? std::string{"?"} : parts_[part].stem,
-                                             " needs its own results"})};
+                                    fmt::format("part {} needs its own results",
+                                                part == no_part ? std::string{"?"} : parts_[part].stem)};
                 }
             };
             if (s == state::waiting) {
@@ -276,7 +276,7 @@ GSUB_LAZY_BODY outliner::outliner(module& m) : m_(&m) {
 
 GSUB_LAZY_BODY std::string outliner::next_name(std::string const& stem) {
     for (auto& number = numbers_[stem];; ++number)
-        if (auto name = message({stem, "_", static_cast<unsigned long long>(number)}); taken_.insert(name).second)
+        if (auto name = fmt::format("{}_{}", stem, static_cast<unsigned long long>(number)); taken_.insert(name).second)
             return name;
 }
 

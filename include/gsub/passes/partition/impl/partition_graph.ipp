@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/passes/partition/impl/merge_compiler_regions.ipp>
 #include <gsub/passes/partition/outline.hpp>
@@ -56,7 +56,7 @@ private:
                                   static_cast<std::uint32_t>(parts_.size()));
             if (fresh)
                 parts_.push_back({{},
-                                  message({identifier_of(says.compiler), "_", identifier_of(function)}),
+                                  fmt::format("{}_{}", identifier_of(says.compiler), identifier_of(function)),
                                   {.primitive = true, .compiler = says.compiler}});
             part_[of.index] = at->second;
             parts_[at->second].nodes.push_back(of);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/passes/simplify/simplify_expr.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/matmul.hpp>
@@ -269,7 +269,7 @@ private:
 
 GSUB_LAZY_BODY result<simplify_expr> simplify_expr::from_text(std::string_view text) {
     if (text != "signed-zeros" && !text.empty())
-        return error{error_code::usage, message({name, " takes signed-zeros, not ", in_quotes(text)})};
+        return error{error_code::usage, fmt::format("{} takes signed-zeros, not {}", name, quoted{text})};
     return simplify_expr{.signed_zeros = !text.empty()};
 }
 

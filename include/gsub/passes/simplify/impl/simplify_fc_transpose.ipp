@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/passes/evaluators_of.hpp>
 #include <gsub/passes/simplify/simplify_fc_transpose.hpp>
@@ -14,7 +14,7 @@ namespace gsub::passes {
 GSUB_LAZY_BODY result<simplify_fc_transpose> simplify_fc_transpose::from_text(std::string_view text) {
     if (text.empty()) return simplify_fc_transpose{};
     if (text == "gemm") return simplify_fc_transpose{.gemm_attribute = true};
-    return error{error_code::usage, message({"argument ", in_quotes(text), "; it takes gemm, or none"})};
+    return error{error_code::usage, fmt::format("argument {}; it takes gemm, or none", quoted{text})};
 }
 
 GSUB_LAZY_BODY result<pass_outcome> simplify_fc_transpose::operator()(any_graph& g, pass_context& cx) const {
@@ -61,8 +61,8 @@ GSUB_LAZY_BODY result<pass_outcome> simplify_fc_transpose::operator()(any_graph&
         std::vector<value_id> made;
         for (std::size_t i = 0; i < weights.size(); ++i) {
             auto const known_as = g.name({weights[i], 0});
-            made.push_back(
-                g.add_constant(std::move(elements[i]), known_as.empty() ? std::string{} : message({known_as, ".T"})));
+            made.push_back(g.add_constant(std::move(elements[i]),
+                                          known_as.empty() ? std::string{} : fmt::format("{}.T", known_as)));
             g.inherit_sources(made.back().node, {&weights[i], 1});
         }
         for (std::size_t i = 0; i < products.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/rewrite/files/rule_description.hpp>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ public:
         std::size_t commutative = 0;
         for (auto const& op : rule_.source) commutative += op.word->commutative;
         if (commutative > rule_limits::commutative)
-            beyond({"the source has ", commutative, " commutative operators, and at most ", rule_limits::commutative,
-                    " can be matched"});
+            beyond("the source has {} commutative operators, and at most {} can be matched", commutative,
+                   rule_limits::commutative);
         check_outputs();
         check_replaced();
         check_parts();
@@ -34,27 +34,28 @@ public:
 private:
     using list = std::vector<described_operator>;
 
-    [[noreturn]] void wrong(std::initializer_list<message_piece> reason) const {
-        throw error{error_code::invalid_input, message(reason)}.within(rule_.name);
+    template <class... T>
+    [[noreturn]] void wrong(fmt::format_string<T...> form, T&&... of) const {
+        throw error{error_code::invalid_input, fmt::format(form, std::forward<T>(of)...)}.within(rule_.name);
     }
-    [[noreturn]] void beyond(std::initializer_list<message_piece> reason) const {
-        throw error{error_code::unsupported, message(reason)}.within(rule_.name);
+    template <class... T>
+    [[noreturn]] void beyond(fmt::format_string<T...> form, T&&... of) const {
+        throw error{error_code::unsupported, fmt::format(form, std::forward<T>(of)...)}.within(rule_.name);
     }
 
     void check_list(list const& operators, std::string_view side) const {
         if (operators.size() > rule_limits::operators)
-            beyond({"the ", side, " has ", operators.size(), " operators, and at most ", rule_limits::operators,
-                    " are taken"});
+            beyond("the {} has {} operators, and at most {} are taken", side, operators.size(), rule_limits::operators);
         for (std::size_t i = 0; i < operators.size(); ++i) {
             auto const& op = operators[i];
-            if (!op.word) wrong({side, " operator ", i, " has no type"});
-            auto const where = message({side, " operator ", i, " (", op.word->name, ")"});
+            if (!op.word) wrong("{} operator {} has no type", side, i);
+            auto const where = fmt::format("{} operator {} ({})", side, i, op.word->name);
             auto const given = op.operands.size();
             if (op.word->operands > 0 ? given != op.word->operands : given == 0)
-                wrong({where, " has ", given, " operands and takes ",
-                       op.word->operands > 0 ? message({unsigned{op.word->operands}}) : "at least one"});
+                wrong("{} has {} operands and takes {}", where, given,
+                      op.word->operands > 0 ? fmt::format("{}", unsigned{op.word->operands}) : "at least one");
             if (given > rule_limits::operands)
-                beyond({where, " has ", given, " operands, and at most ", rule_limits::operands, " are taken"});
+                beyond("{} has {} operands, and at most {} are taken", where, given, rule_limits::operands);
             for (auto const v : op.operands) check_value(v, operators, i, where);
             check_attributes(op, where);
         }
@@ -63,46 +64,46 @@ private:
     // Whether a value may be read by operator number `reader`, or by an output of the rule.
     void check_value(described_value v, list const& operators, std::size_t reader, std::string_view where) const {
         if (v.is_input()) {
-            if (v.number() >= rule_.inputs.size()) wrong({where, " reads input ", v.number(), ", which there is not"});
-            if (v.port != 0) wrong({where, " reads result ", v.port, " of an input"});
+            if (v.number() >= rule_.inputs.size()) wrong("{} reads input {}, which there is not", where, v.number());
+            if (v.port != 0) wrong("{} reads result {} of an input", where, v.port);
             return;
         }
-        if (v.number() >= operators.size()) wrong({where, " reads operator ", v.number(), " of ", operators.size()});
-        if (v.number() >= reader) wrong({where, " reads operator ", v.number(), ", which does not stand before it"});
+        if (v.number() >= operators.size()) wrong("{} reads operator {} of {}", where, v.number(), operators.size());
+        if (v.number() >= reader) wrong("{} reads operator {}, which does not stand before it", where, v.number());
         if (v.port >= operators[v.number()].results)
-            wrong({where, " reads result ", v.port, " of operator ", v.number(), ", which has ",
-                   operators[v.number()].results});
+            wrong("{} reads result {} of operator {}, which has {}", where, v.port, v.number(),
+                  operators[v.number()].results);
     }
 
     void check_attributes(described_operator const& op, std::string_view where) const {
         auto const law = op.word->law;
         if (law == shape_law::convolution) {
-            if ((op.kernel[0] == 0) != (op.kernel[1] == 0)) wrong({where, " has a kernel of one given size"});
+            if ((op.kernel[0] == 0) != (op.kernel[1] == 0)) wrong("{} has a kernel of one given size", where);
             for (auto const k : op.kernel) {
-                if (k < 0) wrong({where, " has a kernel of size ", k});
+                if (k < 0) wrong("{} has a kernel of size {}", where, k);
                 if (k > rule_limits::kernel)
-                    beyond({where, " has a kernel of size ", k, ", and at most ", rule_limits::kernel, " is taken"});
+                    beyond("{} has a kernel of size {}, and at most {} is taken", where, k, rule_limits::kernel);
                 if (op.same_pads && k > 0 && k % 2 == 0)
-                    beyond({where, " keeps the size with a kernel of even size ", k,
-                            ", whose pads are not the same on both sides"});
+                    beyond("{} keeps the size with a kernel of even size {}, whose pads are not the same on both sides",
+                           where, k);
             }
             for (auto const s : op.strides) {
-                if (s < 1) wrong({where, " has stride ", s});
+                if (s < 1) wrong("{} has stride {}", where, s);
                 if (s > rule_limits::kernel)
-                    beyond({where, " has stride ", s, ", and at most ", rule_limits::kernel, " is taken"});
+                    beyond("{} has stride {}, and at most {} is taken", where, s, rule_limits::kernel);
             }
         }
         if (law == shape_law::joining || law == shape_law::parting) {
-            if (op.rank < 0) wrong({where, " has rank ", op.rank});
+            if (op.rank < 0) wrong("{} has rank {}", where, op.rank);
             if (op.axis < 0 || (op.rank > 0 && op.axis >= op.rank))
-                wrong({where, " has axis ", op.axis, op.rank > 0 ? message({" in rank ", op.rank}) : ""});
+                wrong("{} has axis {}{}", where, op.axis, op.rank > 0 ? fmt::format(" in rank {}", op.rank) : "");
             if (op.axis >= rule_limits::rank || op.rank > rule_limits::rank)
-                beyond({where, " works on more than ", rule_limits::rank, " dimensions"});
+                beyond("{} works on more than {} dimensions", where, rule_limits::rank);
         }
         if (op.results < 1 || (law != shape_law::parting && op.results > 1))
-            wrong({where, " has ", op.results, " results"});
+            wrong("{} has {} results", where, op.results);
         if (op.results > rule_limits::results)
-            beyond({where, " has ", op.results, " results, and at most ", rule_limits::results, " are taken"});
+            beyond("{} has {} results, and at most {} are taken", where, op.results, rule_limits::results);
     }
 
     void check_replaced() const {
@@ -111,19 +112,19 @@ private:
         std::size_t count = 0;
         for (auto const r : replaced) count += r;
         if (count > rule_limits::replaced)
-            beyond({"results of more than ", rule_limits::replaced, " operators are replaced"});
+            beyond("results of more than {} operators are replaced", rule_limits::replaced);
     }
     void check_outputs() const {
-        if (rule_.source.empty()) wrong({"the source has no operators"});
-        if (rule_.outputs.empty()) wrong({"no result is replaced"});
+        if (rule_.source.empty()) wrong("the source has no operators");
+        if (rule_.outputs.empty()) wrong("no result is replaced");
         for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {
             auto const& [from, to] = rule_.outputs[i];
-            auto const where = message({"output ", i});
+            auto const where = fmt::format("output {}", i);
             check_value(from, rule_.source, rule_.source.size(), where);
             check_value(to, rule_.target, rule_.target.size(), where);
-            if (from.is_input()) wrong({where, " replaces an input"});
+            if (from.is_input()) wrong("{} replaces an input", where);
             for (std::size_t k = 0; k < i; ++k)
-                if (rule_.outputs[k].source == from) wrong({where, " replaces what output ", k, " replaces already"});
+                if (rule_.outputs[k].source == from) wrong("{} replaces what output {} replaces already", where, k);
         }
     }
 
@@ -138,7 +139,7 @@ private:
             }
             joined.push_back(op.word->law == shape_law::joining ? sum : most);
             if (joined.back() > rule_limits::joined)
-                beyond({"concats of the ", side, " join more than ", rule_limits::joined, " values"});
+                beyond("concats of the {} join more than {} values", side, rule_limits::joined);
         }
     }
 
@@ -151,8 +152,9 @@ private:
                 if (!o.target.is_input() && o.target.number() == i) stands[o.target.port] = true;
             for (std::size_t port = 0; port < stands.size(); ++port)
                 if (!stands[port])
-                    beyond({"part ", port, " of target operator ", i,
-                            " stands for no replaced result, so nothing says how large it is"});
+                    beyond(
+                        "part {} of target operator {} stands for no replaced result, so nothing says how large it is",
+                        port, i);
         }
     }
 
@@ -160,7 +162,7 @@ private:
         std::vector<bool> needed(rule_.source.size(), false);
         for (auto const& o : rule_.outputs) needed[o.source.number()] = true;
         for (auto i = rule_.source.size(); i-- > 0;) {
-            if (!needed[i]) wrong({"no replaced result needs source operator ", i});
+            if (!needed[i]) wrong("no replaced result needs source operator {}", i);
             for (auto const v : rule_.source[i].operands)
                 if (!v.is_input()) needed[v.number()] = true;
         }
@@ -173,7 +175,7 @@ private:
                 if (v.is_input()) bound[v.number()] = true;
         auto const check_bound = [&](described_value v) {
             if (v.is_input() && !bound[v.number()])
-                wrong({"the target uses ", rule_.inputs[v.number()], ", which the source does not bind"});
+                wrong("the target uses {}, which the source does not bind", rule_.inputs[v.number()]);
         };
         for (auto const& op : rule_.target)
             for (auto const v : op.operands) check_bound(v);

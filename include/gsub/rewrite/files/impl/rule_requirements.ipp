@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/rewrite/files/rule_shapes.hpp>
 
 #include <utility>
@@ -38,7 +38,7 @@ public:
         for (std::size_t i = 0; i < parts.size(); ++i)
             for (std::uint32_t port = 0; port < rule_.source[i].results; ++port)
                 parts[i].push_back(
-                    stated(shapes_.results[i][port], message({"part ", port, " of source operator ", i})));
+                    stated(shapes_.results[i][port], fmt::format("part {} of source operator {}", port, i)));
         auto const before = follow(rule_.source, parts);
         parts.assign(rule_.target.size(), {});
         for (std::size_t i = 0; i < parts.size(); ++i) parts[i].resize(rule_.target[i].results);
@@ -55,7 +55,7 @@ private:
 
     static stated_shape stated(ints const& sizes, std::string_view name) {
         stated_shape out{std::string{name}, {}};
-        for (std::size_t d = 0; d < sizes.size(); ++d) out.sizes.push_back({sizes[d], message({name, "[", d, "]"})});
+        for (std::size_t d = 0; d < sizes.size(); ++d) out.sizes.push_back({sizes[d], fmt::format("{}[{}]", name, d)});
         return out;
     }
 
@@ -63,20 +63,21 @@ private:
         return v.is_input() ? inputs_[v.number()] : all[v.number()][v.port];
     }
 
-    void require(bool holds, std::initializer_list<message_piece> sentence) {
+    template <class... T>
+    void require(bool holds, fmt::format_string<T...> form, T&&... of) {
         if (holds) return;
-        auto text = message(sentence);
+        auto text = fmt::format(form, std::forward<T>(of)...);
         for (auto const& known : broken_)
             if (known == text) return;
         broken_.push_back(std::move(text));
     }
-    void equal(stated_size const& a, stated_size const& b) { require(a.size == b.size, {a.text, " = ", b.text}); }
+    void equal(stated_size const& a, stated_size const& b) { require(a.size == b.size, "{} = {}", a.text, b.text); }
     bool equal_ranks(stated_shape const& a, stated_shape const& b) {
-        require(a.rank() == b.rank(), {a.name, " and ", b.name, " have equal ranks"});
+        require(a.rank() == b.rank(), "{} and {} have equal ranks", a.name, b.name);
         return a.rank() == b.rank();
     }
     bool has_rank(stated_shape const& x, std::int64_t rank) {
-        require(static_cast<std::int64_t>(x.rank()) == rank, {x.name, " has rank ", rank});
+        require(static_cast<std::int64_t>(x.rank()) == rank, "{} has rank {}", x.name, rank);
         return broken_.empty();
     }
     void all_equal(stated_shape const& a, stated_shape const& b, std::size_t but = rule_limits::rank) {
@@ -108,7 +109,7 @@ private:
             break;
         case shape_law::product: {
             auto const &a = *x[0], &b = *x[1];
-            if (rank < 2) return require(false, {a.name, " is a matrix or a stack of them"});
+            if (rank < 2) return require(false, "{} is a matrix or a stack of them", a.name);
             if (!equal_ranks(a, b)) return;
             for (std::size_t d = 0; d + 2 < rank; ++d) equal(a[d], b[d]);
             equal(a[rank - 1], b[rank - 2]);
@@ -124,7 +125,7 @@ private:
                 all_equal(*x[0], *x[i], axis);
                 if (!broken_.empty()) return;
                 y[0][axis].size += (*x[i])[axis].size;
-                y[0][axis].text += message({" + ", (*x[i])[axis].text});
+                y[0][axis].text += fmt::format(" + {}", (*x[i])[axis].text);
             }
             break;
         case shape_law::parting:
@@ -135,7 +136,7 @@ private:
 
     bool fits(described_operator const& op, stated_shape const& x) {
         if (op.rank > 0) return has_rank(x, op.rank);
-        require(op.axis < static_cast<std::int64_t>(x.rank()), {x.name, " has rank ", op.axis + 1, " or more"});
+        require(op.axis < static_cast<std::int64_t>(x.rank()), "{} has rank {} or more", x.name, op.axis + 1);
         return broken_.empty();
     }
 
@@ -143,19 +144,19 @@ private:
         if (!has_rank(x, 4) || !has_rank(w, 4)) return;
         for (std::size_t d = 0; d < 2; ++d) {
             auto const& k = w[d + 2];
-            if (op.kernel[d] > 0) require(k.size == op.kernel[d], {k.text, " = ", op.kernel[d]});
-            if (op.same_pads) require(k.size % 2 == 1, {k.text, " is odd"});
+            if (op.kernel[d] > 0) require(k.size == op.kernel[d], "{} = {}", k.text, op.kernel[d]);
+            if (op.same_pads) require(k.size % 2 == 1, "{} is odd", k.text);
         }
-        require(x[1].size % w[1].size == 0, {in_brackets(x[1]), " is a multiple of ", in_brackets(w[1])});
+        require(x[1].size % w[1].size == 0, "{} is a multiple of {}", in_brackets(x[1]), in_brackets(w[1]));
         if (!broken_.empty()) return;
-        require(w[0].size % (x[1].size / w[1].size) == 0,
-                {in_brackets(w[0]), " is a multiple of ", in_brackets(x[1]), " / ", in_brackets(w[1])});
+        require(w[0].size % (x[1].size / w[1].size) == 0, "{} is a multiple of {} / {}", in_brackets(w[0]),
+                in_brackets(x[1]), in_brackets(w[1]));
         y[1] = w[0];
         for (std::size_t d = 0; d < 2; ++d) {
             if (op.same_pads && op.strides[d] == 1) continue;
             y[d + 2].size = window_positions(op, x[d + 2].size, w[d + 2].size, op.strides[d]);
-            require(y[d + 2].size > 0, {"the window ", w[d + 2].text, " fits into ", x[d + 2].text});
-            y[d + 2].text = message({"windows ", w[d + 2].text, " in ", x[d + 2].text});
+            require(y[d + 2].size > 0, "the window {} fits into {}", w[d + 2].text, x[d + 2].text);
+            y[d + 2].text = fmt::format("windows {} in {}", w[d + 2].text, x[d + 2].text);
         }
     }
 
@@ -168,13 +169,13 @@ private:
             if (!equal_ranks(parts[i], x)) return;
             y[i][axis] = parts[i][axis];
             sum.size += parts[i][axis].size;
-            sum.text += message({i > 0 ? " + " : "", parts[i][axis].text});
+            sum.text += fmt::format("{}{}", i > 0 ? " + " : "", parts[i][axis].text);
         }
         equal(x[axis], sum);
     }
 
     static std::string in_brackets(stated_size const& s) {
-        return s.text.find(' ') == std::string::npos ? s.text : message({"(", s.text, ")"});
+        return s.text.find(' ') == std::string::npos ? s.text : fmt::format("({})", s.text);
     }
 
     rule_description const& rule_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/file.hpp>
 #include <gsub/rewrite/files/rule_text.hpp>
 
@@ -28,7 +28,7 @@ public:
                 skip_blanks();
                 if (!line_.empty()) read_line();
             } catch (error const& e) {
-                auto const here = e.within(message({"line ", line}));
+                auto const here = e.within(fmt::format("line {}", line));
                 throw rules_.empty() ? here : here.within(rules_.back().name);
             }
         }
@@ -39,8 +39,9 @@ public:
 private:
     using names = std::vector<std::pair<std::string_view, described_value>>;
 
-    [[noreturn]] static void wrong(std::initializer_list<message_piece> reason) {
-        throw error{error_code::invalid_input, message(reason)};
+    template <class... T>
+    [[noreturn]] static void wrong(fmt::format_string<T...> form, T&&... of) {
+        throw error{error_code::invalid_input, fmt::format(form, std::forward<T>(of)...)};
     }
 
     // ---- words of a line
@@ -56,8 +57,8 @@ private:
     }
     void expect(std::string_view what) {
         if (!take(what))
-            wrong({"expected ", in_quotes(what), line_.empty() ? " before the end of the line" : " and not ",
-                   line_.empty() ? "" : in_quotes(line_.substr(0, 20))});
+            wrong("expected {}{}{}", in_quotes(what), line_.empty() ? " before the end of the line" : " and not ",
+                  line_.empty() ? "" : in_quotes(line_.substr(0, 20)));
     }
     static bool in_name(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -66,9 +67,9 @@ private:
         std::size_t n = 0;
         while (n < line_.size() && in_name(line_[n])) ++n;
         if (n == 0 || n > 64)
-            wrong({n == 0 ? "expected a name" : "a name has more than 64 letters",
-                   line_.empty() ? " before the end of the line" : "",
-                   n == 0 && !line_.empty() ? message({" and not ", in_quotes(line_.substr(0, 20))}) : ""});
+            wrong("{}{}{}", n == 0 ? "expected a name" : "a name has more than 64 letters",
+                  line_.empty() ? " before the end of the line" : "",
+                  n == 0 && !line_.empty() ? fmt::format(" and not {}", quoted{line_.substr(0, 20)}) : "");
         auto const out = line_.substr(0, n);
         line_.remove_prefix(n);
         skip_blanks();
@@ -77,7 +78,7 @@ private:
     std::int64_t number() {
         std::int32_t out = 0;
         auto const [end, failure] = std::from_chars(line_.data(), line_.data() + line_.size(), out);
-        if (failure != std::errc{}) wrong({"expected a number and not ", in_quotes(line_.substr(0, 20))});
+        if (failure != std::errc{}) wrong("expected a number and not {}", in_quotes(line_.substr(0, 20)));
         line_.remove_prefix(static_cast<std::size_t>(end - line_.data()));
         skip_blanks();
         return out;
@@ -91,35 +92,35 @@ private:
     // ---- lines
     void read_line() {
         if (take("=>")) {
-            if (rules_.empty() || in_target_) wrong({"=> stands behind the source of a rule, once"});
+            if (rules_.empty() || in_target_) wrong("=> stands behind the source of a rule, once");
             in_target_ = true;
         } else {
             auto const first = name();
             if (first == "rule" && !line_.empty() && in_name(line_.front())) {
                 if (rules_.size() == rule_limits::rules)
                     throw error{error_code::unsupported,
-                                message({"there are more than ", rule_limits::rules, " rules"})};
+                                fmt::format("there are more than {} rules", rule_limits::rules)};
                 rules_.push_back({std::string{name()}, {}});
                 sources_.clear(), targets_.clear(), inputs_.clear();
                 in_target_ = false;
                 for (std::size_t i = 0; i + 1 < rules_.size(); ++i)
-                    if (rules_[i].name == rules_.back().name) wrong({"there is a rule of this name already"});
+                    if (rules_[i].name == rules_.back().name) wrong("there is a rule of this name already");
             } else if (rules_.empty()) {
-                wrong({"expected ", in_quotes("rule"), " with a name first"});
+                wrong("expected {} with a name first", in_quotes("rule"));
             } else if (first == "replace" && !line_.empty() && in_name(line_.front())) {
                 read_replacement();
             } else {
                 read_operator(first);
             }
         }
-        if (!line_.empty()) wrong({in_quotes(line_.substr(0, 20)), " is left over at the end of the line"});
+        if (!line_.empty()) wrong("{} is left over at the end of the line", in_quotes(line_.substr(0, 20)));
     }
 
     void read_replacement() {
-        if (!in_target_) wrong({"what is replaced stands behind =>"});
+        if (!in_target_) wrong("what is replaced stands behind =>");
         auto& rule = rules_.back();
         auto const from = find(sources_, name());
-        if (!from) wrong({"what is replaced is no result of the source"});
+        if (!from) wrong("what is replaced is no result of the source");
         expect("by");
         auto const by = name();
         auto const to = find(targets_, by);
@@ -135,20 +136,20 @@ private:
         auto& defined = in_target_ ? targets_ : sources_;
         if (list.size() == rule_limits::operators)
             throw error{error_code::unsupported,
-                        message({"there are more than ", rule_limits::operators, " operators"})};
+                        fmt::format("there are more than {} operators", rule_limits::operators)};
         std::vector<std::string_view> results{first};
         while (take(",")) {
             if (results.size() == rule_limits::results)
                 throw error{error_code::unsupported,
-                            message({"there are more than ", rule_limits::results, " results"})};
+                            fmt::format("there are more than {} results", rule_limits::results)};
             results.push_back(name());
         }
         expect("=");
         described_operator op;
         auto const word = name();
         op.word = find_word(word);
-        if (!op.word) wrong({"there is no operator ", in_quotes(word)});
-        if (op.word->law != shape_law::parting && results.size() > 1) wrong({word, " has one result"});
+        if (!op.word) wrong("there is no operator {}", in_quotes(word));
+        if (op.word->law != shape_law::parting && results.size() > 1) wrong("{} has one result", word);
         op.results = static_cast<std::uint32_t>(results.size());
         expect("(");
         auto axis_given = false;
@@ -162,17 +163,17 @@ private:
                 }
                 if (op.operands.size() == rule_limits::operands)
                     throw error{error_code::unsupported,
-                                message({"there are more than ", rule_limits::operands, " operands"})};
+                                fmt::format("there are more than {} operands", rule_limits::operands)};
                 auto const known = find(defined, operand);
                 op.operands.push_back(known ? *known : input(operand));
             } while (take(","));
             expect(")");
         }
         if ((op.word->law == shape_law::joining || op.word->law == shape_law::parting) && !axis_given)
-            wrong({word, " needs an axis"});
+            wrong("{} needs an axis", word);
         for (std::uint32_t port = 0; port < results.size(); ++port) {
             if (find(sources_, results[port]) || find(targets_, results[port]) || is_input(results[port]))
-                wrong({in_quotes(results[port]), " has a meaning already"});
+                wrong("{} has a meaning already", in_quotes(results[port]));
             defined.emplace_back(results[port], described_value{static_cast<std::int32_t>(list.size()), port});
         }
         list.push_back(std::move(op));
@@ -183,7 +184,7 @@ private:
         auto const convolution = law == shape_law::convolution;
         if (convolution && key == "kernel") {
             op.kernel = two_numbers();
-            if (op.kernel[0] < 1 || op.kernel[1] < 1) wrong({"a kernel has a size of at least 1"});
+            if (op.kernel[0] < 1 || op.kernel[1] < 1) wrong("a kernel has a size of at least 1");
         } else if (convolution && key == "strides") {
             op.strides = two_numbers();
         } else if (convolution && key == "pads") {
@@ -193,15 +194,15 @@ private:
             auto const act = name();
             std::size_t i = 0;
             while (i < std::size(rule_activations) && rule_activation_names[i] != act) ++i;
-            if (i == std::size(rule_activations)) wrong({"there is no activation ", in_quotes(act)});
+            if (i == std::size(rule_activations)) wrong("there is no activation {}", in_quotes(act));
             op.act = rule_activations[i];
         } else if ((law == shape_law::joining || law == shape_law::parting) && key == "axis") {
             op.axis = number();
         } else if ((law == shape_law::joining || law == shape_law::parting) && key == "rank") {
             op.rank = number();
-            if (op.rank < 1) wrong({"a rank is at least 1"});
+            if (op.rank < 1) wrong("a rank is at least 1");
         } else {
-            wrong({op.word->name, " has no parameter ", in_quotes(key)});
+            wrong("{} has no parameter {}", op.word->name, in_quotes(key));
         }
     }
 
@@ -221,8 +222,9 @@ private:
         for (std::size_t i = 0; i < inputs_.size(); ++i)
             if (inputs_[i] == name) return described_value::input(i);
         if (in_target_)
-            wrong({in_quotes(name), find(sources_, name) ? " is made by the source, and the target replaces it"
-                                                         : " is no input of the source"});
+            wrong("{}{}", in_quotes(name),
+                  find(sources_, name) ? " is made by the source, and the target replaces it"
+                                       : " is no input of the source");
         inputs_.push_back(name);
         rules_.back().inputs.emplace_back(name);
         return described_value::input(inputs_.size() - 1);
@@ -251,13 +253,13 @@ public:
     }
 
     std::string run() {
-        out_ = message({"rule ", rule_.name, "\n"});
+        out_ = fmt::format("rule {}\n", rule_.name);
         write(rule_.source, source_);
         out_ += "=>\n";
         write(rule_.target, target_);
         for (auto const& o : rule_.outputs)
-            out_ += message({"  replace ", name(rule_.source, o.source, source_), " by ",
-                             name(rule_.target, o.target, target_), "\n"});
+            out_ += fmt::format("  replace {} by {}\n", name(rule_.source, o.source, source_),
+                                name(rule_.target, o.target, target_));
         return std::move(out_);
     }
 
@@ -267,7 +269,7 @@ private:
     std::string name(list const& operators, described_value v, std::string_view side) const {
         if (v.is_input()) return rule_.inputs[v.number()];
         auto const several = operators[v.number()].results > 1;
-        return message({side, v.number(), several ? "_" : "", several ? message({v.port}) : ""});
+        return fmt::format("{}{}{}{}", side, v.number(), several ? "_" : "", several ? fmt::format("{}", v.port) : "");
     }
 
     void write(list const& operators, std::string_view side) {
@@ -275,17 +277,18 @@ private:
             auto const& op = operators[i];
             out_ += "  ";
             for (std::uint32_t port = 0; port < op.results; ++port)
-                out_ += message({port > 0 ? ", " : "", name(operators, {static_cast<std::int32_t>(i), port}, side)});
-            out_ += message({" = ", op.word->name, "("});
+                out_ += fmt::format("{}{}", port > 0 ? ", " : "",
+                                    name(operators, {static_cast<std::int32_t>(i), port}, side));
+            out_ += fmt::format(" = {}(", op.word->name);
             for (std::size_t k = 0; k < op.operands.size(); ++k)
-                out_ += message({k > 0 ? ", " : "", name(operators, op.operands[k], side)});
+                out_ += fmt::format("{}{}", k > 0 ? ", " : "", name(operators, op.operands[k], side));
             if (op.word->law == shape_law::convolution) {
-                if (op.kernel[0] > 0) out_ += message({", kernel=", op.kernel[0], "x", op.kernel[1]});
-                out_ += message({", strides=", op.strides[0], "x", op.strides[1],
-                                 ", pads=", op.same_pads ? "same" : "none", ", act=", to_string(op.act)});
+                if (op.kernel[0] > 0) out_ += fmt::format(", kernel={}x{}", op.kernel[0], op.kernel[1]);
+                out_ += fmt::format(", strides={}x{}, pads={}, act={}", op.strides[0], op.strides[1],
+                                    op.same_pads ? "same" : "none", to_string(op.act));
             }
             if (op.word->law == shape_law::joining || op.word->law == shape_law::parting)
-                out_ += message({", axis=", op.axis, op.rank > 0 ? message({", rank=", op.rank}) : ""});
+                out_ += fmt::format(", axis={}{}", op.axis, op.rank > 0 ? fmt::format(", rank={}", op.rank) : "");
             out_ += ")\n";
         }
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/io/file.hpp>
 #include <gsub/io/protobuf.hpp>
 #include <gsub/rewrite/files/taso.hpp>
@@ -77,8 +77,8 @@ public:
         each_field("the file", bytes, [&](io::wire_reader& r) {
             if (r.field() != 1) unknown_field(r.field());
             if (rules.size() == rule_limits::rules)
-                throw error{error_code::unsupported, message({"there are more than ", rule_limits::rules, " rules"})};
-            auto const name = message({"taso_", rules.size()});
+                throw error{error_code::unsupported, fmt::format("there are more than {} rules", rule_limits::rules)};
+            auto const name = fmt::format("taso_{}", rules.size());
             in(name, [&] { rules.push_back(read_rule(name, contents(r))); });
             check(rules.back()).value();
         });
@@ -86,12 +86,11 @@ public:
     }
 
 private:
-    [[noreturn]] static void wrong(std::initializer_list<message_piece> reason) {
-        throw error{error_code::invalid_input, message(reason)};
+    template <class... T>
+    [[noreturn]] static void wrong(fmt::format_string<T...> form, T&&... of) {
+        throw error{error_code::invalid_input, fmt::format(form, std::forward<T>(of)...)};
     }
-    [[noreturn]] static void unknown_field(std::uint32_t field) {
-        wrong({"field ", field, " is not one of the format"});
-    }
+    [[noreturn]] static void unknown_field(std::uint32_t field) { wrong("field {} is not one of the format", field); }
     // Errors thrown by `f` say that they are about this.
     template <class F>
     static void in(std::string const& what, F&& f) {
@@ -101,12 +100,12 @@ private:
     }
     template <class F>
     static void each_field(std::string const& what, std::string_view bytes, F&& f) {
-        if (bytes.empty()) wrong({what, " is empty"});
+        if (bytes.empty()) wrong("{} is empty", what);
         io::wire_reader r{bytes};
         while (r.next()) f(r);
     }
     static std::string_view contents(io::wire_reader& r) {
-        if (!r.is_bytes()) wrong({"field ", r.field(), " is no message"});
+        if (!r.is_bytes()) wrong("field {} is no message", r.field());
         return r.bytes();
     }
     // A message of at most one integer in each of the fields from 1 on. Names are those of the fields.
@@ -121,18 +120,18 @@ private:
         }
         std::array<std::int64_t, N> out{};
         for (std::size_t i = 0; i < N; ++i) {
-            if (!found[i]) wrong({"there is no ", names[i]});
+            if (!found[i]) wrong("there is no {}", names[i]);
             out[i] = *found[i];
         }
         return out;
     }
     // The format's integers have 32 bits.
     static void set(std::optional<std::int64_t>& to, io::wire_reader& r, std::string_view name) {
-        if (!r.is_varint()) wrong({name, " is no integer"});
-        if (to) wrong({name, " is given twice"});
+        if (!r.is_varint()) wrong("{} is no integer", name);
+        if (to) wrong("{} is given twice", name);
         to = r.integer();
         if (*to < std::numeric_limits<std::int32_t>::min() || *to > std::numeric_limits<std::int32_t>::max())
-            wrong({name, " is ", *to});
+            wrong("{} is {}", name, *to);
     }
 
     rule_description read_rule(std::string const& name, std::string_view bytes) {
@@ -143,13 +142,14 @@ private:
             if (field < 1 || field > 3) unknown_field(field);
             auto& list = field == 1 ? rule.source : rule.target;
             auto const count = field == 3 ? rule.outputs.size() : list.size();
-            auto const what = message({field == 1   ? "source operator "
-                                       : field == 2 ? "target operator "
-                                                    : "output ",
-                                       count});
+            auto const what = fmt::format("{}{}",
+                                          field == 1   ? "source operator "
+                                          : field == 2 ? "target operator "
+                                                       : "output ",
+                                          count);
             if (count >= rule_limits::operators * (field == 3 ? rule_limits::results : 1))
                 throw error{error_code::unsupported,
-                            message({"there are more than ", count, " entries of field ", field})};
+                            fmt::format("there are more than {} entries of field {}", count, field)};
             in(what, [&] {
                 if (field == 3)
                     rule.outputs.push_back(read_output(contents(r)));
@@ -166,8 +166,8 @@ private:
         return {value_of(source, source_port), value_of(target, target_port)};
     }
     static described_value value_of(std::int64_t node, std::int64_t port) {
-        if (node < 0) wrong({"operator ", node, " is none"});
-        if (port < 0) wrong({"result ", port, " is none"});
+        if (node < 0) wrong("operator {} is none", node);
+        if (port < 0) wrong("result {} is none", port);
         return {static_cast<std::int32_t>(node), static_cast<std::uint32_t>(port)};
     }
 
@@ -182,16 +182,16 @@ private:
             case 2: {
                 if (op.operands.size() == rule_limits::operands)
                     throw error{error_code::unsupported,
-                                message({"there are more than ", rule_limits::operands, " inputs"})};
-                return in(message({"input ", op.operands.size()}),
+                                fmt::format("there are more than {} inputs", rule_limits::operands)};
+                return in(fmt::format("input {}", op.operands.size()),
                           [&] { op.operands.push_back(read_operand(rule, contents(r))); });
             }
             case 3: {
                 auto const [key, value] = integers<2>(contents(r), {"key of a parameter", "value of a parameter"});
                 if (key < 0 || key >= static_cast<std::int64_t>(taso_keys))
-                    wrong({"parameter ", key, " is not one of the format"});
+                    wrong("parameter {} is not one of the format", key);
                 auto& slot = given[static_cast<std::size_t>(key)];
-                if (slot) wrong({"parameter ", taso_key_names[static_cast<std::size_t>(key)], " is given twice"});
+                if (slot) wrong("parameter {} is given twice", taso_key_names[static_cast<std::size_t>(key)]);
                 slot = value;
                 return;
             }
@@ -199,13 +199,13 @@ private:
                 unknown_field(r.field());
             }
         });
-        if (!type) wrong({"there is no type"});
+        if (!type) wrong("there is no type");
         if (*type < 0 || *type >= static_cast<std::int64_t>(std::size(taso_types)))
-            wrong({"type ", *type, " is not one of the format"});
+            wrong("type {} is not one of the format", *type);
         auto const& known = taso_types[static_cast<std::size_t>(*type)];
         op.word = find_word(known.word);
         if (!op.word)
-            throw error{error_code::unsupported, message({"operators of type ", known.name, " are not taken"})};
+            throw error{error_code::unsupported, fmt::format("operators of type {} are not taken", known.name)};
         in(std::string{known.name}, [&] { set_parameters(op, given); });
         return op;
     }
@@ -214,12 +214,12 @@ private:
     described_value read_operand(rule_description& rule, std::string_view bytes) {
         auto const [node, port] = integers<2>(bytes, {"operator", "result"});
         if (node >= 0) return value_of(node, port);
-        if (port != 0) wrong({"an input of the rule has no result ", port});
+        if (port != 0) wrong("an input of the rule has no result {}", port);
         std::size_t i = 0;
         while (i < inputs_.size() && inputs_[i] != node) ++i;
         if (i == inputs_.size()) {
             inputs_.push_back(node);
-            rule.inputs.push_back(message({"x", -node}));
+            rule.inputs.push_back(fmt::format("x{}", -node));
         }
         return described_value::input(i);
     }
@@ -229,7 +229,7 @@ private:
     static void set_parameters(described_operator& op, parameters given) {
         // Takes a parameter out; those that are left over in the end have no meaning for the operator.
         auto const take = [&](taso_key key) {
-            if (!given[key]) wrong({"there is no ", taso_key_names[key]});
+            if (!given[key]) wrong("there is no {}", taso_key_names[key]);
             auto const value = *given[key];
             given[key].reset();
             return value;
@@ -237,19 +237,19 @@ private:
         auto const take_or = [&](taso_key key, std::int64_t otherwise) { return given[key] ? take(key) : otherwise; };
         auto const operands = static_cast<std::int64_t>(op.operands.size());
         if (auto const n = take_or(taso_num_inputs, operands); n != operands)
-            wrong({"the number of inputs is ", n, ", and there are ", operands});
+            wrong("the number of inputs is {}, and there are {}", n, operands);
         switch (op.word->law) {
         case shape_law::convolution:
             op.kernel = {take(taso_kernel_h), take(taso_kernel_w)};
             op.strides = {take(taso_stride_h), take(taso_stride_w)};
-            if (op.kernel[0] < 1 || op.kernel[1] < 1) wrong({"the kernel is ", op.kernel[0], " x ", op.kernel[1]});
+            if (op.kernel[0] < 1 || op.kernel[1] < 1) wrong("the kernel is {} x {}", op.kernel[0], op.kernel[1]);
             switch (auto const pad = take(taso_pad)) {
             case 0:
             case 1:
                 op.same_pads = pad == 0;
                 break;
             default:
-                wrong({"pad ", pad, " is not one of the format"});
+                wrong("pad {} is not one of the format", pad);
             }
             op.act = activation_of(take(taso_activation));
             break;
@@ -260,12 +260,12 @@ private:
         case shape_law::joining:
             op.axis = take(taso_axis);
             op.rank = take(taso_num_dim);
-            if (op.rank < 1) wrong({"the number of dimensions is ", op.rank});
+            if (op.rank < 1) wrong("the number of dimensions is {}", op.rank);
             break;
         case shape_law::parting: {
             op.axis = take(taso_axis);
             auto const parts = take(taso_num_outputs);
-            if (parts < 1) wrong({"the number of outputs is ", parts});
+            if (parts < 1) wrong("the number of outputs is {}", parts);
             op.results = static_cast<std::uint32_t>(parts);
             break;
         }
@@ -274,7 +274,7 @@ private:
         }
         for (std::size_t key = 0; key < given.size(); ++key)
             if (given[key])
-                throw error{error_code::unsupported, message({"parameter ", taso_key_names[key], " is not taken"})};
+                throw error{error_code::unsupported, fmt::format("parameter {} is not taken", taso_key_names[key])};
     }
     static activation activation_of(std::int64_t number) {
         switch (number) {
@@ -287,7 +287,7 @@ private:
         case 3:
             return activation::tanh;
         default:
-            wrong({"activation ", number, " is not one of the format"});
+            wrong("activation {} is not one of the format", number);
         }
     }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/core/message.hpp>
+#include <gsub/core/format.hpp>
 #include <gsub/rewrite/rules/conv.hpp>
 #include <gsub/rewrite/rules/matmul.hpp>
 #include <gsub/rewrite/rules/merge.hpp>
@@ -58,7 +58,7 @@ GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_progra
             return error{problem{error_code::usage,
                                  {},
                                  {},
-                                 message({"there is no rule ", in_quotes(name)}),
+                                 fmt::format("there is no rule {}", quoted{name}),
                                  "gsub verify-rules lists the rules"}};
         chosen[place] = !without;
     }
