@@ -462,23 +462,23 @@ private:
         guarded_call(label, text, [&] { return k.shape(&call); });
         for (std::size_t i = 0; i < types.size(); ++i) {
             auto const& r = results[i];
-            auto const invalid = [&](auto const&... why) {
+            auto const invalid = [&](std::string const& why) {
                 throw error{label.says(error_code::invalid_input,
-                                       fmt::format("its shape function gives result {} {}", i, why...))};
+                                       fmt::format("its shape function gives result {} {}", i, why))};
             };
-            if (r.dtype < GSUB_UNDEFINED || r.dtype > GSUB_BOOL) invalid("the element type ", r.dtype);
-            if (r.rank < -1 || r.rank > GSUB_MAX_RANK) invalid("the rank ", r.rank);
+            if (r.dtype < GSUB_UNDEFINED || r.dtype > GSUB_BOOL) invalid(fmt::format("the element type {}", r.dtype));
+            if (r.rank < -1 || r.rank > GSUB_MAX_RANK) invalid(fmt::format("the rank {}", r.rank));
             tensor_type t;
             t.element = static_cast<dtype>(r.dtype);
             t.ranked = r.rank >= 0;
             for (std::int32_t d = 0; d < r.rank; ++d) {
-                if (r.dims[d] < -1) invalid("the size ", r.dims[d]);
+                if (r.dims[d] < -1) invalid(fmt::format("the size {}", r.dims[d]));
                 t.dims.push_back(r.dims[d] < 0 ? dim{} : dim{r.dims[d]});
             }
             auto declared = *types[i];
             declared.layout = {};
             if (!compatible(declared, t))
-                invalid("the type ", to_string(t), "; in the graph it is ", to_string(declared));
+                invalid(fmt::format("the type {}; in the graph it is {}", to_string(t), to_string(declared)));
             t = unify(declared, t);
             if (t.is_static() && !t.elements()) invalid("more than 2^62 elements");
             types[i] = t;
