@@ -241,7 +241,9 @@ int latencies(std::vector<std::pair<std::string, graph>> const& wanted, std::siz
     // Logarithms and their number, by costs and kind of network.
     std::map<std::pair<std::string, std::string_view>, std::pair<double, double>> means;
     auto slower = 0;
-    for (auto const& [name, g] : wanted) {
+    for (auto const& one : wanted) { // lambdas capture no structured bindings (clang 14)
+        auto const& name = one.first;
+        auto const& g = one.second;
         auto const inputs = random_inputs(g, 1);
         auto const as_it_came = gsub::build(g, host(), building).value();
         speed_options const options{.rounds = rounds, .least_seconds = seconds, .threads = &pool};

@@ -1,4 +1,4 @@
-// Searches alone of what src/driver.cpp has, with parts searched side by side and successors made by several threads.
+// Searches alone of what src/driver.cpp has, with parts search_result side by side and successors made by several threads.
 #include "catch.hpp"
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>
@@ -30,7 +30,7 @@ void check(Cost const& machine) {
     for (std::size_t const bound : {0u, 20u}) {
         auto const alone = search_graph(g, model, rules, options, bound);
         sharing_executor all{four};
-        std::optional<searched> together;
+        std::optional<search_result> together;
         all.run_here([&] { together = search_graph(g, model, rules, options, bound, {.threads = &all}); });
         CHECK(together->best.hash() == alone.best.hash());
         CHECK(together->stats.path == alone.stats.path);
