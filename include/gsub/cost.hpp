@@ -7,3 +7,4 @@
 #include <gsub/cost/fused.hpp>
 #include <gsub/cost/kernel_time.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/relative.hpp>

@@ -1,6 +1,6 @@
-// From a model to a cheaper graph and to a program that runs it, with all that rules, operators, costs and kernels of
-// one's own need. Not here: passes put together by hand (gsub/passes.hpp, gsub/driver/run_passes.hpp,
-// gsub/driver/bisect.hpp) and JSON (gsub/io/json.hpp, gsub/report/json.hpp).
+// The whole library: from a model to a cheaper graph and to a program that runs it, with rules, operators, passes, costs
+// and kernels of one's own. Not here: what includes the JSON library (`io/json.hpp`, `report/json.hpp`,
+// `report/trace.hpp`, `cost/table.hpp`, `cost/measured.hpp`, `driver/calibrate.hpp`, `driver/measured_kernels.hpp`).
 #pragma once
 
 #include <gsub/aot.hpp>
@@ -16,6 +16,7 @@
 #include <gsub/lower.hpp>
 #include <gsub/models.hpp>
 #include <gsub/optimize.hpp>
+#include <gsub/passes.hpp>
 #include <gsub/report.hpp>
 #include <gsub/rewrite.hpp>
 #include <gsub/runtime.hpp>

@@ -1,6 +1,7 @@
 // Layer optimize: relaxed graph substitution: the search over rewrites of a graph.
 #pragma once
 
+#include <gsub/optimize/explain.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/relaxed_substitution.hpp>
 #include <gsub/optimize/search_log.hpp>

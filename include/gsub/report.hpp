@@ -2,7 +2,11 @@
 #pragma once
 
 #include <gsub/report/dot.hpp>
+#include <gsub/report/escape.hpp>
+#include <gsub/report/html.hpp>
+#include <gsub/report/layered_layout.hpp>
 #include <gsub/report/progress.hpp>
 #include <gsub/report/summary.hpp>
+#include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>
 #include <gsub/report/units.hpp>

@@ -1,4 +1,5 @@
-// Searches alone of what src/driver.cpp has, with parts search_result side by side and successors made by several threads.
+// Searches alone of what src/driver.cpp has, with parts search_result side by side and successors made by several
+// threads.
 #include "catch.hpp"
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>

@@ -20,13 +20,14 @@ struct fused_roofline {
     gsub::isa const* isa = &gsub::isa::avx512; ///< what kernels are generated for
 
     /// Cost of the operators of one kernel.
-    [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
-    [[nodiscard]] std::vector<node_cost> node_costs(any_graph const& g) const;
-    [[nodiscard]] grouped_costs remembered(any_graph const& g) const;
-    [[nodiscard]] grouped_costs remembered(any_graph const& g, void const* memory, changed_nodes const& changes) const;
-    [[nodiscard]] std::vector<node_cost> node_costs_near(any_graph const& g, void const* memory,
-                                                         changed_nodes const& changes) const;
-    [[nodiscard]] unit operator()(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_cost> node_costs(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] grouped_costs remembered(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] grouped_costs remembered(any_graph const& g, void const* memory,
+                                                     changed_nodes const& changes) const;
+    GSUB_LAZY [[nodiscard]] std::vector<node_cost> node_costs_near(any_graph const& g, void const* memory,
+                                                                   changed_nodes const& changes) const;
+    GSUB_LAZY [[nodiscard]] unit operator()(any_graph const& g) const;
     [[nodiscard]] hash128 parameters() const {
         return hasher{}.add("kernels").add(machine.parameters()).add(isa->name).finish();
     }

@@ -86,7 +86,8 @@ private:
           core_(microarchitecture_of(machine)),
           isa_(options.isa ? options.isa : machine.isa),
           options_(options) {}
-    GSUB_LAZY [[nodiscard]] auto costs_into(std::vector<node_cost>& out, any_graph const& g) const;
+    GSUB_LAZY void add_costs(std::vector<node_cost>& out, any_graph const& g, kernel_group const& group,
+                             fusion_scope const& scope) const;
     GSUB_LAZY [[nodiscard]] double cost_of(any_graph const& g, kernel_group const& group,
                                            fusion_scope const& scope) const;
     GSUB_LAZY [[nodiscard]] kernel_time timed(loop::fused_nest const& nest, bool shared,

@@ -12,7 +12,8 @@ namespace gsub {
 /// The default pipeline: folds constants, simplifies expressions where no bit changes, converts layouts to the order in
 /// which convolutions compute, folds explicit padding into the windows that read it; lowering then lays values out and
 /// groups operators. As a list: `default`.
-[[nodiscard]] inline auto default_pipeline() {
+template <class = void>
+[[nodiscard]] auto default_pipeline() {
     return pipeline{passes::fold_constant{}, passes::simplify_expr{.signed_zeros = true}, passes::convert_layout{},
                     passes::fold_constant{}, passes::fold_explicit_padding{}};
 }

@@ -26,36 +26,58 @@
 #include <gsub/passes/simplify/simplify_inference.hpp>
 
 #include <string_view>
+#include <utility>
 
 namespace gsub {
 
 namespace networks {
 
+namespace detail {
+// A pipeline whose type is known once it is asked for: its types are many, and who runs no passes does not wait for
+// them.
+template <class Lazily, class... Passes>
+[[nodiscard]] auto lazy_pipeline(Passes... passes) {
+    return pipeline{std::move(passes)...};
+}
+} // namespace detail
+
+/// FuseOps that groups what one of gsub's own kernels computes, see `kernel_groups_for`.
+template <class Graph = any_graph>
+[[nodiscard]] passes::fuse_ops fuse_by_kernels() {
+    return {.groups = [](Graph const& g, target const& on) { return kernel_groups_for(g, on); }};
+}
 /// Passes for imported graphs: they make known settings static, simplify normalisations, fold constants, merge equal
 /// values and simplify expressions.
-[[nodiscard]] inline auto for_imports() {
-    return pipeline{passes::dynamic_to_static{}, passes::simplify_inference{}, passes::fold_constant{},
-                    passes::eliminate_common_subexpr{}, passes::simplify_expr{}};
+template <class Lazily = void>
+[[nodiscard]] auto for_imports() {
+    return detail::lazy_pipeline<Lazily>(passes::dynamic_to_static{}, passes::simplify_inference{},
+                                         passes::fold_constant{}, passes::eliminate_common_subexpr{},
+                                         passes::simplify_expr{});
 }
 /// Passes for convolutions: they convert layouts, fold explicit padding into windows, and scales into weights.
-[[nodiscard]] inline auto for_convolutions() {
-    return pipeline{passes::convert_layout{}, passes::fold_explicit_padding{}, passes::backward_fold_scale_axis{}};
+template <class Lazily = void>
+[[nodiscard]] auto for_convolutions() {
+    return detail::lazy_pipeline<Lazily>(passes::convert_layout{}, passes::fold_explicit_padding{},
+                                         passes::backward_fold_scale_axis{});
 }
 /// The last passes of each class: they erase unused code, lay values out as kernels read them, and make a function of
 /// what one kernel computes.
-[[nodiscard]] inline auto for_kernels() {
-    return pipeline{passes::dead_code_elimination{}, passes::remove_unused_functions{},
-                    passes::alter_op_layout{kernel_layouts{}}, passes::fuse_ops{.groups = &kernel_groups_for}};
+template <class Lazily = void>
+[[nodiscard]] auto for_kernels() {
+    return detail::lazy_pipeline<Lazily>(passes::dead_code_elimination{}, passes::remove_unused_functions{},
+                                         passes::alter_op_layout{kernel_layouts{}}, fuse_by_kernels());
 }
 
 /// Residual networks. Score: three times residual blocks over convolutions, at most 1.
 struct resnet {
     static constexpr std::string_view name = "RN";
     GSUB_LAZY class_score score(architecture_features const& f) const;
+    template <class Lazily = void>
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{to_graph_normal_form{},   for_imports(),   for_convolutions(),  combine_parallel_conv2d{},
-                        combine_parallel_dense{}, fold_constant{}, canonicalize_cast{}, for_kernels()};
+        return detail::lazy_pipeline<Lazily>(to_graph_normal_form{}, for_imports<Lazily>(), for_convolutions<Lazily>(),
+                                             combine_parallel_conv2d{}, combine_parallel_dense{}, fold_constant{},
+                                             canonicalize_cast{}, for_kernels<Lazily>());
     }
 };
 
@@ -63,10 +85,11 @@ struct resnet {
 struct mobilenet {
     static constexpr std::string_view name = "MN";
     GSUB_LAZY class_score score(architecture_features const& f) const;
+    template <class Lazily = void>
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{to_graph_normal_form{}, for_imports(),   simplify_fc_transpose{},
-                        for_convolutions(),     fold_constant{}, for_kernels()};
+        return detail::lazy_pipeline<Lazily>(to_graph_normal_form{}, for_imports<Lazily>(), simplify_fc_transpose{},
+                                             for_convolutions<Lazily>(), fold_constant{}, for_kernels<Lazily>());
     }
 };
 
@@ -75,9 +98,11 @@ struct mobilenet {
 struct ssd {
     static constexpr std::string_view name = "SSD";
     GSUB_LAZY class_score score(architecture_features const& f) const;
+    template <class Lazily = void>
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{for_imports(), for_convolutions(), combine_parallel_conv2d{}, fold_constant{}, for_kernels()};
+        return detail::lazy_pipeline<Lazily>(for_imports<Lazily>(), for_convolutions<Lazily>(),
+                                             combine_parallel_conv2d{}, fold_constant{}, for_kernels<Lazily>());
     }
 };
 
@@ -85,10 +110,12 @@ struct ssd {
 struct bert {
     static constexpr std::string_view name = "BR";
     GSUB_LAZY class_score score(architecture_features const& f) const;
+    template <class Lazily = void>
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
         fold_constant const small{.max_elements = 65536};
-        return pipeline{dynamic_to_static{}, small, eliminate_common_subexpr{}, simplify_expr{}, small, for_kernels()};
+        return detail::lazy_pipeline<Lazily>(dynamic_to_static{}, small, eliminate_common_subexpr{}, simplify_expr{},
+                                             small, for_kernels<Lazily>());
     }
 };
 
@@ -96,11 +123,12 @@ struct bert {
 struct other {
     static constexpr std::string_view name = "other";
     GSUB_LAZY class_score score(architecture_features const& f) const;
+    template <class Lazily = void>
     [[nodiscard]] auto passes() const {
         using namespace gsub::passes;
-        return pipeline{to_graph_normal_form{}, for_imports(),   simplify_fc_transpose{},
-                        for_convolutions(),     fold_constant{}, canonicalize_cast{},
-                        for_kernels()};
+        return detail::lazy_pipeline<Lazily>(to_graph_normal_form{}, for_imports<Lazily>(), simplify_fc_transpose{},
+                                             for_convolutions<Lazily>(), fold_constant{}, canonicalize_cast{},
+                                             for_kernels<Lazily>());
     }
 };
 

@@ -23,7 +23,7 @@ struct run_passes_options {
     bool verify = false;    ///< compare numbers after each pass that changed something
     std::optional<pass_dump_options> dump{};
     /// Selects the passes of the list `auto`, e.g. `&select_passes<my_class, networks::resnet, networks::other>`.
-    pass_selection (*select)(module const&) = &standard_classes::select;
+    pass_selection (*select)(module const&) = nullptr; ///< null: `select_passes`
 };
 
 /// Runs a list of passes by name, see `pass_manager::run`; `auto` is what `options.select` chooses for the module's

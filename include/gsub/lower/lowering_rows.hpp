@@ -33,17 +33,17 @@ GSUB_LAZY [[nodiscard]] bool lower_shape(kernel_builder& b, node_id n);
 
 template <>
 struct lowering<ops::conv> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_conv(b, n); }
-    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_conv_row(s, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_conv(b, n); }
+    GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_conv_row(s, n); }
 };
 template <>
 struct lowering<ops::batch_norm> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_batch_norm(b, n); }
-    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_batch_norm_row(s, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_batch_norm(b, n); }
+    GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_batch_norm_row(s, n); }
 };
 template <>
 struct lowering<ops::max_pool> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_pool(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_pool(b, n); }
 };
 template <>
 struct lowering<ops::average_pool> : lowering<ops::max_pool> {};
@@ -51,25 +51,25 @@ template <>
 struct lowering<ops::global_average_pool> : lowering<ops::max_pool> {};
 template <>
 struct lowering<ops::mat_mul> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_product(b, n); }
-    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_product_row(s, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_product(b, n); }
+    GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_product_row(s, n); }
 };
 template <>
 struct lowering<ops::gemm> : lowering<ops::mat_mul> {};
 template <>
 struct lowering<ops::einsum> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_einsum(b, n); }
-    static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_einsum_row(s, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_einsum(b, n); }
+    GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_einsum_row(s, n); }
 };
 template <>
 struct lowering<ops::softmax> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_softmax(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_softmax(b, n); }
 };
 template <>
 struct lowering<ops::fast_softmax> : lowering<ops::softmax> {};
 template <>
 struct lowering<ops::reduce_sum> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_reduction(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_reduction(b, n); }
 };
 template <>
 struct lowering<ops::reduce_mean> : lowering<ops::reduce_sum> {};
@@ -77,11 +77,11 @@ template <>
 struct lowering<ops::reduce_max> : lowering<ops::reduce_sum> {};
 template <>
 struct lowering<ops::lrn> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_local_response_norm(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_local_response_norm(b, n); }
 };
 template <>
 struct lowering<ops::transpose> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_view(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_view(b, n); }
 };
 template <>
 struct lowering<ops::slice> : lowering<ops::transpose> {};
@@ -91,27 +91,27 @@ template <>
 struct lowering<ops::expand> : lowering<ops::transpose> {};
 template <>
 struct lowering<ops::concat> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_concat(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_concat(b, n); }
 };
 template <>
 struct lowering<ops::split> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_split(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_split(b, n); }
 };
 template <>
 struct lowering<ops::gather> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_gather(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_gather(b, n); }
 };
 template <>
 struct lowering<ops::pad> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_pad(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_pad(b, n); }
 };
 template <>
 struct lowering<ops::fill> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_fill(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_fill(b, n); }
 };
 template <>
 struct lowering<ops::shape> {
-    static bool lower(kernel_builder& b, node_id n) { return detail::lower_shape(b, n); }
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_shape(b, n); }
 };
 
 #ifdef GSUB_COMPILED

@@ -10,17 +10,16 @@ namespace gsub::cost {
 
 namespace detail {
 
-// Adds the costs of groups to a list as they are found.
-inline auto costs_into(std::vector<node_cost>& out, fused_roofline const& model, any_graph const& g) {
-    return [&out, &model, &g](kernel_group const& group, fusion_scope const&) {
-        for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
-        out.push_back({group.back(), model.of_group(g, group).amount});
-    };
+// Adds the cost of a group to a list.
+GSUB_LAZY void add_costs(std::vector<node_cost>& out, fused_roofline const& model, any_graph const& g,
+                         kernel_group const& group) {
+    for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
+    out.push_back({group.back(), model.of_group(g, group).amount});
 }
 
 } // namespace detail
 
-GSUB_INLINE fused_roofline::unit fused_roofline::of_group(any_graph const& g, std::span<node_id const> group) const {
+GSUB_LAZY_BODY fused_roofline::unit fused_roofline::of_group(any_graph const& g, std::span<node_id const> group) const {
     auto const inside = [&](node_id n) { return std::find(group.begin(), group.end(), n) != group.end(); };
     double operations = 0, moved = 0;
     auto kernels = 0;
@@ -44,33 +43,38 @@ GSUB_INLINE fused_roofline::unit fused_roofline::of_group(any_graph const& g, st
     return {machine.launch + std::max(operations / machine.flop_per_second, moved / machine.bytes_per_second)};
 }
 
-GSUB_INLINE std::vector<node_cost> fused_roofline::node_costs(any_graph const& g) const {
+GSUB_LAZY_BODY std::vector<node_cost> fused_roofline::node_costs(any_graph const& g) const {
     std::vector<node_cost> out;
-    each_kernel_group(g, fusion_rules_of(g, *isa), detail::costs_into(out, *this, g));
+    each_kernel_group(g, fusion_rules_of(g, *isa),
+                      [&](kernel_group const& group, fusion_scope const&) { detail::add_costs(out, *this, g, group); });
     return out;
 }
-GSUB_INLINE grouped_costs fused_roofline::remembered(any_graph const& g) const {
+GSUB_LAZY_BODY grouped_costs fused_roofline::remembered(any_graph const& g) const {
     grouped_costs out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *isa), detail::costs_into(out.nodes, *this, g));
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa), [&](kernel_group const& group, fusion_scope const&) {
+        detail::add_costs(out.nodes, *this, g, group);
+    });
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
-GSUB_INLINE grouped_costs fused_roofline::remembered(any_graph const& g, void const* memory,
-                                                     changed_nodes const& changes) const {
+GSUB_LAZY_BODY grouped_costs fused_roofline::remembered(any_graph const& g, void const* memory,
+                                                        changed_nodes const& changes) const {
     grouped_costs out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
-                              detail::costs_into(out.nodes, *this, g));
+    auto groups = grouping_of(
+        g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
+        [&](kernel_group const& group, fusion_scope const&) { detail::add_costs(out.nodes, *this, g, group); });
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
-GSUB_INLINE std::vector<node_cost> fused_roofline::node_costs_near(any_graph const& g, void const* memory,
-                                                                   changed_nodes const& changes) const {
+GSUB_LAZY_BODY std::vector<node_cost> fused_roofline::node_costs_near(any_graph const& g, void const* memory,
+                                                                      changed_nodes const& changes) const {
     std::vector<node_cost> out;
-    each_changed_group(g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
-                       detail::costs_into(out, *this, g));
+    each_changed_group(
+        g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
+        [&](kernel_group const& group, fusion_scope const&) { detail::add_costs(out, *this, g, group); });
     return out;
 }
-GSUB_INLINE fused_roofline::unit fused_roofline::operator()(any_graph const& g) const {
+GSUB_LAZY_BODY fused_roofline::unit fused_roofline::operator()(any_graph const& g) const {
     unit total{};
     for (auto const& p : node_costs(g)) total.amount += p.amount;
     return total;

@@ -475,28 +475,32 @@ GSUB_LAZY_BODY std::vector<node_cost> lowered::costs_of_weights(any_graph const&
     return out;
 }
 
-GSUB_LAZY_BODY auto lowered::costs_into(std::vector<node_cost>& out, any_graph const& g) const {
-    return [this, &out, &g](kernel_group const& group, fusion_scope const& scope) {
-        for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
-        out.push_back({group.back(), cost_of(g, group, scope)});
-    };
+// A function with a deduced type here would be instantiated, with all that it calls, wherever this file is included.
+GSUB_LAZY_BODY void lowered::add_costs(std::vector<node_cost>& out, any_graph const& g, kernel_group const& group,
+                                       fusion_scope const& scope) const {
+    for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
+    out.push_back({group.back(), cost_of(g, group, scope)});
 }
 GSUB_LAZY_BODY std::vector<node_cost> lowered::node_costs(any_graph const& g) const {
     auto out = costs_of_weights(g);
-    each_kernel_group(g, fusion_rules_of(g, *isa_), costs_into(out, g));
+    each_kernel_group(g, fusion_rules_of(g, *isa_),
+                      [&](kernel_group const& group, fusion_scope const& scope) { add_costs(out, g, group, scope); });
     return out;
 }
 GSUB_LAZY_BODY grouped_costs lowered::remembered(any_graph const& g) const {
     grouped_costs out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *isa_), costs_into(out.nodes, g));
+    auto groups = grouping_of(g, fusion_rules_of(g, *isa_), [&](kernel_group const& group, fusion_scope const& scope) {
+        add_costs(out.nodes, g, group, scope);
+    });
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     return out;
 }
 GSUB_LAZY_BODY grouped_costs lowered::remembered(any_graph const& g, void const* memory,
                                                  changed_nodes const& changes) const {
     grouped_costs out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *isa_), *static_cast<kernel_grouping const*>(memory), changes,
-                              costs_into(out.nodes, g));
+    auto groups = grouping_of(
+        g, fusion_rules_of(g, *isa_), *static_cast<kernel_grouping const*>(memory), changes,
+        [&](kernel_group const& group, fusion_scope const& scope) { add_costs(out.nodes, g, group, scope); });
     out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
     add_weights_near(out.nodes, g, changes);
     return out;
@@ -505,7 +509,7 @@ GSUB_LAZY_BODY std::vector<node_cost> lowered::node_costs_near(any_graph const& 
                                                                changed_nodes const& changes) const {
     std::vector<node_cost> out;
     each_changed_group(g, fusion_rules_of(g, *isa_), *static_cast<kernel_grouping const*>(memory), changes,
-                       costs_into(out, g));
+                       [&](kernel_group const& group, fusion_scope const& scope) { add_costs(out, g, group, scope); });
     add_weights_near(out, g, changes);
     return out;
 }
