@@ -1,5 +1,5 @@
-// The whole library: from a model to a cheaper graph and to a program that runs it, with rules, operators, passes, costs
-// and kernels of one's own. Not here: what includes the JSON library (`io/json.hpp`, `report/json.hpp`,
+// The whole library: from a model to a cheaper graph and to a program that runs it, with rules, operators, passes,
+// costs and kernels of one's own. Not here: what includes the JSON library (`io/json.hpp`, `report/json.hpp`,
 // `report/trace.hpp`, `cost/table.hpp`, `cost/measured.hpp`, `driver/calibrate.hpp`, `driver/measured_kernels.hpp`).
 #pragma once
 

@@ -1,5 +1,4 @@
-// Searches alone of what src/driver.cpp has, with parts search_result side by side and successors made by several
-// threads.
+// Searches alone of what src/driver.cpp has, with parts searched side by side and successors made by several threads.
 #include "catch.hpp"
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>
