@@ -1,7 +1,6 @@
-// A pass, a pipeline and a class of networks of one's own.
+// A pass, a pipeline and a class of networks of one's own: the pass is an empty tag, its facts and its work stand in
+// the trait.
 #include "require.hpp"
-#include <gsub/driver/network_classes.hpp>
-#include <gsub/driver/run_passes.hpp>
 #include <gsub/gsub.hpp>
 
 #include <iostream>
@@ -9,11 +8,17 @@
 namespace app {
 
 // Relu of what is never negative is nothing.
-struct drop_needless_relu {
+struct drop_needless_relu {};
+
+} // namespace app
+
+template <>
+struct gsub::pass_traits<app::drop_needless_relu> {
     static constexpr std::string_view name = "drop-needless-relu";
     static constexpr auto exact = gsub::exactness::bit_exact;
 
-    gsub::result<gsub::pass_outcome> operator()(gsub::any_graph& g, gsub::pass_context&) const {
+    static gsub::result<gsub::pass_outcome> run(app::drop_needless_relu const&, gsub::any_graph& g,
+                                                gsub::pass_context&) {
         gsub::pass_outcome outcome;
         for (auto n : g.order()) {
             if (!g.is<gsub::ops::relu>(n)) continue;
@@ -30,6 +35,9 @@ struct drop_needless_relu {
         return outcome;
     }
 };
+static_assert(gsub::pass<app::drop_needless_relu>);
+
+namespace app {
 
 // Networks whose convolutions are few have these passes run on them.
 struct small_network {

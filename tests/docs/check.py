@@ -4,6 +4,7 @@
 check.py ROOT snippets SOURCES   each ```cpp block stands, but for its indentation, in one of the files that SOURCES
                                  lists, a path a line: those that the build compiles
 check.py ROOT links              relative links, their anchors, and paths named in backticks or in headers exist
+check.py ROOT entities           what docs/architecture.md says stands in a header does, in three files a question at most
 """
 import pathlib
 import re
@@ -64,6 +65,27 @@ def check_snippets(root, list_file):
                 yield f"{page.relative_to(root)}:{number}: no compiled file below examples/ or tests/ has this snippet"
 
 
+def check_entities(root):
+    page = root / "docs" / "architecture.md"
+    count = 0
+    for number, line in split_page(page.read_text(encoding="utf-8"))[0]:
+        named = re.findall(r"`(gsub/[\w/.]+)`(?:[^(`|]*)\(`(\w+)`\)", line)
+        paths = re.findall(r"`(gsub/[\w/.]+)`", line)
+        count += len(named)
+        if len(paths) != len(named):
+            yield f"{page.name}:{number}: a header without the entity that stands in it"
+        if len(paths) > 3:
+            yield f"{page.name}:{number}: more than three files to open"
+        for path, entity in named:
+            header = root / "include" / path
+            if not header.is_file():
+                yield f"{page.name}:{number}: there is no include/{path}"
+            elif not re.search(rf"\b{entity}\b", re.sub(r"//.*", "", header.read_text(encoding="utf-8"))):
+                yield f"{page.name}:{number}: include/{path} has no {entity}"
+    if count < 20:
+        yield f"{page.name}: names {count} entities"
+
+
 def anchors(page):
     """Names of a page's headings as code hosts make them."""
     names = set()
@@ -112,6 +134,8 @@ def main(arguments):
         problems = list(check_snippets(pathlib.Path(arguments[0]), arguments[2]))
     elif len(arguments) == 2 and arguments[1] == "links":
         problems = list(check_links(pathlib.Path(arguments[0])))
+    elif len(arguments) == 2 and arguments[1] == "entities":
+        problems = list(check_entities(pathlib.Path(arguments[0])))
     else:
         print(__doc__, file=sys.stderr)
         return 2

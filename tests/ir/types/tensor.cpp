@@ -115,6 +115,25 @@ TEST_CASE("a copy shares its elements until one of the two is written to") {
     CHECK(a.raw().data() == own);
 }
 
+TEST_CASE("wrapped memory is written in place, whoever else holds it, and copied where tensors share it") {
+    auto const owner = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3, 4});
+    auto* const bytes = reinterpret_cast<std::byte*>(owner->data());
+    auto t = tensor::wrapping(dtype::f32, ints{2, 2}, bytes, owner);
+    t.mutable_data<float>()[0] = 5;
+    CHECK((*owner)[0] == 5);
+    CHECK(t.raw().data() == bytes);
+    auto shared = t;
+    shared.mutable_data<float>()[1] = 7;
+    CHECK((*owner)[1] == 2);
+    CHECK(t.data<float>()[1] == 2);
+    t.mutable_data<float>()[1] = 9; // the other one has a copy by now
+    CHECK((*owner)[1] == 9);
+    float plain[2] = {1, 2};
+    auto unowned = tensor::wrapping(dtype::f32, ints{2}, reinterpret_cast<std::byte*>(plain));
+    unowned.mutable_data<float>()[1] = 3;
+    CHECK(plain[1] == 3);
+}
+
 TEST_CASE("borrowed elements are read in place, kept alive, and copied before the first write") {
     auto const owner = std::make_shared<std::vector<float> const>(std::vector<float>{1, 2, 3, 4});
     std::weak_ptr<std::vector<float> const> const observe = owner;

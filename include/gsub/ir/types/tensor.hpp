@@ -36,6 +36,11 @@ public:
     /// Elements of another owner (a mapped file). `owner` keeps them alive. *Requires* alignment to the element size.
     static tensor borrowed(dtype element, std::span<std::int64_t const> dims, std::byte const* data,
                            std::shared_ptr<void const> owner);
+    /// Wraps memory of another owner that is written in place: an embedding engine's. `owner`, which may be null, keeps
+    /// it alive. Tensors that share it are copied before the first write, as others are. *Requires* alignment to the
+    /// element size.
+    static tensor wrapping(dtype element, std::span<std::int64_t const> dims, std::byte* data,
+                           std::shared_ptr<void const> owner = {});
 
     template <class T>
     static tensor from(std::span<std::int64_t const> dims, std::span<T const> elements) {

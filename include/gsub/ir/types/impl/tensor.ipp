@@ -175,6 +175,14 @@ GSUB_INLINE tensor tensor::borrowed(dtype element, std::span<std::int64_t const>
     return t;
 }
 
+GSUB_INLINE tensor tensor::wrapping(dtype element, std::span<std::int64_t const> dims, std::byte* data,
+                                    std::shared_ptr<void const> owner) {
+    // A count of tensors alone: the owner may hold its memory elsewhere too.
+    auto t = borrowed(element, dims, data, std::make_shared<std::shared_ptr<void const> const>(std::move(owner)));
+    t.writable_ = true;
+    return t;
+}
+
 GSUB_INLINE std::span<std::byte> tensor::mutable_raw() {
     if (data_ && (!writable_ || owner_.use_count() > 1)) {
         auto own = uninitialized(element_, dims_);
