@@ -3,5 +3,6 @@
 
 #include <gsub/search/backtracking.hpp>
 #include <gsub/search/concepts.hpp>
+#include <gsub/search/frontier.hpp>
 #include <gsub/search/max_flow.hpp>
 #include <gsub/search/split.hpp>

@@ -3,6 +3,7 @@
 
 #include <gsub/core/config.hpp>
 #include <gsub/search/concepts.hpp>
+#include <gsub/search/frontier.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -40,6 +41,174 @@ concept hashable = requires(Key const& k) {
             return false;
     return true;
 }
+
+// One search: the frontier, the states seen, the moves made.
+template <class P, class Observer>
+class backtracking_run {
+public:
+    using state = typename P::state;
+
+    backtracking_run(P& p, state start, options const& o, Observer& observe)
+        : p_(p), o_(o), observe_(observe), frontier_(o, size_of{&p}), out_{start, {}} {
+        stats().start_cost = stats().best_cost = p.cost(start);
+        stats().history.push_back({0, stats().best_cost});
+        seen_.insert(p.key(start));
+        frontier_.push({stats().best_cost, root, std::move(start)});
+    }
+
+    outcome<state> run() {
+        stats().why = search();
+        stats().distinct = seen_.size();
+        stats().seconds = std::chrono::duration<double>(clock::now() - begin_).count();
+        for (auto m = best_move_; m != root; m = moves_[m].parent)
+            stats().path.push_back({moves_[m].label, moves_[m].cost});
+        std::reverse(stats().path.begin(), stats().path.end());
+        observe_.on_stop(stats().why);
+        return std::move(out_);
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+    using key_type = std::remove_cvref_t<decltype(std::declval<P&>().key(std::declval<state const&>()))>;
+    struct size_of {
+        P* problem;
+        std::uint64_t operator()(state const& s) const {
+            if constexpr (sized_problem<P>)
+                return problem->bytes(s);
+            else
+                return sizeof(state) + 2 * sizeof(double);
+        }
+    };
+    using waiting = frontier<state, size_of>;
+    using entry = typename waiting::entry;
+    struct move {
+        std::uint32_t parent;
+        std::string label;
+        double cost;
+    };
+    static constexpr std::uint32_t root = 0xffffffffu;
+    static constexpr bool looks = state_observer<Observer, state>; // the observer sees states
+
+    [[nodiscard]] statistics& stats() noexcept { return out_.stats; }
+
+    // The algorithm of the paper: expand the cheapest state, and admit successors that cost less than alpha times the
+    // bound, until nothing waits that may be expanded.
+    stop_reason search() {
+        auto const admit = [&](entry e) { return admitted(e.cost, e.move, std::move(e.what)); };
+        while (!frontier_.empty() || frontier_.climb(stats().best_cost, admit, stats().refused)) {
+            if (auto const limit = reached_limit()) return *limit;
+            auto const current = frontier_.pop(stats().best_cost);
+            if (!current) continue;
+            if constexpr (looks)
+                observe_.on_expand(stats().expanded, current->cost, current->what);
+            else
+                observe_.on_expand(stats().expanded, current->cost);
+            auto const bound = o_.admit == admission::best ? stats().best_cost : current->cost;
+            std::vector<state> successors;
+            if (auto const why = expand(*current, successors)) return *why;
+            ++stats().expanded;
+            auto const best_before = stats().best_cost;
+            for (auto& next : successors) take(std::move(next), current->move, bound);
+            if constexpr (looks) observe_.on_expanded(stats().expanded - 1, current->what);
+            stats().dropped += frontier_.shrink();
+            if (stats().best_cost < best_before) {
+                stats().history.push_back({stats().expanded, stats().best_cost});
+                observe_.on_improvement(stats().expanded, stats().best_cost);
+            }
+        }
+        return stats().best_cost <= o_.target ? stop_reason::target : stop_reason::exhausted;
+    }
+
+    std::optional<stop_reason> reached_limit() {
+        if (stats().best_cost <= o_.target) return stop_reason::target;
+        if (o_.stop.stop_requested()) return stop_reason::cancelled;
+        if (stats().expanded >= o_.budget.steps) return stop_reason::steps;
+        if (out_of_time()) return stop_reason::time;
+        std::uint64_t shared = 0;
+        if constexpr (sharing_problem<P>) shared = p_.shared_bytes();
+        if (frontier_.bytes() + shared > o_.budget.bytes) return stop_reason::memory;
+        return std::nullopt;
+    }
+    [[nodiscard]] bool out_of_time() const { return clock::now() - begin_ >= o_.budget.time; }
+
+    // Successors count once all are there: an expansion that is cut short leaves no trace, so that the same search
+    // stopped by the number of steps told is the same.
+    std::optional<stop_reason> expand(entry const& current, std::vector<state>& successors) {
+        std::optional<stop_reason> interrupted;
+        auto const timed = o_.budget.time != std::chrono::nanoseconds::max();
+        try {
+            p_.expand(current.what, [&](state next) {
+                successors.push_back(std::move(next));
+                if (o_.admit == admission::first && frontier_.below(p_.cost(successors.back()), current.cost) &&
+                    !seen_.contains(p_.key(successors.back())))
+                    return false;
+                if (o_.stop.stop_requested())
+                    interrupted = stop_reason::cancelled;
+                else if (timed && out_of_time())
+                    interrupted = stop_reason::time;
+                return !interrupted;
+            });
+        } catch (failed_move const& f) {
+            stats().failure = f.what();
+            return stop_reason::failed;
+        }
+        return interrupted;
+    }
+
+    // A successor waits, is deferred to a larger alpha, or is refused.
+    void take(state next, std::uint32_t parent, double bound) {
+        ++stats().generated;
+        auto const cost = static_cast<double>(p_.cost(next));
+        auto key = p_.key(next);
+        if (seen_.contains(key)) {
+            ++stats().duplicates;
+            if constexpr (looks) observe_.on_known(cost, next);
+            return;
+        }
+        // A state refused now may be admitted later, from a parent that costs more; so only states that wait are
+        // remembered where the bound depends on the parent.
+        auto const now = frontier_.admits(cost, bound), later = !now && frontier_.may_admit(cost, bound);
+        if (now || later || o_.admit == admission::best) seen_.insert(std::move(key));
+        if (!now) return refuse(std::move(next), cost, parent, bound, later);
+        if (cost < stats().best_cost) {
+            stats().best_cost = cost;
+            best_move_ = static_cast<std::uint32_t>(moves_.size());
+            out_.best = next;
+        }
+        frontier_.push(admitted(cost, parent, std::move(next)));
+    }
+    void refuse(state next, double cost, std::uint32_t parent, double bound, bool later) {
+        if constexpr (looks)
+            observe_.on_refuse(cost, next);
+        else if constexpr (!std::is_same_v<Observer, null_observer>)
+            observe_.on_refuse(cost, p_.label(next));
+        if (later)
+            frontier_.defer({cost, parent, std::move(next)}, bound);
+        else
+            ++stats().refused;
+    }
+    // A state with a move of its own. Moves count up, so that of equal costs the state found first goes first.
+    entry admitted(double cost, std::uint32_t parent, state next) {
+        moves_.push_back({parent, p_.label(next), cost});
+        if constexpr (looks)
+            observe_.on_admit(cost, moves_.back().label, next);
+        else
+            observe_.on_admit(cost, moves_.back().label);
+        return {cost, static_cast<std::uint32_t>(moves_.size() - 1), std::move(next)};
+    }
+
+    P& p_;
+    options const& o_;
+    Observer& observe_;
+    clock::time_point const begin_ = clock::now();
+    waiting frontier_;
+    outcome<state> out_;
+    std::vector<move> moves_;
+    // Only whether a key is there is asked, never their order.
+    std::conditional_t<hashable<key_type>, std::unordered_set<key_type>, std::set<key_type>> seen_;
+    std::uint32_t best_move_ = root;
+};
+
 } // namespace detail
 
 /// Backtracking search: expands waiting states, the cheapest first. A successor waits if it is new and its cost lies
@@ -58,204 +227,7 @@ template <problem P, class Observer = null_observer>
     GSUB_ASSERT(o.alpha >= 1 && o.queue >= 2, "backtracking needs alpha >= 1 and a queue of at least 2");
     GSUB_ASSERT(detail::rises(o.alpha, o.schedule), "a schedule of alpha rises");
     GSUB_ASSERT(o.admit != admission::first || o.schedule.empty(), "the first cheaper state is taken without alpha");
-    using state = typename P::state;
-    using key_type = std::remove_cvref_t<decltype(p.key(start))>;
-    using clock = std::chrono::steady_clock;
-    struct entry {
-        double cost;
-        std::uint32_t move; // in `moves`: how it was reached; counts up, so that of equal costs the first goes first
-        state what;
-    };
-    struct move {
-        std::uint32_t parent;
-        std::string label;
-        double cost;
-    };
-    struct deferred_entry {
-        entry what;    // `move`: how its parent was reached, where it has not been admitted yet
-        bool admitted; // before, under a larger bound
-        double bound;
-    };
-    constexpr std::uint32_t root = 0xffffffffu;
-    constexpr bool looks = state_observer<std::remove_cvref_t<Observer>, state>;
-    auto const later = [](entry const& a, entry const& b) {
-        return a.cost != b.cost ? a.cost > b.cost : a.move > b.move;
-    };
-    auto const size_of = [&](state const& s) -> std::uint64_t {
-        if constexpr (sized_problem<P>)
-            return p.bytes(s);
-        else
-            return sizeof(entry);
-    };
-
-    auto const shared_bytes = [&]() -> std::uint64_t {
-        if constexpr (sharing_problem<P>)
-            return p.shared_bytes();
-        else
-            return 0;
-    };
-
-    auto const begin = clock::now();
-    auto const timed = o.budget.time != std::chrono::nanoseconds::max();
-    outcome<state> out{start, {}};
-    auto& stats = out.stats;
-    std::vector<move> moves;
-    // Only whether a key is there is asked, never their order.
-    std::conditional_t<detail::hashable<key_type>, std::unordered_set<key_type>, std::set<key_type>> seen;
-    std::vector<entry> waiting;           // a heap, the cheapest on top
-    std::vector<deferred_entry> deferred; // what a larger alpha of the schedule may admit
-    std::size_t level = 0;                // of the schedule: what comes next
-    auto const takes_first = o.admit == admission::first;
-    auto alpha = takes_first ? 1.0 : o.alpha;
-    auto const highest = o.schedule.empty() ? o.alpha : o.schedule.back();
-    auto const below = [&](double cost, double bound) { return o.plateau ? cost <= bound : cost < bound; };
-    std::uint64_t waiting_bytes = size_of(start);
-    auto best_move = root;
-    stats.start_cost = stats.best_cost = p.cost(start);
-    stats.history.push_back({0, stats.best_cost});
-    seen.insert(p.key(start));
-    waiting.push_back({stats.best_cost, root, std::move(start)});
-
-    auto const wait = [&](entry e) {
-        waiting.push_back(std::move(e));
-        std::push_heap(waiting.begin(), waiting.end(), later);
-    };
-    auto const admit = [&](double cost, std::uint32_t parent, state&& next) {
-        moves.push_back({parent, p.label(next), cost});
-        if constexpr (looks)
-            observe.on_admit(cost, moves.back().label, next);
-        else
-            observe.on_admit(cost, moves.back().label);
-        wait({cost, static_cast<std::uint32_t>(moves.size() - 1), std::move(next)});
-    };
-    // Takes up the next values of alpha until one admits something.
-    auto const climb = [&] {
-        while (waiting.empty() && level < o.schedule.size()) {
-            alpha = o.schedule[level++];
-            auto open = std::exchange(deferred, {});
-            for (auto& l : open) {
-                auto const bound = o.admit == admission::best ? stats.best_cost : l.bound;
-                if (l.admitted ? l.what.cost <= alpha * bound : below(l.what.cost, alpha * bound)) {
-                    if (l.admitted)
-                        wait(std::move(l.what));
-                    else
-                        admit(l.what.cost, l.what.move, std::move(l.what.what));
-                } else if (l.what.cost <= highest * bound && level < o.schedule.size()) {
-                    deferred.push_back(std::move(l));
-                } else {
-                    waiting_bytes -= std::min(waiting_bytes, size_of(l.what.what));
-                    stats.refused += !l.admitted;
-                }
-            }
-        }
-        return !waiting.empty();
-    };
-    // The cheaper half of what may wait stays.
-    auto const shrink = [&] {
-        std::sort(waiting.begin(), waiting.end(), [&](entry const& a, entry const& b) { return later(b, a); });
-        for (auto i = o.queue / 2; i < waiting.size(); ++i)
-            waiting_bytes -= std::min(waiting_bytes, size_of(waiting[i].what)), ++stats.dropped;
-        waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(o.queue / 2), waiting.end());
-        std::make_heap(waiting.begin(), waiting.end(), later);
-    };
-
-    stats.why = [&] {
-        while (!waiting.empty() || climb()) {
-            if (stats.best_cost <= o.target) return stop_reason::target;
-            if (o.stop.stop_requested()) return stop_reason::cancelled;
-            if (stats.expanded >= o.budget.steps) return stop_reason::steps;
-            if (clock::now() - begin >= o.budget.time) return stop_reason::time;
-            if (waiting_bytes + shared_bytes() > o.budget.bytes) return stop_reason::memory;
-            std::pop_heap(waiting.begin(), waiting.end(), later);
-            auto current = std::move(waiting.back());
-            waiting.pop_back();
-            if (o.admit == admission::best && current.cost > alpha * stats.best_cost) {
-                if (level < o.schedule.size() && current.cost <= highest * stats.best_cost)
-                    deferred.push_back({std::move(current), true, 0});
-                else
-                    waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
-                continue;
-            }
-            waiting_bytes -= std::min(waiting_bytes, size_of(current.what));
-            if constexpr (looks)
-                observe.on_expand(stats.expanded, current.cost, current.what);
-            else
-                observe.on_expand(stats.expanded, current.cost);
-            auto const bound = o.admit == admission::best ? stats.best_cost : current.cost;
-            // Successors count once all are there: an expansion that is cut short leaves no trace, so that the same
-            // search stopped by the number of steps told is the same.
-            std::vector<state> successors;
-            auto interrupted = std::optional<stop_reason>{};
-            try {
-                p.expand(current.what, [&](state next) {
-                    successors.push_back(std::move(next));
-                    if (takes_first && below(p.cost(successors.back()), current.cost) &&
-                        !seen.contains(p.key(successors.back())))
-                        return false;
-                    if (o.stop.stop_requested())
-                        interrupted = stop_reason::cancelled;
-                    else if (timed && clock::now() - begin >= o.budget.time)
-                        interrupted = stop_reason::time;
-                    return !interrupted;
-                });
-            } catch (failed_move const& f) {
-                stats.failure = f.what();
-                return stop_reason::failed;
-            }
-            if (interrupted) return *interrupted;
-            ++stats.expanded;
-            auto improved = false;
-            for (auto& next : successors) {
-                ++stats.generated;
-                auto const cost = static_cast<double>(p.cost(next));
-                auto key = p.key(next);
-                if (seen.contains(key)) {
-                    ++stats.duplicates;
-                    if constexpr (looks) observe.on_known(cost, next);
-                    continue;
-                }
-                // A state refused now may be admitted later, from a parent that costs more; so only states that wait
-                // are remembered where the bound depends on the parent.
-                auto const admitted = below(cost, alpha * bound);
-                auto const postponed = !admitted && level < o.schedule.size() && below(cost, highest * bound);
-                if (admitted || postponed || o.admit == admission::best) seen.insert(std::move(key));
-                if (!admitted) {
-                    if constexpr (looks)
-                        observe.on_refuse(cost, next);
-                    else if constexpr (!std::is_same_v<std::remove_cvref_t<Observer>, null_observer>)
-                        observe.on_refuse(cost, p.label(next));
-                    if (postponed) {
-                        waiting_bytes += size_of(next);
-                        deferred.push_back({{cost, current.move, std::move(next)}, false, bound});
-                    } else {
-                        ++stats.refused;
-                    }
-                    continue;
-                }
-                if (cost < stats.best_cost) {
-                    stats.best_cost = cost;
-                    best_move = static_cast<std::uint32_t>(moves.size());
-                    out.best = next;
-                    improved = true;
-                }
-                waiting_bytes += size_of(next);
-                admit(cost, current.move, std::move(next));
-            }
-            if constexpr (looks) observe.on_expanded(stats.expanded - 1, current.what);
-            if (waiting.size() > o.queue) shrink();
-            if (improved) {
-                stats.history.push_back({stats.expanded, stats.best_cost});
-                observe.on_improvement(stats.expanded, stats.best_cost);
-            }
-        }
-        return stats.best_cost <= o.target ? stop_reason::target : stop_reason::exhausted;
-    }();
-    stats.distinct = seen.size();
-    stats.seconds = std::chrono::duration<double>(clock::now() - begin).count();
-    for (auto m = best_move; m != root; m = moves[m].parent) stats.path.push_back({moves[m].label, moves[m].cost});
-    std::reverse(stats.path.begin(), stats.path.end());
-    observe.on_stop(stats.why);
-    return out;
+    return detail::backtracking_run<P, std::remove_reference_t<Observer>>{p, std::move(start), o, observe}.run();
 }
 
 namespace detail {
