@@ -9,7 +9,8 @@
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/compare_speed.hpp>
 #include <gsub/eval/evaluate.hpp>
-#include <gsub/optimize/split.hpp>
+#include <gsub/optimize/graph_parts.hpp>
+#include <gsub/optimize/search_graph.hpp>
 #include <gsub/optimize/substitution.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>

@@ -16,7 +16,8 @@
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/optimize/split.hpp>
+#include <gsub/optimize/graph_parts.hpp>
+#include <gsub/optimize/search_graph.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <gsub/optimize/explain.hpp>
+#include <gsub/optimize/graph_parts.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/relaxed_substitution.hpp>
+#include <gsub/optimize/search_graph.hpp>
 #include <gsub/optimize/search_log.hpp>
-#include <gsub/optimize/split.hpp>
+#include <gsub/optimize/search_part.hpp>
 #include <gsub/optimize/substitution.hpp>

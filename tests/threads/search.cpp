@@ -4,9 +4,12 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
 #include <gsub/models/inception.hpp>
-#include <gsub/optimize/impl/split.ipp>
+#include <gsub/optimize/impl/cut_part.ipp>
+#include <gsub/optimize/impl/graph_parts.ipp>
+#include <gsub/optimize/impl/search_graph.ipp>
+#include <gsub/optimize/impl/search_part.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
-#include <gsub/optimize/split.hpp>
+#include <gsub/optimize/search_graph.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 

@@ -7,7 +7,7 @@
 #include <gsub/cost/concepts.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/eval/fold.hpp>
-#include <gsub/optimize/split.hpp>
+#include <gsub/optimize/search_graph.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
 #include <gsub/search/concepts.hpp>

@@ -4,10 +4,9 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/optimize/impl/rewrite_check.ipp>
-#include <gsub/optimize/impl/split.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/optimize/optimize.hpp>
-#include <gsub/optimize/split.hpp>
+#include <gsub/optimize/search_graph.hpp>
 #include <gsub/rewrite/verify/verifier.hpp>
 #include <gsub/search/backtracking.hpp>
 

@@ -1,15 +1,12 @@
 #pragma once
 
-#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
-#include <gsub/ir/graph_cloner.hpp>
 #include <gsub/lower/fusion.hpp>
-#include <gsub/optimize/split.hpp>
-#include <gsub/optimize/substitution.hpp>
+#include <gsub/optimize/graph_parts.hpp>
+#include <gsub/optimize/impl/cut_part.hpp>
+#include <gsub/optimize/search_graph.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
-#include <gsub/search/backtracking.hpp>
-#include <gsub/search/split.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -23,123 +20,6 @@
 namespace gsub {
 
 namespace detail {
-
-/// Rule and site of a move's label, `rule(site)`.
-GSUB_LAZY std::pair<std::string_view, std::string_view> rule_and_site(std::string_view label) {
-    auto const bracket = label.find('(');
-    if (bracket == std::string_view::npos) return {label, {}};
-    return {label.substr(0, bracket), label.substr(bracket + 1, label.size() - bracket - 2)};
-}
-
-/// Tells the caller's observer and listener how the search goes.
-template <class = void>
-struct search_progress : search::null_observer {
-    using state = substitution_problem::state;
-    search_hooks hooks;
-    substitution_problem const& problem;
-    std::uint64_t steps;
-    std::string_view unit;
-    double best;
-    std::uint64_t expanded = 0, failed = 0;
-    std::string detail_text;
-    search_progress(search_hooks const& t, substitution_problem const& p, std::uint64_t s, std::string_view u,
-                    state const& first)
-        : hooks(t), problem(p), steps(s), unit(u), best(first.cost) {
-        if (hooks.trace) tell({.what = search_event::kind::begin, .key = first.key, .path = first.path}, first.cost);
-    }
-    void on_expand(std::uint64_t done, double cost, state const& s) {
-        expanded = done, failed = problem.inapplicable();
-        if (hooks.trace) tell({.what = search_event::kind::expand, .key = s.key, .path = s.path}, cost);
-        if (!hooks.observe || done % 16 != 0) return;
-        detail_text = fmt::format("best {} {}", problem.in_units(best), unit);
-        hooks.observe->on_progress(
-            {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
-    }
-    void on_admit(double cost, std::string_view label, state const& s) {
-        if (hooks.trace) tell_successor(search_event::kind::admit, cost, label, s);
-    }
-    void on_refuse(double cost, state const& s) {
-        if (hooks.trace) tell_successor(search_event::kind::refuse, cost, problem.label(s), s);
-    }
-    void on_known(double cost, state const& s) {
-        if (hooks.trace) tell_successor(search_event::kind::known, cost, problem.label(s), s);
-    }
-    void on_expanded(std::uint64_t, state const& s) {
-        if (hooks.trace)
-            tell({.what = search_event::kind::expanded, .key = s.key, .failed = problem.inapplicable() - failed},
-                 s.cost);
-    }
-    void on_improvement(std::uint64_t done, double cost) {
-        best = cost, expanded = done;
-        if (hooks.trace) tell({.what = search_event::kind::improvement}, cost);
-    }
-    void tell_successor(search_event::kind what, double cost, std::string_view label, state const& s) const {
-        auto const [rule, site] = rule_and_site(label);
-        tell({.what = what, .rule = rule, .site = site, .key = s.key, .move = s.move_id}, cost);
-    }
-    void tell(search_event e, double cost) const {
-        e.steps = expanded, e.cost = problem.in_units(cost);
-        hooks.trace->on_event(e);
-    }
-};
-
-// What a search found, by what a log tells of it: its best state is the cheapest of those that waited, of equal ones
-// the first. Costs are in ticks.
-GSUB_LAZY search::outcome<substitution_problem::state>
-reconstruct(substitution_problem const& problem, search_log const& log, search_log::section const& s) {
-    struct origin {
-        hash128 path; // of the successor
-        std::size_t expansion = 0;
-        search_log::successor const* what = nullptr;
-    };
-    search::outcome<substitution_problem::state> out{problem.start(), {}};
-    auto& stats = out.stats;
-    stats.start_cost = stats.best_cost = out.best.cost;
-    stats.history.push_back({0, stats.best_cost});
-    std::vector<origin> origins;
-    origin best;
-    auto const expansions = log.expansions(s);
-    stats.expanded = expansions.size(), stats.distinct = 1;
-    for (std::size_t i = 0; i < expansions.size(); ++i) {
-        for (auto const& next : log.successors(expansions[i])) {
-            ++stats.generated;
-            if (next.fate == search_event::kind::known) {
-                ++stats.duplicates;
-                continue;
-            }
-            ++stats.distinct;
-            origins.push_back({extend_path(expansions[i].path, next.move), i, &next});
-            if (next.fate == search_event::kind::refuse)
-                ++stats.refused;
-            else if (auto const cost = problem.in_ticks(next.cost); cost < stats.best_cost)
-                stats.best_cost = cost, best = origins.back();
-        }
-        if (stats.best_cost < stats.history.back().cost) stats.history.push_back({i + 1, stats.best_cost});
-    }
-    // How that was reached: each state on the way is a successor of one that was expanded before it.
-    std::sort(origins.begin(), origins.end(), [](origin const& a, origin const& b) {
-        return a.path != b.path ? a.path < b.path : a.expansion < b.expansion;
-    });
-    std::vector<search_log::successor const*> moves; // the last first
-    while (best.what) {
-        moves.push_back(best.what);
-        auto const& from = expansions[best.expansion].path;
-        if (from == s.path) break;
-        auto const found = std::lower_bound(origins.begin(), origins.end(), from,
-                                            [](origin const& o, hash128 path) { return o.path < path; });
-        if (found == origins.end() || found->path != from || found->expansion >= best.expansion)
-            throw error{
-                error_code::invalid_input,
-                fmt::format("the trace does not fit: nothing leads to the graph of expansion {}", best.expansion)};
-        best = *found;
-    }
-    for (; !moves.empty(); moves.pop_back()) {
-        out.best =
-            problem.deferred(std::make_shared<substitution_problem::state const>(std::move(out.best)), *moves.back());
-        stats.path.push_back({problem.label(out.best), out.best.cost});
-    }
-    return out;
-}
 
 /// What is left of a budget.
 template <class = void>
@@ -170,67 +50,6 @@ private:
     clock::time_point begin_;
 };
 
-/// A part of a graph as a graph of its own. Inputs are the values that it reads, outputs those that are read outside of
-/// it; constants and arithmetic on constants are taken along, shared.
-struct cut_part {
-    any_graph graph;
-    std::vector<value_id> boundary, results; ///< in the whole graph: what inputs and outputs stand for
-    std::vector<node_id> origin;             ///< in the whole graph, by id; invalid for inputs
-};
-
-// Not looked into, and never moved.
-GSUB_LAZY bool fixed_node(any_graph const& g, node_id n) {
-    auto const category = g.op(n).category;
-    return category == op_category::opaque || category == op_category::structural;
-}
-
-// Nodes in the order of `nodes`, so that a part is the same whatever happens elsewhere in the graph.
-GSUB_LAZY cut_part cut_out(any_graph const& g, std::span<node_id const> nodes) {
-    cut_part part{any_graph{g.operators()}, {}, {}, {}};
-    std::vector<bool> inside(g.capacity(), false);
-    for (auto n : nodes) inside[n.index] = true;
-    graph_cloner copies{g, part.graph};
-    auto const copy = [&](node_id n) {
-        auto const to = copies.clone(n);
-        part.origin.resize(part.graph.capacity());
-        part.origin[to.index] = n;
-        if (g.sources(n).empty() && g.name({n, 0}).empty()) part.graph.set_source(to, g.display_name(n));
-    };
-    // A value from outside: an input, or a constant after all that it is made of.
-    std::vector<value_id> open;
-    auto const bring = [&](value_id wanted) {
-        open.assign(1, wanted);
-        while (!open.empty()) {
-            auto const v = open.back();
-            if (copies.has(v)) {
-                open.pop_back();
-            } else if (g.constant(v)) {
-                auto const ready = open.size();
-                for (auto w : g.operands(v.node))
-                    if (w.valid() && !copies.has(w)) open.push_back(w);
-                if (open.size() == ready) copy(v.node);
-            } else {
-                copies.add_input(v);
-                part.boundary.push_back(v);
-            }
-        }
-    };
-    std::vector<value_id> outputs;
-    for (auto n : nodes) {
-        for (auto v : g.operands(n))
-            if (v.valid()) bring(v);
-        copy(n);
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
-            bool outside = false;
-            g.for_each_use({n, port}, [&](use u) { outside |= !inside[u.user.index]; });
-            if (outside) part.results.push_back({n, port}), outputs.push_back(copies({n, port}));
-        }
-    }
-    part.origin.resize(part.graph.capacity());
-    part.graph.set_outputs(outputs);
-    return part;
-}
-
 // Whether two graphs have the same nodes under the same ids, whatever the elements of their constants are.
 GSUB_LAZY bool same_form(any_graph const& a, any_graph const& b) {
     if (a.capacity() != b.capacity() || a.size() != b.size() || a.inputs().size() != b.inputs().size()) return false;
@@ -245,41 +64,6 @@ GSUB_LAZY bool same_form(any_graph const& a, any_graph const& b) {
             if (!(a.type_of({n, port}) == b.type_of({n, port}))) return false;
     }
     return true;
-}
-
-// Puts what a search made of a part in the place of the part; false, and `g` is of no more use, where that would close
-// a cycle. Nodes that are as they were stay. `better` has come from the part's graph by rewrites.
-GSUB_LAZY bool put_back(any_graph& g, cut_part const& part, std::span<node_id const> nodes, any_graph const& better) {
-    auto const first_new = static_cast<std::uint32_t>(g.capacity());
-    std::vector<bool> inside(g.capacity(), false);
-    for (auto n : nodes) inside[n.index] = true;
-    graph_cloner copies{better, g};
-    for (std::size_t i = 0; i < part.boundary.size(); ++i) copies.stand({better.inputs()[i], 0}, part.boundary[i]);
-    for (auto n : better.order()) {
-        if (n == better.return_node() || better.is<ops::input>(n)) continue;
-        auto const operands = copies.operands(n);
-        auto same = n.index < part.origin.size() ? part.origin[n.index] : node_id{};
-        for (std::size_t i = 0; same.valid() && i < operands.size(); ++i)
-            if (g.operand(same, i) != operands[i]) same = {};
-        if (same.valid())
-            copies.stand(n, same);
-        else
-            copies.clone(n, operands);
-    }
-    for (std::size_t i = 0; i < part.results.size(); ++i) {
-        auto const from = part.results[i], to = copies(better.output(i));
-        if (from == to) continue;
-        std::vector<use> outside;
-        g.for_each_use(from, [&](use u) {
-            if (u.user.index < first_new && !inside[u.user.index]) outside.push_back(u);
-        });
-        std::reverse(outside.begin(), outside.end()); // in order of age
-        for (auto u : outside) g.set_operand(u.user, u.operand, to);
-        if (g.name(to).empty()) g.set_name(to, g.name(from));
-    }
-    for (auto i = nodes.size(); i-- > 0;)
-        if (g.live(nodes[i])) g.erase_unused(nodes[i]);
-    return g.sort();
 }
 
 // The rewrites that a search made, in a graph of the same form; nothing where one does not match.
@@ -573,126 +357,6 @@ GSUB_LAZY search_result search_divided(any_graph start, cost::any_cost const& mo
 }
 
 } // namespace detail
-
-GSUB_LAZY_BODY search_result search_part(any_graph const& start, cost::any_cost const& model, rule_index const& rules,
-                                         search::options const& options, search_hooks const& hooks) {
-    substitution_problem problem{start,
-                                 model,
-                                 rules,
-                                 hooks.threads,
-                                 moves_of(options.admit, options.plateau, options.queue),
-                                 hooks.replay ? &hooks.replay->log() : hooks.known};
-    auto const first = problem.start();
-    auto found =
-        hooks.replay
-            ? detail::reconstruct(problem, hooks.replay->log(), hooks.replay->next(first.path))
-            : search::backtracking(problem, first, options,
-                                   detail::search_progress<>{hooks, problem, options.budget.steps, model.unit, first});
-    auto const best = problem.reconstructed(found.best);
-    search_result out{problem.materialize(best)->graph, std::move(found.stats), {},
-                      problem.inapplicable(),           problem.remembered(),   {}};
-    for (auto& s : out.stats.path) s.cost = problem.in_units(s.cost);
-    for (auto& h : out.stats.history) h.cost = problem.in_units(h.cost);
-    out.stats.start_cost = problem.in_units(out.stats.start_cost);
-    out.stats.best_cost = problem.in_units(out.stats.best_cost);
-    for (auto const* s = &best; s->rule; s = s->before.get()) {
-        out.rewrites.push_back({std::shared_ptr<any_graph const>{s->parent, &s->parent->graph},
-                                std::make_shared<match const>(problem.move(*s))});
-        out.stats.path[out.stats.path.size() - out.rewrites.size()].label = problem.label(*s); // not as a file says
-    }
-    std::reverse(out.rewrites.begin(), out.rewrites.end());
-    return out;
-}
-
-GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
-                                       std::span<std::uint32_t const> piece) {
-    GSUB_ASSERT(piece.empty() || piece.size() >= g.capacity(), "every node id has a piece, or none");
-    constexpr std::uint64_t of_value = 4, of_fusion = 1, between_pieces = 64;
-    constexpr auto nowhere = 0xffffffffu;
-    // Nodes between the same fixed nodes: as many of these lie on the longest path from the inputs to each.
-    std::vector<std::uint32_t> level(g.capacity(), 0), place(g.capacity(), nowhere);
-    std::vector<std::vector<node_id>> levels;
-    for (auto n : g.order()) {
-        if (g.constant(n) || n == g.return_node()) continue;
-        for (auto v : g.operands(n)) {
-            if (!v.valid() || g.constant(v)) continue;
-            auto const behind = detail::fixed_node(g, v.node) && !g.is<ops::input>(v.node) ? 1u : 0u;
-            level[n.index] = std::max(level[n.index], level[v.node.index] + behind);
-        }
-        if (detail::fixed_node(g, n)) continue;
-        if (level[n.index] >= levels.size()) levels.resize(level[n.index] + 1);
-        place[n.index] = static_cast<std::uint32_t>(levels[level[n.index]].size());
-        levels[level[n.index]].push_back(n);
-    }
-    // Kernels that lowering would make: a value between two operators of one is dear to cut.
-    std::vector<std::uint32_t> kernel(g.capacity(), nowhere);
-    auto const groups = kernel_groups(g, fusion_rules_of(g, isa::avx512));
-    for (std::uint32_t i = 0; i < groups.size(); ++i)
-        for (auto n : groups[i]) kernel[n.index] = i;
-    std::vector<search::split_problem> problems(levels.size());
-    std::vector<node_id> joined;
-    auto const tie = [&](std::uint64_t weight) {
-        std::erase_if(joined, [&](node_id n) { return place[n.index] == nowhere; });
-        stable_sort(joined, [&](node_id a, node_id b) { return level[a.index] < level[b.index]; });
-        for (auto first = joined.begin(); first != joined.end();) {
-            search::tie t{{}, weight};
-            auto const where = level[first->index];
-            for (; first != joined.end() && level[first->index] == where; ++first)
-                t.nodes.push_back(place[first->index]);
-            if (t.nodes.size() > 1) problems[where].ties.push_back(std::move(t));
-        }
-    };
-    for (std::size_t i = 0; i < levels.size(); ++i)
-        for (auto n : levels[i]) problems[i].sizes.push_back(cost::is_executed(g, n) ? 1 : 0);
-    for (auto n : g.order()) {
-        if (g.constant(n) || n == g.return_node()) continue;
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
-            joined.clear();
-            std::uint64_t weight = of_value;
-            g.for_each_use({n, port}, [&](use u) {
-                if (place[u.user.index] == nowhere) return;
-                joined.push_back(u.user);
-                if (place[n.index] != nowhere && level[n.index] == level[u.user.index])
-                    problems[level[n.index]].edges.emplace_back(place[n.index], place[u.user.index]);
-            });
-            auto const is_inner = [&](node_id m) {
-                return kernel[m.index] != nowhere && kernel[m.index] == kernel[n.index];
-            };
-            if (std::any_of(joined.begin(), joined.end(), is_inner)) weight += of_fusion;
-            if (place[n.index] != nowhere) joined.push_back(n);
-            if (!piece.empty())
-                for (auto m : joined)
-                    if (piece[m.index] != piece[joined.front().index]) {
-                        weight += between_pieces;
-                        break;
-                    }
-            tie(weight);
-        }
-    }
-    for (auto n : g.order()) {
-        if (n == g.return_node() || g.constant(n)) continue;
-        for (auto const* rule : rules.anchored_at(g.op(n)))
-            find_pattern_at(g, *rule, n, [&](match const& m) {
-                if (!detail::fires(m)) return;
-                joined.assign(m.covered().begin(), m.covered().end());
-                tie(1);
-            });
-    }
-    graph_parts out;
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-        auto const found = search::split(problems[i], {.bound = bound});
-        out.cuts.insert(out.cuts.end(), found.cuts.begin(), found.cuts.end());
-        for (auto const& part : found.parts) {
-            out.parts.emplace_back();
-            for (auto n : part) out.parts.back().push_back(levels[i][n]);
-        }
-    }
-    return out;
-}
-
-GSUB_LAZY_BODY any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes) {
-    return detail::cut_out(g, nodes).graph;
-}
 
 GSUB_LAZY_BODY search_result search_graph(any_graph start, cost::any_cost const& model, rule_index const& rules,
                                           search::options const& options, std::size_t bound,
