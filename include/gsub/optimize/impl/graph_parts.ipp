@@ -4,6 +4,7 @@
 #include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/graph_parts.hpp>
 #include <gsub/optimize/impl/cut_part.hpp>
+#include <gsub/optimize/substitution.hpp>
 #include <gsub/search/split.hpp>
 
 #include <algorithm>

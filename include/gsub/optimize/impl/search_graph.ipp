@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/graph_parts.hpp>
