@@ -388,6 +388,9 @@ TEST_CASE("operations are those of the direct algorithm") {
     CHECK(operations_of(attention(2, 3, 4, 5)) == attention(2, 3, 4, 5).operations());
     auto const others = plain();
     CHECK(operations_of(others[0]) == 9.0 * 3 * 6 * 2 * 3);
+    auto deep = std::get<pool2d_shape>(others[0]);
+    deep.depth.in = 5, deep.depth.kernel = 2, deep.out_depth = 4;
+    CHECK(operations_of(deep) == 9.0 * 4 * 3 * 6 * 2 * 2 * 3);
     CHECK(operations_of(others[1]) == 100.0 * (info(scalar_op::multiply).cost + info(scalar_op::exponential).cost));
     CHECK(operations_of(others[2]) == 3.0 * 5 * 7 * (info(scalar_op::maximum).cost + info(scalar_op::subtract).cost));
     CHECK(operations_of(others[3]) == 3.0 * 5 * 7);

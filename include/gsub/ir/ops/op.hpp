@@ -59,7 +59,7 @@ enum class layout_policy : std::uint8_t {
 /// the order of the operands has no meaning), `composite` (false: given by `decompose<Op>`), `aliasing_view` (false:
 /// result is the operand's memory), `commutative_reduction` (false: each operand element goes into exactly one result
 /// element, as in a mean along an axis and not in a window or a softmax), `layouts` (a `layout_policy`; `propagates`
-/// for elementwise operators, else `row_major`), and an `attributes` struct with a `fields` tuple.
+/// for elementwise operators, else `row_major`), and an `attributes` struct with an array `fields`.
 template <class Op>
 struct op_traits;
 

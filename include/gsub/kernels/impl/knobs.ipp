@@ -350,8 +350,8 @@ GSUB_LAZY_BODY double operations_of(descriptor const& d) {
                           [](winograd_shape const& s) { return s.conv.operations(); },
                           [](separable_shape const& s) { return s.depthwise.operations() + s.pointwise.operations(); },
                           [](pool2d_shape const& s) {
-                              return static_cast<double>(s.batch * s.channels * s.out[0] * s.out[1] * s.kernel[0] *
-                                                         s.kernel[1]);
+                              return static_cast<double>(s.batch * s.channels * s.out_depth * s.out[0] * s.out[1] *
+                                                         s.depth.kernel * s.kernel[0] * s.kernel[1]);
                           },
                           [&](elementwise_shape const& s) {
                               return each(s.elements, s.ops, [](elementwise_op const& o) { return o; });
