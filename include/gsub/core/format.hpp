@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace gsub {
 
@@ -18,16 +19,21 @@ namespace gsub {
 /// *Example* `template <> struct fmt::formatter<gsub::dtype> : gsub::text_formatter {};`
 struct text_formatter {
     constexpr auto parse(fmt::format_parse_context& context) {
-        spec_ = {context.begin(), 0};
-        auto const end = fmt::formatter<std::string_view>{}.parse(context);
-        spec_ = {spec_.data(), static_cast<std::size_t>(end - spec_.data())};
+        if (std::is_constant_evaluated()) { // formats are checked as they are compiled
+            auto of_text = context;
+            static_cast<void>(fmt::formatter<std::string_view>{}.parse(of_text));
+        }
+        auto const end = std::find(context.begin(), context.end(), '}');
+        spec_ = {context.begin(), static_cast<std::size_t>(end - context.begin())};
         return end;
     }
     template <class T, class Context>
     auto format(T const& value, Context& context) const {
         auto const text = to_string(value); // a text, or a view of one
         if (spec_.empty()) return std::copy(text.begin(), text.end(), context.out());
-        return fmt::vformat_to(context.out(), "{:" + std::string{spec_} + "}", fmt::make_format_args(text));
+        // By vformat, whose symbol GCC and Clang name alike: libfmt is compiled by one of them.
+        auto const shown = fmt::vformat("{:" + std::string{spec_} + "}", fmt::make_format_args(text));
+        return std::copy(shown.begin(), shown.end(), context.out());
     }
 
 private:
