@@ -1,26 +1,12 @@
 // How long a search takes, and what it finds: `bench_optimize MODEL.onnx [STEPS [ROUNDS]]`. One JSON object a line.
+#include "timing.hpp"
 #include <gsub/gsub.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-namespace {
-
-double seconds_of(auto&& work) {
-    auto const begin = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-double median(std::vector<double> of) {
-    std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2), of.end());
-    return of[of.size() / 2];
-}
-
-} // namespace
 
 int main(int argc, char** argv) {
     if (argc < 2) return std::fprintf(stderr, "usage: %s MODEL.onnx [STEPS [ROUNDS]]\n", argv[0]), 2;
