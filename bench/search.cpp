@@ -15,8 +15,8 @@
 #include <gsub/eval/fold.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/test_graphs.hpp>
-#include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/graph_parts.hpp>
+#include <gsub/optimize/optimize.hpp>
 #include <gsub/optimize/search_graph.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/standard_rules.hpp>
