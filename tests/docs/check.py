@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the documentation against the repository.
 
-check.py ROOT snippets SOURCES   each ```cpp block stands, but for its indentation, in one of the files that SOURCES
-                                 lists, a path a line: those that the build compiles
+check.py ROOT snippets SOURCES   each ```cpp and ```c block stands, but for its indentation, in one of the files that
+                                 SOURCES lists, a path a line: those that the build or a test compiles
 check.py ROOT links              relative links, their anchors, and paths named in backticks or in headers exist
 check.py ROOT entities           what docs/architecture.md says stands in a header does, in three files a question at most
 """
@@ -53,13 +53,13 @@ def stands_in(snippet, lines):
 
 def check_snippets(root, list_file):
     listed = pathlib.Path(list_file).read_text(encoding="utf-8").split("\n")
-    files = sorted({pathlib.Path(name) for name in listed if name.endswith((".cpp", ".hpp"))})
+    files = sorted({pathlib.Path(name) for name in listed if name.endswith((".cpp", ".hpp", ".c"))})
     if not files:
         yield f"{list_file}: lists no source"
     sources = [[line.rstrip() for line in file.read_text(encoding="utf-8").split("\n")] for file in files]
     for page in pages(root):
         for number, language, lines in split_page(page.read_text(encoding="utf-8"))[1]:
-            if language not in ("cpp", "c++", "cxx"):
+            if language not in ("cpp", "c++", "cxx", "c"):
                 continue
             if not any(stands_in(normal(lines), source) for source in sources):
                 yield f"{page.relative_to(root)}:{number}: no compiled file below examples/ or tests/ has this snippet"
