@@ -15,9 +15,34 @@ namespace format_test {
 using namespace gsub;
 
 TEST_CASE("formatters write what to_string does, in the width that is asked for") {
-    CHECK(fmt::format("{}", error_code::usage) == to_string(error_code::usage));
-    CHECK(fmt::format("[{:>20}]", error_code::usage).size() == 22);
-    CHECK(fmt::format("{}", quoted{"a\"\n"}) == in_quotes("a\"\n"));
+    CHECK(format_text("{}", error_code::usage) == to_string(error_code::usage));
+    CHECK(format_text("[{:>20}]", error_code::usage).size() == 22);
+    CHECK(format_text("{}", quoted{"a\"\n"}) == in_quotes("a\"\n"));
+}
+
+TEST_CASE("format_text writes what fmt writes, for every kind of argument") {
+    std::string const name = "conv";
+    std::string_view const view = name;
+    char const* const plain = "c";
+    CHECK(format_text("none") == "none");
+    CHECK(format_text("{{{}}}", 1) == "{1}");
+    CHECK(format_text("{1} {0} {1}", name, view) == fmt::format("{1} {0} {1}", name, view));
+    CHECK(format_text("{} {} {} {} {}", true, 'c', plain, -3, 7u) ==
+          fmt::format("{} {} {} {} {}", true, 'c', plain, -3, 7u));
+    CHECK(format_text("{:>8.3f}|{:<6}|{:#x}|{}", 1.5, "ab", 255, 0.1f) ==
+          fmt::format("{:>8.3f}|{:<6}|{:#x}|{}", 1.5, "ab", 255, 0.1f));
+    CHECK(format_text("{}{}", std::string(1000, 'x'), quoted{"y"}) == std::string(1000, 'x') + "\"y\"");
+    CHECK(format_text("{:{}}", name, 6) == "conv  ");
+}
+
+// A function with a format of its own hands it on, checked.
+template <class... Args>
+std::string shout(std::type_identity_t<text_format<Args...>> format, Args const&... arguments) {
+    return format_text<Args...>(format, arguments...) + "!";
+}
+
+TEST_CASE("a checked format can be handed on") {
+    CHECK(shout("{} and {}", 1, "two") == "1 and two!");
 }
 
 template <class T>
@@ -53,25 +78,25 @@ TEST_CASE("the shortest form of every number is written so that it reads back ex
     for (int i = 0; i < 2000; ++i) {
         auto const bits = r();
         CAPTURE(bits);
-        CHECK(read<std::int64_t>(fmt::format("{}", static_cast<std::int64_t>(bits))) ==
+        CHECK(read<std::int64_t>(format_text("{}", static_cast<std::int64_t>(bits))) ==
               static_cast<std::int64_t>(bits));
-        CHECK(read<std::uint64_t>(fmt::format("{}", bits)) == bits);
+        CHECK(read<std::uint64_t>(format_text("{}", bits)) == bits);
         auto const d = std::bit_cast<double>(bits);
-        if (std::isfinite(d)) CHECK(read<double>(fmt::format("{}", shortest{d})) == d);
+        if (std::isfinite(d)) CHECK(read<double>(format_text("{}", shortest{d})) == d);
         auto const f = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-        if (std::isfinite(f)) CHECK(read<float>(fmt::format("{}", shortest{f})) == f);
+        if (std::isfinite(f)) CHECK(read<float>(format_text("{}", shortest{f})) == f);
     }
-    CHECK(fmt::format("{}", std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808");
-    CHECK(fmt::format("{}", std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
-    CHECK(fmt::format("{}", shortest{-std::numeric_limits<double>::denorm_min()}) == "-5e-324");
-    CHECK(fmt::format("{}", shortest{std::numeric_limits<double>::max()}) == "1.7976931348623157e+308");
-    CHECK(fmt::format("{}", shortest{0.1}) == "0.1");
-    CHECK(fmt::format("{}", shortest{0.1f}) == "0.10000000149011612"); // a float is shown as the double that it is
+    CHECK(format_text("{}", std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808");
+    CHECK(format_text("{}", std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
+    CHECK(format_text("{}", shortest{-std::numeric_limits<double>::denorm_min()}) == "-5e-324");
+    CHECK(format_text("{}", shortest{std::numeric_limits<double>::max()}) == "1.7976931348623157e+308");
+    CHECK(format_text("{}", shortest{0.1}) == "0.1");
+    CHECK(format_text("{}", shortest{0.1f}) == "0.10000000149011612"); // a float is shown as the double that it is
 }
 
 TEST_CASE("numbers look the same in every locale") {
     comma_locale const host;
-    CHECK(fmt::format("{} {} {} {}", 1234567, 0.5, shortest{1e-45}, shortest{1234567.25}) ==
+    CHECK(format_text("{} {} {} {}", 1234567, 0.5, shortest{1e-45}, shortest{1234567.25}) ==
           "1234567 0.5 1e-45 1234567.25");
 }
 

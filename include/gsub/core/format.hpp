@@ -1,4 +1,4 @@
-// fmt formatters of layer core: error codes, quoted names, and numbers in their shortest exact form.
+// Text formatting: `format_text`, and the fmt formatters of layer core: error codes, quoted names, shortest numbers.
 #pragma once
 
 #include <gsub/core/quoted.hpp>
@@ -9,11 +9,50 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 namespace gsub {
+
+/// Format string of `format_text`. It is checked against its arguments as it is compiled, in programs that link
+/// `gsub::compiled` and so in the library itself and in its tests. A header-only build leaves that check out: it takes
+/// templates of its own for each list of arguments, a tenth of what the headers take to compile.
+template <class... Args>
+struct text_format {
+    std::string_view text;
+#ifdef GSUB_COMPILED
+    template <class Text>
+    consteval text_format(Text const& format) : text{format} {
+        static_cast<void>(fmt::format_string<Args...>{format});
+    }
+#else
+    template <class Text>
+    constexpr text_format(Text const& format) : text{format} {}
+#endif
+    template <class... Others>
+    constexpr text_format(text_format<Others...> checked) : text{checked.text} {}
+};
+
+namespace detail {
+template <class T>
+[[nodiscard]] fmt::basic_format_arg<fmt::format_context> format_argument(T const& value) {
+    return fmt::format_args{fmt::make_format_args(value)}.get(0);
+}
+[[nodiscard]] inline std::string
+format_arguments(std::string_view format, std::initializer_list<fmt::basic_format_arg<fmt::format_context>> arguments) {
+    return fmt::vformat({format.data(), format.size()},
+                        fmt::format_args{arguments.begin(), static_cast<int>(arguments.size())});
+}
+} // namespace detail
+
+/// Formats a text as `fmt::format` does. An argument's type is compiled once, not each list of types.
+/// *Errors* none: the format is checked as it is compiled, see `text_format`.
+template <class... Args>
+[[nodiscard]] std::string format_text(std::type_identity_t<text_format<Args...>> format, Args const&... arguments) {
+    return detail::format_arguments(format.text, {detail::format_argument(arguments)...});
+}
 
 /// Base of fmt formatters for types that have a `to_string`; takes the specification of a string (width, alignment).
 /// *Example* `template <> struct fmt::formatter<gsub::dtype> : gsub::text_formatter {};`
