@@ -230,7 +230,8 @@ TEST_CASE("everything that cannot be computed is listed at once, constant parts 
     auto const opaque =
         g.add_opaque({.domain = "ai.vendor", .op_type = "Fancy"}, tensor::zeros(dtype::u8, ints{1}), {&x, 1}, {&t, 1});
     auto const plain = g.add_opaque({.op_type = "NonZero"}, tensor::zeros(dtype::u8, ints{1}), {&x, 1}, {&t, 1});
-    auto const call = g.append_node(4, intern<gsub::ops::call>({.callee = "f"}), 0, {&x, 1}, {&t, 1});
+    auto const call =
+        g.append_node(gsub::structural::call, intern<gsub::ops::call>({.callee = "f"}), 0, {&x, 1}, {&t, 1});
     g.set_source(opaque, "fancy node");
     b.outputs({b.add<gsub::ops::sum>(w, value_id{opaque, 0}, value_id{plain, 0}, value_id{call, 0})});
     auto const missing = not_computable(g, table_of<eval_row, my_ops>());

@@ -41,7 +41,7 @@ any_graph unchecked_call(std::string const& callee) {
     return unary([&](graph& g, graph_builder& b, value_id x) {
         type_id const t = g.type_of(x);
         auto const y = b.add<ops::relu>(x);
-        return value_id{g.append_node(4, intern<ops::call>({.callee = callee}), 0, {&y, 1}, {&t, 1}), 0};
+        return value_id{g.append_node(structural::call, intern<ops::call>({.callee = callee}), 0, {&y, 1}, {&t, 1}), 0};
     });
 }
 
@@ -246,9 +246,9 @@ TEST_CASE("functions that double at each level are refused before they fill the 
         return unary([&](graph& g, graph_builder&, value_id x) {
             type_id const t = g.type_of(x);
             auto const call = intern<ops::call>({.callee = callee});
-            auto const once_called = g.append_node(4, call, 0, {&x, 1}, {&t, 1});
+            auto const once_called = g.append_node(structural::call, call, 0, {&x, 1}, {&t, 1});
             value_id const y{once_called, 0};
-            return value_id{g.append_node(4, call, 0, {&y, 1}, {&t, 1}), 0};
+            return value_id{g.append_node(structural::call, call, 0, {&y, 1}, {&t, 1}), 0};
         });
     };
     gsub::module m;

@@ -167,7 +167,7 @@ TEST_CASE("opaque nodes and calls survive, whatever they are called") {
         auto const n = g.add_opaque({.domain = name, .op_type = name}, tensor::from<std::uint8_t>({3}, {0, 255, 7}),
                                     operands, types);
         auto const nothing = g.add_opaque({.op_type = "Sink"}, tensor::zeros(dtype::u8, ints{0}), {&x, 1}, {});
-        auto const call = g.append_node(4, intern<ops::call>({.callee = name}), 0, operands, types);
+        auto const call = g.append_node(structural::call, intern<ops::call>({.callee = name}), 0, operands, types);
         g.set_source(nothing, name);
         b.outputs({{n, 0}, {n, 1}, {call, 1}});
         auto const back = parsed(to_text(g));

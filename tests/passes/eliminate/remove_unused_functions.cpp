@@ -15,7 +15,7 @@ any_graph calling(std::vector<std::string> const& callees) {
     auto v = b.add<ops::relu>(b.input(dtype::f32, {2}, "x"));
     type_id const type = g.type_of(v);
     for (auto const& callee : callees)
-        v = {g.append_node(4, intern<ops::call>({.callee = callee}), 0, {&v, 1}, {&type, 1}), 0};
+        v = {g.append_node(structural::call, intern<ops::call>({.callee = callee}), 0, {&v, 1}, {&type, 1}), 0};
     b.outputs({v});
     return g;
 }

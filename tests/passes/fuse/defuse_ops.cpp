@@ -104,7 +104,7 @@ TEST_CASE("DefuseOps: kernels called from kernels are inlined from the inside, a
         graph_builder b{g};
         auto const x = b.input(dtype::f32, {2, 3}, "x"), y = b.add<ops::relu>(x);
         type_id const t = g.type_of(x);
-        b.outputs({{g.append_node(4, intern<ops::call>({.callee = callee}), 0, {&y, 1}, {&t, 1}), 0}});
+        b.outputs({{g.append_node(structural::call, intern<ops::call>({.callee = callee}), 0, {&y, 1}, {&t, 1}), 0}});
         return any_graph{g};
     };
     gsub::module m;

@@ -93,7 +93,8 @@ TEST_CASE("ToANormalForm P4: functions that call each other in a circle are boun
         net n;
         auto const y = n.op<ops::relu>(n.input({2}));
         type_id const type = n.g.type_of(y);
-        n.g.set_outputs({{{n.g.append_node(4, intern<ops::call>({.callee = callee}), 0, {&y, 1}, {&type, 1}), 0}}});
+        n.g.set_outputs(
+            {{{n.g.append_node(structural::call, intern<ops::call>({.callee = callee}), 0, {&y, 1}, {&type, 1}), 0}}});
         m.add(*callee == 'a' ? "main" : "a", n.g);
     }
     CHECK(run_pass(to_a_normal_form{}, m).value().matches == 4);

@@ -516,7 +516,7 @@ private:
         problem why{
             error_code::unsupported, {}, {}, "gsub does not know this operator", "gsub ops lists the operators"};
         std::optional<std::uint16_t> row = n.op_type == "Constant" && n.domain.empty()
-                                               ? std::optional<std::uint16_t>{1}
+                                               ? std::optional{structural::constant}
                                                : find_row(dialect_.ops, n.domain, n.op_type);
         if (row && (n.domain == "gsub" || table_[*row].since == 0)) row.reset();
         if (row && version < table_[*row].since) {

@@ -25,7 +25,7 @@ GSUB_INLINE any_graph::any_graph(dialect const& d)
       constants_(std::make_shared<std::vector<std::shared_ptr<constant_blob const>>>()),
       names_(std::make_shared<std::vector<std::string>>()),
       info_(std::make_shared<graph_info const>()) {
-    append_node(2, {}, 0, {}, {}); // the results node, row 2 in every dialect
+    append_node(structural::results, {}, 0, {}, {});
 }
 
 GSUB_INLINE any_graph::any_graph(any_graph const& other) : node_sink(other) {
@@ -130,7 +130,7 @@ GSUB_INLINE void any_graph::on_ill_typed(std::uint16_t row, std::string_view rea
 }
 
 GSUB_INLINE value_id any_graph::add_input(type_id type, std::string_view name) {
-    auto const n = append_node(0, {}, static_cast<std::uint32_t>(inputs_.size()), {}, {&type, 1});
+    auto const n = append_node(structural::input, {}, static_cast<std::uint32_t>(inputs_.size()), {}, {&type, 1});
     inputs_.push_back(n);
     set_name({n, 0}, name);
     return {n, 0};
@@ -142,14 +142,15 @@ GSUB_INLINE value_id any_graph::add_constant(tensor value, std::string_view name
 
 GSUB_INLINE value_id any_graph::add_constant(std::shared_ptr<constant_blob const> shared, std::string_view name) {
     type_id const type{shared->data().type()};
-    value_id const v{append_node(1, {}, add_blob(std::move(shared)), {}, {&type, 1}), 0};
+    value_id const v{append_node(structural::constant, {}, add_blob(std::move(shared)), {}, {&type, 1}), 0};
     set_name(v, name);
     return v;
 }
 
 GSUB_INLINE node_id any_graph::add_opaque(attributes_of<ops::opaque> const& attributes, tensor blob,
                                           std::span<value_id const> operands, std::span<type_id const> results) {
-    return append_node(3, intern<ops::opaque>(attributes), add_blob(std::move(blob)), operands, results);
+    return append_node(structural::opaque, intern<ops::opaque>(attributes), add_blob(std::move(blob)), operands,
+                       results);
 }
 
 GSUB_INLINE void any_graph::set_outputs(std::span<value_id const> values, std::span<std::string const> names) {
@@ -304,7 +305,7 @@ GSUB_INLINE void any_graph::refresh_constness(node_id first) {
         open.pop_back();
         auto& n = record(id);
         auto const category = operators().ops[n.row].category;
-        bool value = n.row == 1; // a constant
+        bool value = n.row == structural::constant;
         if (category != op_category::structural && category != op_category::opaque) {
             value = n.operands > 0 || category == op_category::source;
             for (std::uint32_t i = 0; i < n.operands && value; ++i)
@@ -325,7 +326,7 @@ GSUB_INLINE void any_graph::erase_unused(node_id first) {
         auto const id = open.back();
         open.pop_back();
         auto& n = record(id);
-        if ((n.flags & erased) || id == return_node() || n.row == 0 || used(id)) continue;
+        if ((n.flags & erased) || id == return_node() || n.row == structural::input || used(id)) continue;
         for (std::uint32_t i = 0; i < n.operands; ++i) {
             auto const source = slots_[n.first_slot + i].value.node;
             unlink(n.first_slot + i);
@@ -346,7 +347,7 @@ GSUB_INLINE void any_graph::erase_dead() {
     for (auto i = order_.size(); i-- > 0;) { // backwards: users go before what they use
         auto const id = order_[i];
         auto& n = record(id);
-        if (id == return_node() || n.row == 0 || used(id)) continue;
+        if (id == return_node() || n.row == structural::input || used(id)) continue;
         for (std::uint32_t k = 0; k < n.operands; ++k) {
             if (auto const source = slots_[n.first_slot + k].value.node; journalling_ && source.valid())
                 journal_.released.push_back(source);
@@ -507,7 +508,7 @@ GSUB_INLINE void any_graph::compact() {
         small_vector<type_id, 4> types;
         for (std::uint32_t port = 0; port < n.results; ++port) types.push_back(results_[n.first_result + port].type);
         auto payload = n.payload;
-        if (n.row == 1 || n.row == 3) {
+        if (structural::has_blob(n.row)) {
             if (blobs[payload] == none) {
                 fresh.constants_->push_back((*constants_)[payload]);
                 blobs[payload] = static_cast<std::uint32_t>(fresh.constants_->size() - 1);
@@ -530,9 +531,9 @@ GSUB_INLINE hash128 any_graph::compute_hash(node_id id, std::span<hash128 const>
     auto const& n = record(id);
     hasher h{static_cast<std::uint64_t>(n.op)};
     h.add(n.attributes.hash()).add(n.results);
-    if (n.row == 0) h.add(n.payload).add(results_[n.first_result].type.hash());
-    if (n.row == 1 || n.row == 3) h.add((*constants_)[n.payload]->hash());
-    if (n.row == 3)
+    if (n.row == structural::input) h.add(n.payload).add(results_[n.first_result].type.hash());
+    if (structural::has_blob(n.row)) h.add((*constants_)[n.payload]->hash());
+    if (n.row == structural::opaque)
         for (std::uint32_t port = 0; port < n.results; ++port) h.add(results_[n.first_result + port].type.hash());
     small_vector<hash128, 8> operands;
     for (std::uint32_t i = 0; i < n.operands; ++i) {

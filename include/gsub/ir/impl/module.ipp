@@ -276,7 +276,7 @@ GSUB_LAZY_BODY node_id add_call(any_graph& g, module const& m, std::string_view 
     auto const& f = detail::callee_for(g, m, "call", callee, operands);
     std::vector<type_id> types;
     for (std::size_t i = 0; i < f.body.output_count(); ++i) types.push_back(f.body.type_of(f.body.output(i)));
-    return g.append_node(4, intern<ops::call>({.callee = std::string{callee}}), 0, operands, types);
+    return g.append_node(structural::call, intern<ops::call>({.callee = std::string{callee}}), 0, operands, types);
 }
 
 GSUB_LAZY_BODY node_id add_if(any_graph& g, module const& m, value_id condition, std::string_view then_branch,

@@ -329,7 +329,7 @@ GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits 
                                 "no operator of that name",
                                 "gsub ops lists the operators"}};
         auto const& op = d.ops[*row];
-        if (*row == 2) in.fail("an operator; `return` gives the results");
+        if (*row == structural::results) in.fail("an operator; `return` gives the results");
         std::vector<value_id> operands;
         if (in.accept("("))
             for (bool first = true; !in.accept(")"); first = false) {
@@ -351,14 +351,15 @@ GSUB_LAZY any_graph parse_body(text_reader<>& in, dialect const& d, text_limits 
             }
         auto const interned = op.intern(std::move(attributes)).value();
         std::uint32_t payload = 0;
-        if (*row == 0) {
+        if (*row == structural::input) {
             if (types.size() != 1) in.fail("one result for an input");
             g.add_input(types[0], {});
         } else {
-            if (*row == 1 || *row == 3) {
+            if (structural::has_blob(*row)) {
                 if (in.accept("@")) in.fail("the bytes of the constant; this text was printed without them");
                 auto const raw = in.hex_bytes();
-                auto const type = *row == 3 ? tensor_type{dtype::u8, ints{static_cast<std::int64_t>(raw.size())}}
+                auto const type = *row == structural::opaque
+                                      ? tensor_type{dtype::u8, ints{static_cast<std::int64_t>(raw.size())}}
                                   : types.size() == 1 ? *types[0]
                                                       : tensor_type{};
                 auto const count = type.elements();

@@ -248,7 +248,15 @@ struct join_ops<op_set<A...>, op_set<B...>, Rest...> : join_ops<op_set<A..., B..
 template <class... Sets>
 using joined_ops = typename detail::join_ops<Sets...>::type;
 
-/// Number of leading rows that belong to the graph's own nodes, in the order of `ops::input` ... `ops::call`.
+/// Row numbers of the graph's own nodes, which lead every table, in the order of `op_set::list`.
+namespace structural {
+inline constexpr std::uint16_t input = 0, constant = 1, results = 2, opaque = 3, call = 4;
+/// Whether the payload of a node of this row is a number in the constant pool.
+[[nodiscard]] constexpr bool has_blob(std::uint16_t row) noexcept {
+    return row == constant || row == opaque;
+}
+} // namespace structural
+/// Number of these rows.
 inline constexpr std::uint16_t structural_rows = 5;
 
 namespace detail {
