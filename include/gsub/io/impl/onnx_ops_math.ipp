@@ -1,0 +1,109 @@
+#pragma once
+
+#include <gsub/core/format.hpp>
+#include <gsub/io/impl/onnx_settings.hpp>
+#include <gsub/io/onnx_ops.hpp>
+
+#include <limits>
+
+namespace gsub::io {
+
+namespace detail {
+
+GSUB_INLINE std::int64_t opset_of_element(dtype element, element_opsets const& opsets) {
+    switch (element) {
+    case dtype::bf16:
+        return opsets.bf16;
+    case dtype::f16:
+        return opsets.halves;
+    case dtype::f32:
+    case dtype::f64:
+        return opsets.floats;
+    case dtype::undefined:
+    case dtype::boolean:
+    case dtype::i32:
+    case dtype::i64:
+        return opsets.integers;
+    default:
+        return opsets.others;
+    }
+}
+
+} // namespace detail
+
+GSUB_INLINE value_id onnx_traits<ops::clip>::import(onnx_import_context& cx) {
+    attributes_of<ops::clip> a;
+    if (cx.opset() < 11) {
+        if (cx.type(0).element == dtype::undefined) cx.unsupported("an operand of unknown element type");
+        a.min = cx.real("min").value_or(a.min);
+        a.max = cx.real("max").value_or(a.max);
+        return cx.add<ops::clip>(a, {cx.operand(0)});
+    }
+    auto const low = detail::known_setting(cx, 1), high = detail::known_setting(cx, 2);
+    if ((cx.has(1) && !low) || (cx.has(2) && !high)) return cx.add<ops::clip>(a, cx.all_operands());
+    a.min = low.value_or(a.min);
+    a.max = high.value_or(a.max);
+    return cx.add<ops::clip>(a, {cx.operand(0)});
+}
+
+GSUB_INLINE std::int64_t onnx_traits<ops::clip>::needed_opset(any_graph const& g, node_id n) {
+    return is_integer(g.type({n, 0}).element) ? 12 : 6;
+}
+
+GSUB_INLINE void onnx_traits<ops::clip>::write(onnx_export_context& cx) {
+    constexpr auto infinity = std::numeric_limits<double>::infinity();
+    auto const& a = cx.attributes<ops::clip>();
+    auto inputs = cx.operands();
+    auto const output = cx.result();
+    if (cx.opset() < 11) {
+        if (inputs.size() > 1) cx.unsupported("bounds as operands need operator set 11");
+        return cx.write("Clip", inputs, {&output, 1}, [&](onnx_attribute_writer& w) {
+            if (a.min != -infinity) w.real("min", a.min);
+            if (a.max != infinity) w.real("max", a.max);
+        });
+    }
+    if (inputs.size() == 1) {
+        for (auto bound : {a.min, a.max})
+            inputs.push_back(bound == (inputs.size() == 1 ? -infinity : infinity) ? std::string{}
+                                                                                  : detail::scalar_operand(cx, bound));
+    }
+    cx.write("Clip", inputs, {&output, 1});
+}
+
+GSUB_INLINE value_id onnx_traits<ops::sum>::import(onnx_import_context& cx) {
+    if (cx.operands() == 1) return cx.add<ops::identity>({}, cx.all_operands());
+    if (cx.operands() == 2) return cx.add<ops::add>({}, cx.all_operands());
+    return cx.add<ops::sum>({}, cx.all_operands());
+}
+
+GSUB_INLINE value_id onnx_traits<ops::pow>::import(onnx_import_context& cx) {
+    auto const base = cx.type(0).element, exponent = cx.type(1).element;
+    if (base == exponent || base == dtype::undefined || exponent == dtype::undefined)
+        return cx.add<ops::pow>({}, cx.all_operands());
+    // The result has the type of the base, and nothing of the exponent may be lost before.
+    if (is_floating(base))
+        return cx.add<ops::pow>({}, {cx.operand(0), cx.builder().add<ops::cast>({.to = base}, {cx.operand(1)})});
+    auto const both = is_floating(exponent) ? exponent : widest_of_kind(exponent); // powers wrap alike in both
+    auto const wide = [&](std::size_t i, dtype from) {
+        return from == both ? cx.operand(i) : cx.builder().add<ops::cast>({.to = both}, {cx.operand(i)});
+    };
+    return cx.add<ops::cast>({.to = base}, {cx.builder().add<ops::pow>(wide(0, base), wide(1, exponent))});
+}
+
+GSUB_INLINE value_id onnx_traits<ops::cast>::import(onnx_import_context& cx) {
+    auto const number = cx.integer("to");
+    if (!number) cx.invalid("no target type");
+    cx.ignore("saturate"); // concerns 8-bit floats only
+    auto const to = dtype_of_onnx(*number);
+    if (!to) cx.unsupported(fmt::format("element type number {}", *number));
+    if (cx.type(0).element == dtype::undefined)
+        cx.unsupported("an operand of an element type that gsub does not compute with");
+    return cx.add<ops::cast>({.to = *to}, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::cast>::write(onnx_export_context& cx) {
+    cx.write("Cast", cx.operands(), cx.results(),
+             [&](onnx_attribute_writer& w) { w.integer("to", info(cx.attributes<ops::cast>().to).onnx); });
+}
+
+} // namespace gsub::io
