@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace gsub::io {
 
@@ -21,6 +22,26 @@ namespace detail {
     // strerror_r comes in two forms; std::error_code's text is the same everywhere.
     throw error{problem{
         error_code::environment, path, {}, fmt::format("{}: {}", doing, std::generic_category().message(number)), {}}};
+}
+
+/// Descriptor that is closed with its scope, or none.
+struct open_descriptor {
+    int fd = -1;
+    open_descriptor() = default;
+    open_descriptor(open_descriptor const&) = delete;
+    open_descriptor& operator=(open_descriptor const&) = delete;
+    ~open_descriptor() { reset(-1); }
+    void reset(int to) {
+        if (fd >= 0) ::close(fd);
+        fd = to;
+    }
+    int release() { return std::exchange(fd, -1); }
+};
+
+// Whether a file is a regular one that no other name leads to.
+GSUB_INLINE bool is_sole_regular_file(int fd) {
+    struct stat info {};
+    return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1;
 }
 
 } // namespace detail
@@ -118,41 +139,24 @@ GSUB_INLINE result<input_file> folder::open(std::string_view name) const {
     if (name.front() == '/') return refuse("the path is absolute; only files below the model's folder are read");
     return capture([&]() -> input_file {
         // Component by component, none of them a link: nothing can lead out of the folder, not even a race.
-        int at = fd_;
-        auto const leave = [&] {
-            if (at != fd_) ::close(at);
-        };
-        for (std::size_t begin = 0; begin <= name.size();) {
-            auto const end = std::min(name.find('/', begin), name.size());
+        detail::open_descriptor at; // of the folder reached; none: this one
+        for (std::size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
+            end = std::min(name.find('/', begin), name.size());
             std::string const part{name.substr(begin, end - begin)};
+            if (part == "..") throw refuse("the path leads out of the model's folder");
+            if (part.empty() || part == ".") continue;
             auto const last = end == name.size();
-            if (part == "..") {
-                leave();
-                throw refuse("the path leads out of the model's folder");
-            }
-            if (!part.empty() && part != ".") {
-                auto const flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (last ? O_NONBLOCK : O_DIRECTORY);
-                auto const next = ::openat(at, part.c_str(), flags);
-                auto const fault = errno;
-                leave();
-                if (next < 0)
-                    throw refuse(fault == ELOOP || fault == ENOTDIR ? "a part of the path is a link or no folder"
-                                                                    : std::generic_category().message(fault));
-                at = next;
-                if (last) {
-                    struct stat info {};
-                    if (::fstat(at, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 1) {
-                        leave();
-                        throw refuse("it is no regular file of its own (a link, a device or a pipe)");
-                    }
-                    return input_file::adopt(at, path);
-                }
-            } else if (last) {
-                break;
-            }
-            begin = end + 1;
+            auto const flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (last ? O_NONBLOCK : O_DIRECTORY);
+            auto const next = ::openat(at.fd < 0 ? fd_ : at.fd, part.c_str(), flags);
+            if (next < 0)
+                throw refuse(errno == ELOOP || errno == ENOTDIR ? "a part of the path is a link or no folder"
+                                                                : std::generic_category().message(errno));
+            at.reset(next);
+            if (!last) continue;
+            if (!detail::is_sole_regular_file(next))
+                throw refuse("it is no regular file of its own (a link, a device or a pipe)");
+            return input_file::adopt(at.release(), path);
         }
-        leave();
         throw refuse("the path names a folder");
     });
 }
