@@ -65,5 +65,11 @@ template <class OpSet = standard_ops>
 } // namespace gsub::io
 
 #ifndef GSUB_COMPILED
+#include <gsub/io/impl/branch_importer.ipp>
+#include <gsub/io/impl/import_diagnostics.ipp>
 #include <gsub/io/impl/onnx_import.ipp>
+#include <gsub/io/impl/onnx_importer.ipp>
+#include <gsub/io/impl/onnx_symbols.ipp>
+#include <gsub/io/impl/onnx_values.ipp>
+#include <gsub/io/impl/tensor_reader.ipp>
 #endif

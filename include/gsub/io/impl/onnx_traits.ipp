@@ -1,19 +1,11 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/io/impl/not_supported.hpp>
 #include <gsub/io/onnx_traits.hpp>
 #include <gsub/io/protobuf.hpp>
 
 namespace gsub::io {
-
-namespace detail {
-
-/// What `onnx_import_context::unsupported` throws; the importer makes the node opaque.
-struct not_supported {
-    problem what;
-};
-
-} // namespace detail
 
 GSUB_INLINE onnx_import_context::onnx_import_context(graph_builder& builder, onnx_node const& node, std::int64_t opset,
                                                      std::vector<value_id> operands, std::size_t results,

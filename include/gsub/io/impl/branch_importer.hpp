@@ -1,0 +1,64 @@
+// branch_importer: `If` nodes of a file.
+#pragma once
+
+#include <gsub/core/small_vector.hpp>
+#include <gsub/io/impl/onnx_symbols.hpp>
+#include <gsub/io/impl/onnx_values.hpp>
+#include <gsub/io/onnx_traits.hpp>
+#include <gsub/ir/module.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::io::detail {
+
+/// A model, and what it becomes.
+struct import_task {
+    onnx_model const& model;
+    std::string const* path; // null: the model is in memory
+    dialect const& operators;
+    std::span<onnx_row const> table;
+    load_options const& options;
+    module* functions; // where branches go; null: a graph alone is wanted
+};
+
+/// What a node of a file has become.
+struct imported_node {
+    value_id made{};                   // its first result; not valid where the node must stay opaque
+    std::optional<problem> reason{};   // why it must
+    small_vector<value_id, 4> given{}; // results that are values of other nodes; not valid where they are not
+};
+
+/// A branch as a graph, and the values around it that its inputs stand for.
+struct imported_branch {
+    any_graph body;
+    std::vector<value_id> passed;
+};
+
+/// Imports `If` nodes. Where the condition is known a node becomes the branch taken, node by node, so that its types
+/// follow from what is known here; else each branch becomes a function.
+template <class = void>
+class branch_importer {
+public:
+    branch_importer(import_task const& task, onnx_symbols<> const& symbols, onnx_values<>& values)
+        : task_(task), symbols_(symbols), values_(values) {}
+
+    /// *Errors* throws `error`.
+    imported_node import(std::uint32_t node, std::vector<value_id> const& operands, std::size_t results);
+
+private:
+    [[nodiscard]] std::optional<bool> known_condition(value_id v);
+    imported_branch import_branch(std::uint32_t node, std::string_view graph);
+    std::string add_function(std::string name, any_graph body);
+    std::vector<value_id> insert(imported_branch const& branch);
+
+    import_task const& task_;
+    onnx_symbols<> const& symbols_;
+    onnx_values<>& values_;
+};
+
+} // namespace gsub::io::detail

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <gsub/core/format.hpp>
+#include <gsub/io/impl/branch_importer.hpp>
+#include <gsub/io/impl/onnx_importer.hpp>
+#include <gsub/io/onnx_import.hpp>
+#include <gsub/io/protobuf.hpp>
+#include <gsub/ir/graph_cloner.hpp>
+
+#include <memory>
+
+namespace gsub::io::detail {
+
+template <class T>
+imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_id> const& operands,
+                                         std::size_t results) {
+    auto const& n = task_.model.graph.nodes[node];
+    auto const fail = [](std::string text) {
+        throw error{problem{error_code::invalid_input, {}, {}, std::move(text), {}}};
+    };
+    if (operands.size() != 1 || n.inputs.size() != 1)
+        fail(fmt::format("{} operands; it takes a condition", n.inputs.size()));
+    std::string_view branches[2]; // else, then
+    for (auto const& a : n.attributes)
+        for (wire_reader r{a.message}; r.next();)
+            if (r.field() == 6 && r.is_bytes() && (a.name == "then_branch" || a.name == "else_branch"))
+                branches[a.name == "then_branch"] = r.bytes();
+    if (branches[0].data() == nullptr || branches[1].data() == nullptr) fail("a branch is missing");
+    if (auto const condition = known_condition(operands[0])) {
+        auto const values = insert(import_branch(node, branches[*condition]));
+        if (values.size() != results) fail(fmt::format("{} results; the branch gives {}", results, values.size()));
+        imported_node made{values.empty() ? values_.builder().constant(tensor::scalar(false)) : values[0]};
+        for (auto v : values) made.given.push_back(v);
+        return made;
+    }
+    auto* const functions = task_.functions;
+    if (!functions || !find_row(task_.operators.ops, {}, "If"))
+        return {.reason = problem{error_code::unsupported,
+                                  {},
+                                  {},
+                                  functions ? "gsub does not know this operator"
+                                            : "which branch it takes is not known, and a graph has no functions",
+                                  functions ? "" : "load_onnx_module gives a module"}};
+    std::vector<value_id> passed; // the same for both
+    std::string names[2];
+    for (int which : {1, 0}) {
+        auto branch = import_branch(node, branches[which]);
+        if (branch.body.output_count() != results)
+            fail(fmt::format("{} results; a branch gives {}", results, branch.body.output_count()));
+        names[which] = add_function(fmt::format("{}{}", symbols_.label(node), which ? ".then_branch" : ".else_branch"),
+                                    std::move(branch.body));
+        passed = std::move(branch.passed);
+    }
+    return {.made = {add_if(values_.graph(), *functions, operands[0], names[1], names[0], passed), 0}};
+}
+
+// Adds a function under a name like this one that is free.
+template <class T>
+std::string branch_importer<T>::add_function(std::string name, any_graph body) {
+    auto& functions = *task_.functions;
+    auto const most = task_.options.limits.max_functions;
+    while (functions.find(name)) name += '_';
+    if (functions.functions().size() >= most)
+        throw error{problem{error_code::unsupported, {}, {}, fmt::format("more than {} functions", most), {}}};
+    functions.add(name, std::move(body));
+    return name;
+}
+
+template <class T>
+std::optional<bool> branch_importer<T>::known_condition(value_id v) {
+    if (!v.valid()) return std::nullopt;
+    auto const& g = values_.graph();
+    if (auto const* k = values_.builder().known(v); k && k->size() == 1 && (*k)[0].fixed) return (*k)[0].value != 0;
+    if (!g.is<ops::constant>(v.node)) return std::nullopt;
+    auto const& t = g.constant_data(v.node);
+    if (t.element() != dtype::boolean || t.elements() != 1) return std::nullopt;
+    return t.data<bool>()[0];
+}
+
+template <class T>
+imported_branch branch_importer<T>::import_branch(std::uint32_t node, std::string_view graph) {
+    // On the heap: branches nest.
+    auto const made = std::make_unique<onnx_model>();
+    auto& part = *made;
+    part.ir_version = task_.model.ir_version;
+    part.opsets = task_.model.opsets;
+    part.graph = parse_onnx_graph(graph);
+    part.has_graph = true;
+    part.file = task_.model.file;
+    part.memory = task_.model.memory;
+    if (!part.graph.inputs.empty())
+        throw error{problem{error_code::invalid_input, {}, {}, "a branch has inputs; it takes none", {}}};
+    auto const& g = values_.graph();
+    std::vector<value_id> passed;
+    std::vector<captured_value> captured;
+    for (auto name : symbols_.captured(node)) {
+        auto const v = values_.value(name);
+        if (!v.valid()) continue; // already a problem
+        captured_value c{name, g.type_of(v), nullptr, values_.builder().known(v)};
+        if (g.is<ops::constant>(v.node) &&
+            g.constant_data(v.node).elements() <= static_cast<std::int64_t>(max_known_elements))
+            c.known = &g.constant_data(v.node);
+        captured.push_back(c);
+        if (!c.known) passed.push_back(v);
+    }
+    auto const inner = std::make_unique<onnx_importer<>>(
+        import_task{part, task_.path, task_.operators, task_.table, task_.options, task_.functions});
+    try {
+        auto body = inner->run_branch(as_span(captured));
+        for (auto const& f : inner->foreign()) values_.foreign().insert(f);
+        return {std::move(body), std::move(passed)};
+    } catch (error const& e) { // the file's node is the `If`
+        auto problems = std::vector<problem>(e.problems().begin(), e.problems().end());
+        for (auto& p : problems)
+            p.reason = fmt::format("in a branch, {}{}{}: {}", p.op, p.op.empty() ? "" : " ", quoted{p.node}, p.reason);
+        throw error{std::move(problems)};
+    }
+}
+
+// The nodes of a branch, applied to values of this graph; gives its outputs.
+template <class T>
+std::vector<value_id> branch_importer<T>::insert(imported_branch const& branch) {
+    auto const& body = branch.body;
+    auto& g = values_.graph();
+    auto& builder = values_.builder();
+    graph_cloner copies{body, g};
+    for (std::size_t k = 0; k < branch.passed.size(); ++k) copies.stand({body.inputs()[k], 0}, branch.passed[k]);
+    for (auto n : body.order()) {
+        if (n == body.return_node() || body.is<ops::input>(n)) continue;
+        if (body.is<ops::opaque>(n) || body.is<ops::if_else>(n)) {
+            copies.clone(n);
+            continue;
+        }
+        auto const operands = copies.operands(n);
+        auto const results = body.result_count(n);
+        auto const made =
+            body.is<ops::constant>(n)
+                ? builder.constant(body.constant_data(n))
+                : values_.folded(builder.emit(body.row(n), body.attributes(n), operands, results), results);
+        copies.stand(n, made.node);
+        g.set_sources(made.node, body.sources(n));
+        for (std::uint32_t port = 0; port < results; ++port)
+            if (g.name({made.node, port}).empty()) g.set_name({made.node, port}, body.name({n, port}));
+    }
+    std::vector<value_id> outputs;
+    for (std::size_t i = 0; i < body.output_count(); ++i) outputs.push_back(copies(body.output(i)));
+    return outputs;
+}
+
+} // namespace gsub::io::detail

@@ -1,0 +1,49 @@
+// onnx_importer: makes a graph of a parsed model.
+#pragma once
+
+#include <gsub/io/impl/branch_importer.hpp>
+#include <gsub/io/impl/import_diagnostics.hpp>
+#include <gsub/io/impl/onnx_symbols.hpp>
+#include <gsub/io/impl/onnx_values.hpp>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace gsub::io::detail {
+
+/// Makes a graph of a parsed model. Collects problems and goes on after each as far as that makes sense.
+template <class = void>
+class onnx_importer {
+public:
+    explicit onnx_importer(import_task const& task);
+
+    any_graph run();
+    /// The graph of a branch: its inputs are the captured values in their order, but for small constants.
+    any_graph run_branch(std::span<captured_value const> captured);
+    /// Types that gsub does not compute with, by the name of the value.
+    [[nodiscard]] std::map<std::string_view, std::string_view> const& foreign() noexcept { return values_.foreign(); }
+
+private:
+    [[nodiscard]] std::int64_t opset(std::string_view domain) const;
+    void read_opsets();
+    void make_node(std::uint32_t i);
+    imported_node import_node(std::uint32_t i, std::vector<value_id> const& operands, std::size_t results);
+    node_id make_opaque(std::uint32_t i, std::vector<value_id> operands, std::span<std::string_view const> outputs,
+                        problem const& reason);
+    void report_opaque();
+
+    import_task task_;
+    import_diagnostics<> diagnostics_;
+    onnx_symbols<> symbols_;
+    onnx_values<> values_;
+    branch_importer<> branches_;
+    std::unordered_map<std::string_view, std::uint32_t> opsets_; // by domain, to places in the model's list
+    std::map<std::string, std::vector<std::string>> opaque_;     // operator -> reasons
+};
+
+} // namespace gsub::io::detail

@@ -1,0 +1,186 @@
+#pragma once
+
+#include <gsub/core/format.hpp>
+#include <gsub/io/impl/not_supported.hpp>
+#include <gsub/io/impl/onnx_importer.hpp>
+#include <gsub/io/onnx_import.hpp>
+#include <gsub/io/protobuf.hpp>
+
+namespace gsub::io::detail {
+
+template <class T>
+onnx_importer<T>::onnx_importer(import_task const& task)
+    : task_(task),
+      diagnostics_(task.options),
+      symbols_(task.model.graph, task.options.limits, diagnostics_),
+      values_(task.model, task.path, task.operators, task.options, symbols_, diagnostics_),
+      branches_(task_, symbols_, values_) {}
+
+template <class T>
+any_graph onnx_importer<T>::run_branch(std::span<captured_value const> captured) {
+    for (auto const& c : captured) {
+        values_.make_captured(c);
+        symbols_.add_outside(c.name);
+    }
+    return run();
+}
+
+template <class T>
+any_graph onnx_importer<T>::run() {
+    read_opsets();
+    symbols_.collect();
+    diagnostics_.give_up_if_wrong();
+    symbols_.sort();
+    diagnostics_.give_up_if_wrong();
+    values_.make_inputs();
+    for (auto i : symbols_.order()) make_node(i);
+    values_.make_outputs();
+    diagnostics_.give_up_if_wrong();
+    auto& g = values_.graph();
+    g.erase_dead();
+    g.order_canonically(); // what the file had as Constant nodes or as initializers comes out the same
+    g.compact();
+    report_opaque();
+    return std::move(g);
+}
+
+// Version of an operator's domain, or 0.
+template <class T>
+std::int64_t onnx_importer<T>::opset(std::string_view domain) const {
+    auto const found = opsets_.find(domain);
+    return found == opsets_.end() ? 0 : task_.model.opsets[found->second].second;
+}
+
+template <class T>
+void onnx_importer<T>::read_opsets() {
+    auto const& model = task_.model;
+    graph_info info;
+    for (std::uint32_t i = 0; i < model.opsets.size(); ++i) {
+        auto const& [domain, v] = model.opsets[i];
+        if (opsets_.emplace(domain, i).second)
+            info.domains.emplace_back(domain, v);
+        else if (auto const before = opset(domain); before != v)
+            diagnostics_.wrong(error_code::invalid_input, {}, {},
+                               fmt::format("versions {} and {} of operator set {}", before, v, quoted{domain}));
+    }
+    auto const version = opset({});
+    if (version > newest_opset)
+        diagnostics_.wrong(
+            error_code::unsupported, {}, {},
+            fmt::format("operator set {} is newer than {}, the newest that gsub reads", version, newest_opset),
+            fmt::format("convert the model with onnx.version_converter to operator set {}", newest_opset));
+    for (auto const& n : model.graph.nodes)
+        if (n.domain.empty() && version < 1) {
+            diagnostics_.wrong(error_code::invalid_input, {}, {}, "the model does not say which operator set it uses");
+            break;
+        }
+    if (model.graph.has_sparse_initializers)
+        diagnostics_.wrong(error_code::unsupported, {}, {}, "sparse initializers", "store the weights densely");
+    if (model.has_training) diagnostics_.note("the training graph of the model is left out");
+    info.name = model.graph.name;
+    for (auto const& [key, value] : model.metadata) info.metadata.emplace_back(key, value);
+    for (auto const& f : model.functions) info.functions.emplace_back(f);
+    values_.graph().set_info(std::move(info));
+}
+
+template <class T>
+void onnx_importer<T>::make_node(std::uint32_t i) {
+    auto const& n = task_.model.graph.nodes[i];
+    auto outputs = n.outputs;
+    while (outputs.size() > 1 && outputs.back().empty()) outputs.pop_back();
+    std::vector<value_id> operands;
+    for (auto name : n.inputs) operands.push_back(name.empty() ? value_id{} : values_.value(name));
+    while (!operands.empty() && !operands.back().valid()) operands.pop_back();
+    auto& g = values_.graph();
+    auto const first_new = g.capacity();
+    imported_node node;
+    try {
+        node = n.op_type == "If" && n.domain.empty() ? branches_.import(i, operands, outputs.size())
+                                                     : import_node(i, operands, outputs.size());
+    } catch (not_supported const& e) { node.reason = e.what; } catch (error const& e) {
+        for (auto const& p : e.problems())
+            diagnostics_.wrong(p.code, symbols_.label(i), fmt::format("{}-{}", n.op_type, opset(n.domain)), p.reason,
+                               p.hint);
+        type_id const unknown{}; // something to go on with
+        for (auto name : outputs)
+            if (!name.empty()) values_.set(name, g.add_input(unknown, {}));
+        return;
+    }
+    auto const& given = node.given;
+    if (!node.made.valid())
+        node.made = {make_opaque(i, operands, outputs, *node.reason), 0};
+    else if (given.empty() || !given[0].valid())
+        node.made = values_.folded(node.made, outputs.size());
+    for (std::uint32_t port = 0; port < outputs.size(); ++port) {
+        if (outputs[port].empty()) continue;
+        auto const other = port < given.size() ? given[port] : value_id{};
+        if (!other.valid() && port >= g.result_count(node.made.node)) continue; // nothing reads it
+        auto const v = other.valid() ? other : value_id{node.made.node, port};
+        values_.set(outputs[port], v);
+        if (v.node.index >= first_new) g.set_name(v, outputs[port]);
+    }
+    for (auto k = static_cast<std::uint32_t>(first_new); k < g.capacity(); ++k)
+        if (g.sources({k}).empty()) g.set_source({k}, symbols_.label(i)); // those of a branch have theirs
+}
+
+// The node as one of gsub's operators.
+template <class T>
+imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_id> const& operands,
+                                            std::size_t results) {
+    auto const& n = task_.model.graph.nodes[i];
+    auto const version = opset(n.domain);
+    auto const stays_opaque = [](std::string reason, std::string hint) {
+        return imported_node{.reason = problem{error_code::unsupported, {}, {}, std::move(reason), std::move(hint)}};
+    };
+    auto const row = n.op_type == "Constant" && n.domain.empty() ? std::optional{structural::constant}
+                                                                 : find_row(task_.operators.ops, n.domain, n.op_type);
+    if (!row || n.domain == "gsub" || task_.table[*row].since == 0)
+        return stays_opaque("gsub does not know this operator", "gsub ops lists the operators");
+    auto const& form = task_.table[*row];
+    if (version < form.since)
+        return stays_opaque(
+            fmt::format("its form in operator set {} is not supported; from {} on it is", version, form.since),
+            "convert the model with onnx.version_converter");
+    onnx_import_context cx{
+        values_.builder(),
+        n,
+        version,
+        operands,
+        results,
+        [this](std::string_view text) { return values_.read(parse_onnx_tensor(text)); },
+        [this, &n](std::size_t k) { return k < n.outputs.size() && symbols_.is_read(n.outputs[k]); }};
+    auto const made = form.import ? form.import(cx) : cx.add_by_fields(*row);
+    if (auto const extra = cx.unread_attribute())
+        return stays_opaque(fmt::format("attribute {} is not supported", quoted{*extra}), {});
+    return {.made = made, .given = cx.given()};
+}
+
+template <class T>
+node_id onnx_importer<T>::make_opaque(std::uint32_t i, std::vector<value_id> operands,
+                                      std::span<std::string_view const> outputs, problem const& reason) {
+    auto const& n = task_.model.graph.nodes[i];
+    // The node without the names that the graph itself keeps; in place of its inputs, the captured names.
+    std::string blob;
+    wire_writer w{blob};
+    operands.resize(n.inputs.size());
+    for (auto name : symbols_.captured(i)) w.bytes(1, name), operands.push_back(values_.value(name));
+    for (wire_reader r{n.message}; r.next();)
+        if (r.is_bytes() && (r.field() == 4 || r.field() == 5 || r.field() == 7 || r.field() == 8)) {
+            auto const field = r.field();
+            w.bytes(field, r.bytes());
+        }
+    opaque_[fmt::format("{}{}{}", n.domain, n.domain.empty() ? "" : ".", n.op_type)].push_back(reason.reason);
+    return values_.add_opaque(
+        {.domain = std::string{n.domain}, .op_type = std::string{n.op_type}, .reason = reason.reason}, blob, operands,
+        outputs);
+}
+
+template <class T>
+void onnx_importer<T>::report_opaque() {
+    for (auto const& [op, reasons] : opaque_)
+        diagnostics_.note(fmt::format("{}{}{}{} as in the file: {}", reasons.size(),
+                                      reasons.size() == 1 ? " node " : " nodes ", op,
+                                      reasons.size() == 1 ? " stays" : " stay", reasons.front()));
+}
+
+} // namespace gsub::io::detail

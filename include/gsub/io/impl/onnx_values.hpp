@@ -1,0 +1,77 @@
+// onnx_values: the graph that an import makes, by the names of the file.
+#pragma once
+
+#include <gsub/io/impl/import_diagnostics.hpp>
+#include <gsub/io/impl/onnx_symbols.hpp>
+#include <gsub/io/impl/tensor_reader.hpp>
+#include <gsub/ir/builder.hpp>
+#include <gsub/ir/graph.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace gsub::io::detail {
+
+/// What a branch reads from the graph around it, by name.
+struct captured_value {
+    std::string_view name;
+    type_id type;
+    tensor const* known = nullptr; // small constants are taken along
+    tensor_knowledge const* elements = nullptr;
+};
+
+/// The graph that is made of a model: its values by the names that they have in the file.
+template <class = void>
+class onnx_values {
+public:
+    onnx_values(onnx_model const& model, std::string const* path, dialect const& d, load_options const& options,
+                onnx_symbols<> const& symbols, import_diagnostics<>& diagnostics)
+        : model_(model),
+          options_(options),
+          symbols_(symbols),
+          diagnostics_(diagnostics),
+          tensors_(model, path, options),
+          graph_(d),
+          builder_(graph_) {}
+
+    [[nodiscard]] any_graph& graph() noexcept { return graph_; }
+    [[nodiscard]] graph_builder& builder() noexcept { return builder_; }
+    /// Types that gsub does not compute with, by the name of the value.
+    [[nodiscard]] std::map<std::string_view, std::string_view>& foreign() noexcept { return foreign_; }
+    [[nodiscard]] tensor read(onnx_tensor const& t) { return tensors_.read(t); }
+
+    void make_inputs();
+    /// Makes an input of a captured value, or a constant of one that is known.
+    void make_captured(captured_value const& c);
+    void make_outputs();
+
+    /// The value of a name, made on first use where it is an initializer. Invalid where making it failed.
+    value_id value(std::string_view name);
+    void set(std::string_view name, value_id v) { values_[name] = v; }
+    /// A value all of whose elements are known needs no computation.
+    [[nodiscard]] value_id folded(value_id v, std::size_t results);
+    /// An opaque node, which `node` serialises.
+    node_id add_opaque(attributes_of<ops::opaque> const& attributes, std::string_view node,
+                       std::span<value_id const> operands, std::span<std::string_view const> results);
+
+private:
+    static constexpr std::int64_t max_size = std::int64_t{1} << 62; // of a dimension
+    static tensor_type type_of(onnx_value const& v);
+    type_id declared_type(std::string_view name);
+    void remember_if_foreign(onnx_value const& v);
+    value_id opaque_constant(onnx_tensor const& t, std::string_view name, std::string const& reason);
+
+    onnx_model const& model_;
+    load_options const& options_;
+    onnx_symbols<> const& symbols_;
+    import_diagnostics<>& diagnostics_;
+    tensor_reader<> tensors_;
+    any_graph graph_;
+    graph_builder builder_;
+    std::unordered_map<std::string_view, value_id> values_;
+    std::map<std::string_view, std::string_view> foreign_;
+};
+
+} // namespace gsub::io::detail

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <gsub/core/format.hpp>
+#include <gsub/io/impl/not_supported.hpp>
+#include <gsub/io/impl/onnx_values.hpp>
+#include <gsub/io/onnx_import.hpp>
+#include <gsub/io/protobuf.hpp>
+
+#include <algorithm>
+
+namespace gsub::io::detail {
+
+template <class T>
+tensor_type onnx_values<T>::type_of(onnx_value const& v) {
+    tensor_type t;
+    if (!v.is_tensor) return t;
+    t.element = dtype_of_onnx(v.data_type).value_or(dtype::undefined);
+    t.ranked = v.has_shape;
+    for (auto const& d : v.dims)
+        t.dims.push_back(d.size >= 0 && d.size <= max_size ? dim{d.size}
+                         : d.name.empty()                  ? dim{}
+                                                           : dim{symbol{d.name}});
+    return t;
+}
+
+template <class T>
+void onnx_values<T>::make_inputs() {
+    for (auto const* v : symbols_.signature()) {
+        auto const type = type_of(*v);
+        for (auto const& d : v->dims)
+            if (d.size < -1 || d.size > max_size)
+                diagnostics_.wrong(error_code::invalid_input, v->name, "input",
+                                   fmt::format("a dimension of {}", d.size));
+        if (!type.elements() && type.is_static())
+            diagnostics_.wrong(error_code::unsupported, v->name, "input", "more than 2^62 elements");
+        values_[v->name] = graph_.add_input(type, v->name);
+        remember_if_foreign(*v);
+    }
+    for (auto const& v : model_.graph.outputs) remember_if_foreign(v);
+}
+
+template <class T>
+void onnx_values<T>::make_captured(captured_value const& c) {
+    auto const v = c.known ? builder_.constant(*c.known, c.name) : graph_.add_input(c.type, c.name);
+    if (c.elements && !c.known) builder_.set_known(v, *c.elements);
+    values_[c.name] = v;
+}
+
+// What the file says of a result of an unknown operator.
+template <class T>
+type_id onnx_values<T>::declared_type(std::string_view name) {
+    auto const* v = name.empty() ? nullptr : symbols_.declaration(name); // a result that nobody reads has no name
+    if (!v) return {};
+    remember_if_foreign(*v);
+    return type_of(*v);
+}
+
+template <class T>
+void onnx_values<T>::remember_if_foreign(onnx_value const& v) {
+    if (!v.type.empty() && !dtype_of_onnx(v.data_type)) foreign_.emplace(v.name, v.type);
+}
+
+template <class T>
+value_id onnx_values<T>::value(std::string_view name) {
+    if (auto const known = values_.find(name); known != values_.end()) return known->second;
+    auto const* t = symbols_.initializer(name);
+    if (!t) return {};
+    value_id made;
+    try {
+        made = builder_.constant(tensors_.read(*t), name);
+    } catch (not_supported const& e) {
+        // Kept as an opaque Constant node, which holds the whole tensor.
+        made = opaque_constant(*t, name, e.what.reason);
+    } catch (error const& e) {
+        for (auto const& p : e.problems())
+            diagnostics_.wrong(p.code, name, "initializer",
+                               p.node.empty() ? p.reason : fmt::format("{}: {}", quoted{p.node}, p.reason), p.hint);
+        made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
+    }
+    return values_[name] = made;
+}
+
+template <class T>
+value_id onnx_values<T>::opaque_constant(onnx_tensor const& t, std::string_view name, std::string const& reason) {
+    std::string whole{t.message};
+    if (t.length > 0 && t.length <= std::min<std::uint64_t>(options_.limits.max_tensor_bytes, 1 << 30)) {
+        std::string raw(t.length, '\0');
+        model_.file->read(t.offset, std::as_writable_bytes(std::span{raw}));
+        wire_writer{whole}.bytes(9, raw);
+    } else if (t.external || t.length > 0) {
+        diagnostics_.wrong(
+            error_code::unsupported, name, "initializer",
+            fmt::format("element type number {} with elements in a file of their own or beyond 1 GiB", t.data_type));
+        return graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
+    }
+    std::string node;
+    wire_writer w{node};
+    w.bytes(4, "Constant");
+    w.message(5, [&](wire_writer& a) {
+        a.bytes(1, "value").bytes(5, whole).integer(20, static_cast<std::int64_t>(onnx_attribute_type::tensor));
+    });
+    auto const n = add_opaque({.domain = "", .op_type = "Constant", .reason = reason}, node, {}, {&name, 1});
+    graph_.set_name({n, 0}, name);
+    return {n, 0};
+}
+
+template <class T>
+node_id onnx_values<T>::add_opaque(attributes_of<ops::opaque> const& attributes, std::string_view node,
+                                   std::span<value_id const> operands, std::span<std::string_view const> results) {
+    std::vector<type_id> types;
+    for (auto name : results) types.push_back(declared_type(name));
+    auto blob = tensor::from<std::uint8_t>(ints{static_cast<std::int64_t>(node.size())},
+                                           std::span{reinterpret_cast<std::uint8_t const*>(node.data()), node.size()});
+    return graph_.add_opaque(attributes, std::move(blob), operands, types);
+}
+
+template <class T>
+value_id onnx_values<T>::folded(value_id v, std::size_t results) {
+    auto const* known = builder_.known(v);
+    auto const& type = graph_.type(v);
+    if (!known || results != 1 || graph_.is<ops::constant>(v.node) ||
+        !(is_integer(type.element) || type.element == dtype::boolean) || !type.is_static())
+        return v;
+    auto t = tensor::uninitialized(dtype::i64, type.sizes());
+    if (static_cast<std::size_t>(t.elements()) != known->size()) return v;
+    for (std::size_t i = 0; i < known->size(); ++i) {
+        if (!(*known)[i].fixed) return v;
+        t.mutable_data<std::int64_t>()[i] = (*known)[i].value;
+    }
+    return builder_.constant(t.converted_to(type.element));
+}
+
+template <class T>
+void onnx_values<T>::make_outputs() {
+    std::vector<value_id> outputs;
+    std::vector<std::string> names;
+    for (auto const& v : model_.graph.outputs) {
+        auto const made = value(v.name);
+        if (!made.valid()) continue; // already a problem
+        auto const declared = type_of(v);
+        if (!compatible(graph_.type(made), declared))
+            diagnostics_.note(fmt::format("output {} is declared as {} and is {}", quoted{v.name}, to_string(declared),
+                                          to_string(graph_.type(made))));
+        outputs.push_back(made);
+        names.emplace_back(v.name);
+    }
+    auto info = graph_.info();
+    for (auto const& [name, type] : foreign_) info.foreign_types.emplace_back(name, type);
+    graph_.set_info(std::move(info));
+    graph_.set_outputs(outputs, names);
+}
+
+} // namespace gsub::io::detail
