@@ -2,11 +2,14 @@
 #include <gsub/ir/impl/builder.ipp>
 #include <gsub/ir/impl/graph.ipp>
 #include <gsub/ir/impl/graph_cloner.ipp>
+#include <gsub/ir/impl/graph_parser.ipp>
+#include <gsub/ir/impl/graph_printer.ipp>
 #include <gsub/ir/impl/legality.ipp>
 #include <gsub/ir/impl/module.ipp>
 #include <gsub/ir/impl/node_sink.ipp>
 #include <gsub/ir/impl/patch.ipp>
 #include <gsub/ir/impl/text.ipp>
+#include <gsub/ir/impl/text_reader.ipp>
 #include <gsub/ir/impl/traversal.ipp>
 #include <gsub/ir/ops/impl/attributes.ipp>
 #include <gsub/ir/ops/impl/decompose.ipp>

@@ -47,5 +47,8 @@ template <class OpSet>
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
+#include <gsub/ir/impl/graph_parser.ipp>
+#include <gsub/ir/impl/graph_printer.ipp>
 #include <gsub/ir/impl/text.ipp>
+#include <gsub/ir/impl/text_reader.ipp>
 #endif

@@ -247,7 +247,7 @@ GSUB_INLINE std::size_t any_graph::use_count(value_id v) const noexcept {
     return count;
 }
 
-// ---- uses ----------------------------------------------------------------------------------------------------------
+// ---- uses -----------------------------------------------------------------------------------------------------------
 
 GSUB_INLINE void any_graph::link(std::uint32_t slot) {
     auto& s = slots_[slot];
@@ -524,8 +524,7 @@ GSUB_INLINE void any_graph::compact() {
     *this = std::move(fresh);
 }
 
-// ---- hashes
-// ----------------------------------------------------------------------------------------------------------
+// ---- hashes ---------------------------------------------------------------------------------------------------------
 
 GSUB_INLINE hash128 any_graph::compute_hash(node_id id, std::span<hash128 const> hashes) const {
     auto const& n = record(id);
