@@ -1,142 +1,45 @@
-// Elementwise operators.
+// Elementwise operators on numbers.
 #pragma once
 
+#include <gsub/ir/ops/impl/elementwise_traits.hpp>
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/ops/op.hpp>
+#include <gsub/ir/ops/ops_logic.hpp>
 
 #include <limits>
 
 namespace gsub::ops {
-struct relu {};             ///< max(x, 0)
-struct clip {};             ///< min(max(x, low), high); bounds are attributes, or operands where they are not constant
-struct sigmoid {};          ///< 1 / (1 + exp(-x))
-struct tanh {};             ///< hyperbolic tangent
-struct sqrt {};             ///< square root
-struct exp {};              ///< e to the power of x
-struct log {};              ///< natural logarithm
-struct erf {};              ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
-struct neg {};              ///< -x
-struct abs {};              ///< |x|
-struct reciprocal {};       ///< 1 / x
-struct floor {};            ///< the greatest whole number that is not above x
-struct ceil {};             ///< the least whole number that is not below x
-struct round {};            ///< the nearest whole number, of two the even one
-struct softplus {};         ///< log(1 + exp(x))
-struct softsign {};         ///< x / (1 + |x|)
-struct add {};              ///< a + b
-struct sub {};              ///< a - b
-struct mul {};              ///< a * b
-struct div {};              ///< a / b; integers truncate
-struct pow {};              ///< a to the power of b; among integers 1 / a^n truncates
-struct sum {};              ///< x0 + x1 + ..., any number of operands
-struct hard_sigmoid {};     ///< min(max(alpha * x + beta, 0), 1)
-struct hard_swish {};       ///< x * hard_sigmoid(x) with alpha 1/6 and beta 1/2
-struct leaky_relu {};       ///< max(x, 0) + alpha * min(x, 0)
-struct elu {};              ///< max(x, 0) + alpha * (exp(min(x, 0)) - 1)
-struct gelu {};             ///< x times the normal distribution's function at x, or the approximation of that by tanh
-struct cast {};             ///< conversion to another element type
-struct equal {};            ///< a = b
-struct less {};             ///< a < b
-struct less_or_equal {};    ///< a <= b
-struct greater {};          ///< a > b
-struct greater_or_equal {}; ///< a >= b
-struct logical_not {};      ///< not a
-struct logical_and {};      ///< a and b
-struct logical_or {};       ///< a or b
-struct logical_xor {};      ///< either a or b
-struct is_nan {};           ///< whether x is no number
-struct is_inf {};           ///< whether x is infinite, of either sign or of one
-struct where {};            ///< a where the condition holds, else b
+struct relu {};         ///< max(x, 0)
+struct clip {};         ///< min(max(x, low), high); bounds are attributes, or operands where they are not constant
+struct sigmoid {};      ///< 1 / (1 + exp(-x))
+struct tanh {};         ///< hyperbolic tangent
+struct sqrt {};         ///< square root
+struct exp {};          ///< e to the power of x
+struct log {};          ///< natural logarithm
+struct erf {};          ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
+struct neg {};          ///< -x
+struct abs {};          ///< |x|
+struct reciprocal {};   ///< 1 / x
+struct floor {};        ///< the greatest whole number that is not above x
+struct ceil {};         ///< the least whole number that is not below x
+struct round {};        ///< the nearest whole number, of two the even one
+struct softplus {};     ///< log(1 + exp(x))
+struct softsign {};     ///< x / (1 + |x|)
+struct add {};          ///< a + b
+struct sub {};          ///< a - b
+struct mul {};          ///< a * b
+struct div {};          ///< a / b; integers truncate
+struct pow {};          ///< a to the power of b; among integers 1 / a^n truncates
+struct sum {};          ///< x0 + x1 + ..., any number of operands
+struct hard_sigmoid {}; ///< min(max(alpha * x + beta, 0), 1)
+struct hard_swish {};   ///< x * hard_sigmoid(x) with alpha 1/6 and beta 1/2
+struct leaky_relu {};   ///< max(x, 0) + alpha * min(x, 0)
+struct elu {};          ///< max(x, 0) + alpha * (exp(min(x, 0)) - 1)
+struct gelu {};         ///< x times the normal distribution's function at x, or the approximation of that by tanh
+struct cast {};         ///< conversion to another element type
 } // namespace gsub::ops
 
 namespace gsub {
-
-namespace detail {
-/// Facts shared by elementwise operators of one operand.
-struct unary_traits {
-    static constexpr int min_inputs = 1, max_inputs = 1;
-    static constexpr auto category = op_category::elementwise;
-};
-/// Facts shared by elementwise operators of two operands.
-struct binary_traits {
-    static constexpr int min_inputs = 2, max_inputs = 2;
-    static constexpr auto category = op_category::elementwise;
-    static constexpr auto needs = scalar_needs::ring;
-};
-} // namespace detail
-
-namespace detail {
-/// Facts shared by comparisons. A comparison with NaN is false.
-struct comparison_traits : binary_traits {
-    static constexpr auto needs = scalar_needs::ordered;
-};
-/// Facts shared by operators on truth values.
-struct logical_traits : binary_traits {
-    static constexpr auto needs = scalar_needs::nothing;
-    static constexpr bool commutative = true;
-};
-} // namespace detail
-
-template <>
-struct op_traits<ops::equal> : detail::binary_traits {
-    static constexpr std::string_view name = "Equal";
-    static constexpr bool commutative = true;
-};
-template <>
-struct op_traits<ops::less> : detail::comparison_traits {
-    static constexpr std::string_view name = "Less";
-};
-template <>
-struct op_traits<ops::less_or_equal> : detail::comparison_traits {
-    static constexpr std::string_view name = "LessOrEqual";
-};
-template <>
-struct op_traits<ops::greater> : detail::comparison_traits {
-    static constexpr std::string_view name = "Greater";
-};
-template <>
-struct op_traits<ops::greater_or_equal> : detail::comparison_traits {
-    static constexpr std::string_view name = "GreaterOrEqual";
-};
-template <>
-struct op_traits<ops::logical_not> : detail::unary_traits {
-    static constexpr std::string_view name = "Not";
-    static constexpr auto needs = scalar_needs::nothing;
-};
-template <>
-struct op_traits<ops::logical_and> : detail::logical_traits {
-    static constexpr std::string_view name = "And";
-};
-template <>
-struct op_traits<ops::logical_or> : detail::logical_traits {
-    static constexpr std::string_view name = "Or";
-};
-template <>
-struct op_traits<ops::logical_xor> : detail::logical_traits {
-    static constexpr std::string_view name = "Xor";
-};
-template <>
-struct op_traits<ops::is_nan> : detail::unary_traits {
-    static constexpr std::string_view name = "IsNaN";
-    static constexpr auto needs = scalar_needs::ordered;
-};
-template <>
-struct op_traits<ops::is_inf> : detail::unary_traits {
-    static constexpr std::string_view name = "IsInf";
-    static constexpr auto needs = scalar_needs::ordered;
-    struct attributes {
-        bool negative = true, positive = true; ///< which of the two counts
-        static constexpr field<attributes> fields[] = {{"detect_negative", &attributes::negative},
-                                                       {"detect_positive", &attributes::positive}};
-    };
-};
-template <>
-struct op_traits<ops::where> {
-    static constexpr std::string_view name = "Where";
-    static constexpr int min_inputs = 3, max_inputs = 3; ///< condition, a, b
-    static constexpr auto category = op_category::elementwise;
-    static constexpr auto needs = scalar_needs::nothing;
-};
 
 template <>
 struct op_traits<ops::relu> : detail::unary_traits {
@@ -373,52 +276,6 @@ struct infer_shape<ops::cast> {
     static void infer(infer_context& cx);
 };
 template <>
-struct infer_shape<ops::equal> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::less> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::less_or_equal> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::greater> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::greater_or_equal> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::logical_not> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::logical_and> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::logical_or> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::logical_xor> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::is_nan> {
-    static void infer(infer_context& cx);
-};
-template <>
-struct infer_shape<ops::is_inf> : infer_shape<ops::is_nan> {};
-template <>
-struct infer_shape<ops::where> {
-    static void infer(infer_context& cx);
-};
-template <>
 struct decompose<ops::sum> {
     static value_id build(node_sink& sink, no_attributes const&, std::span<value_id const> operands);
 };
@@ -444,13 +301,13 @@ struct decompose<ops::gelu> {
     static value_id build(node_sink& sink, attributes_of<ops::gelu> const& a, std::span<value_id const> operands);
 };
 
-/// The operators of this header.
+/// The operators of this header, and those of logic.
 using math_ops =
-    op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf, ops::neg, ops::abs,
-           ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus, ops::softsign, ops::add, ops::sub,
-           ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish, ops::leaky_relu, ops::elu,
-           ops::gelu, ops::cast, ops::equal, ops::less, ops::less_or_equal, ops::greater, ops::greater_or_equal,
-           ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor, ops::is_nan, ops::is_inf, ops::where>;
+    joined_ops<op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf, ops::neg,
+                      ops::abs, ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus, ops::softsign,
+                      ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish,
+                      ops::leaky_relu, ops::elu, ops::gelu, ops::cast>,
+               logic_ops>;
 
 } // namespace gsub
 
