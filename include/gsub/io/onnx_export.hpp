@@ -52,5 +52,10 @@ template <class OpSet>
 } // namespace gsub::io
 
 #ifndef GSUB_COMPILED
+#include <gsub/io/impl/initializer_pool.ipp>
 #include <gsub/io/impl/onnx_export.ipp>
+#include <gsub/io/impl/onnx_exporter.ipp>
+#include <gsub/io/impl/opset_choice.ipp>
+#include <gsub/io/impl/unique_names.ipp>
+#include <gsub/io/impl/value_names.ipp>
 #endif

@@ -177,8 +177,7 @@ GSUB_INLINE void onnx_import_context::invalid(std::string reason) const {
     throw error{error_code::invalid_input, std::move(reason)};
 }
 
-// ---- writing
-// -----------------------------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------------------------------
 
 namespace detail {
 
