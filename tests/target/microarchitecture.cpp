@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include <gsub/target/microarchitecture.hpp>
+#include <gsub/target/target.hpp>
 
 #include <set>
 #include <string>

@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/target/feature.hpp>
+#include <gsub/target/microarchitecture.hpp>
 #include <gsub/target/target.hpp>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <optional>
 #include <sched.h>
 #include <utility>
-#if defined(__x86_64__)
+#ifdef __x86_64__
 #include <cpuid.h>
 #endif
 
@@ -33,19 +34,10 @@ GSUB_INLINE std::uint64_t cache_bytes(int level) {
     return 0;
 }
 
-// Facts of micro-architectures that differ from their instruction set's.
-struct microarchitecture {
-    std::string_view cpu; // that the processor's name begins with
-    gsub::isa const* isa;
-    std::int32_t fma_per_cycle;
-};
-inline constexpr microarchitecture microarchitectures[] = {
-    {"x86_64 family 25 ", &isa::avx512, 1}, // Zen 4 does wide vectors in halves
-};
-
+// By the name that the processor reports alone: one that is called by a row's name multiplies as its set says.
 GSUB_INLINE std::int32_t fma_per_cycle_of(target const& t) {
-    for (auto const& m : microarchitectures)
-        if (t.isa == m.isa && t.name.starts_with(m.cpu)) return m.fma_per_cycle;
+    for (auto const& row : microarchitectures())
+        if (row.isa == t.isa && row.reported_as(t.name)) return row.fma_per_cycle;
     return 0;
 }
 
