@@ -1,6 +1,8 @@
 #include <gsub/kernels.hpp>
 #include <gsub/kernels/impl/attention.ipp>
 #include <gsub/kernels/impl/conv2d.ipp>
+#include <gsub/kernels/impl/conv2d_lane_groups.ipp>
+#include <gsub/kernels/impl/conv2d_shape.ipp>
 #include <gsub/kernels/impl/depth_direction.ipp>
 #include <gsub/kernels/impl/descriptor.ipp>
 #include <gsub/kernels/impl/descriptor_text.ipp>
@@ -18,3 +20,5 @@
 #include <gsub/kernels/impl/separable.ipp>
 #include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/impl/winograd.ipp>
+#include <gsub/kernels/impl/winograd_choice.ipp>
+#include <gsub/kernels/impl/winograd_transforms.ipp>

@@ -84,4 +84,6 @@ GSUB_LAZY [[nodiscard]] std::vector<float> pack_conv2d_weights(conv2d_shape cons
 
 #ifndef GSUB_COMPILED
 #include <gsub/kernels/impl/conv2d.ipp>
+#include <gsub/kernels/impl/conv2d_lane_groups.ipp>
+#include <gsub/kernels/impl/conv2d_shape.ipp>
 #endif

@@ -4,50 +4,30 @@
 #include <gsub/kernels/pool2d.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace gsub::kernels {
 
-GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& isa) {
-    auto s = given;
-    // A window that is the image, as one row.
+namespace detail {
+
+// A window that is the image, as one row.
+GSUB_LAZY pool2d_shape joined_window(pool2d_shape s) {
     auto const& d = s.depth;
     auto const global = s.kernel == s.in && s.out[0] * s.out[1] == 1 && s.pads == std::array<std::int64_t, 2>{} &&
                         s.dilation == std::array<std::int64_t, 2>{1, 1} && d.kernel == d.in && s.out_depth == 1 &&
                         d.pads[0] == 0 && d.dilation == 1;
     if (global) s.in = s.kernel = {1, d.in * s.in[0] * s.in[1]}, s.depth = {};
-    auto const type = loop::computed_in(s.element);
+    return s;
+}
+
+GSUB_LAZY loop::loop_nest scheduled_pool(pool2d_shape const& s, depth_axes const& depth, loop::tensor_expression what,
+                                         isa const& isa) {
+    loop::schedule plan{std::move(what)};
     std::int64_t const l = isa.lanes(), blocks = (s.channels + l - 1) / l;
-
-    loop::expression_builder e{"pool2d"};
-    auto const n = e.spatial("n", s.batch), c = e.spatial("c", blocks), y = e.spatial("oh", s.out[0]),
-               x = e.spatial("ow", s.out[1]), lane = e.spatial("lane", l);
-    auto const ky = e.reduction("kh", s.kernel[0]), kx = e.reduction("kw", s.kernel[1]);
-    detail::depth_axes const depth{e, d, s.out_depth};
-    auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
-               column = x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
-    auto const row_out = depth.out * s.out[0] + y, row_in = depth.plane * s.in[0] + row;
-    auto const rows_out = depth.count * s.out[0];
-    image_operand const image{s.input, s.batch, s.channels, depth.in * s.in[0], s.in[1], l, s.element},
-        result{s.result, s.batch, s.channels, rows_out, s.out[1], l, s.element};
-    auto const in = image.input(e, "x");
-    auto const factors = s.average ? e.input("factor", {rows_out, s.out[1]}) : -1;
-    auto const out = result.output(e, "y");
-    auto const read = cast(e.at(in, {n, c, row_in, column, lane}), type);
-    auto const least =
-        info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type)) : 0;
-    auto const first =
-        s.average ? e.constant(0, type) : e.number(-std::numeric_limits<double>::infinity(), least, type);
-    loop::bound const plane{depth.plane, depth.in};
-    auto v = s.average ? e.sum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}})
-                       : e.maximum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}});
-    if (s.average) {
-        auto const factor = e.at(factors, {row_out, x});
-        v = type == dtype::f64 ? v / cast(factor, type) : v * factor;
-    }
-    loop::schedule plan{e.store(out, {n, c, row_out, x, lane}, cast(v, s.element))};
-
-    auto const parts = byte_size(type) > 4 ? 2 : 1; // registers of a block
+    auto const parts = byte_size(loop::computed_in(s.element)) > 4 ? 2 : 1; // registers of a block
     auto const pixels = std::min<std::int64_t>(s.out[1], isa.registers / (2 * parts) - 2);
     auto const [xo, xi] = plan.split(plan.loop_of("ow"), pixels);
     auto const [co, ci] = plan.split(plan.loop_of("c"), std::min<std::int64_t>(blocks, s.out[1] == 1 ? 4 : 1));
@@ -70,6 +50,42 @@ GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const&
     plan.unroll(xi);
     plan.vectorize(lanes.back());
     return plan.finish();
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY loop::loop_nest pool2d_nest(pool2d_shape const& given, isa const& isa) {
+    auto const s = detail::joined_window(given);
+    auto const type = loop::computed_in(s.element);
+    std::int64_t const l = isa.lanes(), blocks = (s.channels + l - 1) / l;
+
+    loop::expression_builder e{"pool2d"};
+    auto const n = e.spatial("n", s.batch), c = e.spatial("c", blocks), y = e.spatial("oh", s.out[0]),
+               x = e.spatial("ow", s.out[1]), lane = e.spatial("lane", l);
+    auto const ky = e.reduction("kh", s.kernel[0]), kx = e.reduction("kw", s.kernel[1]);
+    detail::depth_axes const depth{e, s.depth, s.out_depth};
+    auto const row = y * s.stride[0] + ky * s.dilation[0] - loop::affine{s.pads[0]},
+               column = x * s.stride[1] + kx * s.dilation[1] - loop::affine{s.pads[1]};
+    auto const row_out = depth.out * s.out[0] + y, row_in = depth.plane * s.in[0] + row;
+    auto const rows_out = depth.count * s.out[0];
+    image_operand const image{s.input, s.batch, s.channels, depth.in * s.in[0], s.in[1], l, s.element},
+        result{s.result, s.batch, s.channels, rows_out, s.out[1], l, s.element};
+    auto const in = image.input(e, "x");
+    auto const factors = s.average ? e.input("factor", {rows_out, s.out[1]}) : -1;
+    auto const out = result.output(e, "y");
+    auto const read = cast(e.at(in, {n, c, row_in, column, lane}), type);
+    auto const least =
+        info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type)) : 0;
+    auto const first =
+        s.average ? e.constant(0, type) : e.number(-std::numeric_limits<double>::infinity(), least, type);
+    loop::bound const plane{depth.plane, depth.in};
+    auto v = s.average ? e.sum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}})
+                       : e.maximum(first, read, {plane, {row, s.in[0]}, {column, s.in[1]}});
+    if (s.average) {
+        auto const factor = e.at(factors, {row_out, x});
+        v = type == dtype::f64 ? v / cast(factor, type) : v * factor;
+    }
+    return detail::scheduled_pool(s, depth, e.store(out, {n, c, row_out, x, lane}, cast(v, s.element)), isa);
 }
 
 GSUB_LAZY_BODY std::vector<float> pool2d_factors(pool2d_shape const& s) {
