@@ -2,11 +2,13 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/eval/fold.hpp>
+#include <gsub/ir/legality.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/lower_graph.hpp>
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +38,35 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
     fold_constants(g, evaluators, folding).value();
 }
 
+// Verifies a graph behind a step of lowering, in debug builds and where GSUB_CHECK_STAGES is defined, as in test
+// builds. Costs lower the groups of a search by the thousand, so other builds verify kernel graphs alone.
+GSUB_LAZY void check_behind([[maybe_unused]] std::string_view step, [[maybe_unused]] any_graph const& g) {
+#if !defined(NDEBUG) || defined(GSUB_CHECK_STAGES)
+    if (auto found = check(g, stage{}); !found.empty())
+        throw error{std::move(found)}.within(fmt::format("lowering: {} left an ill-formed graph", step));
+#endif
+}
+
+// The graph with values in the layouts that kernels ask for; what stands for nodes is moved to those of the new one.
+GSUB_LAZY any_graph laid_out_for_kernels(any_graph const& g, isa const& isa, runtime::bound_graph* own,
+                                         std::vector<std::uint32_t>& within) {
+    auto laid_out = passes::lay_out_graph(g, target{}, kernel_layouts{&isa});
+    auto const& from = laid_out.came_from;
+    std::vector<std::uint32_t> groups(within.empty() ? 0 : from.size());
+    std::vector<node_id> now(g.capacity());
+    for (std::uint32_t i = 0; i < from.size(); ++i) {
+        if (!from[i].valid()) continue;
+        now[from[i].index] = node_id{i};
+        if (from[i].index < within.size()) groups[i] = within[from[i].index];
+    }
+    within = std::move(groups);
+    if (own) {
+        for (auto& [node, step] : own->steps) node = now[node.index];
+        std::sort(own->steps.begin(), own->steps.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    }
+    return std::move(laid_out.graph);
+}
+
 // The rows of gsub's own operators, where the graph has them.
 template <class Row>
 [[nodiscard]] std::span<Row const> rows_or_own(std::span<Row const> given, any_graph const& g) {
@@ -60,25 +91,14 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluato
             own = runtime::bind_kernels(g, options.kernels).value();
             g = std::move(own->graph);
             g.erase_dead();
+            detail::check_behind("binding kernels", g);
         }
         detail::prepare(g, own ? &*own : nullptr, evaluators, options);
+        detail::check_behind("folding", g);
         std::vector<std::uint32_t> within(options.within.begin(), options.within.end());
         if (options.lay_out && options.generate && !passes::names_layouts(g)) {
-            auto laid_out = passes::lay_out_graph(g, target{}, kernel_layouts{&isa});
-            auto const& from = laid_out.came_from;
-            std::vector<std::uint32_t> groups(within.empty() ? 0 : from.size());
-            std::vector<node_id> now(g.capacity());
-            for (std::uint32_t i = 0; i < from.size(); ++i) {
-                if (!from[i].valid()) continue;
-                now[from[i].index] = node_id{i};
-                if (from[i].index < within.size()) groups[i] = within[from[i].index];
-            }
-            within = std::move(groups);
-            if (own)
-                for (auto& [node, step] : own->steps) node = now[node.index];
-            if (own)
-                std::sort(own->steps.begin(), own->steps.end(), [](auto& a, auto& b) { return a.first < b.first; });
-            g = std::move(laid_out.graph);
+            g = detail::laid_out_for_kernels(g, isa, own ? &*own : nullptr, within);
+            detail::check_behind("laying out", g);
         }
         fuse_context cx;
         cx.laid_out = true;
