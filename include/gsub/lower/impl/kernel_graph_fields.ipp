@@ -22,20 +22,15 @@ template <>
 struct record_traits<weight_packing> {
     using s = weight_packing;
     static constexpr void each_field(auto&& field) {
-        field("transposed", &s::transposed);
-        field("alpha", &s::alpha);
-        field("scale", &s::scale);
+        field("transposed", &s::transposed), field("alpha", &s::alpha), field("scale", &s::scale);
     }
 };
 template <>
 struct record_traits<view_shape> {
     using s = view_shape;
     static constexpr void each_field(auto&& field) {
-        field("reshape", &s::reshape);
-        field("from", &s::from);
-        field("start", &s::start);
-        field("step", &s::step);
-        field("in_blocks", &s::in_blocks);
+        field("reshape", &s::reshape), field("from", &s::from), field("start", &s::start), field("step", &s::step),
+            field("in_blocks", &s::in_blocks);
     }
 };
 template <>
@@ -47,32 +42,21 @@ template <>
 struct record_traits<pad_shape> {
     using s = pad_shape;
     static constexpr void each_field(auto&& field) {
-        field("before", &s::before);
-        field("after", &s::after);
-        field("kind", &s::kind);
-        field("fill", &s::fill);
+        field("before", &s::before), field("after", &s::after), field("kind", &s::kind), field("fill", &s::fill);
     }
 };
 template <>
 struct record_traits<runtime::strided_move> {
     using s = runtime::strided_move;
     static constexpr void each_field(auto&& field) {
-        field("from", &s::from);
-        field("from_at", &s::from_at);
-        field("from_step", &s::from_step);
-        field("to", &s::to);
-        field("to_at", &s::to_at);
-        field("to_step", &s::to_step);
-        field("size", &s::size);
+        field("from", &s::from), field("from_at", &s::from_at), field("from_step", &s::from_step), field("to", &s::to),
+            field("to_at", &s::to_at), field("to_step", &s::to_step), field("size", &s::size);
     }
 };
 template <>
 struct record_traits<runtime::copy_call> {
     using s = runtime::copy_call;
-    static constexpr void each_field(auto&& field) {
-        field("times", &s::times);
-        field("moves", &s::moves);
-    }
+    static constexpr void each_field(auto&& field) { field("times", &s::times), field("moves", &s::moves); }
 };
 
 } // namespace gsub::kernels
