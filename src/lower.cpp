@@ -16,11 +16,14 @@
 #include <gsub/lower/impl/kernel_graph_fields.ipp>
 #include <gsub/lower/impl/kernel_graph_reader.ipp>
 #include <gsub/lower/impl/kernel_graph_text.ipp>
+#include <gsub/lower/impl/kernel_graph_tokens.ipp>
 #include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/impl/kernel_task.ipp>
 #include <gsub/lower/impl/layout.ipp>
 #include <gsub/lower/impl/lower_graph.ipp>
 #include <gsub/lower/impl/match_conv.ipp>
+#include <gsub/lower/impl/place_kernel.ipp>
+#include <gsub/lower/impl/place_movement.ipp>
 #include <gsub/lower/impl/scalar_lowering.ipp>
 #include <gsub/lower/impl/schedule.ipp>
 #include <gsub/lower/impl/schedule_table.ipp>

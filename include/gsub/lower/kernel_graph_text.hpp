@@ -78,4 +78,5 @@ GSUB_LAZY [[nodiscard]] std::string summary(kernel_graph const& g);
 #include <gsub/lower/impl/kernel_graph_fields.ipp>
 #include <gsub/lower/impl/kernel_graph_reader.ipp>
 #include <gsub/lower/impl/kernel_graph_text.ipp>
+#include <gsub/lower/impl/kernel_graph_tokens.ipp>
 #endif

@@ -16,5 +16,7 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> layout_values(kernel_graph g, isa c
 
 #ifndef GSUB_COMPILED
 #include <gsub/lower/impl/layout.ipp>
+#include <gsub/lower/impl/place_kernel.ipp>
+#include <gsub/lower/impl/place_movement.ipp>
 #include <gsub/lower/impl/value_storage.ipp>
 #endif

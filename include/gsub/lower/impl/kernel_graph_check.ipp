@@ -59,6 +59,47 @@ GSUB_LAZY [[nodiscard]] std::optional<kernel_arity> arity_of(kernel_op const& op
         *d);
 }
 
+// Whether values have one element type and as many elements.
+GSUB_LAZY bool holds_same_elements(tensor_type const& a, tensor_type const& b) {
+    return a.element == b.element && a.elements() == b.elements();
+}
+// What a value of the type takes in memory at least; nothing where that is too large.
+GSUB_LAZY std::optional<std::size_t> least_bytes(kernel_value const& v) {
+    auto sizes = v.type.sizes();
+    if (v.block > 0) sizes[1] = (sizes[1] + v.block - 1) / v.block * v.block;
+    sizes.push_back(static_cast<std::int64_t>(byte_size(v.type.element)));
+    auto const all = checked_product(sizes);
+    return all ? std::optional{static_cast<std::size_t>(*all)} : std::nullopt;
+}
+// How many weights the kernel packs; nothing where it packs none.
+GSUB_LAZY std::optional<std::int64_t> packed_weights(kernel_op const& op, std::size_t operand) {
+    auto const of_conv = [](kernels::conv2d_shape const& s) -> std::optional<std::int64_t> {
+        std::int64_t const dims[] = {s.out_channels, s.groups > 0 ? s.in_channels / s.groups : -1, s.depth.kernel,
+                                     s.kernel[0], s.kernel[1]};
+        return checked_product(dims);
+    };
+    auto const& d = std::get<kernels::descriptor>(op.computes);
+    if (auto const* const s = std::get_if<kernels::matmul_shape>(&d)) {
+        std::int64_t const dims[] = {s->n, s->k};
+        return checked_product(dims);
+    }
+    if (auto const* const s = std::get_if<kernels::conv2d_shape>(&d)) return of_conv(*s);
+    if (auto const* const s = std::get_if<kernels::winograd_shape>(&d)) return of_conv(s->conv);
+    if (auto const* const s = std::get_if<kernels::separable_shape>(&d))
+        return of_conv(operand == 1 ? s->depthwise : s->pointwise);
+    return std::nullopt;
+}
+GSUB_LAZY bool moves_by_choice(kernel_op const& op) {
+    auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+    auto const* const m = d ? std::get_if<kernels::movement_shape>(d) : nullptr;
+    return m && m->chosen;
+}
+// Blocks of one pixel a channel are the channels in order.
+GSUB_LAZY bool stored_alike(kernel_value const& v) {
+    auto const sizes = v.type.sizes();
+    return sizes.size() >= 2 && product(std::span{sizes}.subspan(2)) == 1;
+}
+
 template <class = void>
 class kernel_graph_checker {
 public:
@@ -103,30 +144,19 @@ private:
         auto const& value = g_.values[static_cast<std::size_t>(v)];
         if (laid_out() && (value.role != runtime::memory_role::output || value.position != i))
             add(name, {}, "a value that is stored as that output", describe(v));
-        if (i < g_.results.size() && !same_elements(value.type, g_.results[i]))
+        if (i < g_.results.size() && !holds_same_elements(value.type, g_.results[i]))
             add(name, {}, to_string(g_.results[i]), to_string(value.type));
-    }
-    // Whether values have one element type and as many elements.
-    static bool same_elements(tensor_type const& a, tensor_type const& b) {
-        return a.element == b.element && a.elements() == b.elements();
-    }
-    // What a value of the type takes in memory at least; nothing where that is too large.
-    static std::optional<std::size_t> bytes_of(kernel_value const& v) {
-        auto sizes = v.type.sizes();
-        if (v.block > 0) sizes[1] = (sizes[1] + v.block - 1) / v.block * v.block;
-        sizes.push_back(static_cast<std::int64_t>(byte_size(v.type.element)));
-        auto const all = checked_product(sizes);
-        return all ? std::optional{static_cast<std::size_t>(*all)} : std::nullopt;
     }
     void check_value(std::size_t v) {
         auto const& value = g_.values[v];
         auto const name = fmt::format("%{}", v);
         if (!value.type.elements()) return add(name, {}, "a static type", to_string(value.type));
         auto const has_data = value.data.element() != dtype::undefined;
-        if (has_data && (value.role != runtime::memory_role::constant || !same_elements(value.data.type(), value.type)))
+        if (has_data &&
+            (value.role != runtime::memory_role::constant || !holds_same_elements(value.data.type(), value.type)))
             add(name, {}, fmt::format("a constant of {}", to_string(value.type)), to_string(value.data.type()));
         if (value.role == runtime::memory_role::input &&
-            (value.position >= g_.inputs.size() || !same_elements(g_.inputs[value.position], value.type)))
+            (value.position >= g_.inputs.size() || !holds_same_elements(g_.inputs[value.position], value.type)))
             add(name, {}, fmt::format("an input of {}", to_string(value.type)),
                 value.position < g_.inputs.size() ? to_string(g_.inputs[value.position])
                                                   : fmt::format("{} inputs", g_.inputs.size()));
@@ -144,7 +174,7 @@ private:
         }
         if (value.block != 0 && (value.block < 0 || !may_be_blocked(value.type)))
             return add(name, {}, "a value of rank 3 to 5 in blocks", to_string(value.type));
-        if (auto const least = bytes_of(value); !least || value.bytes < *least)
+        if (auto const least = least_bytes(value); !least || value.bytes < *least)
             add(name, {}, least ? fmt::format("{} bytes", *least) : "fewer elements", fmt::format("{}", value.bytes));
     }
     void check_op(kernel_op const& op) {
@@ -190,7 +220,7 @@ private:
         auto const rank = static_cast<std::int64_t>(from.rank());
         if (auto const* const v = std::get_if<view_shape>(&op.computes)) {
             if (v->reshape
-                    ? !same_elements(from, to)
+                    ? !holds_same_elements(from, to)
                     : v->start.size() != from.rank() || v->from.size() != to.rank() || v->step.size() != to.rank() ||
                           std::any_of(v->from.begin(), v->from.end(), [&](auto d) { return d < -1 || d >= rank; }))
                 add(name, kind, fmt::format("a view of {} as {}", to_string(from), to_string(to)), "another");
@@ -245,7 +275,7 @@ private:
     void check_types(kernel_op const& op, runtime::reference_call const& c, std::string const& name,
                      std::string const& kind) {
         auto const compare = [&](std::string_view what, std::size_t i, kernel_value_id v, tensor_type const& t) {
-            if (known(v) && !same_elements(g_.values[static_cast<std::size_t>(v)].type, t))
+            if (known(v) && !holds_same_elements(g_.values[static_cast<std::size_t>(v)].type, t))
                 add(name, kind, fmt::format("{} {} of {}", what, i, to_string(t)),
                     to_string(g_.values[static_cast<std::size_t>(v)].type));
         };
@@ -254,24 +284,6 @@ private:
             compare("operand", i, op.operands[i].value, c.graph.type({inputs[i], 0}));
         for (std::size_t i = 0; i < std::min(c.graph.output_count(), op.results.size()); ++i)
             compare("result", i, op.results[i], c.graph.type(c.graph.output(i)));
-    }
-    // How many weights the kernel packs; nothing where it packs none.
-    static std::optional<std::int64_t> weights_of(kernel_op const& op, std::size_t operand) {
-        auto const of_conv = [](kernels::conv2d_shape const& s) -> std::optional<std::int64_t> {
-            std::int64_t const dims[] = {s.out_channels, s.groups > 0 ? s.in_channels / s.groups : -1, s.depth.kernel,
-                                         s.kernel[0], s.kernel[1]};
-            return checked_product(dims);
-        };
-        auto const& d = std::get<kernels::descriptor>(op.computes);
-        if (auto const* const s = std::get_if<kernels::matmul_shape>(&d)) {
-            std::int64_t const dims[] = {s->n, s->k};
-            return checked_product(dims);
-        }
-        if (auto const* const s = std::get_if<kernels::conv2d_shape>(&d)) return of_conv(*s);
-        if (auto const* const s = std::get_if<kernels::winograd_shape>(&d)) return of_conv(s->conv);
-        if (auto const* const s = std::get_if<kernels::separable_shape>(&d))
-            return of_conv(operand == 1 ? s->depthwise : s->pointwise);
-        return std::nullopt;
     }
     // Weights are packed by their kernel's shape.
     void check_weights(kernel_op const& op, std::size_t i, std::string const& name, std::string const& kind) {
@@ -282,7 +294,7 @@ private:
         if (!o.packing) return add(name, kind, fmt::format("operand {} packed", i), "no packing");
         if (!std::holds_alternative<kernels::descriptor>(op.computes))
             return add(name, kind, fmt::format("operand {} as it is", i), "a packing");
-        auto const count = weights_of(op, i);
+        auto const count = packed_weights(op, i);
         if (!count || value.type.element != dtype::f32 || value.type.elements() != count)
             add(name, kind, count ? fmt::format("operand {} of {} f32 weights", i, *count) : "no weights",
                 to_string(value.type));
@@ -290,11 +302,6 @@ private:
         if (scales != 0 && (value.type.rank() == 0 || static_cast<std::int64_t>(scales) != value.type.dims[0].size()))
             add(name, kind, fmt::format("operand {} with a factor for each output channel", i),
                 fmt::format("{} factors", scales));
-    }
-    static bool moves_by_choice(kernel_op const& op) {
-        auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
-        auto const* const m = d ? std::get_if<kernels::movement_shape>(d) : nullptr;
-        return m && m->chosen;
     }
     void check_operand(kernel_op const& op, std::size_t i, std::string const& name, std::string const& kind) {
         auto const& o = op.operands[i];
@@ -312,11 +319,6 @@ private:
             add(name, kind,
                 fmt::format("operand {} {}", i, need == operand_requirement::blocks ? "in blocks" : "row-major"),
                 value.block != 0 ? "blocks" : "row-major");
-    }
-    // Blocks of one pixel a channel are the channels in order.
-    static bool stored_alike(kernel_value const& v) {
-        auto const sizes = v.type.sizes();
-        return sizes.size() >= 2 && product(std::span{sizes}.subspan(2)) == 1;
     }
 
     kernel_graph const& g_;

@@ -8,6 +8,7 @@
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/impl/kernel_graph_fields.ipp>
+#include <gsub/lower/impl/kernel_graph_tokens.ipp>
 #include <gsub/lower/kernel_graph_text.hpp>
 
 #include <algorithm>
@@ -83,7 +84,6 @@ public:
 
 private:
     using reader = kernels::record_reader;
-    static constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 
     problem told(std::string_view reason) const {
         return {error_code::invalid_input, {}, {}, fmt::format("line {}: {}", line_, reason), {}};
@@ -104,7 +104,7 @@ private:
         attempt([&] { end_graph(); });
         auto ahead = in;
         if (ahead.accept('%')) {
-            static_cast<void>(id(ahead = in));
+            static_cast<void>(read_value_id(ahead = in));
             if (ahead.accept(',') || ahead.accept('=')) return read_op(in);
             return read_value(in);
         }
@@ -132,76 +132,25 @@ private:
         } else {
             return read_schedule(in, line, op);
         }
-        end(in);
+        expect_line_end(in);
     }
-    static void end(reader& in) {
-        if (!in.at_end()) in.fail_expected(in.offset(), "the end of the line");
-    }
-    static void literal(reader& in, std::string_view word) {
-        std::string_view const words[] = {word};
-        static_cast<void>(in.word("word", words));
-    }
-    static kernel_value_id id(reader& in) {
-        in.expect('%');
-        return static_cast<kernel_value_id>(in.natural(std::numeric_limits<kernel_value_id>::max()));
-    }
-    static bool next_is(reader in, char c) { return in.accept(c); }
-    static std::string name(reader& in) { return next_is(in, '"') ? in.quoted() : std::string{}; }
-    static hash128 hash(reader& in) {
-        in.skip_space();
-        auto const at = in.offset();
-        auto const digits = in.token();
-        hash128 h;
-        auto ok = digits.size() == 32;
-        for (std::size_t i = 0; ok && i < 32; ++i) {
-            auto const d = digit(digits[i]);
-            ok = d >= 0;
-            auto& half = i < 16 ? h.high : h.low;
-            half = half << 4 | static_cast<std::uint64_t>(d & 15);
-        }
-        if (!ok) in.fail_expected(at, "32 hexadecimal digits");
-        return h;
-    }
-    static int digit(char c) noexcept {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-    }
-    static tensor_type type(reader& in) {
-        in.skip_space();
-        auto const at = in.offset();
-        tensor_type t;
-        t.ranked = true;
-        kernels::read_value(in, t.element);
-        if (t.element == dtype::undefined || t.element == dtype::field61) in.fail(at, "no element type of a tensor");
-        in.expect('[');
-        for (bool first = true; !in.accept(']'); first = false) {
-            if (!first) in.expect(',');
-            if (t.dims.size() == 64) in.fail(at, "a type has at most 64 dimensions");
-            t.dims.push_back(dim{in.integer(0, std::numeric_limits<std::int64_t>::max())});
-        }
-        auto const elements = t.elements();
-        if (!elements || *elements > most_bytes / static_cast<std::int64_t>(byte_size(t.element)))
-            in.fail(at, "the type has too many elements");
-        if (in.accept(':')) t.layout = layout{in.token()};
-        return t;
-    }
-
     void read_stage(reader& in) {
         begun_ = true; // even where it is not: what is missing is told once
-        literal(in, "kernel");
-        literal(in, "graph");
+        expect_word(in, "kernel");
+        expect_word(in, "graph");
         kernels::read_value(in, g_.stage);
-        end(in);
+        expect_line_end(in);
     }
     void read_input(reader& in) {
-        g_.inputs.push_back(type(in));
-        g_.input_names.push_back(name(in));
-        end(in);
+        g_.inputs.push_back(read_static_type(in));
+        g_.input_names.push_back(read_name(in));
+        expect_line_end(in);
     }
     void read_result(reader& in) {
-        if (!in.at_end() && !next_is(in, '"') && !next_is(in, '%')) g_.results.push_back(type(in));
-        g_.output_names.push_back(name(in));
-        if (next_is(in, '%')) g_.outputs.push_back(id(in));
-        end(in);
+        if (!in.at_end() && !next_is(in, '"') && !next_is(in, '%')) g_.results.push_back(read_static_type(in));
+        g_.output_names.push_back(read_name(in));
+        if (next_is(in, '%')) g_.outputs.push_back(read_value_id(in));
+        expect_line_end(in);
     }
 
     void read_value(reader& in) {
@@ -209,12 +158,12 @@ private:
             in.fail(0, fmt::format("there are more than {} values", how_.max_values));
         g_.values.emplace_back(); // before anything fails, so that those behind it keep their numbers
         auto const at = in.offset();
-        auto const number = static_cast<std::size_t>(id(in));
+        auto const number = static_cast<std::size_t>(read_value_id(in));
         if (number + 1 != g_.values.size()) in.fail(at, fmt::format("expected value %{}", g_.values.size() - 1));
         auto& v = g_.values.back();
-        v.name = name(in);
+        v.name = read_name(in);
         in.expect(':');
-        v.type = type(in);
+        v.type = read_static_type(in);
         if (!in.skip_space()) in.fail_expected(in.offset(), "a space");
         kernels::read_value(in, v.role);
         using role = runtime::memory_role;
@@ -230,31 +179,13 @@ private:
             if (word == 0)
                 v.block = in.integer(0, 1 << 16);
             else if (word == 1)
-                v.bytes = in.natural(most_bytes);
+                v.bytes = in.natural(most_value_bytes);
             else if (word == 2)
-                v.part_of = id(in);
+                v.part_of = read_value_id(in);
             else
-                v.offset = in.natural(most_bytes);
+                v.offset = in.natural(most_value_bytes);
         }
     }
-    static void read_elements(reader& in, kernel_value& v) {
-        if (in.accept('@')) {
-            v.left_out = hash(in);
-            return;
-        }
-        if (!next_is(in, '0')) return;
-        auto const at = in.offset() + 1;
-        auto const digits = in.token();
-        auto const bytes = static_cast<std::size_t>(*v.type.elements()) * byte_size(v.type.element);
-        auto const ok = digits.starts_with("0x") && digits.size() == 2 + 2 * bytes &&
-                        std::all_of(digits.begin() + 2, digits.end(), [](char c) { return digit(c) >= 0; });
-        if (!ok) in.fail(at, fmt::format("expected 0x and the {} digits of the constant", 2 * bytes));
-        v.data = tensor::uninitialized(v.type.element, v.type.sizes());
-        auto const to = v.data.mutable_raw();
-        for (std::size_t i = 0; i < bytes; ++i)
-            to[i] = static_cast<std::byte>(digit(digits[2 + 2 * i]) << 4 | digit(digits[3 + 2 * i]));
-    }
-
     void end_op() {
         if (std::exchange(awaits_graph_, false))
             throw error{error_code::invalid_input, "the graph of the reference call above is missing"};
@@ -268,20 +199,20 @@ private:
         auto& op = g_.ops.back();
         while (!in.accept('=')) {
             if (!op.results.empty()) in.expect(',');
-            op.results.push_back(id(in));
+            op.results.push_back(read_value_id(in));
         }
         read_computation(in, op);
         if (in.at_end()) return;
         do {
-            kernel_operand o{id(in), {}, {}};
+            kernel_operand o{read_value_id(in), {}, {}};
             if (next_is(in, '[')) kernels::read_value(in, o.access);
             if (!in.at_end() && !next_is(in, ',')) {
-                literal(in, "packed");
+                expect_word(in, "packed");
                 kernels::read_value(in, o.packing);
             }
             op.operands.push_back(std::move(o));
         } while (in.accept(','));
-        end(in);
+        expect_line_end(in);
     }
     void read_computation(reader& in, kernel_op& op) {
         auto ahead = in;
@@ -300,7 +231,7 @@ private:
         } else if (begins("custom")) {
             custom_kernel c{.name = in.quoted()};
             if (!in.at_end() && !next_is(in, '%')) {
-                literal(in, "operations");
+                expect_word(in, "operations");
                 in.expect('=');
                 c.operations = in.real();
             }

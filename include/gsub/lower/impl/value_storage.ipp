@@ -147,37 +147,6 @@ public:
         else
             views_[index(v)] = {stored, std::move(how)};
     }
-    // The same elements over other dimensions, where no copy is needed for that.
-    static std::optional<kernels::array_view> reshape(kernels::array_view const& v, ints const& from, ints const& to) {
-        auto out = v;
-        out.strides.resize(0);
-        out.strides.resize(to.size(), 0);
-        std::size_t i = 0, j = 0;
-        while (i < from.size() || j < to.size()) {
-            // Groups of dimensions with one product.
-            auto const first = i, begin = j;
-            std::int64_t a = i < from.size() ? from[i++] : 1, b = j < to.size() ? to[j++] : 1;
-            while (a != b)
-                if (a < b)
-                    a *= from[i++];
-                else
-                    b *= to[j++];
-            std::int64_t stride = 0, extent = 1;
-            for (auto d = i; d-- > first;) {
-                if (from[d] == 1) continue;
-                if (extent == 1)
-                    stride = v.strides[d];
-                else if (v.strides[d] != stride * extent)
-                    return std::nullopt;
-                extent *= from[d];
-            }
-            for (auto d = j; d-- > begin;) {
-                out.strides[d] = stride;
-                stride *= to[d];
-            }
-        }
-        return out;
-    }
     // A piece of a value that is stored in blocks.
     kernel_value part_of(kernel_value_id of, kernel_value_id whole, std::size_t offset) const {
         auto const& owner = out.values[index(whole)];

@@ -1,0 +1,263 @@
+// kernel_placement: where operands and results of generated kernels are stored, and how their descriptors read them.
+#pragma once
+
+#include <gsub/kernels/descriptor.hpp>
+#include <gsub/lower/impl/expression_writer.ipp>
+#include <gsub/lower/impl/value_storage.ipp>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace gsub::detail {
+
+// Batches of rows that meet one matrix are rows, where every array has them one after another.
+GSUB_LAZY void join_rows(kernels::matmul_shape& s) {
+    while (!s.batch.empty()) {
+        auto const at = s.batch.size() - 1; // the dimension before the rows
+        auto const joins = [&](kernels::array_view const& v) {
+            return v.strides.empty() || v.strides[at] == v.strides[at + 1] * s.m || s.batch[at] == 1;
+        };
+        if (!joins(s.a) || !joins(s.y) || !std::all_of(s.arrays.begin(), s.arrays.end(), joins)) return;
+        auto const drop = [&](kernels::array_view& v) {
+            if (v.strides.empty()) return;
+            small_vector<std::int64_t, 6> rest;
+            for (std::size_t d = 0; d < v.strides.size(); ++d)
+                if (d != at) rest.push_back(v.strides[d]);
+            v.strides = rest;
+        };
+        drop(s.a), drop(s.y);
+        for (auto& v : s.arrays) drop(v);
+        s.m *= s.batch[at];
+        s.batch.pop_back();
+    }
+}
+
+template <class = void>
+class kernel_placement {
+public:
+    explicit kernel_placement(value_storage<>& s) : s_(s) {}
+
+    void place(kernel_op& op, kernels::descriptor& d) {
+        std::optional<kernel_value_id> channels_last; // where a result lies that is an image so
+        // What reads views says how they lie.
+        auto const read = [&](std::size_t i, kernels::array_view& how) { how = read_view(op.operands[i]); };
+        if (auto* const s = std::get_if<kernels::row_reduction_shape>(&d)) {
+            place_rows(op, *s);
+        } else if (auto* const r = std::get_if<kernels::reduction_shape>(&d)) {
+            read(0, r->x);
+        } else if (auto* const m = std::get_if<kernels::matmul_shape>(&d)) {
+            read(0, m->a);
+            if (!m->constant) read(1, m->b);
+            for (std::size_t i = 0; i < m->arrays.size(); ++i) read(i + (m->bias ? 3 : 2), m->arrays[i]);
+        } else if (auto* const a = std::get_if<kernels::attention_shape>(&d)) {
+            read(0, a->q), read(1, a->keys), read(2, a->values);
+            for (std::size_t i = 0; i < a->arrays.size(); ++i) read(i + 3, a->arrays[i]);
+        } else if (auto images = kernels::images_of(d)) {
+            place_image(*images, op.operands[0].value);
+            if (auto const stored = image_result(*images, op.results[0])) channels_last = stored;
+        }
+        auto needs = std::vector<operand_requirement>(op.operands.size());
+        for (std::size_t i = 0; i < needs.size(); ++i) needs[i] = requirement_of(op, i);
+        for (std::size_t i = 0; i < needs.size(); ++i) {
+            auto& o = op.operands[i];
+            auto const written =
+                std::find_if(repeated_.begin(), repeated_.end(), [&](auto const& r) { return r.first == &o; });
+            o.value = written != repeated_.end()                 ? written->second
+                      : needs[i] == operand_requirement::blocks  ? s_.blocked(o.value)
+                      : needs[i] == operand_requirement::view    ? s_.storage_of(o.value)
+                      : needs[i] == operand_requirement::lanes   ? lanes_of(o.value)
+                      : needs[i] == operand_requirement::weights ? weights_of(o.value)
+                                                                 : s_.plain(o.value);
+            o.access.clear();
+        }
+        if (auto* const s = std::get_if<kernels::matmul_shape>(&d)) {
+            op.results[0] = product_result(op.results[0], s->batch.size() + 2, s->m, s->n, s->y);
+            if (s->constant) join_rows(*s);
+        } else if (auto* const a = std::get_if<kernels::attention_shape>(&d)) {
+            op.results[0] = product_result(op.results[0], a->batch.size() + 2, a->m, a->n, a->y);
+        } else if (channels_last) {
+            op.results[0] = *channels_last;
+        } else {
+            for (auto& r : op.results) r = makes_blocks(op) ? s_.add_blocked(r) : s_.new_plain(r);
+        }
+        if (auto const* const m = std::get_if<kernels::movement_shape>(&d); m && m->chosen) {
+            kernel_value flag{.name = "out of range", .type = tensor_type{dtype::i32, ints{1}}};
+            flag.bytes = sizeof(std::int32_t);
+            op.results.push_back(s_.add_value(std::move(flag)));
+        }
+        op.frame.clear();
+        repeated_.clear();
+        s_.out.ops.push_back(std::move(op));
+    }
+
+private:
+    // An image is read as it lies: in blocks, or with channels last where kernels have vectors of these, or take one at
+    // a time.
+    void place_image(kernels::image_ends<kernels::image_layout> const& of, kernel_value_id x) {
+        using enum kernels::image_layout;
+        if (s_.in_blocks(x))
+            *of.input = blocked;
+        else if (has_channels_last(x) && (of.in_channels % s_.isa.lanes() == 0 || *of.input == planar))
+            *of.input = channels_last;
+    }
+    // Whether a value is a view of one that has all its channels behind the pixels.
+    bool has_channels_last(kernel_value_id v) const {
+        auto const& t = s_.type(v);
+        if (!s_.is_view(v) || !may_be_blocked(t)) return false;
+        auto const how = s_.view_of(v);
+        auto stride = std::int64_t{1};
+        auto const lies = [&](std::size_t d) {
+            auto const size = t.dims[d].size();
+            auto const fits = size == 1 || how.strides[d] == stride;
+            stride *= size;
+            return fits;
+        };
+        auto all = how.offset == 0 && lies(1);
+        for (auto d = t.rank() - 1; d > 1; --d) all = lies(d) && all;
+        return lies(0) && all && how.elements == stride;
+    }
+    // Where the only reader of an image moves its channels behind the pixels, it is stored so.
+    std::optional<kernel_value_id> image_result(kernels::image_ends<kernels::image_layout> const& of,
+                                                kernel_value_id v) {
+        if (!of.alone || of.out_channels % s_.isa.lanes() != 0 || s_.is_output(v) || s_.uses(v).size() != 1) return {};
+        auto const* reader = &s_.in.ops[s_.uses(v)[0].op];
+        if (auto const* const same = std::get_if<view_shape>(&reader->computes); same && same->reshape) { // its layout
+            auto const y = reader->results[0];
+            if (s_.type(y) != s_.type(v) || s_.is_output(y) || s_.uses(y).size() != 1) return {};
+            reader = &s_.in.ops[s_.uses(y)[0].op];
+        }
+        auto const* const turned = std::get_if<view_shape>(&reader->computes);
+        if (!turned || !permutes(*turned, reader->operands[0].value)) return {};
+        auto const last = turned->from.size() - 1; // of [N, H, W, C] those of [N, C, H, W]
+        for (std::size_t d = 0; d <= last; ++d)
+            if (turned->from[d] != static_cast<std::int8_t>(d == 0 ? 0 : d == last ? 1 : d + 1)) return {};
+        *of.result = kernels::image_layout::channels_last;
+        return stored_as_read(v, *reader, *turned).first;
+    }
+    // Storage of a value in the order in which its only reader permutes it, and how it is read there itself.
+    std::pair<kernel_value_id, kernels::array_view> stored_as_read(kernel_value_id v, kernel_op const& reader,
+                                                                   view_shape const& turned) {
+        auto const whole = kernels::array_view::contiguous(s_.type(reader.results[0]).sizes());
+        auto how = whole;
+        for (std::size_t d = 0; d < turned.from.size(); ++d)
+            how.strides[static_cast<std::size_t>(turned.from[d])] = whole.strides[d];
+        auto const to = s_.add_temporary(reader.results[0], s_.bytes_of(s_.type(v)));
+        s_.set_view(v, to, how);
+        return {to, std::move(how)};
+    }
+    // The weights of one kernel, which are packed when the program is emitted: each its own value.
+    kernel_value_id weights_of(kernel_value_id v) {
+        if (s_.use_count(v) > 1 || s_.is_plain(v)) return s_.plain(v);
+        auto value = std::move(s_.in.values[s_.index(v)]); // the only reference to the elements that lowering has
+        s_.in.values[s_.index(v)].type = value.type, s_.in.values[s_.index(v)].role = runtime::memory_role::constant;
+        value.bytes = s_.bytes_of(value.type);
+        return s_.set_plain(v, s_.add_value(std::move(value)));
+    }
+    // Numbers of channels, filled up to whole vectors.
+    kernel_value_id lanes_of(kernel_value_id v) {
+        auto const& given = s_.in.values[s_.index(v)];
+        auto const l = s_.isa.lanes();
+        auto const count = *given.type.elements();
+        if (count % l == 0 || given.data.element() == dtype::undefined) return s_.plain(v);
+        std::int64_t const dims[] = {(count + l - 1) / l * l};
+        auto filled = tensor::zeros(dtype::f32, dims);
+        std::ranges::copy(given.data.template data<float>(), filled.template mutable_data<float>().begin());
+        kernel_value value{.name = given.name, .type = filled.type(), .role = runtime::memory_role::constant};
+        value.bytes = filled.size_bytes();
+        value.data = std::move(filled);
+        return s_.add_value(std::move(value));
+    }
+    kernels::array_view read_view(kernel_operand const& o) const {
+        auto const own = s_.view_of(o.value);
+        auto how = own;
+        how.strides.resize(0);
+        for (auto const d : o.access) how.strides.push_back(d < 0 ? 0 : own.strides[static_cast<std::size_t>(d)]);
+        return how;
+    }
+    void place_rows(kernel_op& op, kernels::row_reduction_shape& p) {
+        auto const from = p.dims.size() - 1;
+        std::span<std::int64_t const> const frame{op.frame.data(), op.frame.size()};
+        for (std::size_t i = 0; i < p.arrays.size(); ++i) {
+            auto& o = op.operands[i];
+            auto how = merged_view(frame, read_view(o), from);
+            if (!how) { // what is no row as it lies is one row-major
+                static_cast<void>(s_.plain(o.value));
+                how = merged_view(frame, read_view(o), from);
+            }
+            p.arrays[i] = how ? std::move(*how) : repeated_rows(o, frame, from);
+        }
+    }
+    // Rows of an operand that repeats along some of their dimensions but not all: written out.
+    kernels::array_view repeated_rows(kernel_operand& o, std::span<std::int64_t const> frame, std::size_t from) {
+        auto const how = read_view(o);
+        ints dims;
+        for (std::size_t d = 0; d < frame.size(); ++d) dims.push_back(d < from && how.strides[d] == 0 ? 1 : frame[d]);
+        auto const element = s_.type(o.value).element;
+        repeated_.emplace_back(&o, s_.repeated(o.value, dims, how));
+        auto made = kernels::array_view::contiguous(dims);
+        for (std::size_t d = 0; d < from; ++d)
+            if (dims[d] == 1) made.strides[d] = 0;
+        made.element = element;
+        return *merged_view(frame, made, from);
+    }
+
+    // Where the only reader of a product permutes its dimensions, but not the last one, the product is stored so. Rows
+    // a multiple of 4 KiB apart would all fall on the same few lines of a cache: then they have gaps, if all readers
+    // are products.
+    kernel_value_id product_result(kernel_value_id v, std::size_t rank, std::int64_t rows, std::int64_t columns,
+                                   kernels::array_view& y) {
+        if (s_.type(v).rank() != rank) return s_.new_plain(v); // a product with a vector
+        if (s_.use_count(v) == 1 && s_.uses(v).size() == 1) {
+            auto const& reader = s_.in.ops[s_.uses(v)[0].op];
+            if (auto const* const turned = std::get_if<view_shape>(&reader.computes); turned && permutes(*turned, v)) {
+                if (turned->from.empty() || turned->from.back() + 1 != static_cast<int>(turned->from.size()))
+                    return s_.new_plain(v);
+                auto [to, how] = stored_as_read(v, reader, *turned);
+                y = std::move(how);
+                return to;
+            }
+        }
+        constexpr std::int64_t apart = 4096 / sizeof(float);
+        if (columns % apart != 0 || rows < 8 || s_.is_output(v)) return s_.new_plain(v);
+        for (auto const u : s_.uses(v)) {
+            auto const* const d = std::get_if<kernels::descriptor>(&s_.in.ops[u.op].computes);
+            auto const product = d && (std::holds_alternative<kernels::matmul_shape>(*d) ||
+                                       std::holds_alternative<kernels::attention_shape>(*d));
+            if (!product || u.operand > 2) return s_.new_plain(v);
+        }
+        auto dims = s_.type(v).sizes();
+        dims.back() += 16;
+        y = kernels::array_view::contiguous(dims);
+        auto const to = s_.add_temporary(v, static_cast<std::size_t>(y.elements) * sizeof(float));
+        s_.set_view(v, to, y);
+        return to;
+    }
+    bool permutes(view_shape const& v, kernel_value_id of) const {
+        if (v.reshape || v.from.size() != s_.type(of).rank()) return false;
+        std::vector<char> seen(v.from.size(), 0);
+        for (std::size_t d = 0; d < v.from.size(); ++d) {
+            if (v.from[d] < 0 || v.step[d] != 1 || v.start[d] != 0) return false;
+            seen[static_cast<std::size_t>(v.from[d])] = 1;
+        }
+        for (std::size_t d = 0; d < v.from.size(); ++d)
+            if (v.from[d] != static_cast<std::int8_t>(d))
+                return std::find(seen.begin(), seen.end(), 0) == seen.end() && same_sizes(v, of);
+        return false;
+    }
+    // Whether a permutation shows all of its operand.
+    bool same_sizes(view_shape const& v, kernel_value_id of) const {
+        for (auto const u : s_.uses(of)) {
+            auto const& out = s_.type(s_.in.ops[u.op].results[0]);
+            for (std::size_t d = 0; d < v.from.size(); ++d)
+                if (out.dims[d].size() != s_.type(of).dims[static_cast<std::size_t>(v.from[d])].size()) return false;
+        }
+        return true;
+    }
+    value_storage<>& s_;
+    std::vector<std::pair<kernel_operand const*, kernel_value_id>> repeated_; // operands of the kernel at hand
+};
+
+} // namespace gsub::detail
