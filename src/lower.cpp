@@ -11,6 +11,7 @@
 #include <gsub/lower/impl/fusion.ipp>
 #include <gsub/lower/impl/grouped_graph.ipp>
 #include <gsub/lower/impl/kernel_builder.ipp>
+#include <gsub/lower/impl/kernel_frame.ipp>
 #include <gsub/lower/impl/kernel_graph.ipp>
 #include <gsub/lower/impl/kernel_graph_check.ipp>
 #include <gsub/lower/impl/kernel_graph_fields.ipp>

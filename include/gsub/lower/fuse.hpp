@@ -25,5 +25,6 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> fuse(any_graph const& g, fuse_conte
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
 #include <gsub/lower/impl/fuse_pool.ipp>
+#include <gsub/lower/impl/kernel_frame.ipp>
 #include <gsub/lower/impl/match_conv.ipp>
 #endif

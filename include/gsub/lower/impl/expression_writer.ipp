@@ -4,6 +4,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/kernels/row_reduction.hpp>
+#include <gsub/lower/impl/kernel_frame.ipp>
 #include <gsub/lower/scalar_lowering.hpp>
 
 #include <algorithm>
@@ -15,26 +16,74 @@
 
 namespace gsub::detail {
 
-// A view over `frame` with its dimensions from `from` on as one, which are then stored one after another or repeat
-// altogether; nothing where they do neither.
-GSUB_LAZY [[nodiscard]] std::optional<kernels::array_view> merged_view(std::span<std::int64_t const> frame,
-                                                                       kernels::array_view const& v, std::size_t from) {
-    auto out = v;
-    if (frame.empty()) out.strides.push_back(0);
-    if (from >= frame.size()) return out;
-    std::int64_t stride = 0, extent = 1;
-    for (auto d = frame.size(); d-- > from;) {
-        if (frame[d] == 1) continue;
-        if (extent == 1)
-            stride = v.strides[d];
-        else if (v.strides[d] != stride * extent)
-            return std::nullopt;
-        extent *= frame[d];
+// The element of a constant that has one.
+GSUB_LAZY std::optional<tensor> one_number(any_graph const& g, value_id v) {
+    if (g.is<ops::fill>(v.node) && g.operand_count(v.node) == 0 && g.type(v).elements() == 1) {
+        auto const& a = g.attributes<ops::fill>(v.node);
+        auto const to = g.type(v).element;
+        return is_floating(to) ? tensor::scalar(a.value).converted_to(to) : tensor::scalar(a.integer).converted_to(to);
     }
-    out.strides.resize(from);
-    out.strides.push_back(stride);
-    return out;
+    if (!g.is<ops::constant>(v.node)) return std::nullopt;
+    auto const t = g.constant_data(v.node);
+    return t.elements() == 1 ? std::optional{t} : std::nullopt;
 }
+GSUB_LAZY std::int64_t whole_of(tensor const& wide) {
+    if (wide.element() == dtype::u64) return static_cast<std::int64_t>(wide.data<std::uint64_t>()[0]);
+    return is_floating(wide.element()) ? 0 : wide.data<std::int64_t>()[0];
+}
+GSUB_LAZY scalar number_of(scalar_builder& b, tensor const& t) {
+    auto const type = loop::computed_in(t.element());
+    auto const wide = t.converted_to(widest_of_kind(t.element()));
+    return b.number(is_floating(type) ? wide.data<double>()[0] : 0, whole_of(wide), type);
+}
+// In the type that it is computed with.
+GSUB_LAZY scalar widened(scalar s) {
+    return cast(s, loop::computed_in(s.type()));
+}
+// The first dimension of those that a node reduces, if they are the last ones.
+GSUB_LAZY std::optional<std::size_t> reduced_from(any_graph const& g, node_id n) {
+    if (g.operand_count(n) != 1) return std::nullopt;
+    auto const& a = g.is<ops::reduce_sum>(n)    ? g.attributes<ops::reduce_sum>(n)
+                    : g.is<ops::reduce_mean>(n) ? g.attributes<ops::reduce_mean>(n)
+                                                : g.attributes<ops::reduce_max>(n);
+    auto const rank = static_cast<std::int64_t>(g.type(g.operand(n, 0)).rank());
+    if (a.axes.empty()) return 0;
+    std::vector<std::int64_t> axes;
+    for (auto d : a.axes) axes.push_back(d < 0 ? d + rank : d);
+    std::sort(axes.begin(), axes.end());
+    for (std::size_t i = 0; i < axes.size(); ++i)
+        if (axes[i] != rank - static_cast<std::int64_t>(axes.size() - i)) return std::nullopt;
+    return static_cast<std::size_t>(axes.front());
+}
+
+struct known_value {
+    std::int32_t number = 0;
+    dtype type = dtype::f32;
+};
+// What each value of the kernel is: so few that a list finds them faster than a tree.
+template <class = void>
+class known_values {
+public:
+    [[nodiscard]] known_value const* find(value_id v) const noexcept {
+        for (auto const& [of, what] : all_)
+            if (of == v) return &what;
+        return nullptr;
+    }
+    void set(value_id v, known_value what) {
+        for (auto& [of, known] : all_)
+            if (of == v) {
+                known = what;
+                return;
+            }
+        all_.emplace_back(v, what);
+    }
+    void erase(value_id v) {
+        std::erase_if(all_, [&](auto const& k) { return k.first == v; });
+    }
+
+private:
+    std::vector<std::pair<value_id, known_value>> all_;
+};
 
 // Translates operators to the operations of one kernel by their rows of `scalar_lowering`: arithmetic on values of one
 // shape, the frame, with operands that broadcast to it; and, in kernels of rows, values of any element type, and
@@ -47,7 +96,7 @@ public:
 
     /// `takes` says whether the kernel may read a value. With `rows` the kernel is one of rows; others compute f32.
     expression_writer(any_graph const& g, std::span<scalar_row const> scalars, ints frame, bool rows, array_test takes)
-        : g_(g), scalars_(scalars), frame_(std::move(frame)), row_from_(frame_.size()), rows_(rows), takes_(takes) {}
+        : g_(g), scalars_(scalars), frame_(std::move(frame)), rows_(rows), takes_(takes) {}
 
     /// A value of f32 that the kernel computes before the chain.
     void start_with(value_id v) {
@@ -76,7 +125,7 @@ public:
 
     /// Adds an operator. Where it does not fit, nothing changes.
     bool add(node_id n) {
-        auto const saved_ops = ops_.size(), saved_arrays = arrays_.size(), saved_from = row_from_;
+        auto const saved_ops = ops_.size(), saved_arrays = arrays_.size(), saved_from = frame_.row_from();
         scalar_builder b{ops_, op_mark};
         if (auto const v = translate(b, g_, n, [&](value_id o) { return operand(b, o); })) {
             // Rounded after each operator, so that it makes no difference which of them share a kernel.
@@ -87,17 +136,17 @@ public:
                 return true;
             }
         }
-        ops_.resize(saved_ops), arrays_.resize(saved_arrays), views_.resize(saved_arrays), row_from_ = saved_from;
+        ops_.resize(saved_ops), arrays_.resize(saved_arrays), views_.resize(saved_arrays), frame_.set_row(saved_from);
         return false;
     }
 
     [[nodiscard]] std::vector<node_id> const& nodes() const noexcept { return nodes_; }
     [[nodiscard]] bool knows(value_id v) const { return known_.find(v) != nullptr; }
-    [[nodiscard]] bool reduces() const noexcept { return row_from_ < frame_.size(); }
+    [[nodiscard]] bool reduces() const noexcept { return frame_.reduces(); }
     [[nodiscard]] std::vector<value_id> const& arrays() const noexcept { return arrays_; }
     [[nodiscard]] std::size_t size() const noexcept { return ops_.size(); }
     /// Whether a value has one element a row.
-    [[nodiscard]] bool is_reduced(value_id v) const { return is_reduced_shape(g_.type(v)); }
+    [[nodiscard]] bool is_reduced(value_id v) const { return frame_.is_reduced_shape(g_.type(v)); }
     [[nodiscard]] std::int32_t number(value_id v) const { return final_number(known_.find(v)->number); }
 
     /// Back to so many operators.
@@ -107,21 +156,12 @@ public:
     }
 
     /// Dimensions with those of a row as one.
-    [[nodiscard]] std::vector<std::int64_t> dims() const {
-        std::vector<std::int64_t> out(frame_.begin(), frame_.begin() + static_cast<std::ptrdiff_t>(row_from_));
-        if (reduces()) out.push_back(product(std::span{frame_}.subspan(row_from_)));
-        if (out.empty()) out.push_back(1);
-        return out;
-    }
-    [[nodiscard]] ints const& frame() const noexcept { return frame_; }
+    [[nodiscard]] std::vector<std::int64_t> dims() const { return frame_.dims(); }
+    [[nodiscard]] ints const& frame() const noexcept { return frame_.all(); }
     /// How the arrays are read over `dims` if they are stored row-major.
     [[nodiscard]] std::vector<kernels::array_view> views() const {
         std::vector<kernels::array_view> out;
-        for (auto const& v : views_) {
-            auto one = merged_view(frame_, v, row_from_);
-            out.push_back(one ? std::move(*one) : kernels::array_view::contiguous(dims())); // it is repeated before
-            out.back().element = v.element;
-        }
+        for (auto const& v : views_) out.push_back(frame_.row_view(v));
         return out;
     }
     [[nodiscard]] std::vector<kernels::row_reduction_op> ops() const {
@@ -148,34 +188,6 @@ public:
 private:
     using number_id = std::int32_t;
     static constexpr number_id op_mark = 1 << 20, product_mark = 1 << 28;
-    struct known_value {
-        number_id number = 0;
-        dtype type = dtype::f32;
-    };
-    // What each value of the kernel is: so few that a list finds them faster than a tree.
-    class known_values {
-    public:
-        [[nodiscard]] known_value const* find(value_id v) const noexcept {
-            for (auto const& [of, what] : all_)
-                if (of == v) return &what;
-            return nullptr;
-        }
-        void set(value_id v, known_value what) {
-            for (auto& [of, known] : all_)
-                if (of == v) {
-                    known = what;
-                    return;
-                }
-            all_.emplace_back(v, what);
-        }
-        void erase(value_id v) {
-            std::erase_if(all_, [&](auto const& k) { return k.first == v; });
-        }
-
-    private:
-        std::vector<std::pair<value_id, known_value>> all_;
-    };
-
     [[nodiscard]] number_id final_number(number_id v) const {
         if (v == product_mark) return 0;
         auto const first = begins_ ? 1 : 0;
@@ -184,35 +196,12 @@ private:
 
     // ---- operands
 
-    // The element of a constant that has one.
-    static std::optional<tensor> one_number(any_graph const& g, value_id v) {
-        if (g.is<ops::fill>(v.node) && g.operand_count(v.node) == 0 && g.type(v).elements() == 1) {
-            auto const& a = g.attributes<ops::fill>(v.node);
-            auto const to = g.type(v).element;
-            return is_floating(to) ? tensor::scalar(a.value).converted_to(to)
-                                   : tensor::scalar(a.integer).converted_to(to);
-        }
-        if (!g.is<ops::constant>(v.node)) return std::nullopt;
-        auto const t = g.constant_data(v.node);
-        return t.elements() == 1 ? std::optional{t} : std::nullopt;
-    }
-    static scalar number(scalar_builder& b, tensor const& t) {
-        auto const type = loop::computed_in(t.element());
-        auto const wide = t.converted_to(widest_of_kind(t.element()));
-        return b.number(is_floating(type) ? wide.template data<double>()[0] : 0, whole_of(wide), type);
-    }
-    static std::int64_t whole_of(tensor const& wide) {
-        if (wide.element() == dtype::u64) return static_cast<std::int64_t>(wide.template data<std::uint64_t>()[0]);
-        return is_floating(wide.element()) ? 0 : wide.template data<std::int64_t>()[0];
-    }
-    // In the type that it is computed with.
-    static scalar widened(scalar s) { return cast(s, loop::computed_in(s.type())); }
     std::optional<scalar> operand(scalar_builder& b, value_id v) {
         if (auto const* const known = known_.find(v)) {
-            if (!rows_alone_ && stands_first(g_.type(v))) return std::nullopt;
+            if (!rows_alone_ && frame_.stands_first(g_.type(v))) return std::nullopt;
             return widened(b.value(known->number, known->type));
         }
-        if (auto const t = one_number(g_, v)) return number(b, *t);
+        if (auto const t = one_number(g_, v)) return number_of(b, *t);
         auto const a = array(v);
         if (!a) return std::nullopt;
         return widened(b.value(*a, g_.type(v).element));
@@ -224,75 +213,26 @@ private:
         if (!has_elements(g_.type(v).element) || arrays_.size() >= 24) return std::nullopt;
         if (!takes_(v)) return std::nullopt;
         auto const sizes = g_.type(v).sizes();
-        auto seen = broadcast(kernels::array_view::contiguous(sizes), sizes);
+        auto seen = frame_.broadcast(kernels::array_view::contiguous(sizes), sizes);
         if (!seen) return std::nullopt;
         seen->element = g_.type(v).element;
         arrays_.push_back(v);
         views_.push_back(*seen);
         return static_cast<number_id>(arrays_.size()) - 1;
     }
-    [[nodiscard]] bool has_frame(tensor_type const& t) const {
-        return std::ranges::equal(t.dims, frame_, [](dim a, std::int64_t b) { return a.size() == b; });
-    }
     // Whether values of a type may be in the kernel.
     [[nodiscard]] bool has_elements(dtype t) const {
         return rows_ ? computes(loop::scalar_op::cast, t) : t == dtype::f32;
     }
-    // The view of an array over the frame.
-    [[nodiscard]] std::optional<kernels::array_view> broadcast(kernels::array_view const& own, ints const& dims) const {
-        if (dims.size() > frame_.size()) return std::nullopt;
-        auto out = own;
-        out.strides.resize(0);
-        out.strides.resize(frame_.size(), 0);
-        auto const shift = frame_.size() - dims.size();
-        for (std::size_t d = 0; d < dims.size(); ++d) {
-            if (dims[d] != frame_[d + shift] && dims[d] != 1) return std::nullopt;
-            out.strides[d + shift] = dims[d] == 1 ? 0 : own.strides[d];
-        }
-        return out;
-    }
-    [[nodiscard]] bool is_reduced_shape(tensor_type const& t) const {
-        if (!reduces()) return false;
-        auto const dims = t.sizes();
-        auto const kept =
-            std::equal(frame_.begin(), frame_.begin() + static_cast<std::ptrdiff_t>(row_from_), dims.begin(),
-                       dims.begin() + static_cast<std::ptrdiff_t>(std::min(row_from_, dims.size()))) &&
-            dims.size() >= row_from_;
-        return kept && dims != frame_ && product(std::span{dims}.subspan(row_from_)) == 1;
-    }
-
-    // Whether a value has one element a row, and its dimensions are the first ones of the frame, as those that it was
-    // reduced along were not kept. What broadcasts to the last ones, an array or a value of the whole frame, does not
-    // meet it in a kernel: the operator would repeat it along the others.
-    [[nodiscard]] bool stands_first(tensor_type const& t) const {
-        return t.rank() < frame_.size() && is_reduced_shape(t) && *t.elements() > 1;
-    }
-
     // ---- operators
 
     // Sets what a row is by its first dimension; refuses where it is set otherwise.
     bool set_row(std::size_t from) {
-        if (!rows_ || begins_ || from >= frame_.size()) return false;
-        if (reduces()) return from == row_from_;
-        row_from_ = from;
+        if (!rows_ || begins_ || from >= frame_.all().size()) return false;
+        if (frame_.reduces()) return from == frame_.row_from();
+        frame_.set_row(from);
         return true;
     }
-    // The first dimension of those that a node reduces, if they are the last ones.
-    static std::optional<std::size_t> reduced_from(any_graph const& g, node_id n) {
-        if (g.operand_count(n) != 1) return std::nullopt;
-        auto const& a = g.is<ops::reduce_sum>(n)    ? g.attributes<ops::reduce_sum>(n)
-                        : g.is<ops::reduce_mean>(n) ? g.attributes<ops::reduce_mean>(n)
-                                                    : g.attributes<ops::reduce_max>(n);
-        auto const rank = static_cast<std::int64_t>(g.type(g.operand(n, 0)).rank());
-        if (a.axes.empty()) return 0;
-        std::vector<std::int64_t> axes;
-        for (auto d : a.axes) axes.push_back(d < 0 ? d + rank : d);
-        std::sort(axes.begin(), axes.end());
-        for (std::size_t i = 0; i < axes.size(); ++i)
-            if (axes[i] != rank - static_cast<std::int64_t>(axes.size() - i)) return std::nullopt;
-        return static_cast<std::size_t>(axes.front());
-    }
-
     using find_operand = function_ref<std::optional<scalar>(value_id)>;
     std::optional<scalar> translate(scalar_builder& b, any_graph const& g, node_id n, find_operand find) {
         if (g.result_count(n) != 1) return std::nullopt;
@@ -301,12 +241,12 @@ private:
         if (g.op(n).composite) return translate_parts(b, g, n, find);
         auto const reduces = g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n);
         // A part of a composite operator may be computed for more elements than it has, where it repeats.
-        auto const repeats = &g != &g_ && broadcast(kernels::array_view::contiguous(type.sizes()), type.sizes());
-        if (!has_frame(type) && !reduces && !is_reduced_shape(type) && !repeats) return std::nullopt;
+        auto const repeats = &g != &g_ && frame_.broadcast(kernels::array_view::contiguous(type.sizes()), type.sizes());
+        if (!frame_.is_of(type) && !reduces && !frame_.is_reduced_shape(type) && !repeats) return std::nullopt;
         auto const is_softmax = g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n);
         auto const lower = scalars_.empty() ? nullptr : scalars_[g.row(n)].lower;
         if (!reduces && !is_softmax && !lower) return std::nullopt;
-        auto const of_rows = stands_first(type);
+        auto const of_rows = frame_.stands_first(type);
         small_vector<scalar, 4> x;
         for (auto v : g.operands(n)) {
             rows_alone_ = of_rows;
@@ -325,7 +265,7 @@ private:
     }
     std::optional<scalar> softmax_of(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
         auto const& in = g.type(g.operand(n, 0));
-        if (!has_frame(in)) return std::nullopt;
+        if (!frame_.is_of(in)) return std::nullopt;
         auto const fast = g.is<ops::fast_softmax>(n);
         auto const& a = fast ? g.attributes<ops::fast_softmax>(n) : g.attributes<ops::softmax>(n);
         auto const rank = static_cast<std::int64_t>(in.rank());
@@ -334,14 +274,14 @@ private:
         return softmax(b, x, fast ? loop::scalar_op::fast_exponential : loop::scalar_op::exponential);
     }
     std::optional<scalar> reduction(scalar_builder& b, any_graph const& g, node_id n, scalar x) {
-        if (!has_frame(g.type(g.operand(n, 0)))) return std::nullopt;
+        if (!frame_.is_of(g.type(g.operand(n, 0)))) return std::nullopt;
         auto const from = reduced_from(g, n);
         if (!from || !set_row(*from)) return std::nullopt;
         auto const step = g.is<ops::reduce_max>(n) ? kernels::reduction_step::maximum : kernels::reduction_step::sum;
         if (!g.is<ops::reduce_mean>(n)) return b.reduce(step, x);
         // The sum of integers has the bits that it needs before it is divided.
         auto const sum = b.reduce(step, is_integer(x.type()) ? cast(x, widest_of_kind(x.type())) : x);
-        return cast(sum / b.number(static_cast<double>(product(std::span{frame_}.subspan(*from))), sum), x.type());
+        return cast(sum / b.number(static_cast<double>(frame_.elements_from(*from)), sum), x.type());
     }
 
     // A composite operator by its parts.
@@ -360,10 +300,10 @@ private:
         std::map<value_id, scalar> made;
         auto const inner = [&](value_id v) -> std::optional<scalar> {
             if (auto const known = made.find(v); known != made.end()) {
-                if (!rows_alone_ && stands_first(parts.type(v))) return std::nullopt;
+                if (!rows_alone_ && frame_.stands_first(parts.type(v))) return std::nullopt;
                 return widened(known->second);
             }
-            if (auto const t = one_number(parts, v)) return number(b, *t);
+            if (auto const t = one_number(parts, v)) return number_of(b, *t);
             if (auto const o = outside.find(v); o != outside.end()) return find(o->second);
             return std::nullopt;
         };
@@ -380,13 +320,12 @@ private:
 
     any_graph const& g_;
     std::span<scalar_row const> scalars_;
-    ints frame_;
-    std::size_t row_from_; // first dimension of a row; the number of dimensions where nothing is reduced
+    kernel_frame<> frame_;
     bool rows_, begins_ = false;
     bool rows_alone_ = false; // an operand is wanted that has one element a row
     array_test takes_;
     std::vector<node_id> nodes_;
-    known_values known_;
+    known_values<> known_;
     std::vector<value_id> arrays_;
     std::vector<kernels::array_view> views_; // over the frame
     std::vector<kernels::row_reduction_op> ops_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/kernels/descriptor.hpp>
-#include <gsub/lower/impl/expression_writer.ipp>
+#include <gsub/lower/impl/kernel_frame.ipp>
 #include <gsub/lower/impl/value_storage.ipp>
 
 #include <algorithm>
