@@ -2,7 +2,11 @@
 #include <gsub/report/impl/dot.ipp>
 #include <gsub/report/impl/escape.ipp>
 #include <gsub/report/impl/html.ipp>
+#include <gsub/report/impl/html_chart.ipp>
 #include <gsub/report/impl/json.ipp>
+#include <gsub/report/impl/layer_order.ipp>
+#include <gsub/report/impl/layer_places.ipp>
+#include <gsub/report/impl/layered_graph.ipp>
 #include <gsub/report/impl/layered_layout.ipp>
 #include <gsub/report/impl/progress.ipp>
 #include <gsub/report/impl/summary.ipp>

@@ -65,5 +65,8 @@ lay_out(std::span<layout_box const> boxes, std::span<layout_line const> lines, l
 } // namespace gsub::report
 
 #ifndef GSUB_COMPILED
+#include <gsub/report/impl/layer_order.ipp>
+#include <gsub/report/impl/layer_places.ipp>
+#include <gsub/report/impl/layered_graph.ipp>
 #include <gsub/report/impl/layered_layout.ipp>
 #endif
