@@ -8,4 +8,5 @@
 #include <gsub/aot/impl/text_extern.ipp>
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
+#include <gsub/aot/impl/text_weights.ipp>
 #include <gsub/aot/impl/weights.ipp>

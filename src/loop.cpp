@@ -4,3 +4,4 @@
 #include <gsub/loop/impl/expression.ipp>
 #include <gsub/loop/impl/fused_nest.ipp>
 #include <gsub/loop/impl/schedule.ipp>
+#include <gsub/loop/impl/split_factors.ipp>

@@ -1,4 +1,5 @@
 #include <gsub/lower.hpp>
+#include <gsub/lower/impl/decision_notes.ipp>
 #include <gsub/lower/impl/emit.ipp>
 #include <gsub/lower/impl/expression_writer.ipp>
 #include <gsub/lower/impl/fuse.ipp>

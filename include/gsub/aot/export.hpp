@@ -62,5 +62,6 @@ GSUB_LAZY [[nodiscard]] result<export_report> export_program(runtime::program co
 #include <gsub/aot/impl/text_extern.ipp>
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
+#include <gsub/aot/impl/text_weights.ipp>
 #include <gsub/aot/impl/weights.ipp>
 #endif

@@ -62,5 +62,6 @@ GSUB_LAZY void set_knobs(loop::configuration& knobs, attention_config const& c);
 } // namespace gsub::kernels
 
 #ifndef GSUB_COMPILED
+#include <gsub/kernels/impl/knob_fields.ipp>
 #include <gsub/kernels/impl/knobs.ipp>
 #endif

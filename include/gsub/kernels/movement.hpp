@@ -82,4 +82,5 @@ GSUB_LAZY [[nodiscard]] movement_shape padded_view(dtype element, std::span<std:
 
 #ifndef GSUB_COMPILED
 #include <gsub/kernels/impl/movement.ipp>
+#include <gsub/kernels/impl/movement_writer.ipp>
 #endif

@@ -234,6 +234,61 @@ void print_value(std::string& out, T const& value) {
 /// Parses a value as `print_value` writes it; fields stand in any order, each at most once. *Errors* as of
 /// `record_reader`; the value is then unspecified. *Complexity* linear; values nest no deeper than their types do.
 template <class T>
+void read_value(record_reader& in, T& value);
+
+namespace detail {
+
+template <record T>
+void read_record(record_reader& in, T& value) {
+    static_assert(lists_all_members<T>, "record_traits lists each member of the struct once");
+    value = T{};
+    std::array<bool, field_count<T>> given{};
+    in.expect('{');
+    for (bool first = true; !in.accept('}'); first = false) {
+        auto const apart = in.skip_space();
+        auto const at = in.offset();
+        if (!first && !apart) in.fail_expected(at, "a space or \"}\"");
+        auto const chosen = in.word("field", field_names<T>);
+        if (given[chosen]) in.fail(at, "field " + in_quotes(field_names<T>[chosen]) + " stands there twice");
+        given[chosen] = true;
+        in.expect('=');
+        std::size_t number = 0;
+        record_traits<T>::each_field([&](std::string_view, auto member) {
+            if (number++ == chosen) read_value(in, value.*member);
+        });
+    }
+}
+
+template <class List>
+void read_list(record_reader& in, List& value) {
+    in.expect('[');
+    if constexpr (!is_array<List>) value.clear();
+    std::size_t count = 0;
+    for (; !in.accept(']'); ++count) {
+        if (count != 0) in.expect(',');
+        in.skip_space();
+        constexpr auto most = [] {
+            if constexpr (is_array<List>) return std::tuple_size_v<List>;
+            return max_list_elements;
+        }();
+        if (count == most) in.fail(in.offset(), "the list has more than " + std::to_string(most) + " elements");
+        if constexpr (is_array<List>) {
+            read_value(in, value[count]);
+        } else {
+            typename List::value_type element{};
+            read_value(in, element);
+            value.push_back(std::move(element));
+        }
+    }
+    if constexpr (is_array<List>)
+        if (count < value.size())
+            in.fail(in.offset() - 1, "the list ends after " + std::to_string(count) + " of " +
+                                         std::to_string(value.size()) + " elements");
+}
+
+} // namespace detail
+
+template <class T>
 void read_value(record_reader& in, T& value) {
     if constexpr (std::same_as<T, bool>) {
         value = in.word("truth value", detail::truths) != 0;
@@ -262,47 +317,9 @@ void read_value(record_reader& in, T& value) {
         }
         (std::make_index_sequence<std::variant_size_v<T>>{});
     } else if constexpr (record<T>) {
-        static_assert(lists_all_members<T>, "record_traits lists each member of the struct once");
-        value = T{};
-        std::array<bool, field_count<T>> given{};
-        in.expect('{');
-        for (bool first = true; !in.accept('}'); first = false) {
-            auto const apart = in.skip_space();
-            auto const at = in.offset();
-            if (!first && !apart) in.fail_expected(at, "a space or \"}\"");
-            auto const chosen = in.word("field", field_names<T>);
-            if (given[chosen]) in.fail(at, "field " + in_quotes(field_names<T>[chosen]) + " stands there twice");
-            given[chosen] = true;
-            in.expect('=');
-            std::size_t number = 0;
-            record_traits<T>::each_field([&](std::string_view, auto member) {
-                if (number++ == chosen) read_value(in, value.*member);
-            });
-        }
+        detail::read_record(in, value);
     } else {
-        in.expect('[');
-        if constexpr (!detail::is_array<T>) value.clear();
-        std::size_t count = 0;
-        for (; !in.accept(']'); ++count) {
-            if (count != 0) in.expect(',');
-            in.skip_space();
-            constexpr auto most = [] {
-                if constexpr (detail::is_array<T>) return std::tuple_size_v<T>;
-                return max_list_elements;
-            }();
-            if (count == most) in.fail(in.offset(), "the list has more than " + std::to_string(most) + " elements");
-            if constexpr (detail::is_array<T>) {
-                read_value(in, value[count]);
-            } else {
-                typename T::value_type element{};
-                read_value(in, element);
-                value.push_back(std::move(element));
-            }
-        }
-        if constexpr (detail::is_array<T>)
-            if (count < value.size())
-                in.fail(in.offset() - 1, "the list ends after " + std::to_string(count) + " of " +
-                                             std::to_string(value.size()) + " elements");
+        detail::read_list(in, value);
     }
 }
 

@@ -46,4 +46,5 @@ GSUB_LAZY [[nodiscard]] loop::fused_nest row_reduction_nest(row_reduction_shape 
 
 #ifndef GSUB_COMPILED
 #include <gsub/kernels/impl/row_reduction.ipp>
+#include <gsub/kernels/impl/row_values.ipp>
 #endif

@@ -166,4 +166,5 @@ GSUB_LAZY [[nodiscard]] std::string to_string(config_space const& space);
 
 #ifndef GSUB_COMPILED
 #include <gsub/loop/impl/config_space.ipp>
+#include <gsub/loop/impl/split_factors.ipp>
 #endif

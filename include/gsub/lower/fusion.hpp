@@ -90,5 +90,6 @@ GSUB_LAZY [[nodiscard]] std::vector<kernel_group> kernel_groups_for(any_graph co
 
 #ifndef GSUB_COMPILED
 #include <gsub/lower/fuse.hpp>
+#include <gsub/lower/impl/decision_notes.ipp>
 #include <gsub/lower/impl/fusion.ipp>
 #endif

@@ -6,6 +6,7 @@
 #include <gsub/aot/impl/text_api.ipp>
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
+#include <gsub/aot/impl/text_weights.ipp>
 #include <gsub/aot/impl/weights.ipp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/format.hpp>
@@ -66,88 +67,16 @@ public:
     }
 
     std::string source() const {
-        std::string out = fmt::format("// Made by gsub compile.\n#ifndef GSUB_THREADS\n#define GSUB_THREADS "
-                                      "{}\n#endif\n#define GSUB_PROCESSOR_FITS {}\n#include \"{}.h\"\n",
-                                      options_.threads ? 1 : 0, processor_fits(), options_.name);
-        out += R"(
-#include <atomic>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
-#include <memory>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <system_error>
-#include <unistd.h>
-#include <vector>
-#if GSUB_THREADS
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-#endif
-
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(long) == 8, "weights and kernels are for such machines");
-
-extern "C" {
-)";
+        auto out = fmt::format("// Made by gsub compile.\n#ifndef GSUB_THREADS\n#define GSUB_THREADS "
+                               "{}\n#endif\n#define GSUB_PROCESSOR_FITS {}\n#include \"{}.h\"\n{}",
+                               options_.threads ? 1 : 0, processor_fits(), options_.name, export_includes);
+        out += "extern \"C\" {\n";
         for (std::size_t i = 0; i < kernels_.sources().size(); ++i)
             out += fmt::format("void {}(void* const*, long, long);\n", kernel_name(i));
-        out += R"(}
-
-namespace {
-
-struct step {
-    void (*kernel)(void* const* buffers, long begin, long end);
-    std::int64_t positions;
-    bool parallel;
-    unsigned first_slot, slots;
-    bool scratch; // a thread lends it memory, as one more buffer
-};
-enum : unsigned char { in_arena, in_weights, in_input, in_output, in_context };
-struct slot {
-    unsigned char where;
-    unsigned position;
-    std::size_t offset;
-};
-
-)";
+        out += "}\n";
+        out += export_step_types;
         out += tensors("inputs_", p_.inputs, p_.input_names) + tensors("outputs_", p_.outputs, p_.output_names);
-        std::string steps, slots;
-        std::size_t first = 0, most = 1, scratch = 0;
-        for (std::size_t i = 0; i < p_.steps.size(); ++i) {
-            auto const& s = p_.steps[i];
-            auto const& call = kernels_.calls()[i];
-            auto const count = s.values.size() + call.may_fail;
-            steps += fmt::format("    {{{}, {}, {}, {}, {}, {}}},\n", kernel_name(call.kernel), call.positions,
-                                 call.parallel ? "true" : "false", first, count, call.workspace > 0 ? "true" : "false");
-            for (auto const& v : s.values) // a step that checks tells the context
-                slots += call.checks && &v == &s.values.back() ? "    {in_context, 0, 0},\n" : slot_of(v);
-            if (call.may_fail) slots += "    {in_context, 0, 0},\n";
-            first += count;
-            if (call.workspace > 0) most = std::max(most, count + 1);
-            scratch = std::max(scratch, exported_weights<>::rounded(call.workspace));
-        }
-        out += fmt::format("step const steps[] = {{\n{}    {{nullptr, 0, false, 0, 0, false}},\n}};\nslot const "
-                           "slots[] = {{\n{}    {{in_arena, 0, 0}},\n}};\n",
-                           steps, slots);
-        auto const number = [&](std::string_view name, std::uint64_t value) {
-            out += fmt::format("constexpr std::size_t {} = {}u;\n", name, value);
-        };
-        number("step_count", p_.steps.size());
-        number("slot_count", first);
-        number("most_slots", most);
-        number("input_count", p_.inputs.size());
-        number("output_count", p_.outputs.size());
-        number("arena_bytes", arena_.size);
-        number("workspace_bytes", scratch);
-        number("work_items_per_thread", static_cast<std::uint64_t>(work_items_per_thread));
-        number("weights_size", weights_.size());
-        number("weights_magic", weights_magic);
-        number("weights_version", weights_version);
-        number("weights_model", weights_.model());
-        return out + text(export_runner);
+        return out + steps() + text(export_weights_reader) + text(export_runner);
     }
 
     std::string cmake() const {
@@ -207,6 +136,43 @@ struct slot {
     }
 
 private:
+    // Steps and the slots that they take, and numbers that the runner knows by their names.
+    std::string steps() const {
+        std::string rows, slots;
+        std::size_t first = 0, most = 1, scratch = 0;
+        for (std::size_t i = 0; i < p_.steps.size(); ++i) {
+            auto const& s = p_.steps[i];
+            auto const& call = kernels_.calls()[i];
+            auto const count = s.values.size() + call.may_fail;
+            rows += fmt::format("    {{{}, {}, {}, {}, {}, {}}},\n", kernel_name(call.kernel), call.positions,
+                                call.parallel ? "true" : "false", first, count, call.workspace > 0 ? "true" : "false");
+            for (auto const& v : s.values) // a step that checks tells the context
+                slots += call.checks && &v == &s.values.back() ? "    {in_context, 0, 0},\n" : slot_of(v);
+            if (call.may_fail) slots += "    {in_context, 0, 0},\n";
+            first += count;
+            if (call.workspace > 0) most = std::max(most, count + 1);
+            scratch = std::max(scratch, exported_weights<>::rounded(call.workspace));
+        }
+        auto out = fmt::format("step const steps[] = {{\n{}    {{nullptr, 0, false, 0, 0, false}},\n}};\nslot const "
+                               "slots[] = {{\n{}    {{in_arena, 0, 0}},\n}};\n",
+                               rows, slots);
+        auto const number = [&](std::string_view name, std::uint64_t value) {
+            out += fmt::format("constexpr std::size_t {} = {}u;\n", name, value);
+        };
+        number("step_count", p_.steps.size());
+        number("slot_count", first);
+        number("most_slots", most);
+        number("input_count", p_.inputs.size());
+        number("output_count", p_.outputs.size());
+        number("arena_bytes", arena_.size);
+        number("workspace_bytes", scratch);
+        number("work_items_per_thread", static_cast<std::uint64_t>(work_items_per_thread));
+        number("weights_size", weights_.size());
+        number("weights_magic", weights_magic);
+        number("weights_version", weights_version);
+        number("weights_model", weights_.model());
+        return out;
+    }
     // The functions of the application, separated by commas.
     std::string functions_text() const {
         std::string out;

@@ -4,67 +4,52 @@
 
 namespace gsub::aot::detail {
 
-// Before: macros GSUB_THREADS and GSUB_PROCESSOR_FITS, kernels, tables. The namespace is open.
-inline constexpr char const* export_runner = R"text(
-// ---- weights
+// Before: the header of the model.
+inline constexpr char const* export_includes = R"text(
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+#if GSUB_THREADS
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#endif
 
-struct weights {
-    unsigned char const* data = nullptr; // behind the header
-    void* mapped = nullptr;
-    std::size_t size = 0;
-    weights() = default;
-    weights(weights const&) = delete;
-    weights& operator=(weights const&) = delete;
-    ~weights() {
-        if (mapped) munmap(mapped, size);
-    }
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(long) == 8, "weights and kernels are for such machines");
+
+)text";
+
+// Opens the namespace.
+inline constexpr char const* export_step_types = R"text(
+namespace {
+
+struct step {
+    void (*kernel)(void* const* buffers, long begin, long end);
+    std::int64_t positions;
+    bool parallel;
+    unsigned first_slot, slots;
+    bool scratch; // a thread lends it memory, as one more buffer
+};
+enum : unsigned char { in_arena, in_weights, in_input, in_output, in_context };
+struct slot {
+    unsigned char where;
+    unsigned position;
+    std::size_t offset;
 };
 
-// Each step is a bijection of a lane: a change of one word is always found.
-std::uint64_t digest(unsigned char const* data, std::size_t size) {
-    std::uint64_t lane[8];
-    for (std::uint64_t i = 0; i < 8; ++i) lane[i] = 0xcbf29ce484222325u + i;
-    for (std::size_t at = 0; at + 64 <= size; at += 64)
-        for (std::size_t i = 0; i < 8; ++i) {
-            std::uint64_t word;
-            std::memcpy(&word, data + at + 8 * i, sizeof word);
-            word ^= lane[i];
-            lane[i] = (word << 29 | word >> 35) * 0x9e3779b97f4a7c15u;
-        }
-    std::uint64_t all = size;
-    for (auto l : lane) all = ((all ^ l) << 29 | (all ^ l) >> 35) * 0x9e3779b97f4a7c15u;
-    return all;
-}
+)text";
 
-@name@_status check(weights& w, unsigned char const* bytes, std::size_t size) {
-    std::uint64_t head[8];
-    if (size != weights_size || reinterpret_cast<std::uintptr_t>(bytes) % 64 != 0) return @NAME@_BAD_WEIGHTS;
-    std::memcpy(head, bytes, sizeof head);
-    std::uint64_t const wanted[8] = {weights_magic, weights_version, weights_size, weights_model, head[4], 0, 0, 0};
-    if (std::memcmp(head, wanted, sizeof head) != 0) return @NAME@_BAD_WEIGHTS;
-    w.data = bytes + sizeof head;
-    return digest(w.data, size - sizeof head) == head[4] ? @NAME@_OK : @NAME@_BAD_WEIGHTS;
-}
-
-@name@_status open_weights(weights& w, char const* path) {
-    int const file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return @NAME@_NO_WEIGHTS;
-    struct stat about;
-    auto status = @NAME@_NO_WEIGHTS;
-    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode)) {
-        w.size = static_cast<std::size_t>(about.st_size);
-        status = @NAME@_BAD_WEIGHTS;
-        if (w.size == weights_size) {
-            w.mapped = mmap(nullptr, w.size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
-            if (w.mapped == MAP_FAILED) w.mapped = nullptr;
-            status = w.mapped ? check(w, static_cast<unsigned char const*>(w.mapped), w.size) : @NAME@_NO_MEMORY;
-        }
-    }
-    close(file);
-    return status;
-}
-
-// ---- threads
+// Before: macros GSUB_THREADS and GSUB_PROCESSOR_FITS, kernels, tables, `export_weights_reader`. The namespace is open.
+inline constexpr char const* export_runner = R"text(// ---- threads
 
 void serial(void*, std::size_t count, void (*body)(void*, std::size_t), void* argument) {
     for (std::size_t i = 0; i < count; ++i) body(argument, i);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/kernels/impl/row_values.ipp>
 #include <gsub/kernels/row_reduction.hpp>
 
 #include <algorithm>
@@ -14,10 +15,6 @@ namespace gsub::kernels {
 
 namespace detail {
 
-GSUB_INLINE bool reduces(row_reduction_op const& op) {
-    return op.step != reduction_step::elementwise;
-}
-
 // Strides of all arrays, and of all results that are stored in another order.
 template <class F>
 void each_strides(row_reduction_shape& p, F&& f) {
@@ -28,7 +25,7 @@ void each_strides(row_reduction_shape& p, F&& f) {
 
 // Dimensions of one element are dropped, neighbours along which everything is stored alike become one. The last
 // dimension stays itself where it is reduced.
-GSUB_LAZY void merge_dims(row_reduction_shape& p) {
+GSUB_LAZY row_reduction_shape with_merged_dims(row_reduction_shape p) {
     auto const reducing = std::any_of(p.ops.begin(), p.ops.end(), reduces);
     auto const erase = [&](std::size_t d) {
         p.dims.erase(p.dims.begin() + static_cast<std::ptrdiff_t>(d));
@@ -49,6 +46,7 @@ GSUB_LAZY void merge_dims(row_reduction_shape& p) {
         p.dims[d + 1] *= p.dims[d];
         erase(d);
     }
+    return p;
 }
 // Whether the dimension before the row is the one along which elements follow each other: of results, else of arrays.
 GSUB_LAZY bool lies_in_columns(row_reduction_shape const& p) {
@@ -87,33 +85,16 @@ GSUB_LAZY void split_rows(row_reduction_shape& p, std::int64_t piece) {
 template <class = void>
 class row_reduction_writer {
 public:
-    row_reduction_writer(row_reduction_shape p, isa const& isa) : p_(std::move(p)) {
+    row_reduction_writer(row_reduction_shape p, isa const& isa) : p_(with_merged_dims(std::move(p))), values_(p_) {
         reducing_ = std::any_of(p_.ops.begin(), p_.ops.end(), reduces);
-        merge_dims(p_);
-        auto const count = p_.arrays.size() + p_.ops.size();
-        uniform_.resize(count), level_.resize(count), scalar_.assign(count, -1), row_.assign(count, -1);
-        for (std::size_t v = 0; v < p_.arrays.size(); ++v) uniform_[v] = p_.arrays[v].strides.back() == 0;
-        for (auto v = p_.arrays.size(); v < count; ++v) {
-            auto const& op = op_of(v);
-            bool all = true;
-            each_operand(op, [&](std::size_t o) {
-                level_[v] = std::max(level_[v], level_[o]);
-                all = all && uniform_[o];
-            });
-            uniform_[v] = all || reduces(op);
-            if (reduces(op)) ++level_[v];
-        }
+        scalar_.assign(values_.count(), -1), row_.assign(values_.count(), -1);
         // Vectors of the widest type are those of the instruction set.
-        std::size_t widest = 1;
-        for (std::size_t v = 0; v < count; ++v) {
-            types_.push_back(type_of(v));
-            widest = std::max(widest, byte_size(types_[v]));
-        }
-        lanes_ = isa.lanes(static_cast<std::int32_t>(widest));
+        lanes_ = isa.lanes(static_cast<std::int32_t>(values_.widest_bytes()));
         if (reducing_ && lies_in_columns(p_)) {
             columns_ = true;
             std::int64_t kept = 1;
-            for (std::size_t v = p_.arrays.size(); v < count; ++v) kept += !uniform_[v] && costs(v);
+            for (std::size_t v = p_.arrays.size(); v < values_.count(); ++v)
+                kept += !values_.uniform(v) && values_.costs(v);
             split_rows(p_, columns_of_piece(p_.dims[row_dims() - 1], lanes_, kept * p_.dims.back()));
             beside_ = p_.dims[row_dims() - 1];
         } else if (reducing_ && row_dims() > 0 && p_.dims.back() <= 8 * lanes_) {
@@ -126,11 +107,11 @@ public:
 
     loop::fused_nest run() {
         declare();
-        auto const last = *std::max_element(level_.begin(), level_.end());
+        auto const last = values_.last_level();
         for (int level = 0; level <= last; ++level) {
             keep_rows(level);
-            for (auto v = p_.arrays.size(); v < level_.size(); ++v)
-                if (reduces(op_of(v)) && level_[v] == level + 1) reduce(v);
+            for (auto v = p_.arrays.size(); v < values_.count(); ++v)
+                if (reduces(values_.op_of(v)) && values_.level(v) == level + 1) reduce(v);
         }
         store_rows();
         return std::move(*made_);
@@ -139,28 +120,6 @@ public:
 private:
     using value = loop::value;
 
-    static std::size_t index(std::int32_t v) { return static_cast<std::size_t>(v); }
-    template <class F>
-    static void each_operand(row_reduction_op const& op, F&& f) {
-        if (op.what.left >= 0) f(index(op.what.left));
-        auto const operands = reduces(op) ? 1 : loop::info(op.what.op).operands;
-        if (operands > 1 && op.what.right >= 0) f(index(op.what.right));
-        if (operands > 2 && op.what.third >= 0) f(index(op.what.third));
-    }
-    // Of values before it, whose types are known.
-    [[nodiscard]] dtype type_of(std::size_t v) const {
-        if (!is_op(v)) return p_.arrays[v].element;
-        auto const& op = op_of(v);
-        auto const operand = [&] {
-            auto const& o = op.what;
-            auto const selects = !reduces(op) && o.op == loop::scalar_op::select;
-            auto const first = selects ? o.right : o.left, second = selects ? o.third : o.right;
-            return first >= 0 ? types_[index(first)] : second >= 0 ? types_[index(second)] : o.type;
-        }();
-        return reduces(op) ? operand : result_type(op.what, operand);
-    }
-    [[nodiscard]] bool is_op(std::size_t v) const { return v >= p_.arrays.size(); }
-    [[nodiscard]] row_reduction_op const& op_of(std::size_t v) const { return p_.ops[v - p_.arrays.size()]; }
     [[nodiscard]] std::size_t row_dims() const { return p_.dims.size() - 1; }
     [[nodiscard]] std::int64_t rows() const {
         std::int64_t n = 1;
@@ -168,31 +127,29 @@ private:
         return n;
     }
 
-    // Whether reading a row again is cheaper than computing it again.
-    [[nodiscard]] bool costs(std::size_t v) const { return info(op_of(v).what.op).slow; }
-
     // Buffers, and which rows and elements are kept.
     void declare() {
-        std::vector<std::vector<std::size_t>> stages(level_.size()); // in which a value is computed
+        std::vector<std::vector<std::size_t>> stages(values_.count()); // in which a value is computed
         auto const visit = [&](auto const& self, std::size_t v, std::size_t in_stage) -> void {
-            if (!is_op(v) || uniform_[v]) return;
+            if (!values_.is_op(v) || values_.uniform(v)) return;
             auto& in = stages[v];
             if (std::find(in.begin(), in.end(), in_stage) != in.end()) return;
             in.push_back(in_stage);
-            each_operand(op_of(v), [&](std::size_t o) { self(self, o, in_stage); });
+            values_.each_operand(values_.op_of(v), [&](std::size_t o) { self(self, o, in_stage); });
         };
-        for (auto v = p_.arrays.size(); v < level_.size(); ++v)
-            if (reduces(op_of(v))) visit(visit, index(op_of(v).what.left), v);
-        for (auto const& r : p_.results) visit(visit, index(r.value), level_.size());
+        for (auto v = p_.arrays.size(); v < values_.count(); ++v)
+            if (reduces(values_.op_of(v))) visit(visit, value_index(values_.op_of(v).what.left), v);
+        for (auto const& r : p_.results) visit(visit, value_index(r.value), values_.count());
         std::map<dtype, std::int64_t> kept_rows, kept_scalars; // by type
-        for (auto v = p_.arrays.size(); v < level_.size(); ++v) {
-            if (!uniform_[v] && stages[v].size() > 1 && costs(v)) row_[v] = kept_rows[types_[v]]++;
-            if (uniform_[v] && level_[v] > 0) scalar_[v] = kept_scalars[types_[v]]++;
+        for (auto v = p_.arrays.size(); v < values_.count(); ++v) {
+            if (!values_.uniform(v) && stages[v].size() > 1 && values_.costs(v)) row_[v] = kept_rows[values_.type(v)]++;
+            if (values_.uniform(v) && values_.level(v) > 0) scalar_[v] = kept_scalars[values_.type(v)]++;
         }
         loop::expression_builder e{"rows"};
         for (auto const& a : p_.arrays) arrays_.push_back(e.input("x", {a.elements}, a.element));
         for (auto const& r : p_.results)
-            results_.push_back(e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}, types_[index(r.value)]));
+            results_.push_back(
+                e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}, values_.type(value_index(r.value))));
         auto const whole = [&](std::int64_t n) { return (n + lanes_ - 1) / lanes_ * lanes_; };
         auto const across = columns_ ? whole(beside_) : beside_,
                    row = columns_ ? p_.dims.back() : whole(p_.dims.back());
@@ -215,7 +172,7 @@ private:
         if (row_dims() == 0) static_cast<void>(s.e.spatial("r0", 1));
         auto const n = p_.dims.back();
         s.at.push_back(reduction ? s.e.reduction("x", n) : s.e.spatial("x", n));
-        s.known.resize(level_.size());
+        s.known.resize(values_.count());
         return s;
     }
     [[nodiscard]] loop::affine row_index(stage const& s) const {
@@ -242,40 +199,40 @@ private:
         return *s.known[v];
     }
     value compute_new(stage& s, std::size_t v) const {
-        if (!is_op(v)) {
+        if (!values_.is_op(v)) {
             auto const& a = p_.arrays[v];
             loop::affine at = a.offset;
             for (std::size_t d = 0; d < s.at.size(); ++d) at += s.at[d] * a.strides[d];
             return s.e.at(arrays_[v], {at});
         }
         if (stored_[v]) {
-            if (scalar_[v] >= 0) return s.e.at(scalars_.at(types_[v]), {loop::affine{scalar_[v]}, beside(s)});
-            return s.e.at(rows_.at(types_[v]), {loop::affine{row_[v]}, place_in_row(s)});
+            if (scalar_[v] >= 0) return s.e.at(scalars_.at(values_.type(v)), {loop::affine{scalar_[v]}, beside(s)});
+            return s.e.at(rows_.at(values_.type(v)), {loop::affine{row_[v]}, place_in_row(s)});
         }
-        return apply(s.e, op_of(v).what, [&](std::size_t o) { return compute(s, o); });
+        return apply(s.e, values_.op_of(v).what, [&](std::size_t o) { return compute(s, o); });
     }
 
     // Rows of this level that later stages read.
     void keep_rows(int level) {
         std::vector<std::size_t> all;
-        for (auto v = p_.arrays.size(); v < level_.size(); ++v)
-            if (row_[v] >= 0 && level_[v] == level) all.push_back(v);
+        for (auto v = p_.arrays.size(); v < values_.count(); ++v)
+            if (row_[v] >= 0 && values_.level(v) == level) all.push_back(v);
         if (all.empty()) return;
         auto s = begin(false);
         auto const target = [&](std::size_t v) { return loop::affine{row_[v]}; };
         for (std::size_t i = 1; i < all.size(); ++i)
-            s.e.also_store(rows_.at(types_[all[i]]), {target(all[i]), place_in_row(s)}, compute(s, all[i]));
+            s.e.also_store(rows_.at(values_.type(all[i])), {target(all[i]), place_in_row(s)}, compute(s, all[i]));
         auto const first = compute(s, all[0]);
-        end(s.e.store(rows_.at(types_[all[0]]), {target(all[0]), place_in_row(s)}, first));
+        end(s.e.store(rows_.at(values_.type(all[0])), {target(all[0]), place_in_row(s)}, first));
         for (auto v : all) stored_[v] = true;
     }
 
     // A reduction, and the elements that can be computed of it.
     void reduce(std::size_t v) {
         auto s = begin(true);
-        auto const update = compute(s, index(op_of(v).what.left));
-        auto const sums = op_of(v).step == reduction_step::sum;
-        auto const type = types_[v];
+        auto const update = compute(s, value_index(values_.op_of(v).what.left));
+        auto const sums = values_.op_of(v).step == reduction_step::sum;
+        auto const type = values_.type(v);
         auto const least = info(type).is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_size(type))
                                                 : std::int64_t{0};
         auto const reduced =
@@ -284,19 +241,20 @@ private:
         std::fill(s.known.begin(), s.known.end(), std::nullopt);
         s.known[v] = reduced;
         std::vector<std::size_t> made{v};
-        for (auto u = p_.arrays.size(); u < level_.size(); ++u) {
-            if (scalar_[u] < 0 || stored_[u] || reduces(op_of(u))) continue;
+        for (auto u = p_.arrays.size(); u < values_.count(); ++u) {
+            if (scalar_[u] < 0 || stored_[u] || reduces(values_.op_of(u))) continue;
             bool ready = true;
-            each_operand(op_of(u), [&](std::size_t o) {
-                ready = ready && (!is_op(o) || scalar_[o] < 0 || stored_[o] || s.known[o]);
+            values_.each_operand(values_.op_of(u), [&](std::size_t o) {
+                ready = ready && (!values_.is_op(o) || scalar_[o] < 0 || stored_[o] || s.known[o]);
             });
             if (!ready) continue;
-            s.e.also_store(scalars_.at(types_[u]), {loop::affine{scalar_[u]}, beside(s)}, compute(s, u));
+            s.e.also_store(scalars_.at(values_.type(u)), {loop::affine{scalar_[u]}, beside(s)}, compute(s, u));
             made.push_back(u);
         }
         for (std::size_t r = 0; r < p_.results.size(); ++r)
-            if (!p_.results[r].whole && std::find(made.begin(), made.end(), index(p_.results[r].value)) != made.end())
-                s.e.also_store(results_[r], {row_index(s)}, compute(s, index(p_.results[r].value)));
+            if (!p_.results[r].whole &&
+                std::find(made.begin(), made.end(), value_index(p_.results[r].value)) != made.end())
+                s.e.also_store(results_[r], {row_index(s)}, compute(s, value_index(p_.results[r].value)));
         end(s.e.store(scalars_.at(type), {loop::affine{scalar_[v]}, beside(s)}, reduced));
         for (auto u : made) stored_[u] = true;
     }
@@ -309,8 +267,8 @@ private:
         auto s = begin(false);
         for (std::size_t i = 1; i < whole.size(); ++i)
             s.e.also_store(results_[whole[i]], {element_index(s, p_.results[whole[i]])},
-                           compute(s, index(p_.results[whole[i]].value)));
-        auto const first = compute(s, index(p_.results[whole[0]].value));
+                           compute(s, value_index(p_.results[whole[i]].value)));
+        auto const first = compute(s, value_index(p_.results[whole[0]].value));
         end(s.e.store(results_[whole[0]], {element_index(s, p_.results[whole[0]])}, first));
     }
 
@@ -356,14 +314,12 @@ private:
     }
 
     row_reduction_shape p_;
+    row_values<> values_; // of dimensions that were merged
     std::int64_t lanes_ = 1;
     bool columns_ = false;                // vectors lie across rows
     std::int64_t beside_ = 1;             // rows that are computed side by side
     std::array<std::int64_t, 2> step_{1}; // in scratch memory, along a row and to the row beside
-    std::vector<dtype> types_;
     bool reducing_ = false;
-    std::vector<char> uniform_;              // one element a row
-    std::vector<int> level_;                 // reductions that a value is after
     std::vector<std::int64_t> scalar_, row_; // places in scratch memory
     std::vector<char> stored_ = std::vector<char>(p_.arrays.size() + p_.ops.size());
     std::vector<std::int32_t> arrays_, results_;
