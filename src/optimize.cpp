@@ -1,10 +1,13 @@
 #include <gsub/optimize.hpp>
+#include <gsub/optimize/impl/apply_rule.ipp>
 #include <gsub/optimize/impl/cut_part.ipp>
 #include <gsub/optimize/impl/explain.ipp>
 #include <gsub/optimize/impl/graph_parts.ipp>
 #include <gsub/optimize/impl/optimize.ipp>
 #include <gsub/optimize/impl/relaxed_substitution.ipp>
 #include <gsub/optimize/impl/rewrite_check.ipp>
+#include <gsub/optimize/impl/rewrite_weights.ipp>
+#include <gsub/optimize/impl/rule_explainer.ipp>
 #include <gsub/optimize/impl/search_graph.ipp>
 #include <gsub/optimize/impl/search_log.ipp>
 #include <gsub/optimize/impl/search_part.ipp>

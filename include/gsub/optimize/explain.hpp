@@ -4,6 +4,7 @@
 #include <gsub/core/result.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/ir/graph.hpp>
+#include <gsub/optimize/rewrite_weights.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/pattern/program.hpp>
 
@@ -34,10 +35,11 @@ enum class rule_outcome : std::uint8_t {
 struct rule_place {
     std::string site; ///< the anchor's name in the model
     rule_outcome outcome = rule_outcome::no_match;
-    std::string reason;               ///< a sentence that names the nodes; empty where the rule applies
-    std::string kind;                 ///< the reason without names, the same for places that fail alike
-    std::optional<double> cost_after; ///< of the graph with the rewrite made, where it can be made
-    std::size_t depth = 0;            ///< of a mismatch: how much of the pattern had matched
+    std::string reason;                       ///< a sentence that names the nodes; empty where the rule applies
+    std::string kind;                         ///< the reason without names, the same for places that fail alike
+    std::optional<double> cost_after{};       ///< of the graph with the rewrite made, where it can be made
+    std::size_t depth = 0;                    ///< of a mismatch: how much of the pattern had matched
+    std::optional<rewrite_weights> weights{}; ///< of the rewrite, where they are asked for and it can be made
 };
 
 /// Report of `explain_rule`: where a rule applies, and why not elsewhere.
@@ -58,11 +60,14 @@ struct rule_explanation {
 struct explain_options {
     std::string_view node{};             ///< this node alone, by name, wherever it stands in the pattern; empty: all
     std::size_t max_matches_a_node = 64; ///< of one anchor, for rules that match in many ways
+    eval_table weights{};                ///< to compute the weights of each rewrite; empty: they are not asked for
+    std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of the weights of all places together
 };
 
 /// Explains a rule: tries it everywhere, or at one node, in the graph in canonical form, where a search begins. From a
 /// node of another operator than the anchor's it follows the readers, as far as the pattern goes. *Errors* `usage` for
-/// a node that the graph lacks, with the nearest names; `internal` as `optimize`. *Complexity* O(anchors) times a
+/// a node that the graph lacks, with the nearest names; `internal` as `optimize`; `unsupported` where weights take more
+/// than the limit, or cannot be computed. *Complexity* O(anchors) times a
 /// match, and a copy and a cost of the graph for each match.
 GSUB_LAZY [[nodiscard]] result<rule_explanation> explain_rule(any_graph const& g, cost::any_cost const& model,
                                                               rule_program const& rule,
@@ -76,4 +81,5 @@ GSUB_LAZY [[nodiscard]] result<rule_program const*> find_rule(std::span<rule_pro
 
 #ifndef GSUB_COMPILED
 #include <gsub/optimize/impl/explain.ipp>
+#include <gsub/optimize/impl/rule_explainer.ipp>
 #endif
