@@ -14,3 +14,4 @@
 #include <gsub/report/impl/table.ipp>
 #include <gsub/report/impl/trace.ipp>
 #include <gsub/report/impl/units.ipp>
+#include <gsub/report/impl/weight_matrix.ipp>

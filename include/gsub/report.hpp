@@ -10,3 +10,4 @@
 #include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>
 #include <gsub/report/units.hpp>
+#include <gsub/report/weight_matrix.hpp>

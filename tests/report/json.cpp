@@ -2,8 +2,11 @@
 #include "ir/random_graph.hpp"
 #include <gsub/cost/analytic.hpp>
 #include <gsub/models/test_graphs.hpp>
+#include <gsub/optimize/apply_rule.hpp>
+#include <gsub/optimize/explain.hpp>
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/report/json.hpp>
+#include <gsub/rewrite/rules/standard_rules.hpp>
 
 #include <set>
 
@@ -93,6 +96,46 @@ TEST_CASE("an optimization that changed nothing is a report too") {
     CHECK(j["applied"] == io::json::array());
     CHECK(j["cost_before"] == io::json{{"value", 4}, {"unit", "FLOP"}});
     CHECK(j["cost_after"] == j["cost_before"]);
+}
+
+TEST_CASE("named rewrites as JSON and as text have their costs, and the nodes that came and went") {
+    cost::roofline const model;
+    rule_at const enlarge{find_rule(standard_rules(), "enlarge_conv").value(), "shortcut"};
+    auto const r = apply_rules(models::residual_module(1, 2, 3), cost::erase(model), table_of<eval_row, standard_ops>(),
+                               std::span{&enlarge, 1}, {.verify = true})
+                       .value()
+                       .second;
+    auto const j = to_json(r);
+    CHECK(j["cost_before"] == io::json{{"value", r.cost_before}, {"unit", "s"}});
+    REQUIRE(j["made"].size() == 1);
+    CHECK(j["made"][0]["rule"] == "enlarge_conv");
+    CHECK(j["made"][0]["verified"] == "equal");
+    CHECK(j["made"][0]["removed"][0]["operands"] == io::json{"\"x\"", "f32[2,2,1,1]"});
+    CHECK(j["made"][0]["added"][0]["operands"] == io::json{"\"x\"", "f32[2,2,3,3]"});
+    CHECK(j["verification"]["equal"] == true);
+    auto const text = report::to_text(r);
+    CHECK(text.find("enlarge_conv at \"shortcut\"") != std::string::npos);
+    CHECK(text.find("  - Conv \"shortcut\" (\"x\", f32[2,2,1,1])") != std::string::npos);
+    CHECK(text.find("  + Conv \"shortcut\" (\"x\", f32[2,2,3,3])") != std::string::npos);
+    CHECK(text.find("verified: equal") != std::string::npos);
+}
+
+TEST_CASE("weights as JSON have their elements up to a limit") {
+    cost::roofline const model;
+    auto const places = explain_rule(models::residual_module(1, 2, 3), cost::erase(model),
+                                     *find_rule(standard_rules(), "enlarge_conv").value(),
+                                     {.weights = table_of<eval_row, standard_ops>()})
+                            .value()
+                            .places;
+    auto const j = to_json(*places[0].weights);
+    CHECK(keys(j) == std::set<std::string>{"read", "built"});
+    CHECK(j["built"][0]["type"] == "f32[2,2,3,3]");
+    CHECK(j["built"][0]["elements"].size() == 36);
+    CHECK(j["built"][0]["kernels"] == io::json{{"all", 4}, {"zero", 0}, {"identity", 0}});
+    CHECK(j["read"][0]["reader"] == "shortcut");
+    auto const few = to_json(*places[0].weights, 4);
+    CHECK(few["read"][0].contains("elements"));
+    CHECK_FALSE(few["built"][0].contains("elements"));
 }
 
 } // namespace report_json_test

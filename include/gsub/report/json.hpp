@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gsub/io/json.hpp>
+#include <gsub/optimize/apply_rule.hpp>
 #include <gsub/optimize/optimize.hpp>
+#include <gsub/optimize/rewrite_weights.hpp>
 #include <gsub/report/summary.hpp>
 
 namespace gsub::report {
@@ -15,6 +17,14 @@ namespace gsub::report {
 /// `history`, and where there was a verification `verified` in the entries of `applied` (`equal`, `skipped` or
 /// `different`) and `verification`.
 [[nodiscard]] io::json to_json(optimize_report const& r);
+/// JSON of a verification report: `equal`, `different`, `whole_graph_in_field`, `max_relative_error` and so on.
+[[nodiscard]] io::json to_json(verification_report const& v);
+/// JSON of a rewrite's weights: `read` and `built`, lists of `{op, reader, operand, formula, type, kernels, elements}`.
+/// `kernels` counts those that are `zero` or the `identity`; more than `max_elements` elements are left out.
+[[nodiscard]] io::json to_json(rewrite_weights const& w, std::size_t max_elements = 4096);
+/// JSON of named rewrites: `cost_before`, `cost_start` and `cost_after` as `{value, unit}`, `made` as `{rule, site,
+/// hint, choices, cost_before, cost_after, removed, added}`, and `verification` where there was one.
+[[nodiscard]] io::json to_json(application_report const& r);
 
 } // namespace gsub::report
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/ir/graph.hpp>
+#include <gsub/optimize/apply_rule.hpp>
 #include <gsub/optimize/optimize.hpp>
 
 #include <map>
@@ -24,6 +25,8 @@ struct graph_summary {
 
 /// Text of an optimize report: costs before and after, applied rules and their sites, stop reason, verification.
 [[nodiscard]] std::string to_text(optimize_report const& r);
+/// Text of named rewrites: costs before and after each, and the nodes that it took away (`-`) and made (`+`).
+[[nodiscard]] std::string to_text(application_report const& r);
 /// Text of a verification report, a few lines.
 [[nodiscard]] std::string to_text(verification_report const& v);
 
