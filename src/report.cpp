@@ -9,6 +9,7 @@
 #include <gsub/report/impl/layered_graph.ipp>
 #include <gsub/report/impl/layered_layout.ipp>
 #include <gsub/report/impl/progress.ipp>
+#include <gsub/report/impl/stage_table.ipp>
 #include <gsub/report/impl/summary.ipp>
 #include <gsub/report/impl/svg.ipp>
 #include <gsub/report/impl/table.ipp>

@@ -64,14 +64,20 @@ struct optimize_request : cost_choice {
     bool verify = false;
     bool measure = false; ///< time input and result, and keep the faster one
     std::string dot, svg;
-    std::string report;      ///< page of HTML; empty: none
-    std::string trace;       ///< events of the search as lines of JSON; empty: none
-    std::string resume;      ///< trace of a search that goes on; empty: none
-    std::string replay;      ///< trace whose rewrites are made again in place of a search; empty: none
-    std::string passes;      ///< run this list instead of a search; empty: search
-    std::string dump_passes; ///< folder for what each pass made; empty: none
+    std::string report;             ///< page of HTML; empty: none
+    std::string trace;              ///< events of the search as lines of JSON; empty: none
+    std::string resume;             ///< trace of a search that goes on; empty: none
+    std::string replay;             ///< trace whose rewrites are made again in place of a search; empty: none
+    std::string passes;             ///< run this list instead of a search; empty: search
+    std::string dump_passes;        ///< folder for what each pass made; empty: none
+    std::vector<std::string> apply; ///< `RULE@NODE`: these rewrites in place of a search; empty: search
+    bool objectives = false;        ///< a search under each of some cost models, and all metrics of what each gives
 };
 answer optimize(optimize_request const& r, session const& s);
+/// What `optimize` does where it is given rewrites.
+answer apply_rules(optimize_request const& r, session const& s);
+/// What `optimize` does where it is asked for the metrics of each objective.
+answer compare_objectives(optimize_request const& r, session const& s);
 /// What `optimize` does where it is given passes.
 answer run_passes(optimize_request const& r, session const& s);
 
@@ -111,6 +117,7 @@ gsub::module passes_applied(gsub::any_graph g, std::string const& list, gsub::ta
 struct explain_request : cost_choice {
     std::string model, rule;
     std::string node;         ///< by name; empty: everywhere
+    bool weights = false;     ///< weights that the rewrites read and build, too
     bool kernels = false;     ///< kernels in place of a rule
     kernel_choice kernels_of; ///< how they are generated
 };
@@ -153,6 +160,7 @@ struct bench_request {
     std::string backend = "simd";
     kernel_choice kernels;
     std::size_t runs = 50, warmup = 5;
+    bool paper = false; ///< 1000 runs after 100
     std::optional<double> seconds;
     std::uint64_t seed = 1;
     bool profile = false;
@@ -212,6 +220,7 @@ answer verify_rules(verify_request const& r, session const& s);
 struct inspect_request {
     std::string model, dot, svg;
     bool text = false;
+    bool stages = false; ///< its convolutions and products by size
 };
 answer inspect(inspect_request const& r, session const& s);
 

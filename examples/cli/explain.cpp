@@ -5,6 +5,7 @@
 #include <gsub/io.hpp>
 #include <gsub/optimize/explain.hpp>
 #include <gsub/report.hpp>
+#include <gsub/report/json.hpp>
 #include <gsub/rewrite.hpp>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ using gsub::rule_outcome;
 
 namespace {
 
-constexpr std::size_t places_told = 20;
+constexpr std::size_t places_told = 20, weights_told = 4;
 
 // `applies: 1.20 ms, -3.1 % of the graph's cost`
 std::string told(gsub::rule_place const& p, gsub::rule_explanation const& x) {
@@ -44,6 +45,17 @@ std::vector<std::pair<std::string, std::size_t>> summary(gsub::rule_explanation 
     return out;
 }
 
+// Weights of the places where there are some, the first few.
+std::string weights_text(gsub::rule_explanation const& x) {
+    std::string out;
+    std::size_t places = 0;
+    for (auto const& p : x.places)
+        if (p.weights && ++places <= weights_told)
+            out += fmt::format("\nweights at {}\n{}", gsub::quoted{p.site}, gsub::report::to_text(*p.weights));
+    if (places > weights_told) out += fmt::format("\nand weights at {} more places\n", places - weights_told);
+    return out;
+}
+
 } // namespace
 
 answer explain(explain_request const& r, session const& s) {
@@ -56,7 +68,9 @@ answer explain(explain_request const& r, session const& s) {
     costs.target = r.kernels_of.target;
     auto const x = with_cost(costs, s, graph, [&](auto const& model, std::string text) {
                        costed_by = std::move(text);
-                       return gsub::explain_rule(graph, gsub::cost::erase(model), rule, {.node = r.node});
+                       gsub::explain_options options{.node = r.node};
+                       if (r.weights) options.weights = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+                       return gsub::explain_rule(graph, gsub::cost::erase(model), rule, options);
                    }).value();
 
     answer a;
@@ -79,11 +93,13 @@ answer explain(explain_request const& r, session const& s) {
         if (places.size() < places_told) places.add({p.site, told(p, x)});
         a.data["places"].push_back({{"site", p.site}, {"outcome", to_string(p.outcome)}, {"reason", p.reason}});
         if (p.cost_after) a.data["places"].back()["cost_after"] = *p.cost_after;
+        if (p.weights) a.data["places"].back()["weights"] = gsub::report::to_json(*p.weights);
     }
     if (x.places.empty()) return a;
     if (r.node.empty()) a.text += fmt::format("{}\n", counts.text());
     a.text += places.text();
     if (x.places.size() > places_told) a.text += fmt::format("and {} more places\n", x.places.size() - places_told);
+    a.text += weights_text(x);
     return a;
 }
 

@@ -195,6 +195,25 @@ int main(int argc, char** argv) {
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)
         ->type_name("DIR");
+    auto* apply_instead =
+        optimize
+            ->add_option("--apply", o.apply,
+                         "apply this rule at this node instead of a search, whatever it costs; several times: one "
+                         "after the other; names as `gsub explain` and `gsub inspect --text` tell them")
+            ->type_name("RULE@NODE")
+            ->expected(1)
+            ->take_all();
+    auto* objectives = optimize->add_flag(
+        "--objectives", o.objectives,
+        "search under predicted time, roofline, FLOP, bytes and peak memory in turn, and tell all of them for each");
+    for (auto const* of_search :
+         {"--alpha", "--schedule", "--queue", "--admit", "--plateau", "--budget", "--time", "--split", "--rules",
+          "--report", "--trace", "--resume", "--replay", "--measure", "--passes"})
+        apply_instead->excludes(optimize->get_option(of_search));
+    for (auto const* of_one : {"--apply", "--cost", "--goal", "--roofline", "--joules", "--backend", "--profile",
+                               "--split-cost", "--output", "--verify", "--dot", "--svg", "--report", "--trace",
+                               "--resume", "--replay", "--taso", "--rules-file", "--passes"})
+        objectives->excludes(optimize->get_option(of_one));
 
     cli::explain_request y;
     auto* explain =
@@ -206,6 +225,10 @@ int main(int argc, char** argv) {
         "--kernels", y.kernels,
         "the kernels: what each computes, why no more, by which algorithm and schedule, how long it takes");
     subject->require_option(1);
+    explain
+        ->add_flag("--weights", y.weights,
+                   "print the weights that each rewrite reads and builds, a convolution's as a matrix of kernels")
+        ->needs(rule);
     explain->add_option("--node", y.node, "this node alone, by its name in the model")->type_name("NODE")->needs(rule);
     add_kernel_choice(explain, y.kernels_of);
     add_cost_choice(explain, y);
@@ -236,6 +259,11 @@ int main(int argc, char** argv) {
     bench->add_option("--time", t.seconds, "time runs for so long, whatever their number")
         ->type_name("SECONDS")
         ->check(CLI::PositiveNumber);
+    auto* paper =
+        bench->add_flag("--paper", t.paper,
+                        "the protocol of the paper on architecture-aware selection of passes: 1000 runs after "
+                        "100, without what lies beyond three standard deviations");
+    for (auto const* of_runs : {"--runs", "--warmup", "--time"}) paper->excludes(bench->get_option(of_runs));
     bench->add_option("--seed", t.seed, "seed of the inputs");
     bench->add_flag("--profile", t.profile, "tell what each step takes");
 
@@ -332,6 +360,7 @@ int main(int argc, char** argv) {
     auto* inspect = declare("inspect", "tell what is in a model", i, &cli::inspect);
     inspect->add_option("model", i.model, "ONNX model")->required()->type_name("MODEL.onnx");
     inspect->add_flag("--text", i.text, "print the graph in the textual form");
+    inspect->add_flag("--stages", i.stages, "tell convolutions, products and pools by the size of what they give");
     inspect->add_option("--dot", i.dot, "draw it for Graphviz")->type_name("FILE");
     inspect->add_option("--svg", i.svg, "draw it as a picture")->type_name("FILE");
 

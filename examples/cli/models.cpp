@@ -47,6 +47,16 @@ answer inspect(inspect_request const& r, session const& s) {
     auto const g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     auto const summary = gsub::report::summarize(g);
     answer a{to_text(summary), to_json(summary)};
+    if (r.stages) {
+        auto const stages = gsub::report::stages_of(g);
+        a.text += fmt::format("\n{}", gsub::report::stage_table(stages).text());
+        a.data["stages"] = gsub::io::json::array();
+        for (auto const& stage : stages)
+            a.data["stages"].push_back({{"size", stage.size},
+                                        {"number", stage.count},
+                                        {"operators", stage.operators},
+                                        {"beside", stage.beside}});
+    }
     auto const kind = gsub::classify(g);
     a.text += fmt::format("\nclass    {}\n", kind.name);
     for (auto const& reason : kind.reasons) a.text += fmt::format("  {}\n", reason);

@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "cost_choice.hpp"
 #include "rule_files.hpp"
+#include "search_options.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/driver/compare_speed.hpp>
@@ -12,8 +13,6 @@
 #include <gsub/report/svg.hpp>
 #include <gsub/report/trace.hpp>
 
-#include <charconv>
-#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -24,27 +23,6 @@ namespace {
 using gsub::error;
 using gsub::error_code;
 using gsub::problem;
-
-gsub::search::budget budget_of(optimize_request const& r) {
-    if (!r.seconds) return {r.budget};
-    // Some 292 years fit; beyond that there is no limit.
-    auto const longest = std::chrono::duration<double>(std::chrono::nanoseconds::max()).count();
-    if (!(*r.seconds >= 0)) throw error{error_code::usage, "--time needs a number of seconds >= 0"};
-    if (*r.seconds >= longest) return {r.budget};
-    return {r.budget, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(*r.seconds))};
-}
-
-std::size_t split_of(optimize_request const& r) {
-    if (r.split == "auto") return gsub::optimize_options{}.split;
-    if (r.split == "none") return 0;
-    std::size_t bound = 0;
-    auto const end = r.split.data() + r.split.size();
-    if (auto const [rest, failed] = std::from_chars(r.split.data(), end, bound);
-        failed != std::errc{} || rest != end || bound == 0)
-        throw error{error_code::usage,
-                    fmt::format("--split {} is neither auto nor none nor a number above 0", r.split)};
-    return bound;
-}
 
 std::string page(optimize_request const& r, gsub::any_graph const& before,
                  gsub::optimized<gsub::standard_ops> const& after, std::span<gsub::rule_program const> rules,
@@ -76,6 +54,8 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
 
 answer optimize(optimize_request const& r, session const& s) {
     if (!r.passes.empty()) return run_passes(r, s);
+    if (!r.apply.empty()) return apply_rules(r, s);
+    if (r.objectives) return compare_objectives(r, s);
     auto const by_clock = r.cost == "measured" || r.cost.starts_with(table_prefix);
     auto chosen = gsub::choose_rules(gsub::standard_rules(), r.rules, by_clock).value();
     rule_files const files{r.taso, r.rules_file};
@@ -92,23 +72,11 @@ answer optimize(optimize_request const& r, session const& s) {
     if (!earlier.empty()) log.emplace(gsub::report::read_trace(earlier).value());
     std::optional<gsub::report::trace_writer> trace;
     if (!r.trace.empty()) trace.emplace(r.trace);
-    gsub::optimize_options const options{.alpha = r.alpha,
-                                         .schedule = r.schedule,
-                                         .admit = r.admit == "parent"  ? gsub::search::admission::parent
-                                                  : r.admit == "first" ? gsub::search::admission::first
-                                                                       : gsub::search::admission::best,
-                                         .plateau = r.plateau,
-                                         .budget = budget_of(r),
-                                         .queue = r.queue,
-                                         .split = split_of(r),
-                                         .rules = chosen,
-                                         .verify = r.verify,
-                                         .seed = r.seed,
-                                         .threads = s.threads,
-                                         .observe = s.observe,
-                                         .trace = trace ? &*trace : nullptr,
-                                         .resume = r.resume.empty() ? nullptr : &*log,
-                                         .replay = r.replay.empty() ? nullptr : &*log};
+    auto options = search_options(r, s, chosen);
+    options.verify = r.verify;
+    options.trace = trace ? &*trace : nullptr;
+    options.resume = r.resume.empty() ? nullptr : &*log;
+    options.replay = r.replay.empty() ? nullptr : &*log;
     std::string html, costed_by;
     auto const outcome = with_cost(r, s, graph, [&](auto const& model, std::string text) {
         costed_by = std::move(text);

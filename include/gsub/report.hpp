@@ -6,6 +6,7 @@
 #include <gsub/report/html.hpp>
 #include <gsub/report/layered_layout.hpp>
 #include <gsub/report/progress.hpp>
+#include <gsub/report/stage_table.hpp>
 #include <gsub/report/summary.hpp>
 #include <gsub/report/svg.hpp>
 #include <gsub/report/table.hpp>

@@ -227,6 +227,68 @@ class Cli(unittest.TestCase):
         self.assertIn("fuse_conv_bn", self.gsub("explain", digits, "--rule", "fuse_conv_bm", exit=2).stderr)
         self.assertIn("there is no node", self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--node", "nonesuch", exit=2).stderr)
 
+    def test_explain_prints_the_weights_that_rewrites_read_and_build(self):
+        self.gsub("models", "resnet_module", "-o", "m.onnx")
+        explain = lambda *more, **how: self.gsub("explain", "m.onnx", "--weights", "--cost", "roofline", "--json", "w.json", *more, **how).stdout
+        weights = lambda: next(p["weights"] for p in json.loads((self.at / "w.json").read_text())["places"] if "weights" in p)
+        # A kernel of 1x1 with zeros around it.
+        out = explain("--rule", "enlarge_conv")
+        self.assertIn('built  f32[256,256,3,3] Pad("shortcut.weight") of Conv, operand 1: "shortcut"', out)
+        self.assertEqual(weights()["read"][0]["type"], "f32[256,256,1,1]")
+        # A convolution and an addition: identity kernels beside its own.
+        out = explain("--rule", "add_fuse", exit=1)
+        self.assertIn("of 131072 kernels 65280 are zero and 256 identities", out)
+        self.assertEqual(weights()["built"][0]["kernels"], {"all": 131072, "zero": 65280, "identity": 256})
+        self.assertNotIn("elements", weights()["built"][0])
+        self.gsub("explain", "m.onnx", "--kernels", "--weights", exit=2)
+        # Without the option nothing is computed.
+        self.gsub("explain", "m.onnx", "--rule", "enlarge_conv", "--json", "w.json")
+        self.assertTrue(all("weights" not in p for p in json.loads((self.at / "w.json").read_text())["places"]))
+
+    def test_one_rule_is_applied_at_one_node(self):
+        self.gsub("models", "resnet_module", "-o", "m.onnx")
+        apply = lambda *rules, **how: self.gsub("optimize", "m.onnx", "--cost", "roofline", *(x for r in rules for x in ("--apply", r)), **how)
+        done = self.gsub("optimize", "m.onnx", "--cost", "roofline", "--apply", "enlarge_conv@shortcut", "-o", "large.onnx", "--verify", "--json", "a.json")
+        self.assertIn("(+10.5 %)", done.stdout)
+        self.assertRegex(done.stdout, r'- Conv "shortcut" \("x", f32\[256,256,1,1\]\) .*pads = \[0, 0, 0, 0\]')
+        self.assertRegex(done.stdout, r'\+ Conv "shortcut" \("x", f32\[256,256,3,3\]\) .*pads = \[1, 1, 1, 1\]')
+        made = json.loads((self.at / "a.json").read_text())
+        self.assertGreater(made["cost_after"]["value"], made["cost_before"]["value"])
+        self.assertEqual(made["made"][0]["verified"], "equal")
+        self.gsub("compare", "m.onnx", "large.onnx")
+        # The path that a relaxed search finds, by hand.
+        done = apply("enlarge_conv@shortcut", "fuse_conv_relu@relu1", "fuse_conv_relu@relu2", "merge_conv_siblings@conv1", "add_fuse@add", "fuse_conv_relu@relu3")
+        self.assertIn("48.2 us -> 33.1 us", done.stdout)
+        done = self.gsub("optimize", "m.onnx", "--cost", "roofline", "--rules", "atomic", "--alpha", 1.15)
+        self.assertIn("48.2 us -> 33.1 us", done.stdout)
+        # What cannot be done says why.
+        self.assertIn('"enlarge_conv"', apply("enlarge_com@conv1", exit=2).stderr)
+        self.assertIn('"shortcut"', apply("enlarge_conv@shortcat", exit=2).stderr)
+        self.assertIn("no RULE@NODE", apply("enlarge_conv", exit=2).stderr)
+        self.assertIn("no other Conv reads", apply("enlarge_conv@conv2", exit=1).stderr)
+        self.gsub("optimize", "m.onnx", "--apply", "enlarge_conv@shortcut", "--alpha", 1.1, exit=2)
+        # A hostile name stays a name.
+        self.file("h.onnx", model(("Tanh", "a\x1b[31m@b", ["x"], ["z"]), ("Relu", "b", ["z"], ["y"])))
+        done = self.gsub("optimize", "h.onnx", "--apply", "fuse_conv_relu@a\x1b[31m@b", exit=1)
+        self.assertNotIn("\x1b", done.stderr)
+
+    def test_every_objective_has_its_metrics(self):
+        self.gsub("models", "t1", "-o", "t1.onnx")
+        done = self.gsub("optimize", "t1.onnx", "--objectives", "--alpha", 1.15, "--rules", "atomic", "--json", "o.json")
+        self.assertIn("peak memory", done.stdout)
+        rows = json.loads((self.at / "o.json").read_text())["objectives"]
+        first = rows[0]
+        self.assertEqual([row["objective"] for row in rows], ["as it came", "predicted time", "roofline", "FLOP", "bytes moved", "peak memory"])
+        own = {"predicted time": "predicted_s", "roofline": "roofline_s", "FLOP": "flop", "bytes moved": "bytes_moved", "peak memory": "peak_bytes"}
+        for row in rows[1:]:  # each is best at its own, or as it came
+            self.assertLessEqual(row[own[row["objective"]]], first[own[row["objective"]]] * (1 + 1e-9))
+        roofline = rows[2]
+        self.assertLess(roofline["roofline_s"], first["roofline_s"])
+        self.assertGreater(roofline["flop"], first["flop"])  # fewer operators for more arithmetic
+        self.assertEqual((first["operators"], roofline["operators"]), (7, 2))
+        self.gsub("optimize", "t1.onnx", "--objectives", "--cost", "flops", exit=2)
+        self.gsub("optimize", "t1.onnx", "--objectives", "-o", "x.onnx", exit=2)
+
     def test_the_same_call_gives_the_same_bytes(self):
         for out in ("a.onnx", "b.onnx"):
             self.gsub("optimize", DIGITS / "digits.onnx", "-o", out, "--budget", 10)
@@ -553,6 +615,10 @@ class Cli(unittest.TestCase):
             self.assertGreater(found[key], 0)
         self.assertTrue(all({"name", "kind", "ms", "operations"} <= set(step) for step in found["steps"]))
         self.gsub("bench", DIGITS / "digits.onnx", "--backend", "reference", "--time", 0.05)
+        self.assertIn("runs a second", self.gsub("--json", "j", "bench", DIGITS / "digits.onnx", "--paper").stdout)
+        found = json.loads((self.at / "j").read_text())
+        self.assertEqual(found["runs"] + found["outliers"], 1000)
+        self.gsub("bench", DIGITS / "digits.onnx", "--paper", "--runs", 3, exit=2)
 
     def test_kernels_are_measured_once_and_their_times_kept(self):
         digits = DIGITS / "digits.onnx"
@@ -712,6 +778,14 @@ class Cli(unittest.TestCase):
         self.file("m.onnx", model(("Wob\x1b[2Jble", "n\x1b]0;x", ["x"], ["y"])))
         done = self.gsub("run", "m.onnx", "--fill", 1, exit=3)
         self.assertNotIn("\x1b", done.stderr + self.gsub("inspect", "m.onnx", "--text").stdout)
+
+    def test_inspect_tells_the_stages_of_a_network(self):
+        self.gsub("models", "resnet18", "-o", "r.onnx")
+        done = self.gsub("inspect", "r.onnx", "--stages", "--json", "i.json")
+        self.assertIn("[3x3 128 x 2] x 2", done.stdout)
+        stages = json.loads((self.at / "i.json").read_text())["stages"]
+        self.assertEqual([s["size"] for s in stages][:5], ["112x112", "56x56", "28x28", "14x14", "7x7"])
+        self.assertEqual(stages[2]["beside"], "1x1 128")
 
     def test_operators_are_listed(self):
         self.assertIn("BatchNormalization", self.gsub("ops").stdout)

@@ -62,7 +62,7 @@ GSUB_LAZY [[noreturn]] void throw_inapplicable(rule_at const& what, std::vector<
                         what.node,
                         {},
                         fmt::format("{} does not apply: {}", what.rule->name, why),
-                        fmt::format("gsub explain --rule {} tells where it applies", what.rule->name)}};
+                        fmt::format("gsub explain --rule {}, which tells where it applies", what.rule->name)}};
 }
 
 /// Makes one rewrite after another in a graph.

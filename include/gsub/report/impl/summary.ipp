@@ -76,7 +76,7 @@ namespace detail {
 // `142 us -> 97.1 us (-31.6 %)`
 GSUB_INLINE std::string change_of_cost(double before, double after, std::string_view unit) {
     auto const gain = before > 0 ? 1 - after / before : 0;
-    return fmt::format("{} -> {} ({})", human(before, unit), human(after, unit), percent(-gain));
+    return fmt::format("{} -> {} ({}{})", human(before, unit), human(after, unit), gain < 0 ? "+" : "", percent(-gain));
 }
 
 // `Conv "shortcut" ("x", f32[8,8,1,1]) {pads = [0, 0, 0, 0]}: f32[1,8,7,7]`
