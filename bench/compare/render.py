@@ -39,15 +39,20 @@ def mean(rows, threads):
     return statistics.geometric_mean(r["ratio"] for r in chosen), len(chosen)
 
 
-def random_summary(rows, threads):
-    """What is said of random networks, or None."""
+def figure(name, value):
+    """A value that stands in other pages as well: scripts/figures.py compares them."""
+    return f"<!-- figure:{name} -->{value}<!-- /figure -->"
+
+
+def random_summary(rows, threads, named=lambda name, value: value):
+    """What is said of random networks, or None. `named` marks a figure."""
     chosen = of_kind(rows, threads, "random")
     if not chosen:
         return None
     worst, middle = min(chosen, key=lambda r: r["ratio"]), statistics.geometric_mean(r["ratio"] for r in chosen)
     reference, steps, operators = reference_steps(chosen)
     return (f"{plural(len(chosen), 'random network')}, best peer / gsub: least {worst['ratio']:.2f} ({worst['model']}), "
-            f"geometric mean {middle:.2f}; {reference} of {plural(steps, 'step')} on the reference runtime" +
+            f"geometric mean {named('compare_random', f'{middle:.2f}')}; {reference} of {plural(steps, 'step')} on the reference runtime" +
             (f": {operators}" if operators else ""))
 
 
@@ -164,8 +169,10 @@ def markdown(machine, rows, plot=None):
                 "|---" + "|--:" * (len(present) + 3) + "|"]
         out += ["| " + " | ".join(latency_cells(row)) + " |" for row in rows if row["threads"] == threads]
         ratio, count = mean(rows, threads)
-        out.append(f"| **geometric mean** of {count} |{' |' * len(present)} **{ratio:.2f}** | | |")
-        if summary := random_summary(rows, threads):
+        most = threads == thread_counts(rows)[-1]  # what the README tells too
+        named = lambda name, value: figure(name, value) if most else value
+        out.append(f"| **geometric mean** of {count} |{' |' * len(present)} **{named('compare_networks', f'{ratio:.2f}')}** | | |")
+        if summary := random_summary(rows, threads, named):
             out += ["", summary + "."]
     out += ["", "Errors against double precision, and peak memory beyond the weights in MiB:", "",
             "| model | " + " | ".join(f"{what}: {' | '.join(SHORT[e] for e in present)}" for what in ("max", "mean", "memory")) +
