@@ -1,10 +1,14 @@
 #include <gsub/optimize.hpp>
 #include <gsub/optimize/impl/apply_rule.ipp>
 #include <gsub/optimize/impl/cut_part.ipp>
+#include <gsub/optimize/impl/expansion_cache.ipp>
 #include <gsub/optimize/impl/explain.ipp>
 #include <gsub/optimize/impl/graph_parts.ipp>
+#include <gsub/optimize/impl/incremental_costs.ipp>
 #include <gsub/optimize/impl/optimize.ipp>
+#include <gsub/optimize/impl/parallel_expander.ipp>
 #include <gsub/optimize/impl/relaxed_substitution.ipp>
+#include <gsub/optimize/impl/replay_source.ipp>
 #include <gsub/optimize/impl/rewrite_check.ipp>
 #include <gsub/optimize/impl/rewrite_weights.ipp>
 #include <gsub/optimize/impl/rule_explainer.ipp>
@@ -12,3 +16,4 @@
 #include <gsub/optimize/impl/search_log.ipp>
 #include <gsub/optimize/impl/search_part.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
+#include <gsub/optimize/impl/successor_generator.ipp>
