@@ -17,3 +17,4 @@
 #include <gsub/optimize/impl/search_part.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/optimize/impl/successor_generator.ipp>
+#include <gsub/optimize/impl/verify_equal.ipp>

@@ -145,4 +145,5 @@ GSUB_LAZY [[nodiscard]] verification_report verify_equal(any_graph const& origin
 #ifndef GSUB_COMPILED
 #include <gsub/optimize/impl/optimize.ipp>
 #include <gsub/optimize/impl/rewrite_check.ipp>
+#include <gsub/optimize/impl/verify_equal.ipp>
 #endif

@@ -20,92 +20,125 @@ GSUB_LAZY bool fixed_node(any_graph const& g, node_id n) {
     return category == op_category::opaque || category == op_category::structural;
 }
 
+/// The split problems of a graph: one for each level, which are nodes between the same fixed nodes. As many of these
+/// lie on the longest path from the inputs to each node of a level.
+template <class = void>
+class level_splits {
+public:
+    explicit level_splits(any_graph const& g) : g_(g), level_(g.capacity(), 0), place_(g.capacity(), nowhere) {
+        for (auto n : g.order())
+            if (!g.constant(n) && n != g.return_node()) place(n);
+        problems_.resize(levels_.size());
+        for (std::size_t i = 0; i < levels_.size(); ++i)
+            for (auto n : levels_[i]) problems_[i].sizes.push_back(cost::is_executed(g, n) ? 1 : 0);
+    }
+
+    // A value between two operators of one kernel that lowering would make is dear to cut.
+    void add_values(std::span<std::uint32_t const> piece) {
+        constexpr std::uint64_t of_value = 4, of_fusion = 1, between_pieces = 64;
+        std::vector<std::uint32_t> kernel(g_.capacity(), nowhere);
+        auto const groups = kernel_groups(g_, fusion_rules_of(g_, isa::avx512));
+        for (std::uint32_t i = 0; i < groups.size(); ++i)
+            for (auto n : groups[i]) kernel[n.index] = i;
+        std::vector<node_id> joined;
+        for (auto n : g_.order()) {
+            if (g_.constant(n) || n == g_.return_node()) continue;
+            auto const is_inner = [&](node_id m) {
+                return kernel[m.index] != nowhere && kernel[m.index] == kernel[n.index];
+            };
+            for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
+                joined = readers_within({n, port});
+                std::uint64_t weight = of_value;
+                if (std::any_of(joined.begin(), joined.end(), is_inner)) weight += of_fusion;
+                if (place_[n.index] != nowhere) joined.push_back(n);
+                auto const elsewhere = [&](node_id m) { return piece[m.index] != piece[joined.front().index]; };
+                if (!piece.empty() && std::any_of(joined.begin(), joined.end(), elsewhere)) weight += between_pieces;
+                tie(joined, weight);
+            }
+        }
+    }
+
+    void add_matches(rule_index const& rules) {
+        for (auto n : g_.order()) {
+            if (n == g_.return_node() || g_.constant(n)) continue;
+            for (auto const* rule : rules.anchored_at(g_.op(n)))
+                find_pattern_at(g_, *rule, n, [&](match const& m) {
+                    if (fires(m)) tie({m.covered().begin(), m.covered().end()}, 1);
+                });
+        }
+    }
+
+    [[nodiscard]] graph_parts split(std::size_t bound) const {
+        graph_parts out;
+        for (std::size_t i = 0; i < levels_.size(); ++i) {
+            auto const found = search::split(problems_[i], {.bound = bound});
+            out.cuts.insert(out.cuts.end(), found.cuts.begin(), found.cuts.end());
+            for (auto const& part : found.parts) {
+                out.parts.emplace_back();
+                for (auto n : part) out.parts.back().push_back(levels_[i][n]);
+            }
+        }
+        return out;
+    }
+
+private:
+    static constexpr auto nowhere = 0xffffffffu;
+
+    void place(node_id n) {
+        for (auto v : g_.operands(n)) {
+            if (!v.valid() || g_.constant(v)) continue;
+            auto const behind = fixed_node(g_, v.node) && !g_.is<ops::input>(v.node) ? 1u : 0u;
+            level_[n.index] = std::max(level_[n.index], level_[v.node.index] + behind);
+        }
+        if (fixed_node(g_, n)) return;
+        auto const level = level_[n.index];
+        if (level >= levels_.size()) levels_.resize(level + 1);
+        place_[n.index] = static_cast<std::uint32_t>(levels_[level].size());
+        levels_[level].push_back(n);
+    }
+
+    // Those in a level, each with an edge where the value is made in the same.
+    std::vector<node_id> readers_within(value_id v) {
+        std::vector<node_id> out;
+        auto const from = v.node.index;
+        g_.for_each_use(v, [&](use u) {
+            auto const to = u.user.index;
+            if (place_[to] == nowhere) return;
+            out.push_back(u.user);
+            if (place_[from] != nowhere && level_[from] == level_[to])
+                problems_[level_[from]].edges.emplace_back(place_[from], place_[to]);
+        });
+        return out;
+    }
+
+    // Ties nodes that would rather stay together, level by level.
+    void tie(std::vector<node_id> nodes, std::uint64_t weight) {
+        std::erase_if(nodes, [&](node_id n) { return place_[n.index] == nowhere; });
+        stable_sort(nodes, [&](node_id a, node_id b) { return level_[a.index] < level_[b.index]; });
+        for (auto first = nodes.begin(); first != nodes.end();) {
+            search::tie t{{}, weight};
+            auto const where = level_[first->index];
+            for (; first != nodes.end() && level_[first->index] == where; ++first)
+                t.nodes.push_back(place_[first->index]);
+            if (t.nodes.size() > 1) problems_[where].ties.push_back(std::move(t));
+        }
+    }
+
+    any_graph const& g_;
+    std::vector<std::uint32_t> level_, place_; ///< by node id; `nowhere`: in no level
+    std::vector<std::vector<node_id>> levels_;
+    std::vector<search::split_problem> problems_;
+};
+
 } // namespace detail
 
 GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
                                        std::span<std::uint32_t const> piece) {
     GSUB_ASSERT(piece.empty() || piece.size() >= g.capacity(), "every node id has a piece, or none");
-    constexpr std::uint64_t of_value = 4, of_fusion = 1, between_pieces = 64;
-    constexpr auto nowhere = 0xffffffffu;
-    // Nodes between the same fixed nodes: as many of these lie on the longest path from the inputs to each.
-    std::vector<std::uint32_t> level(g.capacity(), 0), place(g.capacity(), nowhere);
-    std::vector<std::vector<node_id>> levels;
-    for (auto n : g.order()) {
-        if (g.constant(n) || n == g.return_node()) continue;
-        for (auto v : g.operands(n)) {
-            if (!v.valid() || g.constant(v)) continue;
-            auto const behind = detail::fixed_node(g, v.node) && !g.is<ops::input>(v.node) ? 1u : 0u;
-            level[n.index] = std::max(level[n.index], level[v.node.index] + behind);
-        }
-        if (detail::fixed_node(g, n)) continue;
-        if (level[n.index] >= levels.size()) levels.resize(level[n.index] + 1);
-        place[n.index] = static_cast<std::uint32_t>(levels[level[n.index]].size());
-        levels[level[n.index]].push_back(n);
-    }
-    // Kernels that lowering would make: a value between two operators of one is dear to cut.
-    std::vector<std::uint32_t> kernel(g.capacity(), nowhere);
-    auto const groups = kernel_groups(g, fusion_rules_of(g, isa::avx512));
-    for (std::uint32_t i = 0; i < groups.size(); ++i)
-        for (auto n : groups[i]) kernel[n.index] = i;
-    std::vector<search::split_problem> problems(levels.size());
-    std::vector<node_id> joined;
-    auto const tie = [&](std::uint64_t weight) {
-        std::erase_if(joined, [&](node_id n) { return place[n.index] == nowhere; });
-        stable_sort(joined, [&](node_id a, node_id b) { return level[a.index] < level[b.index]; });
-        for (auto first = joined.begin(); first != joined.end();) {
-            search::tie t{{}, weight};
-            auto const where = level[first->index];
-            for (; first != joined.end() && level[first->index] == where; ++first)
-                t.nodes.push_back(place[first->index]);
-            if (t.nodes.size() > 1) problems[where].ties.push_back(std::move(t));
-        }
-    };
-    for (std::size_t i = 0; i < levels.size(); ++i)
-        for (auto n : levels[i]) problems[i].sizes.push_back(cost::is_executed(g, n) ? 1 : 0);
-    for (auto n : g.order()) {
-        if (g.constant(n) || n == g.return_node()) continue;
-        for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
-            joined.clear();
-            std::uint64_t weight = of_value;
-            g.for_each_use({n, port}, [&](use u) {
-                if (place[u.user.index] == nowhere) return;
-                joined.push_back(u.user);
-                if (place[n.index] != nowhere && level[n.index] == level[u.user.index])
-                    problems[level[n.index]].edges.emplace_back(place[n.index], place[u.user.index]);
-            });
-            auto const is_inner = [&](node_id m) {
-                return kernel[m.index] != nowhere && kernel[m.index] == kernel[n.index];
-            };
-            if (std::any_of(joined.begin(), joined.end(), is_inner)) weight += of_fusion;
-            if (place[n.index] != nowhere) joined.push_back(n);
-            if (!piece.empty())
-                for (auto m : joined)
-                    if (piece[m.index] != piece[joined.front().index]) {
-                        weight += between_pieces;
-                        break;
-                    }
-            tie(weight);
-        }
-    }
-    for (auto n : g.order()) {
-        if (n == g.return_node() || g.constant(n)) continue;
-        for (auto const* rule : rules.anchored_at(g.op(n)))
-            find_pattern_at(g, *rule, n, [&](match const& m) {
-                if (!detail::fires(m)) return;
-                joined.assign(m.covered().begin(), m.covered().end());
-                tie(1);
-            });
-    }
-    graph_parts out;
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-        auto const found = search::split(problems[i], {.bound = bound});
-        out.cuts.insert(out.cuts.end(), found.cuts.begin(), found.cuts.end());
-        for (auto const& part : found.parts) {
-            out.parts.emplace_back();
-            for (auto n : part) out.parts.back().push_back(levels[i][n]);
-        }
-    }
-    return out;
+    detail::level_splits<> splits{g};
+    splits.add_values(piece);
+    splits.add_matches(rules);
+    return splits.split(bound);
 }
 
 GSUB_LAZY_BODY any_graph part_as_graph(any_graph const& g, std::span<node_id const> nodes) {

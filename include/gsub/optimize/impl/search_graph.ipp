@@ -4,6 +4,7 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/graph_parts.hpp>
+#include <gsub/optimize/impl/budget_meter.hpp>
 #include <gsub/optimize/impl/cut_part.hpp>
 #include <gsub/optimize/search_graph.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
@@ -21,35 +22,6 @@
 namespace gsub {
 
 namespace detail {
-
-/// What is left of a budget.
-template <class = void>
-class budget_meter {
-    using clock = std::chrono::steady_clock;
-
-public:
-    explicit budget_meter(search::budget const& b)
-        : left_(b), timed_(b.time != std::chrono::nanoseconds::max()), begin_(clock::now()) {}
-    /// A share of it, in [0, 1].
-    [[nodiscard]] search::budget share(double part) const {
-        auto out = left_;
-        if (out.steps != std::numeric_limits<std::uint64_t>::max())
-            out.steps = std::min(left_.steps, static_cast<std::uint64_t>(static_cast<double>(left_.steps) * part));
-        if (timed_) {
-            auto const left = std::max(left_.time - (clock::now() - begin_), std::chrono::nanoseconds::zero());
-            out.time = std::chrono::duration_cast<std::chrono::nanoseconds>(left * part);
-        }
-        return out;
-    }
-    void spend(std::uint64_t steps) {
-        if (left_.steps != std::numeric_limits<std::uint64_t>::max()) left_.steps -= std::min(left_.steps, steps);
-    }
-
-private:
-    search::budget left_;
-    bool timed_;
-    clock::time_point begin_;
-};
 
 // Whether two graphs have the same nodes under the same ids, whatever the elements of their constants are.
 GSUB_LAZY bool same_form(any_graph const& a, any_graph const& b) {
@@ -100,6 +72,15 @@ GSUB_LAZY std::size_t kernels_among(any_graph const& g, std::span<node_id const>
         std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return cost::is_executed(g, n); }));
 }
 
+// Adds what a search counted to the counts of others.
+GSUB_LAZY void add_counts(search_result& to, search_result const& found) {
+    auto& sum = to.stats;
+    auto const& s = found.stats;
+    sum.expanded += s.expanded, sum.generated += s.generated;
+    sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct, sum.dropped += s.dropped;
+    to.inapplicable += found.inapplicable, to.remembered += found.remembered;
+}
+
 /// A graph on its way through searches of its parts.
 template <class = void>
 class split_search {
@@ -112,7 +93,7 @@ public:
 
     search_result run() {
         auto const begin = std::chrono::steady_clock::now();
-        budget_meter<> meter{options_.budget};
+        budget_meter meter{options_.budget};
         auto& g = out_.best;
         auto& stats = out_.stats;
         stats.start_cost = cost_ = model_.of_graph(g);
@@ -132,7 +113,7 @@ public:
     }
 
 private:
-    void in_parts(budget_meter<>& meter) {
+    void in_parts(budget_meter& meter) {
         auto& g = out_.best;
         auto const bound = out_.split.bound;
         auto const parts = split_graph(g, rules_, bound);
@@ -148,7 +129,7 @@ private:
         g.compact();
     }
 
-    void as_whole(budget_meter<> const& meter) {
+    void as_whole(budget_meter const& meter) {
         auto& stats = out_.stats;
         auto last = search_in(out_.best, meter.share(1));
         auto const before = stats.expanded - last.stats.expanded;
@@ -171,7 +152,7 @@ private:
     };
 
     /// Searches parts of one form once, and makes of each part what was found. Gives the number of searches.
-    std::size_t search_all(std::vector<std::vector<node_id>> const& parts, budget_meter<>& meter) {
+    std::size_t search_all(std::vector<std::vector<node_id>> const& parts, budget_meter& meter) {
         auto& g = out_.best;
         piece_.assign(g.capacity(), 0);
         std::vector<form> forms;
@@ -231,7 +212,7 @@ private:
             std::stable_sort(order.begin(), order.end(),
                              [&](std::size_t a, std::size_t b) { return forms[a].kernels > forms[b].kernels; });
         std::vector<std::exception_ptr> failures(forms.size());
-        budget_meter<> const meter{whole};
+        budget_meter const meter{whole};
         auto const caller = std::this_thread::get_id();
         std::atomic<std::size_t> kernels_left{kernels};
         auto const search = [&](std::size_t k) {
@@ -286,12 +267,8 @@ private:
     }
 
     void count(search_result const& found) {
-        auto& sum = out_.stats;
-        auto const& s = found.stats;
-        if (failure_.empty()) failure_ = s.failure;
-        sum.expanded += s.expanded, sum.generated += s.generated;
-        sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct, sum.dropped += s.dropped;
-        out_.inapplicable += found.inapplicable, out_.remembered += found.remembered;
+        if (failure_.empty()) failure_ = found.stats.failure;
+        add_counts(out_, found);
     }
 
     search_result out_; // `best` is the graph as it is by now
@@ -346,14 +323,10 @@ GSUB_LAZY search_result search_divided(any_graph start, cost::any_cost const& mo
         whole.split = in_parts.split;
         whole.split.better_whole = true;
     }
-    auto& sum = kept.stats;
-    sum.expanded += other.stats.expanded, sum.generated += other.stats.generated;
-    sum.duplicates += other.stats.duplicates, sum.refused += other.stats.refused;
-    sum.distinct += other.stats.distinct, sum.dropped += other.stats.dropped;
-    sum.seconds += other.stats.seconds;
-    sum.why = whole.stats.why;
-    sum.failure = whole.stats.failure;
-    kept.inapplicable += other.inapplicable, kept.remembered += other.remembered;
+    add_counts(kept, other);
+    kept.stats.seconds += other.stats.seconds;
+    kept.stats.why = whole.stats.why;
+    kept.stats.failure = whole.stats.failure;
     return std::move(kept);
 }
 
