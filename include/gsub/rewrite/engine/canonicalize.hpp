@@ -58,5 +58,6 @@ GSUB_LAZY std::size_t share_equal_nodes(any_graph& g, share_options const& optio
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
+#include <gsub/rewrite/engine/impl/canonicalization_patterns.ipp>
 #include <gsub/rewrite/engine/impl/canonicalize.ipp>
 #endif

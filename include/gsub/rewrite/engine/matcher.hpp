@@ -91,4 +91,6 @@ GSUB_LAZY [[nodiscard]] std::optional<mismatch> nearest_miss(any_graph const& g,
 
 #ifndef GSUB_COMPILED
 #include <gsub/rewrite/engine/impl/matcher.ipp>
+#include <gsub/rewrite/engine/impl/sum_terms.ipp>
+#include <gsub/rewrite/engine/impl/term_matcher.ipp>
 #endif

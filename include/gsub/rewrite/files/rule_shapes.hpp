@@ -46,4 +46,5 @@ struct described_shapes {
 #ifndef GSUB_COMPILED
 #include <gsub/rewrite/files/impl/rule_requirements.ipp>
 #include <gsub/rewrite/files/impl/rule_shapes.ipp>
+#include <gsub/rewrite/files/impl/size_solver.ipp>
 #endif

@@ -195,5 +195,7 @@ draw_instance(dialect const& d, std::span<sample_row const> table, rule_program 
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
+#include <gsub/rewrite/verify/impl/instance_builder.ipp>
 #include <gsub/rewrite/verify/impl/sample.ipp>
+#include <gsub/rewrite/verify/impl/sample_conv.ipp>
 #endif

@@ -4,115 +4,21 @@
 #include <gsub/core/format.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/rewrite/engine/rewrite.hpp>
+#include <gsub/rewrite/files/impl/loaded_rule_data.hpp>
+#include <gsub/rewrite/files/impl/source_lowering.hpp>
 #include <gsub/rewrite/files/loaded_rule.hpp>
 #include <gsub/rewrite/files/rule_shapes.hpp>
 #include <gsub/rewrite/files/rule_text.hpp>
 
-#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace gsub {
 
 namespace detail {
-
-/// What a loaded rule owns. Its operators of the source are labels, its inputs variables.
-struct loaded_rule_data {
-    rule_description rule;
-    std::vector<std::string> label_texts;
-    std::vector<pattern::name_hash> labels, variables;
-    std::vector<pattern::node> nodes;
-    std::vector<std::uint16_t> links, roots;
-    rule_program program;
-    bool connected = true;
-
-    static loaded_rule_data const& of(rule_program const& p) { return *static_cast<loaded_rule_data const*>(p.data); }
-    [[nodiscard]] value_id matched(match const& m, described_value v) const {
-        auto const bound = m.value(v.is_input() ? variables[v.number()] : labels[v.number()]);
-        return bound.valid() ? value_id{bound.node, bound.port + v.port} : bound;
-    }
-};
-
-// ---- the pattern ------------------------------------------------------------------------------------------------
-
-/// Lowers the source of a rule. Terms are visited as the matcher visits them; what was visited before is a variable
-/// bound by then.
-class source_lowering {
-public:
-    explicit source_lowering(loaded_rule_data& out) : out_(out), seen_(out.rule.source.size(), false) {}
-
-    void run() {
-        std::vector<std::uint32_t> open; // operators with replaced results
-        for (auto const& o : out_.rule.outputs) {
-            auto const n = static_cast<std::uint32_t>(o.source.number());
-            if (std::find(open.begin(), open.end(), n) == open.end()) open.push_back(n);
-        }
-        // Each root behind one with which it shares a value, if there is one.
-        bound_.assign(out_.rule.inputs.size(), false);
-        while (!open.empty()) {
-            auto next = open.begin();
-            if (!out_.roots.empty()) {
-                while (next != open.end() && !touches({static_cast<std::int32_t>(*next), 0})) ++next;
-                if (next == open.end()) out_.connected = false, next = open.begin();
-            }
-            out_.roots.push_back(lower({static_cast<std::int32_t>(*next), 0}));
-            open.erase(next);
-        }
-    }
-
-private:
-    // Whether a value is bound already, or anything below it. Rules are small, and operators stand in order.
-    bool touches(described_value v) const {
-        if (v.is_input()) return bound_[v.number()];
-        std::vector<bool> below(v.number() + 1, false);
-        below[v.number()] = true;
-        for (auto i = v.number() + 1; i-- > 0;) {
-            if (!below[i]) continue;
-            if (seen_[i]) return true;
-            for (auto const operand : out_.rule.source[i].operands) {
-                if (operand.is_input() && bound_[operand.number()]) return true;
-                if (!operand.is_input()) below[operand.number()] = true;
-            }
-        }
-        return false;
-    }
-
-    std::uint16_t append(pattern::node n) {
-        out_.nodes.push_back(n);
-        return static_cast<std::uint16_t>(out_.nodes.size() - 1);
-    }
-
-    // As deep as a rule is long: see rule_limits.
-    std::uint16_t lower(described_value v) {
-        pattern::node n;
-        n.kind = pattern::node_kind::variable;
-        n.port = static_cast<std::uint16_t>(v.port);
-        if (v.is_input()) {
-            bound_[v.number()] = true;
-            n.name = out_.variables[v.number()];
-            n.text = out_.rule.inputs[v.number()];
-            return append(n);
-        }
-        n.name = out_.labels[v.number()];
-        n.text = out_.label_texts[v.number()];
-        if (seen_[v.number()]) return append(n);
-        seen_[v.number()] = true;
-        auto const& op = out_.rule.source[v.number()];
-        n.kind = pattern::node_kind::operation;
-        n.op = op.word->op;
-        n.commutative = op.word->commutative;
-        n.first_link = static_cast<std::uint16_t>(out_.links.size());
-        n.links = static_cast<std::uint16_t>(op.operands.size());
-        out_.links.resize(out_.links.size() + op.operands.size());
-        auto const number = append(n);
-        for (std::size_t i = 0; i < op.operands.size(); ++i) {
-            auto const below = lower(op.operands[i]);
-            out_.links[n.first_link + i] = below;
-        }
-        return number;
-    }
-
-    loaded_rule_data& out_;
-    std::vector<bool> seen_, bound_;
-};
 
 // ---- operators --------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/rewrite/files/impl/size_solver.ipp>
 #include <gsub/rewrite/files/rule_shapes.hpp>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ public:
         try {
             draw_ranks();
             relate();
-            solve();
+            solver_.solve(choose_, dimensions());
         } catch (give_up const&) { return std::nullopt; }
         described_shapes out;
         for (std::size_t i = 0; i < rule_.inputs.size(); ++i) out.inputs.push_back(shape_of(i));
@@ -58,22 +59,7 @@ public:
 
 private:
     static constexpr std::size_t max_rank = rule_limits::rank;
-    using size_class = std::size_t;
-
-    // Relations between classes of sizes that are no equalities.
-    struct sum { // of a concat or split
-        size_class total;
-        std::vector<size_class> parts;
-    };
-    struct grouping { // channels = groups * inner, outputs a multiple of groups
-        size_class channels, inner, outputs;
-        std::int64_t groups;
-    };
-    struct window {
-        size_class from, to, kernel;
-        described_operator const* op;
-        std::int64_t stride;
-    };
+    using size_class = size_solver::size_class;
 
     // Source or target, with the number of each operator's first result among all values.
     struct side {
@@ -134,6 +120,13 @@ private:
 
     std::size_t dimension(std::size_t value, std::size_t d) const { return value * max_rank + d; }
     size_class size_of(std::size_t value, std::size_t d) const { return sizes_.of(dimension(value, d)); }
+    // Classes of all dimensions, in the order in which they are drawn.
+    std::vector<size_class> dimensions() const {
+        std::vector<size_class> out;
+        for (std::size_t v = 0; v < values_; ++v)
+            for (std::size_t d = 0; d < ranks_[v]; ++d) out.push_back(size_of(v, d));
+        return out;
+    }
     void join(std::size_t a, std::size_t i, std::size_t b, std::size_t k) {
         sizes_.join(dimension(a, i), dimension(b, k));
     }
@@ -144,7 +137,7 @@ private:
         each_output([&](std::size_t a, std::size_t b) {
             for (std::size_t d = 0; d < ranks_[a]; ++d) join(a, d, b, d);
         });
-        known_.assign(values_ * max_rank, 0);
+        solver_ = size_solver{values_ * max_rank};
         each_operator([&](side const& s, described_operator const& op, std::size_t y) { relate_unequal(s, op, y); });
     }
     void relate_equal(side const& s, described_operator const& op, std::size_t y) {
@@ -186,125 +179,45 @@ private:
             auto const w = value(s, op.operands[1]);
             auto const groups =
                 choose_.exhaustive() ? choose_.pick<std::int64_t>({1, 2}) : choose_.pick<std::int64_t>({1, 1, 2, 3});
-            groupings_.push_back({size_of(x, 1), size_of(w, 1), size_of(w, 0), groups});
+            solver_.add(size_solver::grouping{size_of(x, 1), size_of(w, 1), size_of(w, 0), groups});
             for (std::size_t d = 0; d < 2; ++d) {
-                if (op.kernel[d] > 0) learn(size_of(w, d + 2), op.kernel[d]);
-                if (op.kernel[d] == 0) kernels_.push_back(size_of(w, d + 2));
-                windows_.push_back({size_of(x, d + 2), size_of(y, d + 2), size_of(w, d + 2), &op, op.strides[d]});
+                if (op.kernel[d] > 0) solver_.learn(size_of(w, d + 2), op.kernel[d]);
+                if (op.kernel[d] == 0) solver_.add_kernel(size_of(w, d + 2));
+                solver_.add(
+                    size_solver::window{size_of(x, d + 2), size_of(y, d + 2), size_of(w, d + 2), &op, op.strides[d]});
             }
             break;
         }
-        case shape_law::joining:
-            sums_.push_back({size_of(y, axis), {}});
-            for (auto const v : op.operands) sums_.back().parts.push_back(size_of(value(s, v), axis));
+        case shape_law::joining: {
+            size_solver::sum whole{size_of(y, axis), {}};
+            for (auto const v : op.operands) whole.parts.push_back(size_of(value(s, v), axis));
+            solver_.add(std::move(whole));
             break;
-        case shape_law::parting:
-            sums_.push_back({size_of(x, axis), {}});
-            for (std::uint32_t port = 0; port < op.results; ++port)
-                sums_.back().parts.push_back(size_of(y + port, axis));
+        }
+        case shape_law::parting: {
+            size_solver::sum whole{size_of(x, axis), {}};
+            for (std::uint32_t port = 0; port < op.results; ++port) whole.parts.push_back(size_of(y + port, axis));
+            solver_.add(std::move(whole));
             break;
+        }
         default:
             break;
         }
     }
 
-    // A size must be this. Sizes are small: what would grow beyond is left out of the instances.
-    void learn(size_class c, std::int64_t size) {
-        if (size < 1 || size > 64 || (known_[c] != 0 && known_[c] != size)) throw give_up{};
-        changed_ |= known_[c] == 0;
-        known_[c] = size;
-    }
-
-    void solve() {
-        for (;;) {
-            do {
-                changed_ = false;
-                for (auto const& s : sums_) follow(s);
-                for (auto const& g : groupings_) follow(g);
-                for (auto const& w : windows_) follow(w);
-            } while (changed_);
-            auto const next = choose_unknown();
-            if (!next) return;
-            learn(*next, draw_size(*next));
-        }
-    }
-
-    void follow(sum const& s) {
-        std::int64_t rest = known_[s.total], times = 0;
-        size_class unknown = 0;
-        for (auto const p : s.parts) {
-            rest -= known_[p];
-            if (known_[p] != 0) continue;
-            if (times > 0 && unknown != p) return; // several are open
-            unknown = p, ++times;
-        }
-        if (times == 0) return learn(s.total, known_[s.total] - rest);
-        if (known_[s.total] == 0) return;
-        if (rest % times != 0) throw give_up{};
-        learn(unknown, rest / times);
-    }
-    void follow(grouping const& g) {
-        if (known_[g.inner] != 0) learn(g.channels, g.groups * known_[g.inner]);
-        if (known_[g.channels] != 0) {
-            if (known_[g.channels] % g.groups != 0) throw give_up{};
-            learn(g.inner, known_[g.channels] / g.groups);
-        }
-        if (known_[g.outputs] % g.groups != 0) throw give_up{};
-    }
-    void follow(window const& w) {
-        if (known_[w.from] == 0 || known_[w.kernel] == 0) return;
-        if (w.op->same_pads && known_[w.kernel] % 2 == 0) throw give_up{};
-        learn(w.to, window_positions(*w.op, known_[w.from], known_[w.kernel], w.stride));
-    }
-
-    // A class to draw: one that follows from no other, if there is one. The lists are short.
-    std::optional<size_class> choose_unknown() const {
-        std::optional<size_class> dependent;
-        for (std::size_t v = 0; v < values_; ++v)
-            for (std::size_t d = 0; d < ranks_[v]; ++d) {
-                auto const c = size_of(v, d);
-                if (known_[c] != 0) continue;
-                auto follows = false;
-                for (auto const& s : sums_) follows |= s.total == c;
-                for (auto const& g : groupings_) follows |= g.channels == c;
-                for (auto const& w : windows_)
-                    follows |= (w.to == c && w.from != c) || (w.from == c && known_[w.kernel] == 0);
-                if (!follows) return c;
-                if (!dependent) dependent = c;
-            }
-        return dependent;
-    }
-    std::int64_t draw_size(size_class c) {
-        auto const box = choose_.exhaustive();
-        for (auto const k : kernels_)
-            if (k == c) return box ? choose_.pick<std::int64_t>({1, 3}) : choose_.pick<std::int64_t>({1, 3, 3, 5});
-        std::int64_t unit = 1, room = 0;
-        for (auto const& w : windows_)
-            if (w.from == c && !w.op->same_pads) room = std::max(room, known_[w.kernel] - 1);
-        for (auto const& g : groupings_)
-            if (g.outputs == c) unit = std::lcm(unit, g.groups);
-        return room +
-               unit * (box ? choose_.pick<std::int64_t>({1, 2}) : choose_.pick<std::int64_t>({1, 1, 2, 3, 4, 5}));
-    }
-
     ints shape_of(std::size_t value) const {
         ints out;
-        for (std::size_t d = 0; d < ranks_[value]; ++d) out.push_back(known_[size_of(value, d)]);
+        for (std::size_t d = 0; d < ranks_[value]; ++d) out.push_back(solver_[size_of(value, d)]);
         return out;
     }
 
     rule_description const& rule_;
     chooser& choose_;
     std::vector<side> sides_;
-    std::size_t values_ = 0;          // inputs, then results
-    std::vector<std::size_t> ranks_;  // by value
-    equal_classes sizes_;             // of dimensions
-    std::vector<std::int64_t> known_; // by class; 0: not yet
-    std::vector<sum> sums_;
-    std::vector<grouping> groupings_;
-    std::vector<window> windows_;
-    std::vector<size_class> kernels_;
-    bool changed_ = false;
+    std::size_t values_ = 0;         // inputs, then results
+    std::vector<std::size_t> ranks_; // by value
+    equal_classes sizes_;            // of dimensions
+    size_solver solver_;
 };
 
 } // namespace detail
