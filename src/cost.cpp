@@ -1,11 +1,17 @@
 #include <gsub/cost.hpp>
 #include <gsub/cost/impl/analytic.ipp>
+#include <gsub/cost/impl/block_runs.ipp>
 #include <gsub/cost/impl/block_work.ipp>
 #include <gsub/cost/impl/fused.ipp>
+#include <gsub/cost/impl/group_costs.ipp>
+#include <gsub/cost/impl/group_in_graph.ipp>
 #include <gsub/cost/impl/kernel_footprint.ipp>
+#include <gsub/cost/impl/kernel_stages.ipp>
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>
 #include <gsub/cost/impl/lowered.ipp>
+#include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>
 #include <gsub/cost/impl/relative.ipp>
 #include <gsub/cost/impl/table.ipp>
+#include <gsub/cost/impl/touched.ipp>

@@ -250,7 +250,7 @@ TEST_CASE("the last cache loses the more of the weights the more there are") {
     for (auto const* const name : {"zen5", "zen4"}) {
         auto core = named(name);
         core.l3_bytes = 32 << 20;
-        auto const lost = [&](double part) { return cost::lost_share(part * (32 << 20), core); };
+        auto const lost = [&](double part) { return cost::evicted_share(part * (32 << 20), core); };
         CHECK(lost(0) == 0);
         CHECK(lost(core.kept_share) == 0);
         CHECK(lost((core.kept_share + core.lost_share) / 2) == Approx(0.5));

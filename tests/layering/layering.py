@@ -91,16 +91,15 @@ ASKED_BY = {
     ],
     "each_kernel_group": [
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # the same, with the scope in which they were made
-        "gsub/cost/impl/fused.ipp",               # a cost for each group
-        "gsub/cost/impl/lowered.ipp",             # a predicted time for each group
+        "gsub/cost/impl/group_costs.ipp",         # a cost for each group
     ],
     "grouping_of": [
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # the same, with what decided each group
-        "gsub/cost/impl/fused.ipp", "gsub/cost/impl/lowered.ipp",
+        "gsub/cost/impl/group_costs.ipp",
     ],
     "each_changed_group": [
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # those that a rewrite has changed
-        "gsub/cost/impl/fused.ipp", "gsub/cost/impl/lowered.ipp",
+        "gsub/cost/impl/group_costs.ipp",
     ],
     "lay_out_graph": [
         "gsub/passes/layout/alter_op_layout.hpp", "gsub/passes/layout/impl/alter_op_layout.ipp",  # where it is

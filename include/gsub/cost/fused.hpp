@@ -37,4 +37,5 @@ struct fused_roofline {
 
 #ifndef GSUB_COMPILED
 #include <gsub/cost/impl/fused.ipp>
+#include <gsub/cost/impl/group_costs.ipp>
 #endif

@@ -27,7 +27,7 @@ struct kernel_setting {
     unsigned threads = 1;                    ///< that share its positions
     bool shared = false;                     ///< whether there is enough work to wake them
     std::span<memory_level const> buffers{}; ///< of all but the workspace, in order; `cache` where there are fewer
-    double lost = 0; ///< part of what lies in the last cache that has to come from memory, see `lost_share`
+    double lost = 0; ///< part of what lies in the last cache that has to come from memory, see `evicted_share`
 };
 
 /// Predicted time and counts of a kernel. Instructions and bytes are those of all threads together.
@@ -49,9 +49,9 @@ struct kernel_time {
 GSUB_LAZY [[nodiscard]] kernel_time time_of(codegen::kernel const& k, microarchitecture const& core,
                                             kernel_setting const& setting = {});
 
-/// Share of its weights that a run reads from memory, by their bytes. It reads each weight again after all others; by
-/// then the last cache has lost a part even where it could hold them all, as others use it too.
-[[nodiscard]] inline double lost_share(double weight_bytes, microarchitecture const& core) noexcept {
+/// Evicted share: the part of its weights that a run reads from memory, by their bytes. It reads each weight again
+/// after all others; by then the last cache has lost a part even where it could hold them all, as others use it too.
+[[nodiscard]] inline double evicted_share(double weight_bytes, microarchitecture const& core) noexcept {
     auto const part = weight_bytes / static_cast<double>(core.l3_bytes);
     return std::clamp((part - core.kept_share) / (core.lost_share - core.kept_share), 0.0, 1.0);
 }
@@ -69,8 +69,11 @@ GSUB_LAZY [[nodiscard]] kernel_time time_of(codegen::kernel const& k, microarchi
 } // namespace gsub::cost
 
 #ifndef GSUB_COMPILED
+#include <gsub/cost/impl/block_runs.ipp>
 #include <gsub/cost/impl/block_work.ipp>
 #include <gsub/cost/impl/kernel_footprint.ipp>
+#include <gsub/cost/impl/kernel_stages.ipp>
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>
+#include <gsub/cost/impl/touched.ipp>
 #endif

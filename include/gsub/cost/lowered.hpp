@@ -23,6 +23,11 @@
 
 namespace gsub::cost {
 
+namespace detail {
+template <class>
+class group_in_graph;
+} // namespace detail
+
 /// Options of `lowered`: what a cost depends on beside the graph and the machine.
 struct lowered_options {
     unsigned threads = 0;           ///< that run a kernel; 0: those of the machine
@@ -86,10 +91,9 @@ private:
           core_(microarchitecture_of(machine)),
           isa_(options.isa ? options.isa : machine.isa),
           options_(options) {}
-    GSUB_LAZY void add_costs(std::vector<node_cost>& out, any_graph const& g, kernel_group const& group,
-                             fusion_scope const& scope) const;
     GSUB_LAZY [[nodiscard]] double cost_of(any_graph const& g, kernel_group const& group,
                                            fusion_scope const& scope) const;
+    GSUB_LAZY [[nodiscard]] double cost_alone(detail::group_in_graph<void> const& of) const;
     GSUB_LAZY [[nodiscard]] kernel_time timed(loop::fused_nest const& nest, bool shared,
                                               std::span<memory_level const> homes) const;
     GSUB_LAZY [[nodiscard]] kernel_time of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
@@ -112,5 +116,7 @@ private:
 } // namespace gsub::cost
 
 #ifndef GSUB_COMPILED
+#include <gsub/cost/impl/group_in_graph.ipp>
 #include <gsub/cost/impl/lowered.ipp>
+#include <gsub/cost/impl/lowered_weights.ipp>
 #endif

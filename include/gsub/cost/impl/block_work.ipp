@@ -93,21 +93,7 @@ public:
                 w.others += passes / 2;
                 break;
             case codegen::opcode::load:
-                if (i.operands[0] < 0 && !i.order.empty() && whole_vectors(i)) { // shuffled in registers
-                    w.loads += 2 * passes, w.arithmetic += passes;
-                } else if (i.operands[0] < 0 && i.stride != 1 && i.type != dtype::f32 && transposed(n, i)) {
-                    w.loads += passes, w.arithmetic += passes * std::log2(static_cast<double>(k_.lanes));
-                } else if (!i.order.empty() || i.stride != 1) {
-                    auto const lanes = i.lanes > 0 ? i.lanes : k_.lanes;
-                    w.scalar_loads += lanes, w.arithmetic += lanes;
-                } else {
-                    auto const used = uses.find(i.result);
-                    auto const again = used != uses.end() && used->second <= read_again ? used->second : 1.0;
-                    w.loads += passes * again;
-                    if (i.lanes > 0 && i.lanes < k_.lanes) w.others += 2;
-                    if (i.operands[0] >= 0) w.others += 3; // the place of the entry
-                }
-                w.others += static_cast<double>(i.predicate.size());
+                count_load(w, n, i, uses);
                 break;
             case codegen::opcode::broadcast:
                 w.scalar_loads += 1;
@@ -119,17 +105,15 @@ public:
                 w.arithmetic += 4 * passes;
                 break;
             case codegen::opcode::store:
-                w.stores += std::max(1.0, static_cast<double>(byte_size(i.type)) * (i.lanes > 0 ? i.lanes : k_.lanes) /
-                                              core_.unit_bytes);
-                if (i.lanes > 1 && i.lanes < k_.lanes) w.others += 3;
-                w.others += static_cast<double>(i.predicate.size());
+                count_store(w, i);
                 break;
-            case codegen::opcode::compute:
+            case codegen::opcode::compute: {
+                auto const work = instructions_of(i.function);
                 if (divides(i.function) && is_floating(i.type)) w.divided += bytes * (i.type == dtype::f64 ? 2 : 1);
-                w.multiplies += passes * typed * instructions_of(i.function).multiplies;
-                w.arithmetic +=
-                    passes * typed * (instructions_of(i.function).multiplies + instructions_of(i.function).others);
+                w.multiplies += passes * typed * work.multiplies;
+                w.arithmetic += passes * typed * (work.multiplies + work.others);
                 break;
+            }
             case codegen::opcode::multiply_add:
                 w.multiply_adds += passes * typed;
                 ++steps[i.result];
@@ -151,6 +135,32 @@ public:
     }
 
 private:
+    // `uses`: how many multiply-adds take each register.
+    void count_load(block_work& w, codegen::statement const& n, codegen::instruction const& i,
+                    std::map<codegen::reg, double> const& uses) const {
+        auto const passes = core_.passes(static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes);
+        if (i.operands[0] < 0 && !i.order.empty() && whole_vectors(i)) { // shuffled in registers
+            w.loads += 2 * passes, w.arithmetic += passes;
+        } else if (i.operands[0] < 0 && i.stride != 1 && i.type != dtype::f32 && transposed(n, i)) {
+            w.loads += passes, w.arithmetic += passes * std::log2(static_cast<double>(k_.lanes));
+        } else if (!i.order.empty() || i.stride != 1) {
+            auto const lanes = i.lanes > 0 ? i.lanes : k_.lanes;
+            w.scalar_loads += lanes, w.arithmetic += lanes;
+        } else {
+            auto const used = uses.find(i.result);
+            auto const again = used != uses.end() && used->second <= read_again ? used->second : 1.0;
+            w.loads += passes * again;
+            if (i.lanes > 0 && i.lanes < k_.lanes) w.others += 2;
+            if (i.operands[0] >= 0) w.others += 3; // the place of the entry
+        }
+        w.others += static_cast<double>(i.predicate.size());
+    }
+    void count_store(block_work& w, codegen::instruction const& i) const {
+        auto const bytes = static_cast<double>(byte_size(i.type)) * (i.lanes > 0 ? i.lanes : k_.lanes);
+        w.stores += std::max(1.0, bytes / core_.unit_bytes);
+        if (i.lanes > 1 && i.lanes < k_.lanes) w.others += 3;
+        w.others += static_cast<double>(i.predicate.size());
+    }
     // Whether lanes come from whole vectors, as the emitter finds out.
     [[nodiscard]] bool whole_vectors(codegen::instruction const& i) const {
         auto const blocks = [&](std::int64_t n) { return n % k_.lanes == 0; };

@@ -1,23 +1,11 @@
 #pragma once
 
 #include <gsub/cost/fused.hpp>
+#include <gsub/cost/impl/group_costs.ipp>
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 namespace gsub::cost {
-
-namespace detail {
-
-// Adds the cost of a group to a list.
-GSUB_LAZY void add_costs(std::vector<node_cost>& out, fused_roofline const& model, any_graph const& g,
-                         kernel_group const& group) {
-    for (std::size_t i = 0; i + 1 < group.size(); ++i) out.push_back({group[i], 0});
-    out.push_back({group.back(), model.of_group(g, group).amount});
-}
-
-} // namespace detail
 
 GSUB_LAZY_BODY fused_roofline::unit fused_roofline::of_group(any_graph const& g, std::span<node_id const> group) const {
     auto const inside = [&](node_id n) { return std::find(group.begin(), group.end(), n) != group.end(); };
@@ -44,35 +32,22 @@ GSUB_LAZY_BODY fused_roofline::unit fused_roofline::of_group(any_graph const& g,
 }
 
 GSUB_LAZY_BODY std::vector<node_cost> fused_roofline::node_costs(any_graph const& g) const {
-    std::vector<node_cost> out;
-    each_kernel_group(g, fusion_rules_of(g, *isa),
-                      [&](kernel_group const& group, fusion_scope const&) { detail::add_costs(out, *this, g, group); });
-    return out;
+    auto const cost = [&](kernel_group const& group, fusion_scope const&) { return of_group(g, group).amount; };
+    return detail::group_costs(g, fusion_rules_of(g, *isa), cost);
 }
 GSUB_LAZY_BODY grouped_costs fused_roofline::remembered(any_graph const& g) const {
-    grouped_costs out;
-    auto groups = grouping_of(g, fusion_rules_of(g, *isa), [&](kernel_group const& group, fusion_scope const&) {
-        detail::add_costs(out.nodes, *this, g, group);
-    });
-    out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
-    return out;
+    auto const cost = [&](kernel_group const& group, fusion_scope const&) { return of_group(g, group).amount; };
+    return detail::remembered_groups(g, fusion_rules_of(g, *isa), cost);
 }
 GSUB_LAZY_BODY grouped_costs fused_roofline::remembered(any_graph const& g, void const* memory,
                                                         changed_nodes const& changes) const {
-    grouped_costs out;
-    auto groups = grouping_of(
-        g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
-        [&](kernel_group const& group, fusion_scope const&) { detail::add_costs(out.nodes, *this, g, group); });
-    out.memory = std::make_shared<kernel_grouping const>(std::move(groups));
-    return out;
+    auto const cost = [&](kernel_group const& group, fusion_scope const&) { return of_group(g, group).amount; };
+    return detail::remembered_groups(g, fusion_rules_of(g, *isa), {memory, changes}, cost);
 }
 GSUB_LAZY_BODY std::vector<node_cost> fused_roofline::node_costs_near(any_graph const& g, void const* memory,
                                                                       changed_nodes const& changes) const {
-    std::vector<node_cost> out;
-    each_changed_group(
-        g, fusion_rules_of(g, *isa), *static_cast<kernel_grouping const*>(memory), changes,
-        [&](kernel_group const& group, fusion_scope const&) { detail::add_costs(out, *this, g, group); });
-    return out;
+    auto const cost = [&](kernel_group const& group, fusion_scope const&) { return of_group(g, group).amount; };
+    return detail::group_costs_near(g, fusion_rules_of(g, *isa), {memory, changes}, cost);
 }
 GSUB_LAZY_BODY fused_roofline::unit fused_roofline::operator()(any_graph const& g) const {
     unit total{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/cost/impl/kernel_work.ipp>
+#include <gsub/cost/impl/touched.ipp>
 
 #include <algorithm>
 #include <array>
@@ -12,21 +13,6 @@
 #include <vector>
 
 namespace gsub::cost::detail {
-
-// A set of places that a block touches in one buffer, as it moves with the loops around it.
-struct touched {
-    std::int32_t buffer = 0;
-    small_vector<codegen::affine::term, 4> moves; // by variables
-    double runs = 0, run = 0, span = 0; // pieces, the bytes of one, from the first byte to behind the last one
-    double at = 0;                      // the first byte, where the loops around stand at their beginning
-    bool written = false;
-    std::size_t stage = 0;                          // that touches it first
-    double share = 1;                               // of the runs of a block: a side of a branch has some
-    small_vector<codegen::variable, 2> chosen_by{}; // what tells which runs those are
-    // In whole lines.
-    [[nodiscard]] double bytes() const { return runs * 64 * std::max(1.0, std::ceil(run / 64)); }
-    std::array<double, 3> missed{}; // bytes that each cache does not have
-};
 
 // Footprints of loops, from the inner ones outwards, against the sizes of the caches of a core.
 template <class = void>
@@ -201,64 +187,7 @@ private:
             merge(all, {std::move(t)});
         }
     }
-    // Sets of one buffer that move alike and meet are one: what is read of it twice is read once.
-    static void merge(std::vector<touched>& all, std::vector<touched> more) {
-        for (auto& t : more) {
-            auto const meets = [&](touched const& o) {
-                return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves) && !apart(o, t);
-            };
-            auto const found = std::find_if(all.begin(), all.end(), meets);
-            if (found == all.end()) {
-                all.push_back(std::move(t));
-                continue;
-            }
-            join(*found, t);
-        }
-    }
-    // Behind each other, or the pieces of one between those of the other.
-    static bool apart(touched const& a, touched const& b) {
-        auto const by = std::abs(a.at - b.at);
-        if (by >= (a.at < b.at ? a.span : b.span)) return true;
-        if (a.runs != b.runs || a.runs == 1 || a.span != b.span) return false;
-        auto const between = (a.span - a.run) / (a.runs - 1); // two beginnings
-        return by >= a.run && by + b.run <= between;
-    }
-    // Whether one of them touches in an earlier turn of a loop what the other one touches in a later one.
-    static bool touch_in_turns(touched const& a, touched const& b, double step, double turns) {
-        auto const by = std::abs(a.at - b.at);
-        return step > 0 && a.buffer == b.buffer && by < step * turns && std::fmod(by, step) == 0 &&
-               std::ranges::equal(a.moves, b.moves);
-    }
-    // Makes the first one stand for both.
-    static void join(touched& all, touched const& t) {
-        auto const begin = std::min(all.at, t.at), end = std::max(all.at + all.span, t.at + t.span);
-        if (all.runs == 1 && t.runs == 1)
-            all.run = end - begin;
-        else if (t.bytes() > all.bytes())
-            all.runs = t.runs, all.run = t.run;
-        all.at = begin, all.span = end - begin;
-        all.written = all.written || t.written;
-        all.share = std::max(all.share, t.share);
-        for (std::size_t c = 0; c < 3; ++c) all.missed[c] = std::max(all.missed[c], t.missed[c]);
-    }
-    // What pieces become that move on so often by so many bytes.
-    static void move(touched& t, double step, double turns) {
-        auto const span = t.span + step * (turns - 1), gap = t.runs > 1 ? t.span / t.runs : t.span;
-        // Lines come in pairs.
-        auto const touching = step <= std::max(t.run, 128.0);
-        if (t.runs == 1 || t.run + step * (turns - 1) <= gap) { // each piece by itself
-            if (touching)
-                t.run += step * (turns - 1);
-            else
-                t.runs *= turns;
-        } else if (step >= t.span) { // apart
-            t.runs *= turns;
-        } else { // between each other
-            t.run = std::min(t.bytes() * turns, span), t.runs = 1;
-        }
-        t.span = span;
-    }
-    // The same over all turns of a loop.
+    // What a loop touches over all its turns, by what it does in one.
     std::vector<touched> turned(std::vector<touched> within, variable v, double turns) const {
         std::map<std::int32_t, double> of_buffer;
         for (auto const& t : within) of_buffer[t.buffer] += t.bytes();

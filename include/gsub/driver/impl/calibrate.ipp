@@ -13,6 +13,10 @@
 
 namespace gsub {
 
+GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, isa const& isa) {
+    return fmt::format("{} threads={} backend=simd isa={} gsub={}", machine.key(), threads, isa.name, version);
+}
+
 namespace detail {
 
 // What the rates of a machine are measured by: graphs of one kernel each, and one of many.
@@ -75,59 +79,73 @@ double median_seconds(std::size_t runs, std::size_t inner, Call const& call) {
     return *middle;
 }
 
-} // namespace detail
+/// One calibration: probes are timed one after the other, and rates of the machine follow from them.
+class calibration_run {
+public:
+    calibration_run(dialect const& operators, eval_table evaluators, cost::measure_options const& measuring,
+                    build_options const& building, target const& machine)
+        : probes_(operators),
+          evaluators_(evaluators),
+          measuring_(measuring),
+          building_(building),
+          machine_(machine),
+          threads_(*measuring.threads) {
+        building_.winograd.accuracy = kernels::winograd_accuracy::off; // what is counted is what is computed
+        auto const& isa = building.isa ? *building.isa : isa_of(machine);
+        done_.machine = calibration_key(machine, threads_.concurrency(), isa);
+    }
 
-GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, isa const& isa) {
-    return fmt::format("{} threads={} backend=simd isa={} gsub={}", machine.key(), threads, isa.name, version);
-}
+    calibration run() {
+        measure_arithmetic();
+        measure_memory();
+        measure_launch();
+        return std::move(done_);
+    }
 
-GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table evaluators,
-                                          cost::measure_options measuring, build_options building,
-                                          target const& machine) {
-    return capture([&] {
-        inline_executor one;
-        auto& threads = measuring.threads ? *measuring.threads : one;
-        measuring.threads = &threads;
-        building.winograd.accuracy = kernels::winograd_accuracy::off; // what is counted is what is computed
-        calibration done;
-        done.machine = calibration_key(machine, threads.concurrency(), building.isa ? *building.isa : isa_of(machine));
-        auto const note = [&](std::string_view name, double taken, double amount, std::string_view unit) {
-            auto const rate = amount / taken;
-            if (!(taken > 0) || !(rate > 0) || !std::isfinite(rate))
-                throw error{error_code::environment, fmt::format("calibrating: {} takes {} s", name, taken)};
-            done.probes.push_back({name, taken, amount, unit});
-            return rate;
-        };
+private:
+    // Gives the rate.
+    double note(std::string_view name, double taken, double amount, std::string_view unit) {
+        auto const rate = amount / taken;
+        if (!(taken > 0) || !(rate > 0) || !std::isfinite(rate))
+            throw error{error_code::environment, fmt::format("calibrating: {} takes {} s", name, taken)};
+        done_.probes.push_back({name, taken, amount, unit});
+        return rate;
+    }
 
-        detail::probe_graphs const probes{operators};
-        // Memory is shared with whatever else runs on the machine, so its median is taken over a longer time.
-        auto const timed = [&](any_graph const& g, double longer = 1) {
-            auto how = measuring;
-            how.least_seconds *= longer;
-            auto const model = measured_kernels::make(evaluators, {}, how, building, machine).value();
-            auto const taken = model(g).amount;
-            if (model.unmeasured() > 0)
-                throw error{error_code::environment, "calibrating: a kernel could not be built and timed"};
-            return taken;
-        };
-        auto const arithmetic = [&](std::string_view name, any_graph const& g) {
+    double timed(any_graph const& g, double longer = 1) const {
+        auto how = measuring_;
+        how.least_seconds *= longer;
+        auto const model = measured_kernels::make(evaluators_, {}, how, building_, machine_).value();
+        auto const taken = model(g).amount;
+        if (model.unmeasured() > 0)
+            throw error{error_code::environment, "calibrating: a kernel could not be built and timed"};
+        return taken;
+    }
+
+    void measure_arithmetic() {
+        auto const rate = [&](std::string_view name, any_graph const& g) {
             return note(name, timed(g), cost::flop_cost{}(g).amount, flops::symbol);
         };
-        std::array rates{arithmetic("product of matrices", probes.product()),
-                         arithmetic("1x1 convolution", probes.convolution(1)),
-                         arithmetic("3x3 convolution", probes.convolution(3))};
+        std::array rates{rate("product of matrices", probes_.product()),
+                         rate("1x1 convolution", probes_.convolution(1)),
+                         rate("3x3 convolution", probes_.convolution(3))};
         std::sort(rates.begin(), rates.end());
-        done.rates.flop_per_second = rates[1];
+        done_.rates.flop_per_second = rates[1];
+    }
 
+    void measure_memory() {
         constexpr std::uint64_t least = std::uint64_t{64} << 20, most = std::uint64_t{128} << 20;
         auto const large =
-            probes.sum_of_arrays(static_cast<std::int64_t>(std::clamp(machine.l3_bytes, least, most) / 4));
-        done.rates.bytes_per_second =
+            probes_.sum_of_arrays(static_cast<std::int64_t>(std::clamp(machine_.l3_bytes, least, most) / 4));
+        // Memory is shared with whatever else runs on the machine, so its median is taken over a longer time.
+        done_.rates.bytes_per_second =
             note("sum of large arrays", timed(large, 4), cost::byte_cost{}(large).amount, bytes::symbol);
+    }
 
-        auto many = probes.tiny_products(64);
+    void measure_launch() {
+        auto many = probes_.tiny_products(64);
         auto const inputs = random_inputs(many, 1);
-        auto const built = build(std::move(many), evaluators, machine, building).value();
+        auto const built = build(std::move(many), evaluators_, machine_, building_).value();
         auto context = built.make_context();
         std::array outputs{tensor::zeros(built.outputs()[0])};
         std::size_t steps = 0;
@@ -137,17 +155,33 @@ GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table e
                             fmt::format("calibrating: a step is \"{}\", no kernel", kind_of(s))};
             ++steps;
         }
-        auto const runs = std::max<std::size_t>(measuring.least_runs, 3);
-        auto const step =
-            detail::median_seconds(runs, 100, [&] { built.run(context, inputs, outputs, threads).value(); });
-        done.rates.launch = 1 / note("step of a run", step, static_cast<double>(steps), "steps");
-        if (threads.concurrency() > 1) {
-            auto const pieces = static_cast<std::size_t>(work_items_per_thread) * threads.concurrency();
-            auto const join =
-                detail::median_seconds(runs, 1000, [&] { threads.parallel_for(pieces, [](std::size_t) {}); });
-            done.rates.launch += 1 / note("threads woken and joined", join, 1, "times");
-        }
-        return done;
+        auto const runs = std::max<std::size_t>(measuring_.least_runs, 3);
+        auto const step = median_seconds(runs, 100, [&] { built.run(context, inputs, outputs, threads_).value(); });
+        done_.rates.launch = 1 / note("step of a run", step, static_cast<double>(steps), "steps");
+        if (threads_.concurrency() <= 1) return;
+        auto const pieces = static_cast<std::size_t>(work_items_per_thread) * threads_.concurrency();
+        auto const join = median_seconds(runs, 1000, [&] { threads_.parallel_for(pieces, [](std::size_t) {}); });
+        done_.rates.launch += 1 / note("threads woken and joined", join, 1, "times");
+    }
+
+    probe_graphs probes_;
+    eval_table evaluators_;
+    cost::measure_options measuring_;
+    build_options building_;
+    target const& machine_;
+    executor& threads_;
+    calibration done_;
+};
+
+} // namespace detail
+
+GSUB_INLINE result<calibration> calibrate(dialect const& operators, eval_table evaluators,
+                                          cost::measure_options measuring, build_options building,
+                                          target const& machine) {
+    return capture([&] {
+        inline_executor one;
+        if (!measuring.threads) measuring.threads = &one;
+        return detail::calibration_run{operators, evaluators, measuring, building, machine}.run();
     });
 }
 
