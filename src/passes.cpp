@@ -35,6 +35,7 @@
 #include <gsub/passes/partition/impl/outline.ipp>
 #include <gsub/passes/partition/impl/partition_graph.ipp>
 #include <gsub/passes/precision/impl/fake_quantization_to_integer.ipp>
+#include <gsub/passes/precision/impl/quantized_values.ipp>
 #include <gsub/passes/precision/impl/to_mixed_precision.ipp>
 #include <gsub/passes/select/impl/architecture.ipp>
 #include <gsub/passes/select/impl/network_class.ipp>

@@ -38,4 +38,5 @@ struct fake_quantization_to_integer {
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/precision/impl/fake_quantization_to_integer.ipp>
+#include <gsub/passes/precision/impl/quantized_values.ipp>
 #endif
