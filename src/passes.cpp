@@ -5,6 +5,7 @@
 #include <gsub/passes/combine/impl/combine_parallel_batch_matmul.ipp>
 #include <gsub/passes/combine/impl/combine_parallel_conv2d.ipp>
 #include <gsub/passes/combine/impl/combine_parallel_dense.ipp>
+#include <gsub/passes/combine/impl/sibling_combiner.ipp>
 #include <gsub/passes/eliminate/impl/dead_code_elimination.ipp>
 #include <gsub/passes/eliminate/impl/eliminate_common_subexpr.ipp>
 #include <gsub/passes/eliminate/impl/remove_unused_functions.ipp>

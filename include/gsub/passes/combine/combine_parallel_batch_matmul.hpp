@@ -31,4 +31,5 @@ struct combine_parallel_batch_matmul {
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/combine/impl/combine_parallel_batch_matmul.ipp>
+#include <gsub/passes/combine/impl/sibling_combiner.ipp>
 #endif

@@ -34,4 +34,5 @@ struct combine_parallel_conv2d {
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/combine/impl/combine_parallel_conv2d.ipp>
+#include <gsub/passes/combine/impl/sibling_combiner.ipp>
 #endif

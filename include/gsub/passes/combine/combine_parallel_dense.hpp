@@ -38,4 +38,5 @@ struct combine_parallel_dense {
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/combine/impl/combine_parallel_dense.ipp>
+#include <gsub/passes/combine/impl/sibling_combiner.ipp>
 #endif

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/passes/combine/combine_parallel_dense.hpp>
-#include <gsub/passes/combine/impl/combine_parallel_conv2d.ipp>
+#include <gsub/passes/combine/impl/sibling_combiner.hpp>
 
 namespace gsub::passes {
 
@@ -19,7 +19,7 @@ GSUB_LAZY_BODY result<combine_parallel_dense> combine_parallel_dense::from_text(
 
 GSUB_LAZY_BODY result<pass_outcome> combine_parallel_dense::operator()(any_graph& g, pass_context& cx) const {
     auto const kind = to_batch ? detail::sibling_kind::stacks : detail::sibling_kind::columns;
-    return capture([&] { return detail::sibling_combiner<>{g, cx, kind, min_branches}.run(); });
+    return detail::combine_siblings(g, cx, kind, min_branches);
 }
 
 } // namespace gsub::passes
