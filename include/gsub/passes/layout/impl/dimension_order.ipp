@@ -35,6 +35,29 @@ GSUB_LAZY [[nodiscard]] dimension_order channels_last(std::size_t rank) {
     std::rotate(order.begin() + 1, order.begin() + 2, order.end());
     return order;
 }
+// The place of a dimension that an attribute names, by the inverse of an order.
+GSUB_LAZY [[nodiscard]] std::int64_t place_of(dimension_order const& where, std::int64_t axis) {
+    auto const rank = static_cast<std::int64_t>(where.size());
+    return where[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
+}
+GSUB_LAZY [[nodiscard]] ints pads_in_order(ints const& pads, dimension_order const& order) {
+    auto out = pads;
+    auto const rank = order.size();
+    for (std::size_t d = 0; d < rank; ++d)
+        for (auto const end : {std::size_t{0}, rank}) out[d + end] = pads[static_cast<std::size_t>(order[d]) + end];
+    return out;
+}
+// The order of the dimensions that are left where those at some places are gone, numbered anew.
+GSUB_LAZY [[nodiscard]] dimension_order without(dimension_order const& order, std::vector<char> const& gone) {
+    dimension_order left;
+    for (std::size_t d = 0; d < order.size(); ++d) {
+        if (gone[d]) continue;
+        std::int64_t before = 0;
+        for (std::size_t e = 0; e < order.size(); ++e) before += !gone[e] && order[e] < order[d];
+        left.push_back(before);
+    }
+    return left;
+}
 
 // Writes a graph anew with its transpositions as late as they can be: what only moves dimensions is kept in mind for
 // each value, operators compute in the order that they find and have their attributes rewritten, and a transposition is
@@ -109,13 +132,6 @@ private:
         if (!found.valid()) found = out_.add<ops::transpose>({.perm = perm}, {v});
         return found;
     }
-    static ints pads_in_order(ints const& pads, dimension_order const& order) {
-        auto out = pads;
-        auto const rank = order.size();
-        for (std::size_t d = 0; d < rank; ++d)
-            for (auto const end : {std::size_t{0}, rank}) out[d + end] = pads[static_cast<std::size_t>(order[d]) + end];
-        return out;
-    }
     void put_channels_last(value_id v) {
         auto const& t = g_.type(v);
         if (!t.ranked || t.rank() < 3 || t.rank() > 5 || !order_of(v).empty()) return;
@@ -142,7 +158,7 @@ private:
         if (g_.is<ops::concat>(n)) {
             auto a = g_.attributes<ops::concat>(n);
             return keep(n, chosen(n),
-                        [&](auto const& where) { return a.axis = at(where, a.axis), intern<ops::concat>(a); });
+                        [&](auto const& where) { return a.axis = place_of(where, a.axis), intern<ops::concat>(a); });
         }
         if (order_of(x).empty()) return false;
         auto const order = order_of(x);
@@ -152,7 +168,8 @@ private:
         if (g_.is<ops::fast_softmax>(n)) return turn_softmax<ops::fast_softmax>(n, order);
         if (g_.is<ops::split>(n)) {
             auto a = g_.attributes<ops::split>(n);
-            return keep(n, order, [&](auto const& where) { return a.axis = at(where, a.axis), intern<ops::split>(a); });
+            return keep(n, order,
+                        [&](auto const& where) { return a.axis = place_of(where, a.axis), intern<ops::split>(a); });
         }
         if (g_.operand_count(n) != 1) return false; // settings that are operands
         if (g_.is<ops::pad>(n)) {
@@ -165,17 +182,12 @@ private:
             if (a.axes.empty())
                 for (std::size_t i = 0; i < a.starts.size(); ++i) a.axes.push_back(static_cast<std::int64_t>(i));
             return keep(n, order, [&](auto const& where) {
-                for (auto& axis : a.axes) axis = at(where, axis);
+                for (auto& axis : a.axes) axis = place_of(where, axis);
                 return intern<ops::slice>(a);
             });
         }
         return reduce<ops::reduce_sum>(n, order) || reduce<ops::reduce_mean>(n, order) ||
                reduce<ops::reduce_max>(n, order);
-    }
-    // The place of a dimension that an attribute names.
-    static std::int64_t at(dimension_order const& where, std::int64_t axis) {
-        auto const rank = static_cast<std::int64_t>(where.size());
-        return where[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
     }
 
     bool turn(node_id n) {
@@ -233,7 +245,7 @@ private:
     bool turn_softmax(node_id n, dimension_order const& order) {
         auto a = g_.attributes<Op>(n);
         if (a.flatten) return false;
-        return keep(n, order, [&](auto const& where) { return a.axis = at(where, a.axis), intern<Op>(a); });
+        return keep(n, order, [&](auto const& where) { return a.axis = place_of(where, a.axis), intern<Op>(a); });
     }
     template <class Op>
     bool reduce(node_id n, dimension_order const& order) {
@@ -244,19 +256,10 @@ private:
         auto const rank = static_cast<std::int64_t>(order.size());
         for (auto& axis : a.axes) axis += axis < 0 ? rank : 0;
         std::sort(a.axes.begin(), a.axes.end());
-        for (auto& axis : a.axes) axis = at(where, axis), gone[static_cast<std::size_t>(axis)] = 1;
+        for (auto& axis : a.axes) axis = place_of(where, axis), gone[static_cast<std::size_t>(axis)] = 1;
         // What is added up is added in the order that it was.
         if (a.axes.empty() || !std::is_sorted(a.axes.begin(), a.axes.end())) return false;
-        auto result = order;
-        if (!a.keepdims) { // those that are left, numbered anew
-            result.clear();
-            for (std::size_t d = 0; d < order.size(); ++d) {
-                if (gone[d]) continue;
-                std::int64_t before = 0;
-                for (std::size_t e = 0; e < order.size(); ++e) before += !gone[e] && order[e] < order[d];
-                result.push_back(before);
-            }
-        }
+        auto const result = a.keepdims ? order : without(order, gone);
         auto const operand = in_order(g_.operand(n, 0), order);
         add(n, {&operand, 1}, result, intern<Op>(a));
         return true;
