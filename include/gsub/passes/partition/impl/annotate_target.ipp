@@ -5,8 +5,13 @@
 #include <gsub/passes/partition/annotate_target.hpp>
 #include <gsub/passes/partition/impl/outline.ipp>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <string_view>
+#include <vector>
 
 namespace gsub::passes {
 
@@ -23,32 +28,78 @@ GSUB_LAZY_BODY result<annotate_target> annotate_target::from_text(std::string_vi
     return made;
 }
 
+namespace detail {
+
+// Marks what compilers take, function by function.
+template <class = void>
+class target_annotator {
+public:
+    target_annotator(std::span<compiler_support const> compilers, module const& m) : compilers_(compilers) {
+        for (auto const& c : compilers) names_.emplace_back(c.operators.begin(), c.operators.end());
+        for (auto const& f : m.functions())
+            if (!f.attributes.composite_name.empty()) composites_[f.name] = f.attributes.composite_name;
+    }
+
+    // Marks the operators of a body that a compiler takes, and gives how many these are.
+    std::uint64_t annotate(any_graph& g, std::uint16_t row) const {
+        std::uint64_t marked = 0;
+        auto annotated = rebuilt(g, [&](any_graph& out, node_id n, auto const& operands, auto& map) {
+            auto const copy = clone_node(out, g, n, operands);
+            map.set(g, n, copy);
+            auto const* compiler = marked_already(g, n) || !g.used(n) ? nullptr : compiler_of(g, n);
+            if (!compiler) return;
+            ++marked;
+            auto const attributes = intern<ops::compiler_annotation>({.compiler = compiler->compiler});
+            for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
+                if (!g.used(value_id{n, port})) continue;
+                value_id const v{copy, port};
+                type_id const type = g.type_of({n, port});
+                map.set({n, port}, {out.append_node(row, attributes, 0, {&v, 1}, {&type, 1}), 0});
+            }
+        });
+        if (marked > 0) g = std::move(annotated);
+        return marked;
+    }
+
+private:
+    [[nodiscard]] static bool marked_already(any_graph const& g, node_id n) {
+        bool already = false;
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+            g.for_each_use({n, port}, [&](use u) { already |= g.is<ops::compiler_annotation>(u.user); });
+        return already;
+    }
+    // By what name compilers know an operator, if they may take it.
+    [[nodiscard]] std::optional<std::string_view> known_as(any_graph const& g, node_id n) const {
+        if (g.constant(n) || g.is<ops::compiler_annotation>(n) || g.is<ops::let>(n) || g.is<ops::if_else>(n))
+            return std::nullopt;
+        if (g.is<ops::opaque>(n)) return g.attributes<ops::opaque>(n).op_type;
+        if (!g.is<ops::call>(n)) return g.op(n).name;
+        auto const made = composites_.find(g.attributes<ops::call>(n).callee);
+        return made == composites_.end() ? std::nullopt : std::optional{made->second};
+    }
+    // The first compiler that takes an operator.
+    [[nodiscard]] compiler_support const* compiler_of(any_graph const& g, node_id n) const {
+        auto const name = known_as(g, n);
+        if (!name) return nullptr;
+        for (std::size_t i = 0; i < compilers_.size(); ++i)
+            if ((names_[i].contains(*name) || names_[i].contains("*")) &&
+                (!compilers_[i].takes || compilers_[i].takes(g, n)))
+                return &compilers_[i];
+        return nullptr;
+    }
+
+    std::span<compiler_support const> compilers_;
+    std::vector<std::set<std::string_view>> names_;           // by compiler: of operators
+    std::map<std::string_view, std::string_view> composites_; // by function
+};
+
+} // namespace detail
+
 GSUB_LAZY_BODY result<pass_outcome> annotate_target::operator()(module& m, pass_context& cx) const {
     return capture([&] {
         pass_outcome outcome;
         if (compilers.empty()) outcome.skip("no compilers given");
-        std::vector<std::set<std::string_view>> names;
-        for (auto const& c : compilers) names.emplace_back(c.operators.begin(), c.operators.end());
-        std::map<std::string_view, std::string_view> composites; // by function
-        for (auto const& f : m.functions())
-            if (!f.attributes.composite_name.empty()) composites[f.name] = f.attributes.composite_name;
-        auto const compiler_of = [&](any_graph const& g, node_id n) -> compiler_support const* {
-            if (g.constant(n) || g.is<ops::compiler_annotation>(n) || g.is<ops::let>(n) || g.is<ops::if_else>(n))
-                return nullptr;
-            auto known_as = g.op(n).name;
-            if (g.is<ops::call>(n)) {
-                auto const made = composites.find(g.attributes<ops::call>(n).callee);
-                if (made == composites.end()) return nullptr;
-                known_as = made->second;
-            } else if (g.is<ops::opaque>(n)) {
-                known_as = g.attributes<ops::opaque>(n).op_type;
-            }
-            for (std::size_t i = 0; i < compilers.size(); ++i)
-                if ((names[i].contains(known_as) || names[i].contains("*")) &&
-                    (!compilers[i].takes || compilers[i].takes(g, n)))
-                    return &compilers[i];
-            return nullptr;
-        };
+        detail::target_annotator<> const annotator{compilers, m};
         for (auto const& f : m.functions()) {
             cx.check_stop();
             if (compilers.empty() || !f.attributes.composite_name.empty()) continue;
@@ -57,34 +108,12 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_target::operator()(module& m, pass_
                 continue;
             }
             auto& g = m.find(f.name)->body;
-            auto const row = find_row(g.operators().ops, id_of<ops::compiler_annotation>);
-            if (!row) {
+            if (auto const row = find_row(g.operators().ops, id_of<ops::compiler_annotation>))
+                outcome.matches += annotator.annotate(g, *row);
+            else
                 outcome.skip("the set of operators has no marks");
-                continue;
-            }
-            std::uint64_t marked = 0;
-            auto annotated = detail::rebuilt(g, [&](any_graph& out, node_id n, auto const& operands, auto& map) {
-                auto const copy = clone_node(out, g, n, operands);
-                map.set(g, n, copy);
-                bool already = false;
-                for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-                    g.for_each_use({n, port}, [&](use u) { already |= g.is<ops::compiler_annotation>(u.user); });
-                auto const* compiler = already || !g.used(n) ? nullptr : compiler_of(g, n);
-                if (!compiler) return;
-                ++marked;
-                auto const attributes = intern<ops::compiler_annotation>({.compiler = compiler->compiler});
-                for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
-                    if (!g.used(value_id{n, port})) continue;
-                    value_id const v{copy, port};
-                    type_id const type = g.type_of({n, port});
-                    map.set({n, port}, {out.append_node(*row, attributes, 0, {&v, 1}, {&type, 1}), 0});
-                }
-            });
-            if (marked == 0) continue;
-            g = std::move(annotated);
-            outcome.matches += marked;
-            outcome.changed = true;
         }
+        outcome.changed = outcome.matches > 0;
         return outcome;
     });
 }

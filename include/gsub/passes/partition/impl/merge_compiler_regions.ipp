@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace gsub::passes {
 
@@ -85,90 +89,130 @@ private:
     std::vector<node_id> nodes_;
 };
 
+// Joins the marked operators of a graph to regions, and writes into each mark which one its operator is in.
+template <class = void>
+class region_merger {
+public:
+    region_merger(any_graph const& g, pass_context& cx, pass_outcome& outcome)
+        : g_(g), cx_(cx), outcome_(outcome), units_(g), colour_(g.capacity(), 0) {}
+
+    // The graph with other marks, if any is another.
+    std::optional<any_graph> run() {
+        read_marks();
+        if (colours_ == 0) return std::nullopt;
+        for (std::uint32_t c = 1; c <= colours_; ++c) {
+            cx_.check_stop();
+            join(c);
+        }
+        number_regions();
+        auto merged = rebuilt(g_, [&](any_graph& out, node_id n, auto const& operands, auto& map) {
+            auto const region = g_.is<ops::compiler_annotation>(n) ? new_region(n) : std::nullopt;
+            map.set(g_, n, region ? marked(out, n, *region, operands) : clone_node(out, g_, n, operands));
+        });
+        if (!outcome_.changed) return std::nullopt;
+        return merged;
+    }
+
+private:
+    // A colour for each compiler, in the order of their names; an operator has that of its first mark.
+    void read_marks() {
+        std::map<std::string, std::uint32_t> colours;
+        std::vector<std::pair<node_id, std::string const*>> said;
+        for (auto n : g_.order()) {
+            if (!g_.is<ops::compiler_annotation>(n)) continue;
+            auto const of = behind_marks(g_, {n, 0}).node;
+            if (g_.constant(of) || g_.is<ops::input>(of)) {
+                outcome_.skip("a mark of no operator");
+                continue;
+            }
+            auto const& compiler = what_mark_says(g_, n).compiler;
+            if (compiler == "default") continue; // not compiled elsewhere
+            colours.try_emplace(compiler, 0u);
+            said.emplace_back(of, &compiler);
+        }
+        for (auto& entry : colours) entry.second = ++colours_;
+        for (auto const& [n, compiler] : said)
+            if (colour_[n.index] == 0) colour_[n.index] = colours.at(*compiler);
+    }
+
+    [[nodiscard]] bool has(node_id n, std::uint32_t c) const { return colour_[n.index] == c; }
+
+    // Operators that feed each other and that no path which leaves their colour connects are one part.
+    void join(std::uint32_t c) {
+        auto const left = times_left(c);
+        std::vector<std::pair<node_id, node_id>> joined;
+        for (auto n : units_.nodes()) {
+            if (!has(n, c)) continue;
+            units_.for_each_edge_into(n, [&](node_id p) {
+                if (has(p, c) && left[n.index] == left[p.index]) joined.emplace_back(p, n);
+            });
+        }
+        for (auto const& [a, b] : joined) units_.join(a, b);
+    }
+    // How often a path to a unit leaves operators of a colour at most. Those that feed each other and have the same
+    // figure are one part: a path that leaves them raises it.
+    std::vector<std::uint32_t> times_left(std::uint32_t c) {
+        std::vector<std::uint32_t> left(g_.capacity(), 0);
+        for (auto const u : units_.sorted(members_)) {
+            auto const own = has(members_[u].front(), c);
+            auto const pass_on = [&](node_id p) {
+                auto const from = units_.unit(p);
+                if (from == u) return;
+                auto const leaves = !own && has(p, c);
+                left[u] = std::max(left[u], left[from] + (leaves ? 1u : 0u));
+            };
+            for (auto n : members_[u]) units_.for_each_edge_into(n, pass_on);
+        }
+        return left;
+    }
+
+    // Regions of several operators get numbers, which do not depend on the order of nodes.
+    void number_regions() {
+        auto canonical = g_;
+        canonical.order_canonically();
+        static_cast<void>(units_.sorted(members_));
+        for (auto n : canonical.order())
+            if (colour_[n.index] != 0 && members_[units_.unit(n)].size() > 1)
+                numbers_.try_emplace(units_.unit(n), static_cast<std::int64_t>(numbers_.size()));
+    }
+
+    // The region that a mark is to name, where it names another; -1: none.
+    std::optional<std::int64_t> new_region(node_id mark) {
+        auto const of = behind_marks(g_, {mark, 0}).node;
+        if (colour_[of.index] == 0) return std::nullopt;
+        auto const found = numbers_.find(units_.unit(of));
+        auto const region = found == numbers_.end() ? std::int64_t{-1} : found->second;
+        if (region == what_mark_says(g_, mark).region) return std::nullopt;
+        return region;
+    }
+    template <class Operands>
+    node_id marked(any_graph& out, node_id n, std::int64_t region, Operands const& operands) {
+        outcome_.changed = true;
+        ++outcome_.matches;
+        auto says = what_mark_says(g_, n);
+        says.region = region;
+        type_id const type = g_.type_of({n, 0});
+        auto const mark = out.append_node(g_.row(n), intern<ops::compiler_annotation>(says), 0, operands, {&type, 1});
+        out.set_sources(mark, g_.sources(n));
+        if (auto const given = g_.name({n, 0}); !given.empty()) out.set_name({mark, 0}, given);
+        return mark;
+    }
+
+    any_graph const& g_;
+    pass_context& cx_;
+    pass_outcome& outcome_;
+    unit_graph units_;
+    std::vector<std::uint32_t> colour_; // by node; 0: not marked
+    std::uint32_t colours_ = 0;
+    std::vector<std::vector<node_id>> members_;     // by unit
+    std::map<std::uint32_t, std::int64_t> numbers_; // of units that are regions
+};
+
 } // namespace detail
 
 GSUB_LAZY_BODY result<pass_outcome> merge_compiler_regions::operator()(any_graph& g, pass_context& cx) const {
     pass_outcome outcome;
-    std::vector<std::uint32_t> colour(g.capacity(), 0); // 0: not marked
-    std::map<std::string, std::uint32_t> colours;       // in the order of names
-    std::vector<std::pair<node_id, std::string const*>> said;
-    for (auto n : g.order()) {
-        if (!g.is<ops::compiler_annotation>(n)) continue;
-        auto const of = detail::behind_marks(g, {n, 0}).node;
-        if (g.constant(of) || g.is<ops::input>(of)) {
-            outcome.skip("a mark of no operator");
-            continue;
-        }
-        auto const& compiler = detail::what_mark_says(g, n).compiler;
-        if (compiler == "default") continue; // not compiled elsewhere
-        colours.try_emplace(compiler, 0u);
-        said.emplace_back(of, &compiler);
-    }
-    std::uint32_t number = 0;
-    for (auto& entry : colours) entry.second = ++number;
-    for (auto const& [n, compiler] : said)
-        if (colour[n.index] == 0) colour[n.index] = colours.at(*compiler);
-    if (colours.empty()) return outcome;
-
-    detail::unit_graph units{g};
-    std::vector<std::vector<node_id>> members;
-    // How often a path to a unit leaves operators of this colour at most. Operators that feed each other and have the
-    // same figure are one part: a path that leaves them raises it.
-    std::vector<std::uint32_t> left(g.capacity());
-    for (auto const& entry : colours) {
-        cx.check_stop();
-        auto const c = entry.second;
-        std::fill(left.begin(), left.end(), 0u);
-        std::vector<std::pair<node_id, node_id>> joined;
-        for (auto const u : units.sorted(members)) {
-            auto const own = colour[members[u].front().index] == c;
-            for (auto n : members[u])
-                units.for_each_edge_into(n, [&](node_id p) {
-                    auto const from = units.unit(p);
-                    if (from == u) return;
-                    auto const leaves = !own && colour[p.index] == c;
-                    left[u] = std::max(left[u], left[from] + (leaves ? 1u : 0u));
-                });
-        }
-        for (auto n : units.nodes())
-            if (colour[n.index] == c)
-                units.for_each_edge_into(n, [&](node_id p) {
-                    if (colour[p.index] == c && left[n.index] == left[p.index]) joined.emplace_back(p, n);
-                });
-        for (auto const& [a, b] : joined) units.join(a, b);
-    }
-
-    auto canonical = g;
-    canonical.order_canonically();
-    static_cast<void>(units.sorted(members));
-    std::map<std::uint32_t, std::int64_t> numbers; // of units
-    for (auto n : canonical.order())
-        if (colour[n.index] != 0 && members[units.unit(n)].size() > 1)
-            numbers.try_emplace(units.unit(n), static_cast<std::int64_t>(numbers.size()));
-    auto merged = detail::rebuilt(g, [&](any_graph& out, node_id n, auto const& operands, auto& map) {
-        if (g.is<ops::compiler_annotation>(n)) {
-            auto const of = detail::behind_marks(g, {n, 0}).node;
-            auto says = detail::what_mark_says(g, n);
-            if (colour[of.index] != 0) {
-                auto const found = numbers.find(units.unit(of));
-                auto const region = found == numbers.end() ? std::int64_t{-1} : found->second;
-                if (region != says.region) {
-                    says.region = region;
-                    outcome.changed = true;
-                    ++outcome.matches;
-                    type_id const type = g.type_of({n, 0});
-                    auto const mark =
-                        out.append_node(g.row(n), intern<ops::compiler_annotation>(says), 0, operands, {&type, 1});
-                    out.set_sources(mark, g.sources(n));
-                    if (auto const given = g.name({n, 0}); !given.empty()) out.set_name({mark, 0}, given);
-                    map.set(g, n, mark);
-                    return;
-                }
-            }
-        }
-        map.set(g, n, clone_node(out, g, n, operands));
-    });
-    if (outcome.changed) g = std::move(merged);
+    if (auto merged = detail::region_merger<>{g, cx, outcome}.run()) g = std::move(*merged);
     return outcome;
 }
 
