@@ -16,8 +16,14 @@
 #include <gsub/passes/fuse/impl/defuse_ops.ipp>
 #include <gsub/passes/fuse/impl/fuse_ops.ipp>
 #include <gsub/passes/fuse/impl/merge_composite.ipp>
+#include <gsub/passes/gradient/impl/elementwise_gradients.ipp>
 #include <gsub/passes/gradient/impl/first_order_gradient.ipp>
 #include <gsub/passes/gradient/impl/gradient.ipp>
+#include <gsub/passes/gradient/impl/gradient_values.ipp>
+#include <gsub/passes/gradient/impl/movement_gradients.ipp>
+#include <gsub/passes/gradient/impl/product_gradients.ipp>
+#include <gsub/passes/gradient/impl/reduction_gradients.ipp>
+#include <gsub/passes/gradient/impl/window_gradients.ipp>
 #include <gsub/passes/impl/evaluators_of.ipp>
 #include <gsub/passes/impl/pass.ipp>
 #include <gsub/passes/impl/pipeline.ipp>

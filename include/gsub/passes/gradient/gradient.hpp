@@ -89,5 +89,11 @@ GSUB_LAZY [[nodiscard]] value_id filled_as(graph_builder& b, double number, valu
 } // namespace gsub
 
 #ifndef GSUB_COMPILED
+#include <gsub/passes/gradient/impl/elementwise_gradients.ipp>
 #include <gsub/passes/gradient/impl/gradient.ipp>
+#include <gsub/passes/gradient/impl/gradient_values.ipp>
+#include <gsub/passes/gradient/impl/movement_gradients.ipp>
+#include <gsub/passes/gradient/impl/product_gradients.ipp>
+#include <gsub/passes/gradient/impl/reduction_gradients.ipp>
+#include <gsub/passes/gradient/impl/window_gradients.ipp>
 #endif
