@@ -35,6 +35,7 @@
 #include <gsub/passes/manager/impl/instrumentation.ipp>
 #include <gsub/passes/manager/impl/manager.ipp>
 #include <gsub/passes/manager/impl/order.ipp>
+#include <gsub/passes/manager/impl/standard_passes.ipp>
 #include <gsub/passes/normal_form/impl/to_a_normal_form.ipp>
 #include <gsub/passes/normal_form/impl/to_graph_normal_form.ipp>
 #include <gsub/passes/partition/impl/annotate_target.ipp>

@@ -144,4 +144,5 @@ GSUB_LAZY [[nodiscard]] pass_manager standard_passes();
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/manager/impl/manager.ipp>
+#include <gsub/passes/manager/impl/standard_passes.ipp>
 #endif
