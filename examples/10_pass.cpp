@@ -14,8 +14,7 @@ struct drop_needless_relu {};
 
 template <>
 struct gsub::pass_traits<app::drop_needless_relu> {
-    static constexpr std::string_view name = "drop-needless-relu";
-    static constexpr auto exact = gsub::exactness::bit_exact;
+    static constexpr gsub::pass_facts facts{"drop-needless-relu", gsub::exactness::bit_exact};
 
     static gsub::result<gsub::pass_outcome> run(app::drop_needless_relu const&, gsub::any_graph& g,
                                                 gsub::pass_context&) {

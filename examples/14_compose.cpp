@@ -20,8 +20,7 @@ inline constexpr auto factor_product =
 
 /// Takes what is identical out, before anything is searched.
 struct drop_identities {
-    static constexpr std::string_view name = "drop-identities";
-    static constexpr auto exact = gsub::exactness::bit_exact;
+    static constexpr gsub::pass_facts facts{"drop-identities", gsub::exactness::bit_exact};
     gsub::result<gsub::pass_outcome> operator()(gsub::any_graph& g, gsub::pass_context&) const {
         gsub::pass_outcome outcome;
         for (auto n : g.order())

@@ -266,14 +266,14 @@ pass_example example_of(pass_manager const& known, any_pass const& p) {
     n.g.set_outputs(found->make(n));
     gsub::module m;
     m.add("main", n.g);
-    if (p.name() == passes::remove_unused_functions::name) m.add("unused", n.g);
+    if (p.name() == passes::remove_unused_functions::facts.name) m.add("unused", n.g);
     pass_context cx;
     auto const run = [&](std::string_view list) { static_cast<void>(known.run(list, m, cx).value()); };
     run(found->first);
     short_form text;
     pass_example shown;
     shown.before = text(m);
-    if (p.name() == passes::alter_op_layout<blocked_convolutions>::name)
+    if (p.name() == passes::alter_op_layout<blocked_convolutions>::facts.name)
         static_cast<void>(run_pass(passes::alter_op_layout{blocked_convolutions{}}, m, cx).value());
     else
         run(found->pass);

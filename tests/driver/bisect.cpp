@@ -12,8 +12,7 @@ using namespace gsub;
 
 // Replaces every sigmoid by a tanh and counts them, one place each.
 struct harden {
-    static constexpr std::string_view name = "harden";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"harden", exactness::bit_exact};
     result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
         pass_outcome outcome;
         std::vector<node_id> const order(g.order().begin(), g.order().end());
@@ -34,8 +33,7 @@ struct harden {
 // Takes the errors of others back.
 struct heal {
     gsub::module original;
-    static constexpr std::string_view name = "heal";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"heal", exactness::bit_exact};
     result<pass_outcome> operator()(gsub::module& m, pass_context&) const {
         m = original;
         return pass_outcome{.changed = true};
@@ -44,8 +42,7 @@ struct heal {
 
 // Fails where there is a softmax.
 struct afraid {
-    static constexpr std::string_view name = "afraid";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"afraid", exactness::bit_exact};
     result<pass_outcome> operator()(any_graph& g, pass_context&) const {
         for (auto n : g.order())
             if (g.is<ops::softmax>(n)) return error{error_code::unsupported, "softmax"};

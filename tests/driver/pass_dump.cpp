@@ -21,8 +21,7 @@ using namespace gsub;
 
 // Wrong, with a name that is no file name and a message that is no HTML.
 struct wrong {
-    static constexpr std::string_view name = "../<wrong>";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"../<wrong>", exactness::bit_exact};
     result<pass_outcome> operator()(any_graph& g, pass_context&) const {
         g.set_outputs(std::vector<value_id>{g.add<ops::relu>(g.output(0))});
         return error{error_code::unsupported, "<script>"};

@@ -2,8 +2,7 @@
 #include <gsub/passes/pass.hpp>
 
 struct silent_pass {
-    static constexpr std::string_view name = "silent-pass";
-    static constexpr auto exact = gsub::exactness::bit_exact;
+    static constexpr gsub::pass_facts facts{"silent-pass", gsub::exactness::bit_exact};
     bool operator()(gsub::any_graph&, gsub::pass_context&) const { return true; }
 };
 

@@ -3,7 +3,6 @@
 #include <gsub/ir/builder.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +13,9 @@ using namespace gsub;
 
 // Replaces one relu by a tanh: facts nested in the pass.
 struct soften {
-    static constexpr std::string_view name = "soften";
-    static constexpr auto exact = exactness::approximate;
-    static constexpr int level = 4;
-    static constexpr std::array<std::string_view, 2> classes{"fast", "activation"};
-    static constexpr std::array<std::string_view, 1> required{"fold-constant"};
+    static constexpr auto facts =
+        pass_facts("soften", exactness::approximate, {},
+                   {.level = 4, .classes = {"fast", "activation"}, .required = {"fold-constant"}});
     result<pass_outcome> operator()(any_graph& g, pass_context&) const {
         pass_outcome outcome;
         for (auto n : g.order())
@@ -47,8 +44,7 @@ struct entry_counter {
 };
 
 struct failing {
-    static constexpr std::string_view name = "failing";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"failing", exactness::bit_exact};
     bool thrown = false;
     result<pass_outcome> operator()(any_graph&, pass_context&) const {
         error const e{error_code::unsupported, "not today"};
@@ -59,9 +55,7 @@ struct failing {
 
 // Sees kernels too.
 struct inner_counter {
-    static constexpr std::string_view name = "inner-counter";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr bool enters_primitive = true;
+    static constexpr auto facts = pass_facts("inner-counter", exactness::bit_exact, {}, {.enters_primitive = true});
     result<pass_outcome> operator()(any_graph&, pass_context&) const {
         pass_outcome outcome;
         outcome.matches = 1;
@@ -73,8 +67,7 @@ struct inner_counter {
 
 template <>
 struct gsub::pass_traits<pass_test::entry_counter> {
-    static constexpr std::string_view name = "entry-counter";
-    static constexpr auto exact = gsub::exactness::bit_exact;
+    static constexpr pass_facts facts{"entry-counter", gsub::exactness::bit_exact};
 };
 
 namespace pass_test {

@@ -15,10 +15,8 @@ using namespace gsub;
 
 // Takes one relu off the end of a chain.
 struct shorten {
-    static constexpr std::string_view name = "shorten";
-    static constexpr auto exact = exactness::approximate;
-    static constexpr double tolerance = 0.25;
-    static constexpr std::array<std::string_view, 2> required{"dead-code-elimination", "tidy"};
+    static constexpr auto facts = pass_facts("shorten", exactness::approximate, {},
+                                             {.required = {"dead-code-elimination", "tidy"}, .tolerance = 0.25});
     result<pass_outcome> operator()(any_graph& g, pass_context&) const {
         pass_outcome outcome;
         auto const last = g.output(0).node;
@@ -32,8 +30,7 @@ struct shorten {
 
 // Puts the one operator where the other was: undone by itself.
 struct flip {
-    static constexpr std::string_view name = "flip";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"flip", exactness::bit_exact};
     result<pass_outcome> operator()(any_graph& g, pass_context&) const {
         auto const last = g.output(0).node;
         auto const x = g.operand(last, 0);
@@ -45,8 +42,7 @@ struct flip {
 };
 
 struct failing {
-    static constexpr std::string_view name = "failing";
-    static constexpr auto exact = exactness::reassociating;
+    static constexpr pass_facts facts{"failing", exactness::reassociating};
     result<pass_outcome> operator()(any_graph&, pass_context&) const {
         return error{error_code::unsupported, "not today"};
     }

@@ -42,10 +42,8 @@ struct relaxed_substitution {
     Cost cost{};
     substitution_settings settings{};
 
-    static constexpr std::string_view name = "relaxed-substitution";
-    static constexpr std::string_view effect = "searches for a cheaper graph by substitution rules";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 3;
+    static constexpr auto facts = pass_facts("relaxed-substitution", exactness::reassociating,
+                                             "searches for a cheaper graph by substitution rules", {.level = 3});
     /// Reads settings by `substitution_settings::parse`; the cost model is the default one.
     static result<relaxed_substitution> from_text(std::string_view text) {
         auto read = substitution_settings::parse(text);

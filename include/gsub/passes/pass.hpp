@@ -1,6 +1,7 @@
 // The pass concept: a callable that changes a module or a graph, reports what it did, and states its traits as data.
 #pragma once
 
+#include <gsub/core/config.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/core/observer.hpp>
@@ -9,8 +10,11 @@
 #include <gsub/ir/module.hpp>
 #include <gsub/target/target.hpp>
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -86,32 +90,73 @@ struct pass_context {
     }
 };
 
-/// Traits of a pass: specialise it, or nest the members in the pass itself. `name` (of the form `fuse-ops`) and `exact`
-/// are required. Optional are
-/// - `level` (0): the least level of optimisation whose lists contain it;
-/// - `classes`, `required`, `preserved`, `aliases` (arrays of names): the network classes for which it is, the passes
-///   that must run before it, those whose results stay valid where it changes something, its other names;
-/// - `effect`: one sentence; `tvm_name`: what TVM calls the same pass;
-/// - `tolerance` (1e-3): for an approximate pass, the bound of max |a - b| / max |b| of an output;
-/// - `enters_primitive` (false): a pass on functions sees kernels too;
-/// - `preserves_semantics` (true): false where the module computes something else afterwards, as gradients;
-/// - `composite` (false): it only runs other passes;
-/// - `static bool may_apply(op_histogram const&)`: false where it cannot change a module with such operators.
+/// A list of names, at most 8, as a pass states them.
+class name_list {
+public:
+    constexpr name_list() = default;
+    constexpr name_list(std::initializer_list<std::string_view> names) {
+        GSUB_ASSERT(names.size() <= names_.size(), "a pass states at most 8 names of a kind");
+        for (auto name : names) names_[size_++] = name;
+    }
+    constexpr operator std::span<std::string_view const>() const noexcept { return {names_.data(), size_}; }
+
+private:
+    std::array<std::string_view, 8> names_{};
+    std::size_t size_ = 0;
+};
+
+/// Facts of a pass that have a default.
+struct further_facts {
+    std::string_view tvm_name{};     ///< what TVM calls the same pass; empty: it has none
+    int level = 0;                   ///< the least level of optimisation whose lists contain it
+    name_list classes{};             ///< the network classes for which it is
+    name_list required{};            ///< the passes that must run before it
+    name_list preserved{};           ///< those whose results stay valid where it changes something
+    name_list aliases{};             ///< its other names
+    double tolerance = 1e-3;         ///< of an approximate pass: the bound of max |a - b| / max |b| of an output
+    bool enters_primitive = false;   ///< whether a pass on functions sees kernels too
+    bool preserves_semantics = true; ///< false where the module computes something else afterwards, as gradients
+};
+
+/// Facts of a pass: its name, of the form `fuse-ops`, how exact it is, what it does in one sentence, and further ones.
+///
+///     static constexpr auto facts = pass_facts("fuse-ops", exactness::bit_exact, "groups operators into kernels",
+///                                              {.tvm_name = "FuseOps", .level = 1});
+struct pass_facts {
+    constexpr pass_facts(std::string_view pass_name, exactness how_exact, std::string_view sentence = {},
+                         further_facts const& others = {})
+        : name(pass_name), exact(how_exact), effect(sentence), further(others) {}
+
+    std::string_view name;
+    exactness exact;
+    std::string_view effect;
+    further_facts further;
+};
+
+/// Traits of a pass: specialise it, or nest the members in the pass itself. `static constexpr pass_facts facts` is
+/// required; `static bool may_apply(op_histogram const&)` is optional: false where the pass cannot change a module with
+/// such operators.
 template <class P>
 struct pass_traits;
 
+struct pass_info;
+
 namespace detail {
 template <class P>
-struct pass_facts {
+struct facts_source {
     using type = P;
 };
 template <class P>
 requires specialised<pass_traits<P>>
-struct pass_facts<P> {
+struct facts_source<P> {
     using type = pass_traits<P>;
 };
 template <class P>
-using facts_of = typename pass_facts<P>::type;
+using facts_of = typename facts_source<P>::type;
+
+// Those of passes that run others are of the form that lists hold.
+template <class T>
+concept pass_fact_data = std::same_as<T, pass_facts const> || std::same_as<T, pass_info const>;
 
 template <class P, class Subject>
 concept called_pass = requires(P const& p, Subject& on, pass_context& cx) {
@@ -139,10 +184,7 @@ template <class P>
 concept function_pass = detail::called_pass<P, any_graph> || detail::traits_run_pass<P, any_graph>;
 /// A type with the required pass traits.
 template <class P>
-concept states_pass_facts = requires {
-    { detail::facts_of<P>::name } -> std::convertible_to<std::string_view>;
-    { detail::facts_of<P>::exact } -> std::convertible_to<exactness>;
-};
+concept states_pass_facts = detail::pass_fact_data<decltype(detail::facts_of<P>::facts)>;
 /// A pass. One that can be called both ways is a module pass.
 template <class P>
 concept pass = states_pass_facts<P> &&(module_pass<P> || function_pass<P>);
@@ -168,31 +210,37 @@ struct pass_info {
     template <class P>
     static constexpr pass_info of() noexcept {
         static_assert(states_pass_facts<P>, "a pass has a name and says how exact it is: nest `static constexpr "
-                                            "std::string_view name` and `static constexpr exactness exact` in it, or "
-                                            "specialise gsub::pass_traits");
+                                            "gsub::pass_facts facts{name, exactness}` in it, or specialise "
+                                            "gsub::pass_traits");
         static_assert(module_pass<P> || function_pass<P>,
                       "a pass is called with a gsub::module& or a gsub::any_graph&, and a gsub::pass_context&, is "
                       "const, and returns gsub::result<gsub::pass_outcome>");
         pass_info info{};
         if constexpr (pass<P>) { // one sentence is enough where it is none
             using t = detail::facts_of<P>;
-            info.name = t::name;
+            info = stated(t::facts);
             info.kind = module_pass<P> ? pass_kind::module : pass_kind::function;
-            info.exact = t::exact;
-            if constexpr (requires { t::level; }) info.level = t::level;
-            if constexpr (requires { t::classes; }) info.classes = t::classes;
-            if constexpr (requires { t::required; }) info.required = t::required;
-            if constexpr (requires { t::preserved; }) info.preserved = t::preserved;
-            if constexpr (requires { t::aliases; }) info.aliases = t::aliases;
-            if constexpr (requires { t::effect; }) info.effect = t::effect;
-            if constexpr (requires { t::tvm_name; }) info.tvm_name = t::tvm_name;
-            if constexpr (requires { t::tolerance; }) info.tolerance = t::tolerance;
-            if constexpr (requires { t::enters_primitive; }) info.enters_primitive = t::enters_primitive;
-            if constexpr (requires { t::preserves_semantics; }) info.preserves_semantics = t::preserves_semantics;
-            if constexpr (requires { t::composite; }) info.composite = t::composite;
             if constexpr (requires { &t::may_apply; }) info.may_apply = &t::may_apply;
         }
         return info;
+    }
+
+private:
+    static constexpr pass_info stated(pass_info const& info) noexcept { return info; }
+    static constexpr pass_info stated(pass_facts const& facts) noexcept {
+        auto const& f = facts.further;
+        return {.name = facts.name,
+                .level = f.level,
+                .exact = facts.exact,
+                .classes = f.classes,
+                .required = f.required,
+                .preserved = f.preserved,
+                .aliases = f.aliases,
+                .effect = facts.effect,
+                .tvm_name = f.tvm_name,
+                .tolerance = f.tolerance,
+                .enters_primitive = f.enters_primitive,
+                .preserves_semantics = f.preserves_semantics};
     }
 };
 

@@ -4,9 +4,11 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -20,48 +22,25 @@ GSUB_LAZY [[nodiscard]] result<pass_outcome>
 run_fixpoint(std::size_t max_iterations, module& m, pass_context& cx,
              function_ref<result<pass_outcome>(module&, pass_context&)> body);
 
-// Traits of passes that run others; empty for what is no pass, which a static_assert reports.
+// Facts of what is a pass; empty for what is none, which a static_assert reports.
+template <class P>
+constexpr pass_info info_or_none() noexcept {
+    if constexpr (pass<P>)
+        return pass_info::of<P>();
+    else
+        return pass_info{};
+}
 template <class... Passes>
-struct composite_facts {
-    static constexpr bool composite = true;
-    static constexpr bool enters_primitive = true;
+inline constexpr std::array<pass_info, sizeof...(Passes)> stage_infos{info_or_none<Passes>()...};
 
-    template <class P>
-    static constexpr pass_info info_of() noexcept {
-        if constexpr (pass<P>)
-            return pass_info::of<P>();
-        else
-            return pass_info{};
-    }
-    static constexpr std::size_t size = sizeof...(Passes);
-    static constexpr std::array<pass_info, size> stages{info_of<Passes>()...};
+// Passes that stages require and that no earlier stage is.
+struct open_requirements {
+    std::array<std::string_view, 64> data{};
+    std::size_t size = 0;
 
-    // The least exact of all; of those the largest tolerance.
-    static constexpr exactness exact = [] {
-        auto worst = exactness::bit_exact;
-        for (auto const& s : stages) worst = s.exact > worst ? s.exact : worst;
-        return worst;
-    }();
-    static constexpr double tolerance = [] {
-        double widest = 0;
-        for (auto const& s : stages)
-            if (s.exact == exactness::approximate && s.tolerance > widest) widest = s.tolerance;
-        return widest;
-    }();
-    static constexpr bool preserves_semantics = [] {
-        bool all = true;
-        for (auto const& s : stages) all = all && s.preserves_semantics;
-        return all;
-    }();
-
-    // Passes that the stages require and that no earlier stage is.
-    struct names {
-        std::array<std::string_view, 64> data{};
-        std::size_t size = 0;
-    };
-    static constexpr names open = [] {
-        names out;
-        for (std::size_t i = 0; i < size; ++i)
+    static constexpr open_requirements of(std::span<pass_info const> stages) noexcept {
+        open_requirements out;
+        for (std::size_t i = 0; i < stages.size(); ++i)
             for (auto required : stages[i].required) {
                 bool met = false;
                 for (std::size_t k = 0; k < i; ++k) met = met || stages[k].name == required;
@@ -69,9 +48,27 @@ struct composite_facts {
                 if (!met && out.size < out.data.size()) out.data[out.size++] = required;
             }
         return out;
-    }();
-    static constexpr std::span<std::string_view const> required{open.data.data(), open.size};
+    }
 };
+template <class... Passes>
+inline constexpr open_requirements required_by_stages = open_requirements::of(stage_infos<Passes...>);
+
+// Facts of a pass that runs others: as exact as the least exact of these, with the largest of their tolerances.
+template <class... Passes>
+constexpr pass_info composite_info(std::string_view name) noexcept {
+    auto const& open = required_by_stages<Passes...>;
+    pass_info all{.name = name,
+                  .required = {open.data.data(), open.size},
+                  .tolerance = 0,
+                  .enters_primitive = true,
+                  .composite = true};
+    for (auto const& s : stage_infos<Passes...>) {
+        all.exact = std::max(all.exact, s.exact);
+        if (s.exact == exactness::approximate) all.tolerance = std::max(all.tolerance, s.tolerance);
+        all.preserves_semantics = all.preserves_semantics && s.preserves_semantics;
+    }
+    return all;
+}
 
 } // namespace detail
 
@@ -80,15 +77,14 @@ struct composite_facts {
 ///     constexpr pipeline simplify{fold_constant{}, fixpoint{pipeline{simplify_expr{}, my_pass{}}}, fuse_ops{}};
 ///     run_pass(simplify, m);
 template <class... Passes>
-class pipeline : public detail::composite_facts<Passes...> {
-    static_assert(
-        (pass<Passes> && ...),
-        "every stage of a pipeline is a pass: a value with `name` and `exact`, nested or in gsub::pass_traits, "
-        "that is called with a gsub::module& or a gsub::any_graph&, and a gsub::pass_context&, is const, and "
-        "returns gsub::result<gsub::pass_outcome>");
+class pipeline {
+    static_assert((pass<Passes> && ...),
+                  "every stage of a pipeline is a pass: a value with `facts`, nested or in gsub::pass_traits, "
+                  "that is called with a gsub::module& or a gsub::any_graph&, and a gsub::pass_context&, is const, and "
+                  "returns gsub::result<gsub::pass_outcome>");
 
 public:
-    static constexpr std::string_view name = "pipeline";
+    static constexpr pass_info facts = detail::composite_info<Passes...>("pipeline");
 
     constexpr explicit pipeline(Passes... stages) : stages_(std::move(stages)...) {}
 
@@ -130,13 +126,13 @@ struct fixpoint_options {
 /// Runs a pass until it changes nothing. Outcome: the sum; where it reaches the limit, or the module returns to an
 /// earlier form, `skipped` and the observer are told.
 template <class Pass>
-class fixpoint : public detail::composite_facts<Pass> {
-    static_assert(pass<Pass>, "what a fixpoint repeats is a pass: a value with `name` and `exact`, nested or in "
+class fixpoint {
+    static_assert(pass<Pass>, "what a fixpoint repeats is a pass: a value with `facts`, nested or in "
                               "gsub::pass_traits, that is called with a gsub::module& or a gsub::any_graph&, and a "
                               "gsub::pass_context&, is const, and returns gsub::result<gsub::pass_outcome>");
 
 public:
-    static constexpr std::string_view name = "fixpoint";
+    static constexpr pass_info facts = detail::composite_info<Pass>("fixpoint");
 
     constexpr explicit fixpoint(Pass repeated, fixpoint_options options = {})
         : pass_(std::move(repeated)), options_(options) {}
@@ -165,16 +161,16 @@ concept pass_condition = std::is_invocable_r_v<bool, F const&, module const&> ||
 /// Runs a pass where a condition holds: `when{[](op_histogram const& ops) { return ops.any_of<ops::pad>(); }, pass}`.
 /// The histogram counts kernels too. Where it does not hold, the outcome is empty but for the reason.
 template <class Condition, class Pass>
-class when : public detail::composite_facts<Pass> {
+class when {
     static_assert(pass_condition<Condition>,
                   "the condition of a when is called with a gsub::module const&, a gsub::op_histogram const&, or a "
                   "gsub::module const& and a gsub::pass_context const&, is const, and gives a bool");
-    static_assert(pass<Pass>, "what a when runs is a pass: a value with `name` and `exact`, nested or in "
+    static_assert(pass<Pass>, "what a when runs is a pass: a value with `facts`, nested or in "
                               "gsub::pass_traits, that is called with a gsub::module& or a gsub::any_graph&, and a "
                               "gsub::pass_context&, is const, and returns gsub::result<gsub::pass_outcome>");
 
 public:
-    static constexpr std::string_view name = "when";
+    static constexpr pass_info facts = detail::composite_info<Pass>("when");
 
     constexpr explicit when(Condition condition, Pass p) : condition_(std::move(condition)), pass_(std::move(p)) {}
 

@@ -17,10 +17,8 @@ enum class deed { nothing, claim, scale, nudge, break_types, throw_error, throw_
 template <exactness Exact, bool KeepsMeaning = true>
 struct doer {
     deed what;
-    static constexpr std::string_view name = "doer";
-    static constexpr auto exact = Exact;
-    static constexpr double tolerance = 1e-2;
-    static constexpr bool preserves_semantics = KeepsMeaning;
+    static constexpr auto facts =
+        pass_facts("doer", Exact, {}, {.tolerance = 1e-2, .preserves_semantics = KeepsMeaning});
 
     result<pass_outcome> operator()(module& m, pass_context&) const {
         auto& g = m.find("main")->body;
@@ -67,8 +65,7 @@ using exact_doer = doer<exactness::bit_exact>;
 using near_doer = doer<exactness::approximate>;
 
 struct wants_conv {
-    static constexpr std::string_view name = "wants-conv";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"wants-conv", exactness::bit_exact};
     static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::conv>(); }
     result<pass_outcome> operator()(any_graph&, pass_context&) const {
         return error{error_code::internal, "should not have been called"};

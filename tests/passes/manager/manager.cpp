@@ -18,10 +18,9 @@ struct drop_dropout {
 
 template <>
 struct gsub::pass_traits<app::drop_dropout> {
-    static constexpr std::string_view name = "drop-dropout";
-    static constexpr std::array<std::string_view, 1> aliases{"RemoveDropout"};
-    static constexpr std::string_view effect = "removes dropout, which does nothing outside of training";
-    static constexpr auto exact = gsub::exactness::bit_exact;
+    static constexpr auto facts =
+        pass_facts("drop-dropout", gsub::exactness::bit_exact,
+                   "removes dropout, which does nothing outside of training", {.aliases = {"RemoveDropout"}});
     static bool may_apply(gsub::op_histogram const& ops) { return ops.any_of<gsub::ops::dropout>(); }
     static gsub::result<gsub::pass_outcome> run(app::drop_dropout const& p, gsub::any_graph& g, gsub::pass_context&) {
         gsub::pass_outcome outcome;
@@ -50,18 +49,14 @@ static_assert(pass<app::drop_dropout> && pass<pipeline<app::drop_dropout, passes
 // Passes that tell when they run. `a` requires `b` and `c`, `b` requires `c`; `c` leaves what `b` did valid.
 inline std::string ran;
 constexpr std::string_view letters[] = {"a", "b", "c", "d"};
-constexpr std::string_view needs_a[] = {"b", "c"}, needs_b[] = {"c"}, keeps_c[] = {"b"};
 
 template <char Name>
 struct step {
-    static constexpr std::string_view name = letters[Name - 'a'];
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr std::span<std::string_view const> required =
-        Name == 'a'   ? std::span<std::string_view const>{needs_a}
-        : Name == 'b' ? std::span<std::string_view const>{needs_b}
-                      : std::span<std::string_view const>{};
-    static constexpr std::span<std::string_view const> preserved =
-        Name == 'c' ? std::span<std::string_view const>{keeps_c} : std::span<std::string_view const>{};
+    static constexpr auto facts = pass_facts(letters[Name - 'a'], exactness::bit_exact, {},
+                                             {.required = Name == 'a'   ? name_list{"b", "c"}
+                                                          : Name == 'b' ? name_list{"c"}
+                                                                        : name_list{},
+                                              .preserved = Name == 'c' ? name_list{"b"} : name_list{}});
     bool changes = false;
     static result<step> from_text(std::string_view text) {
         if (text != "changes" && !text.empty()) return error{error_code::usage, "only `changes` is known"};
@@ -75,8 +70,7 @@ struct step {
 };
 
 struct failing {
-    static constexpr std::string_view name = "failing";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"failing", exactness::bit_exact};
     result<pass_outcome> operator()(any_graph&, pass_context&) const {
         return error{error_code::unsupported, "not today"};
     }
@@ -84,9 +78,8 @@ struct failing {
 
 template <char Name, char Needs>
 struct circular {
-    static constexpr std::string_view name = letters[Name - 'a'];
-    static constexpr std::string_view required[] = {letters[Needs - 'a']};
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr auto facts =
+        pass_facts(letters[Name - 'a'], exactness::bit_exact, {}, {.required = {letters[Needs - 'a']}});
     result<pass_outcome> operator()(any_graph&, pass_context&) const { return pass_outcome{}; }
 };
 

@@ -69,20 +69,15 @@ result<pass_outcome> exchanged(any_graph& g) {
     return pass_outcome{.changed = true, .matches = 1};
 }
 struct climbing { // tanh costs 2, sigmoid 3, relu 1
-    static constexpr std::string_view name = "climbing";
-    static constexpr auto exact = exactness::approximate;
-    static constexpr bool preserves_semantics = false;
+    static constexpr auto facts = pass_facts("climbing", exactness::approximate, {}, {.preserves_semantics = false});
     result<pass_outcome> operator()(any_graph& g, pass_context&) const { return exchanged<ops::tanh, ops::sigmoid>(g); }
 };
 struct falling {
-    static constexpr std::string_view name = "falling";
-    static constexpr auto exact = exactness::approximate;
-    static constexpr bool preserves_semantics = false;
+    static constexpr auto facts = pass_facts("falling", exactness::approximate, {}, {.preserves_semantics = false});
     result<pass_outcome> operator()(any_graph& g, pass_context&) const { return exchanged<ops::sigmoid, ops::relu>(g); }
 };
 struct idle {
-    static constexpr std::string_view name = "idle";
-    static constexpr auto exact = exactness::bit_exact;
+    static constexpr pass_facts facts{"idle", exactness::bit_exact};
     result<pass_outcome> operator()(any_graph&, pass_context&) const { return pass_outcome{}; }
 };
 

@@ -3,7 +3,6 @@
 
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -13,11 +12,9 @@ namespace gsub::passes {
 /// reports name nodes by them where a file gave none. Nothing else changes. Outcome: `matches` counts the nodes whose
 /// place is new. *Complexity* O(n) plus the text without elements.
 struct annotate_spans {
-    static constexpr std::string_view name = "annotate-spans";
-    static constexpr std::string_view tvm_name = "AnnotateSpans";
-    static constexpr std::string_view effect = "notes for each node where it stands in the module's text";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts =
+        pass_facts("annotate-spans", exactness::bit_exact, "notes for each node where it stands in the module's text",
+                   {.tvm_name = "AnnotateSpans", .classes = {"AD"}});
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 

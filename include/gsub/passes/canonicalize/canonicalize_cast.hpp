@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Copies casts to wider element types that several elementwise operators read, so that each reader, once fused with
@@ -15,12 +13,9 @@ namespace gsub::passes {
 /// computes them. Sharing equal nodes undoes the pass (`eliminate_common_subexpr`, `canonicalize`). Outcome: `matches`
 /// counts the casts that were copied. *Complexity* O((n + e) log n). *Source* TVM's CanonicalizeCast.
 struct canonicalize_cast {
-    static constexpr std::string_view name = "canonicalize-cast";
-    static constexpr std::string_view tvm_name = "CanonicalizeCast";
-    static constexpr std::string_view effect = "gives each reader its own conversion to a wider type";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 2> classes{"BL", "RN"};
+    static constexpr auto facts =
+        pass_facts("canonicalize-cast", exactness::bit_exact, "gives each reader its own conversion to a wider type",
+                   {.tvm_name = "CanonicalizeCast", .level = 3, .classes = {"BL", "RN"}});
     static bool may_apply(op_histogram const& counts) { return counts.any_of<ops::cast>(); }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };

@@ -7,8 +7,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Takes biases out of operators, so that later passes see one form of addition. TVM's pass turns `bias_add` into
@@ -24,12 +22,9 @@ namespace gsub::passes {
 /// rounded once more, products of integers with factors, and unknown ranks. Outcome: `matches` counts the operators
 /// rewritten. *Complexity* O((n + e) log n). *Source* TVM's CanonicalizeOps.
 struct canonicalize_ops {
-    static constexpr std::string_view name = "canonicalize-ops";
-    static constexpr std::string_view tvm_name = "CanonicalizeOps";
-    static constexpr std::string_view effect = "adds biases by operators of their own";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 1> classes{"BL"};
+    static constexpr auto facts =
+        pass_facts("canonicalize-ops", exactness::reassociating, "adds biases by operators of their own",
+                   {.tvm_name = "CanonicalizeOps", .level = 3, .classes = {"BL"}});
     static bool may_apply(op_histogram const& counts) { return counts.any_of<ops::conv, ops::gemm, ops::sum>(); }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };

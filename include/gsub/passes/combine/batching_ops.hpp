@@ -5,19 +5,14 @@
 #include <gsub/passes/combine/combine_parallel_conv2d.hpp>
 #include <gsub/passes/combine/combine_parallel_dense.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Runs `combine_parallel_conv2d`, `combine_parallel_dense` and `combine_parallel_batch_matmul`, in this order, with
 /// their defaults. Outcome: the sum. *Source* TVM's BatchingOps.
 struct batching_ops {
-    static constexpr std::string_view name = "batching-ops";
-    static constexpr std::string_view tvm_name = "BatchingOps";
-    static constexpr std::string_view effect = "joins convolutions and products that read one value";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 4;
-    static constexpr std::array<std::string_view, 1> classes{"BR"};
+    static constexpr auto facts =
+        pass_facts("batching-ops", exactness::reassociating, "joins convolutions and products that read one value",
+                   {.tvm_name = "BatchingOps", .level = 4, .classes = {"BR"}});
     static bool may_apply(op_histogram const& ops) {
         return combine_parallel_conv2d::may_apply(ops) || combine_parallel_dense::may_apply(ops) ||
                combine_parallel_batch_matmul::may_apply(ops);

@@ -16,11 +16,9 @@ namespace gsub::passes {
 struct combine_parallel_batch_matmul {
     std::size_t min_branches = 3; ///< at least 2
 
-    static constexpr std::string_view name = "combine-parallel-batch-matmul";
-    static constexpr std::string_view tvm_name = "CombineParallelBatchMatmul";
-    static constexpr std::string_view effect = "joins products of stacks of matrices that share their left operand";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 4;
+    static constexpr auto facts = pass_facts("combine-parallel-batch-matmul", exactness::reassociating,
+                                             "joins products of stacks of matrices that share their left operand",
+                                             {.tvm_name = "CombineParallelBatchMatmul", .level = 4});
     static bool may_apply(op_histogram const& ops) { return ops.count<gsub::ops::mat_mul>() > 1; }
     /// The number of branches.
     GSUB_LAZY static result<combine_parallel_batch_matmul> from_text(std::string_view text);

@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Combines convolutions that read one value with equal attributes and kernel sizes, ungrouped, with constant weights:
@@ -18,12 +16,9 @@ namespace gsub::passes {
 struct combine_parallel_conv2d {
     std::size_t min_branches = 3; ///< at least 2
 
-    static constexpr std::string_view name = "combine-parallel-conv2d";
-    static constexpr std::string_view tvm_name = "CombineParallelConv2D";
-    static constexpr std::string_view effect = "joins convolutions that read one value";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 4;
-    static constexpr std::array<std::string_view, 1> classes{"RN"};
+    static constexpr auto facts =
+        pass_facts("combine-parallel-conv2d", exactness::reassociating, "joins convolutions that read one value",
+                   {.tvm_name = "CombineParallelConv2D", .level = 4, .classes = {"RN"}});
     static bool may_apply(op_histogram const& ops) { return ops.count<gsub::ops::conv>() > 1; }
     /// The number of branches.
     GSUB_LAZY static result<combine_parallel_conv2d> from_text(std::string_view text);

@@ -6,8 +6,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Combines products of one value with constant matrices, `ops::mat_mul` or `ops::gemm` with equal attributes:
@@ -20,12 +18,9 @@ struct combine_parallel_dense {
     std::size_t min_branches = 3; ///< at least 2
     bool to_batch = false;
 
-    static constexpr std::string_view name = "combine-parallel-dense";
-    static constexpr std::string_view tvm_name = "CombineParallelDense";
-    static constexpr std::string_view effect = "joins matrix products that read one value";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 4;
-    static constexpr std::array<std::string_view, 1> classes{"RN"};
+    static constexpr auto facts =
+        pass_facts("combine-parallel-dense", exactness::reassociating, "joins matrix products that read one value",
+                   {.tvm_name = "CombineParallelDense", .level = 4, .classes = {"RN"}});
     static bool may_apply(op_histogram const& ops) {
         return ops.count<gsub::ops::mat_mul>() > 1 || ops.count<gsub::ops::gemm>() > 1;
     }

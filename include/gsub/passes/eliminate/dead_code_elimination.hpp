@@ -4,21 +4,18 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Erases every node from which no output can be reached, however long the chain. Inputs stay: they are the signature.
 /// Outcome: `matches` counts the nodes erased. *Complexity* O(n + e).
 struct dead_code_elimination {
-    static constexpr std::string_view name = "dead-code-elimination";
-    static constexpr std::string_view tvm_name = "DeadCodeElimination";
-    static constexpr std::array<std::string_view, 1> aliases{"DCE"};
-    static constexpr std::string_view effect = "erases nodes that no output needs";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 1;
-    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
-    static constexpr bool enters_primitive = true;
+    static constexpr auto facts =
+        pass_facts("dead-code-elimination", exactness::bit_exact, "erases nodes that no output needs",
+                   {.tvm_name = "DeadCodeElimination",
+                    .level = 1,
+                    .classes = {"RN", "MN", "SSD"},
+                    .aliases = {"DCE"},
+                    .enters_primitive = true});
     static bool may_apply(op_histogram const& ops) { return ops.unread > 0; }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };

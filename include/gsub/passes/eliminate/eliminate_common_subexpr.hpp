@@ -4,8 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Merges nodes of one operator with equal attributes and operands, and constants with equal bits; operands may differ
@@ -17,13 +15,9 @@ struct eliminate_common_subexpr {
     /// Predicate of the nodes that stay apart; null: none.
     bool (*skip)(any_graph const& g, node_id n) = nullptr;
 
-    static constexpr std::string_view name = "eliminate-common-subexpr";
-    static constexpr std::string_view tvm_name = "EliminateCommonSubexpr";
-    static constexpr std::array<std::string_view, 1> aliases{"CSE"};
-    static constexpr std::string_view effect = "computes once what is written twice";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 3> classes{"BL", "RN", "MN"};
+    static constexpr auto facts = pass_facts(
+        "eliminate-common-subexpr", exactness::bit_exact, "computes once what is written twice",
+        {.tvm_name = "EliminateCommonSubexpr", .level = 3, .classes = {"BL", "RN", "MN"}, .aliases = {"CSE"}});
     static bool may_apply(op_histogram const& ops) {
         for (auto const& e : ops.entries)
             if (e.count > 1 && e.op != id_of<gsub::ops::input>) return true;

@@ -4,7 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +17,9 @@ struct remove_unused_functions {
     /// Entry points to give the module. Empty: those that it has.
     std::vector<std::string> entries{};
 
-    static constexpr std::string_view name = "remove-unused-functions";
-    static constexpr std::string_view tvm_name = "RemoveUnusedFunctions";
-    static constexpr std::string_view effect = "removes functions that no entry point calls";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 1;
-    static constexpr std::array<std::string_view, 1> classes{"SSD"};
+    static constexpr auto facts =
+        pass_facts("remove-unused-functions", exactness::bit_exact, "removes functions that no entry point calls",
+                   {.tvm_name = "RemoveUnusedFunctions", .level = 1, .classes = {"SSD"}});
     static bool may_apply(op_histogram const& ops) { return ops.functions > 1; }
     /// Names of entries, separated by commas.
     GSUB_LAZY static result<remove_unused_functions> from_text(std::string_view text);

@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Folds a multiplication by a constant, a scalar or per channel, into weight and bias of the convolution or matrix
@@ -17,12 +15,9 @@ namespace gsub::passes {
 /// the multiplications that were folded. *Complexity* O((n + e) log n), regions of at most 256 nodes. *Source* TVM's
 /// BackwardFoldScaleAxis, which knows convolutions alone.
 struct backward_fold_scale_axis {
-    static constexpr std::string_view name = "backward-fold-scale-axis";
-    static constexpr std::string_view tvm_name = "BackwardFoldScaleAxis";
-    static constexpr std::string_view effect = "folds scales into the weights in front of them";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    static constexpr auto facts = pass_facts(
+        "backward-fold-scale-axis", exactness::reassociating, "folds scales into the weights in front of them",
+        {.tvm_name = "BackwardFoldScaleAxis", .level = 3, .classes = {"RN", "MN", "SSD"}});
     static bool may_apply(op_histogram const& ops) {
         return ops.any_of<gsub::ops::mul>() && ops.any_of<gsub::ops::conv, gsub::ops::mat_mul, gsub::ops::gemm>();
     }

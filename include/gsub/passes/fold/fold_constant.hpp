@@ -5,7 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,12 +28,9 @@ struct fold_constant {
     /// Values with more elements stay: weights that only move may be left to the packing for kernels.
     std::uint64_t max_elements = static_cast<std::uint64_t>(-1);
 
-    static constexpr std::string_view name = "fold-constant";
-    static constexpr std::string_view tvm_name = "FoldConstant";
-    static constexpr std::string_view effect = "computes what depends on constants alone";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 2;
-    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    static constexpr auto facts =
+        pass_facts("fold-constant", exactness::bit_exact, "computes what depends on constants alone",
+                   {.tvm_name = "FoldConstant", .level = 2, .classes = {"RN", "MN", "SSD"}});
     static bool may_apply(op_histogram const& counts) {
         return counts.weights > 0 || counts.any_of<ops::shape, ops::if_else>();
     }

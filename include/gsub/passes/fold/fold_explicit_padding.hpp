@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Folds an `ops::pad` with constant widths into the convolutions and pools that read it, whose pads grow by its
@@ -16,11 +14,9 @@ namespace gsub::passes {
 /// Outcome: `matches` counts the pads that were folded, once for each reader. *Complexity* O((n + e) log n).
 /// *Source* TVM's FoldExplicitPadding.
 struct fold_explicit_padding {
-    static constexpr std::string_view name = "fold-explicit-padding";
-    static constexpr std::string_view tvm_name = "FoldExplicitPadding";
-    static constexpr std::string_view effect = "folds borders into the windows that read them";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr std::array<std::string_view, 2> classes{"RN", "SSD"};
+    static constexpr auto facts =
+        pass_facts("fold-explicit-padding", exactness::reassociating, "folds borders into the windows that read them",
+                   {.tvm_name = "FoldExplicitPadding", .classes = {"RN", "SSD"}});
     static bool may_apply(op_histogram const& ops) {
         return ops.any_of<gsub::ops::pad>() &&
                ops.any_of<gsub::ops::conv, gsub::ops::average_pool, gsub::ops::max_pool>();

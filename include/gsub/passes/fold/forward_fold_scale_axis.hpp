@@ -6,8 +6,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Folds a multiplication by a constant, a scalar or per channel, into the weights of all its readers: convolutions (of
@@ -17,12 +15,9 @@ namespace gsub::passes {
 /// `backward_fold_scale_axis`. Outcome: `matches` counts the multiplications that were folded. *Complexity* O((n + e)
 /// log n), regions of at most 256 nodes. *Source* TVM's ForwardFoldScaleAxis.
 struct forward_fold_scale_axis {
-    static constexpr std::string_view name = "forward-fold-scale-axis";
-    static constexpr std::string_view tvm_name = "ForwardFoldScaleAxis";
-    static constexpr std::string_view effect = "folds scales into the weights behind them";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 1> classes{"BR"};
+    static constexpr auto facts =
+        pass_facts("forward-fold-scale-axis", exactness::reassociating, "folds scales into the weights behind them",
+                   {.tvm_name = "ForwardFoldScaleAxis", .level = 3, .classes = {"BR"}});
     static bool may_apply(op_histogram const& ops) {
         return ops.any_of<gsub::ops::mul>() && ops.any_of<gsub::ops::conv, gsub::ops::mat_mul, gsub::ops::gemm>();
     }

@@ -4,7 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -14,12 +13,9 @@ namespace gsub::passes {
 /// `fuse_ops` gives an equal graph. Functions of external code generators stay. *Errors* `invalid_input` where a call
 /// does not fit its callee or functions call each other in a cycle, `unsupported` beyond `max_inlined_nodes`.
 struct defuse_ops {
-    static constexpr std::string_view name = "defuse-ops";
-    static constexpr std::string_view tvm_name = "DefuseOps";
-    static constexpr std::string_view effect = "puts the operators of kernels back into their callers";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 1> classes{"BL"};
+    static constexpr auto facts =
+        pass_facts("defuse-ops", exactness::bit_exact, "puts the operators of kernels back into their callers",
+                   {.tvm_name = "DefuseOps", .level = 3, .classes = {"BL"}});
     static bool may_apply(op_histogram const& ops) { return ops.functions > 1; }
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };

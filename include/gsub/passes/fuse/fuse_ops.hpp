@@ -3,7 +3,6 @@
 
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -47,11 +46,8 @@ struct fuse_ops {
     std::size_t max_parameters = 256; ///< distinct values, weights too, that a group of several operators reads
     group_function groups = nullptr;  ///< null: groups by fusion kinds, within these bounds
 
-    static constexpr std::string_view name = "fuse-ops";
-    static constexpr std::string_view tvm_name = "FuseOps";
-    static constexpr std::string_view effect = "groups operators into kernels";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr std::array<std::string_view, 4> classes{"RN", "MN", "SSD", "BR"};
+    static constexpr auto facts = pass_facts("fuse-ops", exactness::bit_exact, "groups operators into kernels",
+                                             {.tvm_name = "FuseOps", .classes = {"RN", "MN", "SSD", "BR"}});
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 

@@ -46,11 +46,9 @@ GSUB_LAZY [[nodiscard]] std::span<rule_program const> standard_composites() noex
 struct merge_composite {
     std::span<rule_program const> table = standard_composites();
 
-    static constexpr std::string_view name = "merge-composite";
-    static constexpr std::string_view tvm_name = "MergeComposite";
-    static constexpr std::string_view effect = "makes functions of operators that form a pattern";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    static constexpr auto facts =
+        pass_facts("merge-composite", exactness::bit_exact, "makes functions of operators that form a pattern",
+                   {.tvm_name = "MergeComposite", .classes = {"RN", "MN", "SSD"}});
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 

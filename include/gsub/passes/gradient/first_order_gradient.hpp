@@ -4,7 +4,6 @@
 #include <gsub/passes/gradient/gradient.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,13 +35,12 @@ struct first_order_gradient {
     bool seeds = false; ///< L is the sum of products with further inputs, `seed_y` of the type of output `y`
     std::span<gradient_rule const> rules{}; ///< beside the built-in ones, and before them; must outlive the pass
 
-    static constexpr std::string_view name = "first-order-gradient";
-    static constexpr std::string_view tvm_name = "FirstOrderGradient";
-    static constexpr std::string_view effect = "adds gradients to the outputs";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr std::array<std::string_view, 1> classes{"MN"};
-    static constexpr std::array<std::string_view, 1> required{"simplify-inference"};
-    static constexpr bool preserves_semantics = false;
+    static constexpr auto facts =
+        pass_facts("first-order-gradient", exactness::reassociating, "adds gradients to the outputs",
+                   {.tvm_name = "FirstOrderGradient",
+                    .classes = {"MN"},
+                    .required = {"simplify-inference"},
+                    .preserves_semantics = false});
     /// Names of inputs and constants, `of=` with the name of an output, and `seeds`, with commas between them.
     GSUB_LAZY static result<first_order_gradient> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;

@@ -4,7 +4,6 @@
 #include <gsub/ir/types/blocked_layout.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -120,12 +119,9 @@ struct alter_op_layout {
     Hook hook;
     Cost cost{};
 
-    static constexpr std::string_view name = "alter-op-layout";
-    static constexpr std::string_view tvm_name = "AlterOpLayout";
-    static constexpr std::string_view effect = "stores values in the layouts that a hook asks for";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 5> classes{"BL", "RN", "MN", "SSD", "BR"};
+    static constexpr auto facts =
+        pass_facts("alter-op-layout", exactness::bit_exact, "stores values in the layouts that a hook asks for",
+                   {.tvm_name = "AlterOpLayout", .level = 3, .classes = {"BL", "RN", "MN", "SSD", "BR"}});
     result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
         return capture([&] { return detail::alter_layouts(g, cx, hook, cost); });
     }

@@ -40,12 +40,9 @@ struct convert_layout {
     std::vector<desired> desired_layouts = in_nchw();
     std::vector<std::string> row_major{}; ///< nodes, as reports name them, that read row-major values in spite of it
 
-    static constexpr std::string_view name = "convert-layout";
-    static constexpr std::string_view tvm_name = "ConvertLayout";
-    static constexpr std::string_view effect = "stores values in the layouts that are asked for";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 3;
-    static constexpr std::array<std::string_view, 1> classes{"BL"};
+    static constexpr auto facts =
+        pass_facts("convert-layout", exactness::bit_exact, "stores values in the layouts that are asked for",
+                   {.tvm_name = "ConvertLayout", .level = 3, .classes = {"BL"}});
     /// Parses a layout, which is for convolutions, or several of the form `Conv=NCHW16c`, separated by commas.
     /// `row-major` is one too, and an empty text is the default. A layout of weights, or `default`, may follow after a
     /// colon.

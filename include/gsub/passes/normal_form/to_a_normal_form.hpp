@@ -4,7 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -15,13 +14,9 @@ namespace gsub::passes {
 /// `to_graph_normal_form` removes the bindings. Outcome: `matches` counts the bindings made.
 /// *Source* docs/decisions/0013. *Complexity* O(n + e).
 struct to_a_normal_form {
-    static constexpr std::string_view name = "to-a-normal-form";
-    static constexpr std::string_view tvm_name = "ToANormalForm";
-    static constexpr std::array<std::string_view, 1> aliases{"ANF"};
-    static constexpr std::string_view effect = "binds every value by a let, in an order that the outputs give";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 1;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts = pass_facts(
+        "to-a-normal-form", exactness::bit_exact, "binds every value by a let, in an order that the outputs give",
+        {.tvm_name = "ToANormalForm", .level = 1, .classes = {"AD"}, .aliases = {"ANF"}});
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };
 

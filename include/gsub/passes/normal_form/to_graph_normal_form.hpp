@@ -4,7 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -13,14 +12,13 @@ namespace gsub::passes {
 /// bindings go to the values bound. A graph without let stays as it is. Outcome: `matches` counts the bindings.
 /// *Complexity* O(n + e).
 struct to_graph_normal_form {
-    static constexpr std::string_view name = "to-graph-normal-form";
-    static constexpr std::string_view tvm_name = "ToGraphNormalForm";
-    static constexpr std::array<std::string_view, 1> aliases{"GNF"};
-    static constexpr std::string_view effect = "reads values themselves instead of lets of them";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 1;
-    static constexpr std::array<std::string_view, 2> classes{"RN", "MN"};
-    static constexpr bool enters_primitive = true;
+    static constexpr auto facts =
+        pass_facts("to-graph-normal-form", exactness::bit_exact, "reads values themselves instead of lets of them",
+                   {.tvm_name = "ToGraphNormalForm",
+                    .level = 1,
+                    .classes = {"RN", "MN"},
+                    .aliases = {"GNF"},
+                    .enters_primitive = true});
     static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::let>(); }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };

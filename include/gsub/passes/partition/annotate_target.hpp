@@ -4,7 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,11 +25,9 @@ struct compiler_support {
 struct annotate_target {
     std::vector<compiler_support> compilers{};
 
-    static constexpr std::string_view name = "annotate-target";
-    static constexpr std::string_view tvm_name = "AnnotateTarget";
-    static constexpr std::string_view effect = "marks the operators that another compiler takes";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts =
+        pass_facts("annotate-target", exactness::bit_exact, "marks the operators that another compiler takes",
+                   {.tvm_name = "AnnotateTarget", .classes = {"AD"}});
     /// `dnnl: Conv Relu; other: *`
     GSUB_LAZY static result<annotate_target> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;

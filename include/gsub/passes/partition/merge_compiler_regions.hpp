@@ -4,7 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -15,11 +14,9 @@ namespace gsub::passes {
 /// most; regions are not always the largest possible. Outcome: `matches` counts the annotations whose number changed.
 /// *Complexity* O(k (n + e)) for k compilers.
 struct merge_compiler_regions {
-    static constexpr std::string_view name = "merge-compiler-regions";
-    static constexpr std::string_view tvm_name = "MergeCompilerRegions";
-    static constexpr std::string_view effect = "joins marked operators that feed each other into one part";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts = pass_facts("merge-compiler-regions", exactness::bit_exact,
+                                             "joins marked operators that feed each other into one part",
+                                             {.tvm_name = "MergeCompilerRegions", .classes = {"AD"}});
     static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::compiler_annotation>(); }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };

@@ -4,7 +4,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -20,11 +19,9 @@ namespace gsub::passes {
 /// other regions. Outcome: `matches` counts the functions made and the annotations removed without one. *Complexity*
 /// O((n + e) log n).
 struct partition_graph {
-    static constexpr std::string_view name = "partition-graph";
-    static constexpr std::string_view tvm_name = "PartitionGraph";
-    static constexpr std::string_view effect = "makes functions of marked parts, for other compilers";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts =
+        pass_facts("partition-graph", exactness::bit_exact, "makes functions of marked parts, for other compilers",
+                   {.tvm_name = "PartitionGraph", .classes = {"AD"}});
     static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::compiler_annotation>(); }
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };

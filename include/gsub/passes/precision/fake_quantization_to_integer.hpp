@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Rewrites each region between a `quantize` and the bounding `dequantize`s above it to integers, if every operator
@@ -22,12 +20,10 @@ namespace gsub::passes {
 /// sum lies next to the middle between two steps. Outcome: `matches` counts `quantize`s rewritten, `skipped` those
 /// left, by reason. *Complexity* O(n + e). *Source* TVM's FakeQuantizationToInteger.
 struct fake_quantization_to_integer {
-    static constexpr std::string_view name = "fake-quantization-to-integer";
-    static constexpr std::string_view tvm_name = "FakeQuantizationToInteger";
-    static constexpr std::array<std::string_view, 1> aliases{"FQ2I"};
-    static constexpr std::string_view effect = "computes with integers between dequantizing and quantizing";
-    static constexpr auto exact = exactness::precision_changing;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts =
+        pass_facts("fake-quantization-to-integer", exactness::precision_changing,
+                   "computes with integers between dequantizing and quantizing",
+                   {.tvm_name = "FakeQuantizationToInteger", .classes = {"AD"}, .aliases = {"FQ2I"}});
     static bool may_apply(op_histogram const& counts) {
         return counts.any_of<ops::quantize>() && counts.any_of<ops::dequantize>();
     }

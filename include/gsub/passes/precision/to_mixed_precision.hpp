@@ -5,7 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,11 +43,9 @@ struct to_mixed_precision {
     unlisted_op unlisted = unlisted_op::count;
     std::vector<rule> rules{}; ///< before the built-in ones, for user operators too
 
-    static constexpr std::string_view name = "to-mixed-precision";
-    static constexpr std::string_view tvm_name = "ToMixedPrecision";
-    static constexpr std::string_view effect = "computes in f16 or bf16 what bears it";
-    static constexpr auto exact = exactness::precision_changing;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts =
+        pass_facts("to-mixed-precision", exactness::precision_changing, "computes in f16 or bf16 what bears it",
+                   {.tvm_name = "ToMixedPrecision", .classes = {"AD"}});
     /// Parses `f16` or `bf16`, then after a comma `error`, `count` or `silent`; what is missing has its default.
     GSUB_LAZY static result<to_mixed_precision> from_text(std::string_view text);
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;

@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Makes attributes of the shapes, axes, bounds, sizes and pads that `Reshape`, `Expand`, `ConstantOfShape`, `Slice`,
@@ -21,12 +19,9 @@ namespace gsub::passes {
 /// in a cycle, `usage` as `evaluators_of`. *Complexity* O(n + e) for each level of nested branches, and that of the
 /// arithmetic. *Source* TVM's DynamicToStatic.
 struct dynamic_to_static {
-    static constexpr std::string_view name = "dynamic-to-static";
-    static constexpr std::string_view tvm_name = "DynamicToStatic";
-    static constexpr std::string_view effect = "makes settings that are known beforehand attributes";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 2;
-    static constexpr std::array<std::string_view, 1> classes{"AD"};
+    static constexpr auto facts =
+        pass_facts("dynamic-to-static", exactness::bit_exact, "makes settings that are known beforehand attributes",
+                   {.tvm_name = "DynamicToStatic", .level = 2, .classes = {"AD"}});
     static bool may_apply(op_histogram const& counts) {
         return counts.any_of<ops::reshape, ops::expand, ops::fill, ops::slice, ops::pad, ops::split, ops::squeeze,
                              ops::unsqueeze, ops::reduce_sum, ops::reduce_mean, ops::reduce_max, ops::if_else>();

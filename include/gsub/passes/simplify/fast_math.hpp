@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Replaces `Exp`, `Tanh`, `Erf` and `Softmax` of f32 by `ops::fast_exp` and so on, whose errors
@@ -15,14 +13,13 @@ namespace gsub::passes {
 /// arithmetic, which runs once. Files get the exact operators: ONNX has no others. Outcome: `matches` counts operators.
 /// *Complexity* O(n). *Source* TVM's FastMath.
 struct fast_math {
-    static constexpr std::string_view name = "fast-math";
-    static constexpr std::string_view tvm_name = "FastMath";
-    static constexpr std::string_view effect = "approximates exponentials, tanh, erf and softmax";
-    static constexpr auto exact = exactness::approximate;
-    static constexpr double tolerance = 1e-4;
-    static constexpr int level = 4;
-    static constexpr std::array<std::string_view, 3> classes{"MN", "BR", "SSD"};
-    static constexpr bool enters_primitive = true;
+    static constexpr auto facts =
+        pass_facts("fast-math", exactness::approximate, "approximates exponentials, tanh, erf and softmax",
+                   {.tvm_name = "FastMath",
+                    .level = 4,
+                    .classes = {"MN", "BR", "SSD"},
+                    .tolerance = 1e-4,
+                    .enters_primitive = true});
     static bool may_apply(op_histogram const& counts) {
         return counts.any_of<ops::exp, ops::tanh, ops::erf, ops::softmax>();
     }

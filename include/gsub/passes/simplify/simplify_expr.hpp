@@ -5,7 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -26,11 +25,10 @@ namespace gsub::passes {
 struct simplify_expr {
     bool signed_zeros = false; ///< whether -0 stays -0
 
-    static constexpr std::string_view name = "simplify-expr";
-    static constexpr std::string_view tvm_name = "SimplifyExpr";
-    static constexpr std::string_view effect = "writes small expressions shorter";
-    static constexpr auto exact = exactness::reassociating; // the sign of zero
-    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    // What may differ is the sign of zero.
+    static constexpr auto facts =
+        pass_facts("simplify-expr", exactness::reassociating, "writes small expressions shorter",
+                   {.tvm_name = "SimplifyExpr", .classes = {"RN", "MN", "SSD"}});
     /// `signed-zeros`, or nothing. *Errors* `usage` for another text.
     GSUB_LAZY static result<simplify_expr> from_text(std::string_view text);
     /// What `from_text` reads.

@@ -5,7 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace gsub::passes {
@@ -18,13 +17,12 @@ struct simplify_fc_transpose {
     /// Whether a `Gemm` that reads a constant matrix transposed by its attribute `transB` gets `w.T` too.
     bool gemm_attribute = false;
 
-    static constexpr std::string_view name = "simplify-fc-transpose";
-    static constexpr std::string_view tvm_name = "SimplifyFCTranspose";
-    static constexpr std::string_view effect = "stores weights of matrix products the way these read them";
-    static constexpr auto exact = exactness::bit_exact;
-    static constexpr int level = 4;
-    static constexpr std::array<std::string_view, 2> classes{"MN", "BR"};
-    static constexpr std::array<std::string_view, 1> required{"dead-code-elimination"};
+    static constexpr auto facts = pass_facts("simplify-fc-transpose", exactness::bit_exact,
+                                             "stores weights of matrix products the way these read them",
+                                             {.tvm_name = "SimplifyFCTranspose",
+                                              .level = 4,
+                                              .classes = {"MN", "BR"},
+                                              .required = {"dead-code-elimination"}});
     static bool may_apply(op_histogram const& counts) { return counts.any_of<ops::transpose, ops::gemm>(); }
     /// `gemm`, or nothing.
     GSUB_LAZY static result<simplify_fc_transpose> from_text(std::string_view text);

@@ -5,8 +5,6 @@
 #include <gsub/passes/manager/histogram.hpp>
 #include <gsub/passes/pass.hpp>
 
-#include <array>
-
 namespace gsub::passes {
 
 /// Decomposes operators that only training needs whole. Batch normalisation becomes `x * factor + offset`, per channel:
@@ -22,11 +20,9 @@ namespace gsub::passes {
 struct simplify_inference {
     bool layer_norm = true; ///< false: layer normalisations stay whole, for kernels that compute them at once
 
-    static constexpr std::string_view name = "simplify-inference";
-    static constexpr std::string_view tvm_name = "SimplifyInference";
-    static constexpr std::string_view effect = "takes normalisations apart and drops dropout";
-    static constexpr auto exact = exactness::reassociating;
-    static constexpr std::array<std::string_view, 3> classes{"RN", "MN", "SSD"};
+    static constexpr auto facts =
+        pass_facts("simplify-inference", exactness::reassociating, "takes normalisations apart and drops dropout",
+                   {.tvm_name = "SimplifyInference", .classes = {"RN", "MN", "SSD"}});
     static bool may_apply(op_histogram const& counts) {
         return counts.any_of<ops::batch_norm, ops::dropout, ops::layer_norm>();
     }

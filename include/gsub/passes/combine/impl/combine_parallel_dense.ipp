@@ -12,7 +12,7 @@ GSUB_LAZY_BODY result<combine_parallel_dense> combine_parallel_dense::from_text(
         auto const last = comma == text.npos ? text : text.substr(comma + 1);
         p.to_batch = last == "batch" || last == " batch";
         if (p.to_batch) text = comma == text.npos ? std::string_view{} : text.substr(0, comma);
-        if (!p.to_batch || !text.empty()) p.min_branches = detail::branches_in(name, text);
+        if (!p.to_batch || !text.empty()) p.min_branches = detail::branches_in(facts.name, text);
         return p;
     });
 }

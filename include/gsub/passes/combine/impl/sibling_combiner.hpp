@@ -21,7 +21,7 @@ GSUB_LAZY [[nodiscard]] std::size_t branches_in(std::string_view pass, std::stri
 /// A pass with the number of branches that a text gives.
 template <class Pass>
 [[nodiscard]] result<Pass> with_branches(std::string_view text) {
-    return capture([&] { return Pass{.min_branches = branches_in(Pass::name, text)}; });
+    return capture([&] { return Pass{.min_branches = branches_in(Pass::facts.name, text)}; });
 }
 /// Joins operators of one kind, where `least` of them, at least 2, read one value.
 GSUB_LAZY [[nodiscard]] result<pass_outcome> combine_siblings(any_graph& g, pass_context& cx, sibling_kind kind,
