@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/impl/op_set.hpp>
 #include <gsub/passes/precision/to_mixed_precision.hpp>
 
 #include <algorithm>
@@ -13,31 +14,34 @@ namespace gsub::passes {
 
 namespace detail {
 
-template <class... Ops>
-bool one_of(op_id op, type_list<Ops...>) {
-    return ((op == id_of<Ops>) || ...);
-}
-
 // What is known of the standard operators.
+struct precision_row {
+    precision_class how;
+    op_set operators;
+};
+inline constexpr precision_row builtin_precision[] = {
+    {precision_class::always, op_ids<ops::conv, ops::mat_mul, ops::gemm>},
+    {precision_class::never,
+     op_ids<ops::exp, ops::pow, ops::softmax, ops::erf, ops::log, ops::range, ops::fill, ops::dirac,
+            ops::global_average_pool, ops::reduce_sum, ops::reduce_mean, ops::layer_norm, ops::lrn,
+            ops::batch_norm_training, ops::fast_exp, ops::fast_erf, ops::fast_softmax, ops::cast, ops::quantize,
+            ops::dequantize, ops::conv_integer, ops::mat_mul_integer, ops::qlinear_conv, ops::qlinear_mat_mul,
+            ops::compiler_annotation, ops::shape>},
+    {precision_class::follow,
+     op_ids<ops::batch_norm, ops::max_pool, ops::average_pool, ops::dropout, ops::relu, ops::clip, ops::sigmoid,
+            ops::tanh, ops::fast_tanh, ops::sqrt, ops::add, ops::sub, ops::mul, ops::div, ops::sum, ops::hard_sigmoid,
+            ops::hard_swish, ops::leaky_relu, ops::elu, ops::gelu, ops::neg, ops::abs, ops::reduce_max, ops::identity,
+            ops::concat, ops::split, ops::slice, ops::pad, ops::gather, ops::reshape, ops::flatten, ops::transpose,
+            ops::squeeze, ops::unsqueeze, ops::expand, ops::layout_transform, ops::equal, ops::less, ops::less_or_equal,
+            ops::greater, ops::greater_or_equal, ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor,
+            ops::is_nan, ops::is_inf, ops::where, ops::let>},
+};
+
+// Nothing: not listed.
 GSUB_LAZY std::optional<precision_class> builtin_class(op_info const& op) {
     if (op.category == op_category::structural || op.category == op_category::opaque) return precision_class::never;
-    if (one_of(op.id, type_list<ops::conv, ops::mat_mul, ops::gemm>{})) return precision_class::always;
-    if (one_of(op.id, type_list<ops::exp, ops::pow, ops::softmax, ops::erf, ops::log, ops::range, ops::fill, ops::dirac,
-                                ops::global_average_pool, ops::reduce_sum, ops::reduce_mean, ops::layer_norm, ops::lrn,
-                                ops::batch_norm_training, ops::fast_exp, ops::fast_erf, ops::fast_softmax, ops::cast,
-                                ops::quantize, ops::dequantize, ops::conv_integer, ops::mat_mul_integer,
-                                ops::qlinear_conv, ops::qlinear_mat_mul, ops::compiler_annotation, ops::shape>{}))
-        return precision_class::never;
-    if (one_of(op.id,
-               type_list<ops::batch_norm, ops::max_pool, ops::average_pool, ops::dropout, ops::relu, ops::clip,
-                         ops::sigmoid, ops::tanh, ops::fast_tanh, ops::sqrt, ops::add, ops::sub, ops::mul, ops::div,
-                         ops::sum, ops::hard_sigmoid, ops::hard_swish, ops::leaky_relu, ops::elu, ops::gelu, ops::neg,
-                         ops::abs, ops::reduce_max, ops::identity, ops::concat, ops::split, ops::slice, ops::pad,
-                         ops::gather, ops::reshape, ops::flatten, ops::transpose, ops::squeeze, ops::unsqueeze,
-                         ops::expand, ops::layout_transform, ops::equal, ops::less, ops::less_or_equal, ops::greater,
-                         ops::greater_or_equal, ops::logical_not, ops::logical_and, ops::logical_or, ops::logical_xor,
-                         ops::is_nan, ops::is_inf, ops::where, ops::let>{}))
-        return precision_class::follow;
+    for (auto const& row : builtin_precision)
+        if (contains(row.operators, op.id)) return row.how;
     return std::nullopt;
 }
 

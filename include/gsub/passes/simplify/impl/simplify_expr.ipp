@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/passes/impl/op_set.hpp>
 #include <gsub/passes/simplify/simplify_expr.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 #include <gsub/rewrite/rules/matmul.hpp>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace gsub::passes {
@@ -87,13 +89,9 @@ private:
         if (std::any_of(patterns_.begin(), patterns_.end(),
                         [&](canonicalization_pattern const* c) { return c->apply(g_, n); }))
             return true;
-        if (is_any<ops::add, ops::sub, ops::mul, ops::div>(n) && drop_neutral(n)) return true;
-        if (broadcasts(n)) return narrow_operand(n);
-        if (g_.is<ops::transpose>(n)) return join_transposes(n);
-        if (g_.is<ops::layout_transform>(n)) return join_layouts(n);
-        if (g_.is<ops::cast>(n)) return join_casts(n);
-        if (is_any<ops::reshape, ops::flatten, ops::squeeze, ops::unsqueeze>(n)) return cancel_axes(n);
-        return false;
+        auto const op = g_.op(n).id;
+        return std::any_of(std::begin(simplifications), std::end(simplifications),
+                           [&](simplification const& s) { return contains(s.operators, op) && (this->*s.apply)(n); });
     }
 
     template <operation... Ops>
@@ -160,10 +158,6 @@ private:
     }
 
     // ---- broadcasting --------------------------------------------------------------------------------------------
-    [[nodiscard]] bool broadcasts(node_id n) const {
-        return is_any<ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::equal, ops::less, ops::less_or_equal,
-                      ops::greater, ops::greater_or_equal, ops::logical_and, ops::logical_or, ops::logical_xor>(n);
-    }
     [[nodiscard]] bool broadcast_to_result(node_id n, shape const& a, shape const& b) const {
         auto const& y = g_.type({n, 0});
         auto const both = broadcast(a, b);
@@ -236,8 +230,7 @@ private:
     // Axes removed and inserted again, or the other way round, whatever the sizes.
     bool cancel_axes(node_id n) {
         auto const inner = g_.operand(n, 0).node;
-        auto const is_view = is_any<ops::reshape, ops::flatten, ops::squeeze, ops::unsqueeze>(inner);
-        if (!is_view) return false;
+        if (!contains(views, g_.op(inner).id)) return false;
         auto const axes_of = [&](node_id at) {
             auto axes =
                 g_.is<ops::squeeze>(at) ? g_.attributes<ops::squeeze>(at).axes : g_.attributes<ops::unsqueeze>(at).axes;
@@ -256,6 +249,23 @@ private:
         outcome_.skip("symbolic sizes");
         return false;
     }
+
+    // What operators have simplified beyond the patterns, in this order.
+    struct simplification {
+        op_set operators;
+        bool (expression_simplifier::*apply)(node_id);
+    };
+    static constexpr op_set views = op_ids<ops::reshape, ops::flatten, ops::squeeze, ops::unsqueeze>;
+    static constexpr simplification simplifications[] = {
+        {op_ids<ops::add, ops::sub, ops::mul, ops::div>, &expression_simplifier::drop_neutral},
+        {op_ids<ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::equal, ops::less, ops::less_or_equal,
+                ops::greater, ops::greater_or_equal, ops::logical_and, ops::logical_or, ops::logical_xor>,
+         &expression_simplifier::narrow_operand},
+        {op_ids<ops::transpose>, &expression_simplifier::join_transposes},
+        {op_ids<ops::layout_transform>, &expression_simplifier::join_layouts},
+        {op_ids<ops::cast>, &expression_simplifier::join_casts},
+        {views, &expression_simplifier::cancel_axes},
+    };
 
     any_graph& g_;
     pass_context const& cx_;
