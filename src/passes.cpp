@@ -24,8 +24,10 @@
 #include <gsub/passes/gradient/impl/product_gradients.ipp>
 #include <gsub/passes/gradient/impl/reduction_gradients.ipp>
 #include <gsub/passes/gradient/impl/window_gradients.ipp>
+#include <gsub/passes/impl/argument_list.ipp>
 #include <gsub/passes/impl/evaluators_of.ipp>
 #include <gsub/passes/impl/pass.ipp>
+#include <gsub/passes/impl/pass_steps.ipp>
 #include <gsub/passes/impl/pipeline.ipp>
 #include <gsub/passes/layout/impl/alter_op_layout.ipp>
 #include <gsub/passes/layout/impl/convert_layout.ipp>

@@ -301,4 +301,5 @@ template <class P>
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/impl/pass.ipp>
+#include <gsub/passes/impl/pass_steps.ipp>
 #endif

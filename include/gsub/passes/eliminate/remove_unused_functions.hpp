@@ -30,4 +30,5 @@ struct remove_unused_functions {
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/eliminate/impl/remove_unused_functions.ipp>
+#include <gsub/passes/impl/argument_list.ipp>
 #endif

@@ -52,4 +52,5 @@ struct first_order_gradient {
 
 #ifndef GSUB_COMPILED
 #include <gsub/passes/gradient/impl/first_order_gradient.ipp>
+#include <gsub/passes/impl/argument_list.ipp>
 #endif

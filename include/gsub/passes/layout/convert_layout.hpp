@@ -53,6 +53,7 @@ struct convert_layout {
 } // namespace gsub::passes
 
 #ifndef GSUB_COMPILED
+#include <gsub/passes/impl/argument_list.ipp>
 #include <gsub/passes/layout/impl/convert_layout.ipp>
 #include <gsub/passes/layout/impl/dimension_order.ipp>
 #endif

@@ -36,5 +36,6 @@ struct annotate_target {
 } // namespace gsub::passes
 
 #ifndef GSUB_COMPILED
+#include <gsub/passes/impl/argument_list.ipp>
 #include <gsub/passes/partition/impl/annotate_target.ipp>
 #endif

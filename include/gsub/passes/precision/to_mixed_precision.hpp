@@ -54,5 +54,6 @@ struct to_mixed_precision {
 } // namespace gsub::passes
 
 #ifndef GSUB_COMPILED
+#include <gsub/passes/impl/argument_list.ipp>
 #include <gsub/passes/precision/impl/to_mixed_precision.ipp>
 #endif

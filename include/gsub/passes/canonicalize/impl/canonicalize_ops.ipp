@@ -2,6 +2,7 @@
 
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/canonicalize/canonicalize_ops.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 
 #include <vector>
@@ -72,11 +73,7 @@ GSUB_LAZY_BODY result<pass_outcome> canonicalize_ops::operator()(any_graph& g, p
             outcome.matches += short_sum->apply(g, n);
         }
     }
-    outcome.changed = outcome.matches > 0;
-    if (outcome.changed) {
-        GSUB_ASSERT(g.sort(), "parts of an operator cannot close a cycle");
-        g.erase_dead();
-    }
+    detail::finish_replacements(g, outcome, "parts of an operator cannot close a cycle");
     return outcome;
 }
 

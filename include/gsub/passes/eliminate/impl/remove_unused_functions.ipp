@@ -2,29 +2,12 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/passes/eliminate/remove_unused_functions.hpp>
+#include <gsub/passes/impl/argument_list.hpp>
 
 #include <algorithm>
 #include <map>
 
 namespace gsub::passes {
-
-namespace detail {
-
-// The words of a list, without blanks around them; empty ones are left out.
-GSUB_LAZY std::vector<std::string> words_of(std::string_view text, char separator) {
-    std::vector<std::string> words;
-    for (std::size_t start = 0; start <= text.size();) {
-        auto const end = std::min(text.find(separator, start), text.size());
-        auto word = text.substr(start, end - start);
-        while (!word.empty() && (word.front() == ' ' || word.front() == '\n')) word.remove_prefix(1);
-        while (!word.empty() && (word.back() == ' ' || word.back() == '\n')) word.remove_suffix(1);
-        if (!word.empty()) words.emplace_back(word);
-        start = end + 1;
-    }
-    return words;
-}
-
-} // namespace detail
 
 GSUB_LAZY_BODY result<remove_unused_functions> remove_unused_functions::from_text(std::string_view text) {
     return remove_unused_functions{detail::words_of(text, ',')};

@@ -3,6 +3,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/passes/fuse/fuse_ops.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/partition/outline.hpp>
 
 #include <algorithm>
@@ -284,14 +285,8 @@ GSUB_LAZY_BODY std::vector<std::vector<node_id>> fuse_groups(any_graph const& g,
 
 GSUB_LAZY_BODY result<pass_outcome> fuse_ops::operator()(module& m, pass_context& cx) const {
     pass_outcome outcome;
-    std::vector<std::string> todo;
-    for (auto const& f : m.functions())
-        if (opaque_to(pass_info::of<fuse_ops>(), f))
-            outcome.skip("opaque function");
-        else
-            todo.push_back(f.name);
     outliner make_functions{m};
-    for (auto const& function_name : todo) {
+    for (auto const& function_name : detail::functions_seen(pass_info::of<fuse_ops>(), m, outcome)) {
         cx.check_stop();
         auto const& body = m.find(function_name)->body;
         std::vector<std::vector<node_id>> found;

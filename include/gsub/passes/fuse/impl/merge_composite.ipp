@@ -4,6 +4,7 @@
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/traversal.hpp>
 #include <gsub/passes/fuse/merge_composite.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/partition/outline.hpp>
 #include <gsub/rewrite/engine/matcher.hpp>
 #include <gsub/rewrite/pattern/conditions.hpp>
@@ -216,15 +217,11 @@ GSUB_LAZY_BODY result<pass_outcome> merge_composite::operator()(module& m, pass_
     return capture([&] {
         pass_outcome outcome;
         if (table.empty()) outcome.skip("no patterns given");
-        std::vector<std::string> todo;
-        for (auto const& f : m.functions())
-            if (opaque_to(pass_info::of<merge_composite>(), f))
-                outcome.skip("opaque function");
-            else if (f.attributes.composite_name.empty())
-                todo.push_back(f.name);
         outliner make_functions{m};
-        for (auto const& function_name : todo) {
-            auto const& body = m.find(function_name)->body;
+        for (auto const& function_name : detail::functions_seen(pass_info::of<merge_composite>(), m, outcome)) {
+            auto const& f = *m.find(function_name);
+            if (!f.attributes.composite_name.empty()) continue;
+            auto const& body = f.body;
             detail::composite_finder finder{body, outcome};
             for (auto const& pattern : table) {
                 cx.check_stop();

@@ -4,6 +4,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/gradient/first_order_gradient.hpp>
+#include <gsub/passes/impl/argument_list.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -259,11 +260,7 @@ namespace passes {
 GSUB_LAZY_BODY result<first_order_gradient> first_order_gradient::from_text(std::string_view text) {
     first_order_gradient out;
     while (!text.empty()) {
-        auto const end = std::min(text.find(','), text.size());
-        auto part = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        while (part.starts_with(' ')) part.remove_prefix(1);
-        while (part.ends_with(' ')) part.remove_suffix(1);
+        auto const part = detail::next_item(text);
         if (part.empty()) continue;
         if (part == "seeds")
             out.seeds = true;

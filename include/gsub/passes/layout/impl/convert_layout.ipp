@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/passes/impl/argument_list.hpp>
 #include <gsub/passes/layout/convert_layout.hpp>
 #include <gsub/passes/layout/impl/dimension_order.ipp>
 
@@ -68,11 +69,7 @@ GSUB_LAZY_BODY result<convert_layout> convert_layout::from_text(std::string_view
         convert_layout out;
         if (!text.empty()) out.desired_layouts.clear();
         while (!text.empty()) {
-            auto const end = std::min(text.find(','), text.size());
-            auto part = text.substr(0, end);
-            text.remove_prefix(std::min(end + 1, text.size()));
-            while (part.starts_with(' ')) part.remove_prefix(1);
-            while (part.ends_with(' ')) part.remove_suffix(1);
+            auto const part = detail::next_item(text);
             auto const sign = part.find('=');
             auto stored = sign == part.npos ? part : part.substr(sign + 1);
             std::string_view weights;

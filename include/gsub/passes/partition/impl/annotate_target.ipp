@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
-#include <gsub/passes/eliminate/impl/remove_unused_functions.ipp>
+#include <gsub/passes/impl/argument_list.hpp>
 #include <gsub/passes/partition/annotate_target.hpp>
 #include <gsub/passes/partition/impl/outline.ipp>
 

@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/ir/traversal.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/partition/impl/merge_compiler_regions.ipp>
 #include <gsub/passes/partition/outline.hpp>
 #include <gsub/passes/partition/partition_graph.hpp>
@@ -106,14 +107,8 @@ private:
 GSUB_LAZY_BODY result<pass_outcome> partition_graph::operator()(module& m, pass_context& cx) const {
     return capture([&] {
         pass_outcome outcome;
-        std::vector<std::string> todo;
-        for (auto const& f : m.functions())
-            if (opaque_to(pass_info::of<partition_graph>(), f))
-                outcome.skip("opaque function");
-            else
-                todo.push_back(f.name);
         outliner make_functions{m};
-        for (auto const& function_name : todo) {
+        for (auto const& function_name : detail::functions_seen(pass_info::of<partition_graph>(), m, outcome)) {
             cx.check_stop();
             auto& body = m.find(function_name)->body;
             detail::marked_parts const marked{body, function_name, outcome};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/precision/fake_quantization_to_integer.hpp>
 #include <gsub/passes/precision/impl/integer_analysis.hpp>
 #include <gsub/passes/precision/impl/integer_builder.hpp>
@@ -56,11 +57,7 @@ GSUB_LAZY_BODY result<pass_outcome> fake_quantization_to_integer::operator()(any
         else if (!reason.empty())
             outcome.skip(reason);
     }
-    outcome.changed = outcome.matches > 0;
-    if (outcome.changed) {
-        GSUB_ASSERT(g.sort(), "integers in place of what they stand for cannot close a cycle");
-        g.erase_dead();
-    }
+    detail::finish_replacements(g, outcome, "integers in place of what they stand for cannot close a cycle");
     return outcome;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/impl/argument_list.hpp>
 #include <gsub/passes/impl/op_set.hpp>
 #include <gsub/passes/precision/to_mixed_precision.hpp>
 
@@ -253,11 +254,7 @@ private:
 GSUB_LAZY_BODY result<to_mixed_precision> to_mixed_precision::from_text(std::string_view text) {
     to_mixed_precision out;
     while (!text.empty()) {
-        auto const end = std::min(text.find(','), text.size());
-        auto part = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        while (part.starts_with(' ')) part.remove_prefix(1);
-        while (part.ends_with(' ')) part.remove_suffix(1);
+        auto const part = detail::next_item(text);
         if (part == "f16" || part == "bf16")
             out.target = part == "f16" ? dtype::f16 : dtype::bf16;
         else if (part == "error" || part == "count" || part == "silent")

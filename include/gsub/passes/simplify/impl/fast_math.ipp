@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/simplify/fast_math.hpp>
 
 #include <optional>
@@ -50,11 +51,7 @@ GSUB_LAZY_BODY result<pass_outcome> fast_math::operator()(any_graph& g, pass_con
         g.replace_uses({n, 0}, {made, 0});
         ++outcome.matches;
     }
-    outcome.changed = outcome.matches > 0;
-    if (outcome.changed) {
-        GSUB_ASSERT(g.sort(), "one operator for another cannot close a cycle");
-        g.erase_dead();
-    }
+    detail::finish_replacements(g, outcome, "one operator for another cannot close a cycle");
     return outcome;
 }
 

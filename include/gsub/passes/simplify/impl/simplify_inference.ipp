@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/simplify/simplify_inference.hpp>
 #include <gsub/rewrite/rules/conv.hpp>
 
@@ -99,11 +100,7 @@ GSUB_LAZY_BODY result<pass_outcome> simplify_inference::operator()(any_graph& g,
             ++outcome.matches;
         }
     }
-    outcome.changed = outcome.matches > 0;
-    if (outcome.changed) {
-        GSUB_ASSERT(g.sort(), "parts of an operator cannot close a cycle");
-        g.erase_dead();
-    }
+    detail::finish_replacements(g, outcome, "parts of an operator cannot close a cycle");
     return outcome;
 }
 

@@ -1,0 +1,19 @@
+// pass_steps: what passes begin and end with.
+#pragma once
+
+#include <gsub/passes/pass.hpp>
+
+#include <string>
+#include <vector>
+
+namespace gsub::passes::detail {
+
+/// The functions that a pass on modules looks into, by name; it skips those that are opaque to it.
+GSUB_LAZY [[nodiscard]] std::vector<std::string> functions_seen(pass_info const& by, module const& m,
+                                                                pass_outcome& outcome);
+
+/// Ends a pass whose matches have others in their places: puts the graph in order, and erases what nothing reads.
+/// `why` says why there is an order.
+GSUB_LAZY void finish_replacements(any_graph& g, pass_outcome& outcome, char const* why);
+
+} // namespace gsub::passes::detail
