@@ -3,5 +3,11 @@
 #include <gsub/codegen/cpp/impl/emit_cpp.ipp>
 #include <gsub/codegen/cpp/impl/typed_functions.ipp>
 #include <gsub/codegen/cpp/impl/vector_math.ipp>
+#include <gsub/codegen/impl/expression_lowerer.ipp>
+#include <gsub/codegen/impl/loop_partition.ipp>
 #include <gsub/codegen/impl/lower_nest.ipp>
+#include <gsub/codegen/impl/nest_lowerer.ipp>
+#include <gsub/codegen/impl/nest_position.ipp>
+#include <gsub/codegen/impl/tile_lowerer.ipp>
+#include <gsub/codegen/impl/value_numbering.ipp>
 #include <gsub/codegen/ir/impl/kernel_ir.ipp>

@@ -1,0 +1,189 @@
+#pragma once
+
+#include <gsub/codegen/impl/expression_lowerer.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace gsub::codegen::detail {
+
+GSUB_LAZY_BODY reg expression_lowerer::stored_value(std::int32_t id, tile_place here, statement_list& out) {
+    values_.block(out);
+    storing_ = true;
+    auto const r = value_of(id, here, out);
+    storing_ = false;
+    return r;
+}
+
+GSUB_LAZY_BODY reg expression_lowerer::value_of(std::int32_t id, tile_place here, statement_list& out) {
+    if (!storing_) return new_value(id, here, out);
+    if (auto const known = values_.expression(id); known >= 0) return known;
+    auto const r = new_value(id, here, out);
+    values_.set_expression(id, r);
+    return r;
+}
+
+GSUB_LAZY_BODY reg expression_lowerer::new_value(std::int32_t id, tile_place here, statement_list& out) {
+    auto const& t = expression(id);
+    instruction i;
+    i.type = t.type;
+    switch (t.op) {
+    case loop::scalar_op::reduced:
+        return here.accumulator;
+    case loop::scalar_op::constant:
+        i.op = opcode::splat;
+        i.value = t.value;
+        i.integer = t.integer;
+        break;
+    case loop::scalar_op::load:
+        return load(t, here, out);
+    default:
+        i.op = opcode::compute;
+        i.function = t.op;
+        for (std::size_t o = 0; o < std::size(t.operands); ++o)
+            if (t.operands[o] >= 0) i.operands[o] = value_of(t.operands[o], here, out);
+    }
+    return values_.value_of(std::move(i), out);
+}
+
+GSUB_LAZY_BODY reg expression_lowerer::load(loop::scalar_expr const& t, tile_place here, statement_list& out) {
+    auto const offset = offset_of(t.source);
+    auto const step = offset.factor(at_.lane());
+    instruction i;
+    i.type = t.type;
+    i.order = places_of(t.source.beyond, step);
+    i.op = step == 0 && i.order.empty() ? opcode::broadcast : opcode::load;
+    i.value = t.value;
+    i.integer = t.integer;
+    i.buffer = t.source.of;
+    i.offset = at_.resolved(offset.with(at_.lane(), 0));
+    auto const all = here.lanes;
+    if (!add_predicate(t, step, i, here.lanes)) { // nothing is read
+        instruction outside;
+        outside.type = t.type;
+        outside.value = t.value;
+        outside.integer = t.integer;
+        return values_.value_of(std::move(outside), out);
+    }
+    if (t.chosen.by >= 0) {
+        i.operands[0] = chosen_entry(t.chosen, here, out);
+        i.entry = t.chosen.stride;
+        if (varies(t.chosen.by)) i.op = opcode::gather;
+        if (i.op == opcode::gather) i.stride = step;
+    }
+    if (i.op == opcode::broadcast) return values_.value_of(std::move(i), out);
+    if (!i.order.empty()) {
+        i.lanes = made_.lanes;
+        return values_.value_of(std::move(i), out);
+    }
+    // Lanes beyond the tail may hold anything that can be read: nobody stores them.
+    auto const whole = reads_whole_vector(i, step, t.chosen) && here.lanes == all && i.op == opcode::load;
+    i.lanes = whole ? made_.lanes : here.lanes;
+    i.stride = step;
+    return values_.value_of(std::move(i), out);
+}
+
+// Adds the conditions that are not decided to a load, and takes away lanes for which one does not hold; false where
+// nothing is read.
+GSUB_LAZY_BODY bool expression_lowerer::add_predicate(loop::scalar_expr const& t, std::int64_t step, instruction& i,
+                                                      std::int32_t& lanes) {
+    for (auto const& b : t.predicate) {
+        auto const here = at_.check(b);
+        if (here == truth::yes) continue;
+        if (here == truth::no) return false;
+        if (b.value.depends_on(at_.lane())) {
+            if (step == 0 || i.value != 0 || i.integer != 0)
+                fail_lowering(error_code::unsupported, "a condition depends on the vectorised loop");
+            auto const count = at_.lanes_within(b);
+            lanes = std::min(lanes, count);
+            if (count == 0) return false;
+            continue;
+        }
+        i.predicate.push_back({at_.resolved(b.value), b.extent});
+    }
+    return true;
+}
+
+GSUB_LAZY_BODY reg expression_lowerer::chosen_entry(loop::chosen_entry const& chosen, tile_place here,
+                                                    statement_list& out) {
+    instruction c;
+    c.op = opcode::choose;
+    c.type = dtype::i64;
+    c.operands[0] = value_of(chosen.by, here, out);
+    c.buffer = chosen.status;
+    c.integer = chosen.entries;
+    c.lanes = here.lanes;
+    return values_.value_of(std::move(c), out);
+}
+
+// Whether all lanes of a load are within its buffer.
+GSUB_LAZY_BODY bool expression_lowerer::reads_whole_vector(instruction const& i, std::int64_t step,
+                                                           loop::chosen_entry const& chosen) const {
+    auto const& from = made_.buffers[static_cast<std::size_t>(i.buffer)];
+    auto const reach = at_.range_of(i.offset + affine{step * (made_.lanes - 1)});
+    auto const behind = chosen.by < 0 ? 0 : (chosen.entries - 1) * chosen.stride;
+    return reach.low >= 0 && reach.high + behind < from.elements();
+}
+
+// Offset of an access in elements.
+GSUB_LAZY_BODY affine expression_lowerer::offset_of(loop::access const& a) const {
+    auto const& from = made_.buffers[static_cast<std::size_t>(a.of)];
+    affine offset;
+    std::int64_t stride = 1;
+    for (auto d = a.index.size(); d-- > 0;) {
+        offset += a.index[d] * (from.strides.empty() ? stride : from.strides[d]);
+        stride *= from.dims[d];
+    }
+    return offset;
+}
+
+// Where each lane of a load reads that looks its place up; empty where it does not.
+GSUB_LAZY_BODY std::vector<std::int64_t> expression_lowerer::places_of(loop::lookup const& beyond,
+                                                                       std::int64_t step) const {
+    std::vector<std::int64_t> places;
+    if (beyond.table.empty()) return places;
+    auto const first = at_.resolved(beyond.by.with(at_.lane(), 0));
+    if (!first.is_constant())
+        fail_lowering(error_code::unsupported, "a place is looked up by a loop that is not unrolled");
+    for (std::int64_t i = 0; i < made_.lanes; ++i) {
+        auto const place = first.constant() + beyond.by.factor(at_.lane()) * i;
+        GSUB_ASSERT(place >= 0 && place < static_cast<std::int64_t>(beyond.table.size()), "a place is in the table");
+        places.push_back(beyond.table[static_cast<std::size_t>(place)] + step * i);
+    }
+    return places;
+}
+
+// Whether an expression has a value for each lane.
+GSUB_LAZY_BODY bool expression_lowerer::varies(std::int32_t id) const {
+    auto const& t = expression(id);
+    if (t.op == loop::scalar_op::reduced) return true;
+    if (t.op == loop::scalar_op::load && offset_of(t.source).depends_on(at_.lane())) return true;
+    return (t.chosen.by >= 0 && varies(t.chosen.by)) ||
+           std::any_of(std::begin(t.operands), std::end(t.operands), [&](auto o) { return o >= 0 && varies(o); });
+}
+
+GSUB_LAZY_BODY void expression_lowerer::store(loop::stored_expr const& what, tile_place here, statement_list& out) {
+    instruction i;
+    for (auto const& b : what.predicate) {
+        auto const holds = at_.check(b);
+        if (holds == truth::no) return;
+        if (holds == truth::yes) continue;
+        if (b.value.depends_on(at_.lane()))
+            fail_lowering(error_code::unsupported, "a condition depends on the vectorised loop");
+        i.predicate.push_back({at_.resolved(b.value), b.extent});
+    }
+    i.op = opcode::store;
+    i.type = type_of(what.value);
+    i.operands[0] = stored_value(what.value, here, out);
+    i.buffer = what.target.of;
+    auto const offset = offset_of(what.target);
+    if (offset.factor(at_.lane()) != (at_.lanes_reduce() ? 0 : 1))
+        fail_lowering(error_code::unsupported, "results are stored one element after another by the vectorised loop");
+    i.offset = at_.resolved(offset.with(at_.lane(), 0));
+    i.lanes = at_.lanes_reduce() ? 1 : here.lanes;
+    values_.block(out).push_back(std::move(i));
+    values_.forget_loads_of(what.target.of);
+}
+
+} // namespace gsub::codegen::detail

@@ -1,0 +1,49 @@
+// value_numbering: the registers of a kernel, and the values that the block being written has in them.
+#pragma once
+
+#include <gsub/codegen/ir/kernel_ir.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace gsub::codegen::detail {
+
+using statement_list = std::vector<statement>;
+
+/// Local value numbering: instructions of one block that compute the same have one register.
+class value_numbering {
+public:
+    explicit value_numbering(kernel& made) : made_(made) {}
+
+    /// The block at the end of a list. A new one knows no values: what an earlier one computed may be out of scope.
+    GSUB_LAZY std::vector<instruction>& block(statement_list& out);
+    [[nodiscard]] reg fresh() { return made_.registers++; }
+    /// The register of a pure instruction: one that computes the same in this block, or a new one.
+    GSUB_LAZY reg value_of(instruction i, statement_list& out);
+    /// What was read of a buffer before something is stored there may be old.
+    GSUB_LAZY void forget_loads_of(std::int32_t buffer);
+
+    /// The register of an expression at the present place, -1 where there is none yet. What forgets values forgets
+    /// these.
+    [[nodiscard]] reg expression(std::int32_t id) const {
+        auto const n = static_cast<std::size_t>(id);
+        return n < expressions_.size() ? expressions_[n] : -1;
+    }
+    GSUB_LAZY void set_expression(std::int32_t id, reg value);
+    void forget_expressions() { expressions_.clear(); }
+
+private:
+    kernel& made_;
+    statement_list const* list_ = nullptr; // whose last block is the one that is known
+    std::size_t length_ = 0;
+    std::vector<std::pair<instruction, reg>> values_;
+    std::vector<reg> expressions_;
+};
+
+} // namespace gsub::codegen::detail
+
+#ifndef GSUB_COMPILED
+#include <gsub/codegen/impl/value_numbering.ipp>
+#endif
