@@ -1,11 +1,13 @@
 #include <gsub/codegen.hpp>
 #include <gsub/codegen/cpp/impl/arithmetic_writer.ipp>
 #include <gsub/codegen/cpp/impl/block_writer.ipp>
+#include <gsub/codegen/cpp/impl/cast_writer.ipp>
 #include <gsub/codegen/cpp/impl/cpp_names.ipp>
 #include <gsub/codegen/cpp/impl/cpp_prelude.ipp>
 #include <gsub/codegen/cpp/impl/double_math.ipp>
 #include <gsub/codegen/cpp/impl/emit_cpp.ipp>
 #include <gsub/codegen/cpp/impl/memory_writer.ipp>
+#include <gsub/codegen/cpp/impl/operation_writer.ipp>
 #include <gsub/codegen/cpp/impl/typed_functions.ipp>
 #include <gsub/codegen/cpp/impl/vector_math.ipp>
 #include <gsub/codegen/impl/expression_lowerer.ipp>

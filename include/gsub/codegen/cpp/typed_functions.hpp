@@ -11,6 +11,13 @@
 
 namespace gsub::codegen {
 
+namespace detail {
+template <class>
+class operation_writer;
+template <class>
+class cast_writer;
+} // namespace detail
+
 /// C type in which elements are stored and moved: `unsigned short` for f16 and bf16, `unsigned char` for bool.
 [[nodiscard]] std::string_view c_type(dtype t) noexcept;
 /// Vector type of an element type in a kernel's text: `vf` of f32, `v_i32`; and the one for any address: `uf`, `u_i32`.
@@ -43,6 +50,11 @@ public:
     GSUB_LAZY [[nodiscard]] std::string text() const;
 
 private:
+    template <class>
+    friend class detail::operation_writer;
+    template <class>
+    friend class detail::cast_writer;
+
     GSUB_LAZY bool begin(std::string const& name);
     GSUB_LAZY std::string lanewise(dtype result, std::string_view name, dtype of, std::string_view value,
                                    bool two = false) const;
@@ -53,6 +65,8 @@ private:
 } // namespace gsub::codegen
 
 #ifndef GSUB_COMPILED
+#include <gsub/codegen/cpp/impl/cast_writer.ipp>
 #include <gsub/codegen/cpp/impl/double_math.ipp>
+#include <gsub/codegen/cpp/impl/operation_writer.ipp>
 #include <gsub/codegen/cpp/impl/typed_functions.ipp>
 #endif
