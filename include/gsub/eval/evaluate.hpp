@@ -99,7 +99,6 @@ GSUB_LAZY [[nodiscard]] tensor to_precision(tensor const& t, precision p);
 GSUB_LAZY [[nodiscard]] std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed);
 
 // ---- rows
-// ------------------------------------------------------------------------------------------------------------
 
 namespace detail {
 
@@ -225,4 +224,7 @@ extern template struct detail::table_storage<eval_row, standard_ops>;
 
 #ifndef GSUB_COMPILED
 #include <gsub/eval/impl/evaluate.ipp>
+#include <gsub/eval/impl/evaluator.ipp>
+#include <gsub/eval/impl/not_computable.ipp>
+#include <gsub/eval/impl/uninterpreted.ipp>
 #endif

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <span>
 #include <vector>
 
 namespace gsub {
@@ -121,37 +123,52 @@ void finish_row(T* y, std::int64_t count, T bias, attributes_of<ops::conv> const
     }
 }
 
-// One input channel a group: for each row of the output, add the shifted input row times each weight.
+// Adds an input row times each weight of a kernel row, shifted, to a row of the output. Columns whose input lies
+// outside add nothing.
+template <class T>
+void add_kernel_row(attributes_of<ops::conv> const& a, std::span<T const> weights, std::span<T const> input,
+                    std::span<T> output) {
+    auto const columns_in = std::ssize(input), columns_out = std::ssize(output);
+    auto const stride = a.strides[1];
+    auto* const to = output.data();
+    for (std::int64_t kc = 0; kc < std::ssize(weights); ++kc) {
+        auto const weight = weights[static_cast<std::size_t>(kc)];
+        auto const shift = kc * a.dilations[1] - a.pads[1];
+        auto const first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+        auto const last = columns_in - shift <= 0 ? 0 : std::min(columns_out, (columns_in - shift - 1) / stride + 1);
+        auto const* const from = input.data() + shift;
+        if (stride == 1)
+            for (auto i = first; i < last; ++i) to[i] += weight * from[i];
+        else
+            for (auto i = first; i < last; ++i) to[i] += weight * from[i * stride];
+    }
+}
+
+// One input channel a group: for each row of the output, the rows of the input that its kernel rows read.
 template <class T>
 void depthwise_2d(op_call<T>& k, attributes_of<ops::conv> const& a) {
     auto const x = k.dims(0), w = k.dims(1), y = k.result_dims();
     auto const per_group = y[1] / a.group;
-    auto const *in = k.in(0).data(), *weights = k.in(1).data(), *bias = k.has(2) ? k.in(2).data() : nullptr;
-    auto* const out = k.out().data();
+    auto const in = k.in(0), weights = k.in(1);
+    auto const* const bias = k.has(2) ? k.in(2).data() : nullptr;
+    auto const out = k.out();
+    auto const row_of = [](auto all, std::int64_t row, std::int64_t columns) {
+        return all.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns));
+    };
     parallel_pieces(k.threads(), y[0] * y[1], 8, 1, [&](std::int64_t begin, std::int64_t end) {
         for (auto plane = begin; plane < end; ++plane) {
             auto const n = plane / y[1], o = plane % y[1];
-            auto const* const input = in + (n * x[1] + o / per_group) * x[2] * x[3];
+            auto const input_plane = n * x[1] + o / per_group;
             for (std::int64_t r = 0; r < y[2]; ++r) {
-                auto* const to = out + (plane * y[2] + r) * y[3];
-                std::fill_n(to, y[3], T{});
+                auto const to = row_of(out, plane * y[2] + r, y[3]);
+                std::fill(to.begin(), to.end(), T{});
                 for (std::int64_t kr = 0; kr < w[2]; ++kr) {
                     auto const row = r * a.strides[0] - a.pads[0] + kr * a.dilations[0];
                     if (row < 0 || row >= x[2]) continue;
-                    for (std::int64_t kc = 0; kc < w[3]; ++kc) {
-                        auto const weight = weights[(o * w[2] + kr) * w[3] + kc];
-                        auto const shift = kc * a.dilations[1] - a.pads[1], stride = a.strides[1];
-                        // columns whose input lies inside
-                        auto const first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-                        auto const last = x[3] - shift <= 0 ? 0 : std::min(y[3], (x[3] - shift - 1) / stride + 1);
-                        auto const* const from = input + row * x[3] + shift;
-                        if (stride == 1)
-                            for (auto i = first; i < last; ++i) to[i] += weight * from[i];
-                        else
-                            for (auto i = first; i < last; ++i) to[i] += weight * from[i * stride];
-                    }
+                    add_kernel_row<T>(a, row_of(weights, o * w[2] + kr, w[3]),
+                                      row_of(in, input_plane * x[2] + row, x[3]), to);
                 }
-                finish_row(to, y[3], bias ? bias[o] : T{}, a);
+                finish_row(to.data(), y[3], bias ? bias[o] : T{}, a);
             }
         }
     });
