@@ -98,5 +98,8 @@ GSUB_LAZY [[nodiscard]] result<bound_graph> bind_kernels(any_graph const& g, std
 } // namespace gsub::runtime
 
 #ifndef GSUB_COMPILED
+#include <gsub/runtime/impl/c_arguments.ipp>
 #include <gsub/runtime/impl/extern_kernel.ipp>
+#include <gsub/runtime/impl/kernel_signature.ipp>
+#include <gsub/runtime/impl/user_kernel_step.ipp>
 #endif
