@@ -1,4 +1,4 @@
-# Functions for run.sh and test.sh: telling what goes on, and installing Debian packages that are missing.
+# Functions for run.sh, test.sh and bench.sh: telling what goes on, and installing Debian packages that are missing.
 
 build_packages="g++ cmake ninja-build libeigen3-dev libfmt-dev nlohmann-json3-dev libprotozero-dev libcli11-dev catch2 python3"
 # For ./test.sh --all: the second compiler with sanitizers and fuzzer, the formatter, Python and ONNX's own node tests.
