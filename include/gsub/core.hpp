@@ -6,6 +6,7 @@
 #include <gsub/core/edit_distance.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/hash.hpp>
+#include <gsub/core/interface.hpp>
 #include <gsub/core/intern.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/core/observer.hpp>

@@ -1,6 +1,8 @@
 // The executor interface for parallel loops, and two simple implementations: inline and fork-join.
 #pragma once
 
+#include <gsub/core/interface.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <concepts>
@@ -41,13 +43,8 @@ private:
 };
 
 /// Executor interface: runs independent pieces of work. An embedder derives from it to lend its own threads.
-class executor {
+class executor : public interface {
 public:
-    executor() = default;
-    executor(executor const&) = delete;
-    executor& operator=(executor const&) = delete;
-    virtual ~executor() = default;
-
     /// How many pieces can run at the same time, at least 1; may differ from one moment to the next.
     [[nodiscard]] virtual std::size_t concurrency() const noexcept = 0;
     /// Calls `body(i)` once for each i in [0, count) and returns when all are done. The first exception is rethrown.

@@ -17,9 +17,6 @@ struct progress {
 /// Observer: receives the events of a call. Override what you care about. Called on the calling thread only.
 class observer {
 public:
-    observer() = default;
-    observer(observer const&) = default;
-    observer& operator=(observer const&) = default;
     virtual ~observer() = default;
 
     virtual void on_progress(progress const&) {}

@@ -71,6 +71,16 @@ void for_each_tap(window_attributes const& w, std::span<std::int64_t const> kern
     } while (tap.next());
 }
 
+/// Planes that a pool reads and writes, one for each image and channel.
+struct pooled_planes {
+    pooled_planes(std::span<std::int64_t const> x, std::span<std::int64_t const> y)
+        : count(y[0] * y[1]), in(x.subspan(2)), out(y.subspan(2)), area_in(product(in)), area_out(product(out)) {}
+
+    std::int64_t count;
+    std::span<std::int64_t const> in, out; ///< sizes of a plane
+    std::int64_t area_in, area_out;
+};
+
 } // namespace detail
 
 template <>
@@ -170,34 +180,31 @@ struct evaluate<ops::max_pool> {
     template <class T>
     static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::max_pool>();
-        auto const x_dims = k.dims(0), y_dims = k.result_dims();
-        auto const spatial_in = x_dims.subspan(2), spatial_out = y_dims.subspan(2);
-        auto const area_in = product(spatial_in), area_out = product(spatial_out);
+        detail::pooled_planes const planes{k.dims(0), k.result_dims()};
         auto const x = k.in(0);
         auto const y = k.out();
         if (y.empty()) return;
         std::vector<T> window;
-        for (std::int64_t plane = 0; plane < y_dims[0] * y_dims[1]; ++plane) {
-            auto const* const input = x.data() + plane * area_in;
-            box_index at{spatial_out};
+        for (std::int64_t plane = 0; plane < planes.count; ++plane) {
+            auto const* const input = x.data() + plane * planes.area_in;
+            box_index at{planes.out};
             std::int64_t p = 0;
             do {
                 window.clear();
                 std::int64_t best = -1;
-                detail::for_each_tap(
-                    a, a.kernel_shape, spatial_in, at.position(), [&](std::int64_t, std::int64_t from) {
-                        window.push_back(input[from]);
-                        // The first NaN is the maximum, as for `math::maximum`.
-                        auto const beats = [](T one, T other) { return one > other || (one != one && other == other); };
-                        if (best < 0 || beats(input[from], input[best])) best = from;
-                    });
-                auto const to = static_cast<std::size_t>(plane * area_out + p);
+                detail::for_each_tap(a, a.kernel_shape, planes.in, at.position(), [&](std::int64_t, std::int64_t from) {
+                    window.push_back(input[from]);
+                    // The first NaN is the maximum, as for `math::maximum`.
+                    auto const beats = [](T one, T other) { return one > other || (one != one && other == other); };
+                    if (best < 0 || beats(input[from], input[best])) best = from;
+                });
+                auto const to = static_cast<std::size_t>(plane * planes.area_out + p);
                 // A window wholly inside of the pads sees minus infinity.
                 y[to] = window.empty() ? detail::constant_in(k, -std::numeric_limits<double>::infinity())
                                        : math::maximum<T>(window);
                 if (k.results() == 2)
                     k.result(1).template mutable_data<std::int64_t>()[to] =
-                        plane * area_in + (a.column_major_indices ? transposed(best, spatial_in) : best);
+                        plane * planes.area_in + (a.column_major_indices ? transposed(best, planes.in) : best);
                 ++p;
             } while (at.next());
         }
@@ -222,35 +229,32 @@ struct evaluate<ops::average_pool> {
     template <class T>
     static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::average_pool>();
-        auto const x_dims = k.dims(0), y_dims = k.result_dims();
-        auto const spatial_in = x_dims.subspan(2), spatial_out = y_dims.subspan(2);
-        auto const area_in = product(spatial_in), area_out = product(spatial_out);
+        detail::pooled_planes const planes{k.dims(0), k.result_dims()};
         auto const x = k.in(0);
         auto const y = k.out();
         if (y.empty()) return;
-        box_index at{spatial_out};
+        box_index at{planes.out};
         std::int64_t p = 0;
         do {
             // With pads counted, a window counts its places in the padded input; in ceil mode it may reach beyond that.
             std::int64_t counted = 1;
-            for (std::size_t i = 0; i < spatial_out.size(); ++i) {
+            for (std::size_t i = 0; i < planes.out.size(); ++i) {
                 std::int64_t places = 0;
                 for (std::int64_t t = 0; t < a.kernel_shape[i]; ++t) {
                     auto const place = at[i] * a.strides[i] + t * a.dilations[i];
                     auto const inside = a.count_include_pad
-                                            ? place < spatial_in[i] + a.pads[i] + a.pads[i + spatial_out.size()]
-                                            : place >= a.pads[i] && place < spatial_in[i] + a.pads[i];
+                                            ? place < planes.in[i] + a.pads[i] + a.pads[i + planes.out.size()]
+                                            : place >= a.pads[i] && place < planes.in[i] + a.pads[i];
                     places += inside;
                 }
                 counted *= places;
             }
-            for (std::int64_t plane = 0; plane < y_dims[0] * y_dims[1]; ++plane) {
+            for (std::int64_t plane = 0; plane < planes.count; ++plane) {
                 T sum{};
-                detail::for_each_tap(a, a.kernel_shape, spatial_in, at.position(),
-                                     [&](std::int64_t, std::int64_t from) {
-                                         sum += x[static_cast<std::size_t>(plane * area_in + from)];
-                                     });
-                y[static_cast<std::size_t>(plane * area_out + p)] =
+                detail::for_each_tap(a, a.kernel_shape, planes.in, at.position(), [&](std::int64_t, std::int64_t from) {
+                    sum += x[static_cast<std::size_t>(plane * planes.area_in + from)];
+                });
+                y[static_cast<std::size_t>(plane * planes.area_out + p)] =
                     sum / math::constant<T>(static_cast<double>(counted));
             }
             ++p;

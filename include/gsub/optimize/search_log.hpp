@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/hash.hpp>
+#include <gsub/core/interface.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/search/concepts.hpp>
 
@@ -78,12 +79,8 @@ struct search_event {
 
 /// Search observer: gets each event of a search as it happens. The event lives for the length of the call. An error
 /// that the observer throws ends the search, and the searching call returns it.
-class search_observer {
+class search_observer : public interface {
 public:
-    search_observer() = default;
-    search_observer(search_observer const&) = delete;
-    search_observer& operator=(search_observer const&) = delete;
-    virtual ~search_observer() = default;
     virtual void on_event(search_event const& e) = 0;
 };
 

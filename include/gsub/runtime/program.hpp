@@ -3,6 +3,7 @@
 
 #include <gsub/core/executor.hpp>
 #include <gsub/core/hash.hpp>
+#include <gsub/core/interface.hpp>
 #include <gsub/core/strong.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/graph.hpp>
@@ -120,12 +121,8 @@ struct copy_call {
 GSUB_LAZY [[nodiscard]] copy_call concat_of(std::int64_t times, std::span<std::size_t const> sizes);
 
 /// Host op: work of a step that is no generated kernel.
-class host_op {
+class host_op : public interface {
 public:
-    host_op() = default;
-    host_op(host_op const&) = delete;
-    host_op& operator=(host_op const&) = delete;
-    virtual ~host_op() = default;
     /// Runs the op on the values of the step. *Errors* throws `error`.
     virtual void run(std::span<void* const> values, executor& threads) const = 0;
 };

@@ -36,7 +36,7 @@ private:
     GSUB_LAZY void lower_tile(std::size_t depth, statement_list& out);
     GSUB_LAZY void lower_whole_tile(std::size_t depth, statement_list& out);
     GSUB_LAZY void enter(loop_body body, statement_list& out);
-    GSUB_LAZY void each_range(variable v, loop_body body, statement_list& out);
+    GSUB_LAZY void branch_on_ranges(variable v, loop_body body, statement_list& out);
     GSUB_LAZY void alternatives(variable v, std::vector<std::int64_t> const& cuts, std::size_t range, loop_body body,
                                 statement_list& out);
     [[nodiscard]] loop::nest_loop const& loop_at(std::size_t depth) const { return at_.nest().loops[depth]; }

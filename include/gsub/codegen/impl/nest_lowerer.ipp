@@ -23,7 +23,7 @@ GSUB_LAZY_BODY statement_list nest_lowerer::run() {
 GSUB_LAZY_BODY void nest_lowerer::descend(std::size_t depth, statement_list& out) {
     if (depth == at_.nest().loops.size()) return tile_.step(out);
     auto const& l = loop_at(depth);
-    if (depth < within_) return each_range(l.var, {l.var, depth, 0}, out);
+    if (depth < within_) return branch_on_ranges(l.var, {l.var, depth, 0}, out);
     if (!in_tile_ && (l.reduction || at_.only_inner_from(depth))) return lower_tile(depth, out);
     switch (l.kind) {
     case loop::loop_kind::unrolled:
@@ -52,36 +52,23 @@ GSUB_LAZY_BODY void nest_lowerer::lower_parallel(std::size_t depth, statement_li
     statement n;
     n.kind = statement_kind::loop;
     n.var = v;
-    each_range(v, {v, depth, 0}, n.body);
+    branch_on_ranges(v, {v, depth, 0}, n.body);
     out.push_back(std::move(n));
 }
 
 GSUB_LAZY_BODY void nest_lowerer::lower_serial(std::size_t depth, statement_list& out) {
     auto const v = loop_at(depth).var;
-    auto const whole = at_.range(v);
-    auto const cuts = partition_.of(v, depth + 1);
-    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-        at_.range(v) = {cuts[i], cuts[i + 1] - 1};
-        if (at_.is_known(v)) { // one position: no loop
-            enter({v, depth, 0}, out);
-        } else {
-            auto n = loop_over_range(v);
-            enter({v, depth, 0}, n.body);
-            out.push_back(std::move(n));
-        }
-    }
-    at_.range(v) = whole;
+    at_.each_range(v, partition_.of(v, depth + 1), [&] {
+        if (at_.is_known(v)) return enter({v, depth, 0}, out); // one position: no loop
+        auto n = loop_over_range(v);
+        enter({v, depth, 0}, n.body);
+        out.push_back(std::move(n));
+    });
 }
 
 GSUB_LAZY_BODY void nest_lowerer::lower_reduction(std::size_t depth, statement_list& out) {
     auto const v = loop_at(depth).var;
-    auto const whole = at_.range(v);
-    auto const cuts = partition_.of_reduction(v, depth + 1);
-    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-        at_.range(v) = {cuts[i], cuts[i + 1] - 1};
-        lower_reduction_range(depth, out);
-    }
-    at_.range(v) = whole;
+    at_.each_range(v, partition_.of_reduction(v, depth + 1), [&] { lower_reduction_range(depth, out); });
 }
 
 // A reduction loop takes over each condition that it and enclosing loops decide.
@@ -164,11 +151,11 @@ GSUB_LAZY_BODY void nest_lowerer::enter(loop_body body, statement_list& out) {
     n.kind = statement_kind::fused_index;
     n.var = p.var, n.of = p.of, n.divisor = p.divisor, n.extent = p.extent;
     out.push_back(std::move(n));
-    each_range(p.var, body, out);
+    branch_on_ranges(p.var, body, out);
 }
 
 // What stands within a loop for each range of one of its variables.
-GSUB_LAZY_BODY void nest_lowerer::each_range(variable v, loop_body body, statement_list& out) {
+GSUB_LAZY_BODY void nest_lowerer::branch_on_ranges(variable v, loop_body body, statement_list& out) {
     auto const whole = at_.range(v);
     alternatives(v, partition_.of(v, body.depth + 1), 0, body, out);
     at_.range(v) = whole;

@@ -66,6 +66,16 @@ public:
     /// Whether a fused index is one of the loop variable `of`; fused indices of fused indices count too.
     GSUB_LAZY [[nodiscard]] bool is_fused_index_of(variable index, variable of) const;
 
+    /// Calls `body` with each range of a variable; they begin at `cuts`, the last of which is the end.
+    template <class F>
+    void each_range(variable v, std::vector<std::int64_t> const& cuts, F&& body) {
+        auto const whole = range(v);
+        for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+            range(v) = {cuts[i], cuts[i + 1] - 1};
+            body();
+        }
+        range(v) = whole;
+    }
     /// Calls `body` for each position of the unrolled loops (and the vectorised one) among those from `depth` on which
     /// `of` depends.
     template <class F>

@@ -170,44 +170,37 @@ attributes_of<Op> const& attributes_in(op_call_args const& args) {
     return typed ? *typed : defaults;
 }
 
-} // namespace detail
-
-GSUB_INLINE void evaluate<ops::quantize>::move(op_call_args& args) {
+// Applies `f(element, scale, zero point)` to each element: operands are the elements, scales and zero points, which may
+// be left out.
+template <class Op, class F>
+void map_scaled(op_call_args& args, F&& f) {
     auto& out = args.results[0];
-    auto const range = detail::range_of(out.element());
-    auto const x = detail::as_double(args.operands[0]), scale = detail::as_double(args.operands[1]),
-               zero = detail::as_double(detail::given(args, 2));
-    auto const has_zero = detail::given(args, 2) != nullptr;
-    auto rounded = tensor::uninitialized(dtype::f64, out.dims());
-    auto const from = x.data<double>();
-    auto const to = rounded.mutable_data<double>();
-    detail::for_each_scaled(out.dims(), detail::attributes_in<ops::quantize>(args), scale,
-                            [&](std::size_t first, std::size_t entry, std::size_t count) {
-                                auto const s = scale.data<double>()[entry],
-                                           z = has_zero ? zero.data<double>()[entry] : 0.0;
-                                for (auto i = first; i < first + count; ++i)
-                                    to[i] = detail::saturated(
-                                        static_cast<double>(std::nearbyint(detail::as_float(from[i] / s))) + z, range);
-                            });
-    out = rounded.converted_to(out.element());
-}
-
-GSUB_INLINE void evaluate<ops::dequantize>::move(op_call_args& args) {
-    auto& out = args.results[0];
-    auto const x = detail::as_double(args.operands[0]), scale = detail::as_double(args.operands[1]),
-               zero = detail::as_double(detail::given(args, 2));
-    auto const has_zero = detail::given(args, 2) != nullptr;
+    auto const x = as_double(args.operands[0]), scale = as_double(args.operands[1]), zero = as_double(given(args, 2));
+    auto const has_zero = given(args, 2) != nullptr;
     auto wide = tensor::uninitialized(dtype::f64, out.dims());
     auto const from = x.data<double>();
     auto const to = wide.mutable_data<double>();
-    detail::for_each_scaled(out.dims(), detail::attributes_in<ops::dequantize>(args), scale,
-                            [&](std::size_t first, std::size_t entry, std::size_t count) {
-                                auto const s = scale.data<double>()[entry],
-                                           z = has_zero ? zero.data<double>()[entry] : 0.0;
-                                for (auto i = first; i < first + count; ++i)
-                                    to[i] = static_cast<double>(detail::as_float(from[i] - z)) * s;
-                            });
+    for_each_scaled(out.dims(), attributes_in<Op>(args), scale,
+                    [&](std::size_t first, std::size_t entry, std::size_t count) {
+                        auto const s = scale.data<double>()[entry], z = has_zero ? zero.data<double>()[entry] : 0.0;
+                        for (auto i = first; i < first + count; ++i) to[i] = f(from[i], s, z);
+                    });
     out = wide.converted_to(out.element());
+}
+
+} // namespace detail
+
+GSUB_INLINE void evaluate<ops::quantize>::move(op_call_args& args) {
+    auto const range = detail::range_of(args.results[0].element());
+    detail::map_scaled<ops::quantize>(args, [&](double x, double scale, double zero) {
+        return detail::saturated(static_cast<double>(std::nearbyint(detail::as_float(x / scale))) + zero, range);
+    });
+}
+
+GSUB_INLINE void evaluate<ops::dequantize>::move(op_call_args& args) {
+    detail::map_scaled<ops::dequantize>(args, [](double x, double scale, double zero) {
+        return static_cast<double>(detail::as_float(x - zero)) * scale;
+    });
 }
 
 GSUB_INLINE void evaluate<ops::conv_integer>::move(op_call_args& args) {

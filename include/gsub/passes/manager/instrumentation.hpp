@@ -43,9 +43,6 @@ struct pass_record {
 /// Pass observer: sees each pass, with the modules before and after it. Both calls nest for composite passes.
 class pass_observer {
 public:
-    pass_observer() = default;
-    pass_observer(pass_observer const&) = default;
-    pass_observer& operator=(pass_observer const&) = default;
     virtual ~pass_observer() = default;
     virtual void before_pass(pass_info const&, std::size_t, module const&) {}
     /// After a failed pass, the module is as the pass left it; it is rolled back after this call.
