@@ -305,5 +305,8 @@ public:
 
 #ifndef GSUB_COMPILED
 #include <gsub/ir/impl/graph.ipp>
+#include <gsub/ir/impl/graph_hash.ipp>
+#include <gsub/ir/impl/graph_order.ipp>
+#include <gsub/ir/impl/graph_uses.ipp>
 #include <gsub/ir/ops/impl/decompose.ipp>
 #endif

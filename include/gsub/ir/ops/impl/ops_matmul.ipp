@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace gsub {
 
@@ -71,86 +75,116 @@ GSUB_INLINE void infer_shape<ops::gemm>::infer(infer_context& cx) {
     cx.result(0, {element, dims});
 }
 
+namespace detail {
+
+// In the terms of an equation one dot stands for all dimensions of an ellipsis.
+constexpr char ellipsis = '.';
+
+// The letters of a term, and a dot for its ellipsis; nothing where it has others.
+GSUB_INLINE std::optional<std::string> einsum_term(std::string_view term) {
+    auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    std::string letters;
+    for (std::size_t i = 0; i < term.size(); ++i) {
+        if (is_letter(term[i])) {
+            letters += term[i];
+        } else if (term.substr(i, 3) == "..." && letters.find(ellipsis) == letters.npos) {
+            letters += ellipsis;
+            i += 2;
+        } else {
+            return std::nullopt;
+        }
+    }
+    return letters;
+}
+
+GSUB_INLINE std::optional<std::vector<std::string>> einsum_operand_terms(std::string_view left) {
+    std::vector<std::string> terms;
+    for (std::size_t from = 0; from <= left.size();) {
+        auto const to = std::min(left.find(',', from), left.size());
+        auto term = einsum_term(left.substr(from, to - from));
+        if (!term) return std::nullopt;
+        terms.push_back(std::move(*term));
+        from = to + 1;
+    }
+    return terms;
+}
+
+// Labels of the letters of an equation, in the order of their first use; those of the longest ellipsis come before.
+struct einsum_letters {
+    std::size_t widest = 0; // dimensions of that ellipsis
+    std::int32_t count = 0; // of labels
+    std::array<std::int32_t, 128> label{}, uses{};
+
+    void use(std::string_view term) {
+        for (auto const c : term)
+            if (auto const at = static_cast<std::size_t>(c); c != ellipsis && uses[at]++ == 0) label[at] = count++;
+    }
+    // An ellipsis of `width` dimensions stands for the last ones of the longest.
+    [[nodiscard]] einsum_terms::labels labels_of(std::string_view term, std::size_t width) const {
+        einsum_terms::labels out;
+        for (auto const c : term) {
+            if (c == ellipsis)
+                for (auto i = widest - width; i < widest; ++i) out.push_back(static_cast<std::int32_t>(i));
+            else
+                out.push_back(label[static_cast<std::size_t>(c)]);
+        }
+        return out;
+    }
+    // The result of an equation that gives none: letters that stand once, in their order.
+    [[nodiscard]] std::string implied_result() const {
+        std::string result(widest > 0, ellipsis);
+        for (char c = 'A'; c <= 'z'; ++c)
+            if (uses[static_cast<std::size_t>(c)] == 1) result += c;
+        return result;
+    }
+    // What is wrong with a result, or nothing.
+    [[nodiscard]] std::string_view fault_of(std::string_view result) const {
+        if (widest > 0 && result.find(ellipsis) == result.npos) return "the result has no ellipsis";
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            auto const c = result[i];
+            if (c != ellipsis && uses[static_cast<std::size_t>(c)] == 0) return "the result has a letter of its own";
+            if (result.find(c, i + 1) != result.npos) return "the result has a letter twice";
+        }
+        return {};
+    }
+};
+
+} // namespace detail
+
 GSUB_INLINE einsum_terms read_einsum(std::string_view equation, std::span<std::size_t const> ranks) {
     einsum_terms out;
-    auto const fail = [&](std::string reason) {
+    auto const fail = [&](std::string_view reason) {
         out.wrong = fmt::format("equation {}: {}", quoted{equation}, reason);
         return out;
     };
     std::string text{equation};
     std::erase(text, ' ');
     auto const arrow = text.find("->");
-    auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    constexpr char rest = '.'; // all dimensions of an ellipsis
-    // The letters of a term, and one dot for its ellipsis; nothing where it has others.
-    auto const read = [&](std::string_view term) -> std::optional<std::string> {
-        std::string letters;
-        for (std::size_t i = 0; i < term.size(); ++i) {
-            if (is_letter(term[i])) {
-                letters += term[i];
-            } else if (term.substr(i, 3) == "..." && letters.find(rest) == letters.npos) {
-                letters += rest;
-                i += 2;
-            } else {
-                return std::nullopt;
-            }
-        }
-        return letters;
-    };
-    std::vector<std::string> terms;
-    std::string_view left = std::string_view{text}.substr(0, arrow);
-    for (std::size_t from = 0; from <= left.size();) {
-        auto const to = std::min(left.find(',', from), left.size());
-        auto term = read(left.substr(from, to - from));
-        if (!term) return fail("terms are of letters and one ellipsis");
-        terms.push_back(std::move(*term));
-        from = to + 1;
+    auto const terms = detail::einsum_operand_terms(std::string_view{text}.substr(0, arrow));
+    if (!terms) return fail("terms are of letters and one ellipsis");
+    if (terms->size() != ranks.size()) return fail(fmt::format("{} terms of {} operands", terms->size(), ranks.size()));
+    detail::einsum_letters letters;
+    std::vector<std::size_t> widths; // of the ellipses: the dimensions that the letters leave
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        auto const has_rest = (*terms)[i].find(detail::ellipsis) != std::string::npos;
+        auto const named = (*terms)[i].size() - has_rest;
+        if (has_rest ? ranks[i] < named : ranks[i] != named)
+            return fail(fmt::format("{} letters for operand {} of {} dimensions", named, i, ranks[i]));
+        widths.push_back(ranks[i] - named);
+        letters.widest = std::max(letters.widest, widths.back());
     }
-    if (terms.size() != ranks.size()) return fail(fmt::format("{} terms of {} operands", terms.size(), ranks.size()));
-    // An ellipsis stands for the dimensions that the letters leave, the last ones of the longest.
-    std::size_t widest = 0;
-    std::vector<std::size_t> widths;
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-        auto const has_rest = terms[i].find(rest) != std::string::npos;
-        auto const letters = terms[i].size() - has_rest;
-        if (has_rest ? ranks[i] < letters : ranks[i] != letters)
-            return fail(fmt::format("{} letters for operand {} of {} dimensions", letters, i, ranks[i]));
-        widths.push_back(ranks[i] - letters);
-        widest = std::max(widest, widths.back());
+    letters.count = static_cast<std::int32_t>(letters.widest);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        letters.use((*terms)[i]);
+        out.operands.push_back(letters.labels_of((*terms)[i], widths[i]));
     }
-    std::array<std::int32_t, 128> label{}, uses{};
-    label.fill(-1);
-    out.count = static_cast<std::int32_t>(widest);
-    auto const append = [&](einsum_terms::labels& to, std::string_view term, std::size_t width) {
-        for (auto const c : term) {
-            if (c == rest)
-                for (auto i = widest - width; i < widest; ++i) to.push_back(static_cast<std::int32_t>(i));
-            else
-                to.push_back(label[static_cast<std::size_t>(c)]);
-        }
-    };
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-        for (auto const c : terms[i]) {
-            auto const at = static_cast<std::size_t>(c);
-            if (c != rest && uses[at]++ == 0) label[at] = out.count++;
-        }
-        append(out.operands.emplace_back(), terms[i], widths[i]);
-    }
-    auto result = std::optional<std::string>{std::string(widest > 0, rest)};
-    if (arrow == std::string::npos) { // letters that stand once, in their order
-        for (char c = 'A'; c <= 'z'; ++c)
-            if (uses[static_cast<std::size_t>(c)] == 1) *result += c;
-    } else {
-        result = read(std::string_view{text}.substr(arrow + 2));
-        if (!result) return fail("terms are of letters and one ellipsis");
-        if (widest > 0 && result->find(rest) == std::string::npos) return fail("the result has no ellipsis");
-        for (std::size_t i = 0; i < result->size(); ++i) {
-            auto const c = (*result)[i];
-            if (c != rest && uses[static_cast<std::size_t>(c)] == 0) return fail("the result has a letter of its own");
-            if (result->find(c, i + 1) != std::string::npos) return fail("the result has a letter twice");
-        }
-    }
-    append(out.result, *result, widest);
+    out.count = letters.count;
+    auto const implied = arrow == std::string::npos;
+    auto const result =
+        implied ? letters.implied_result() : detail::einsum_term(std::string_view{text}.substr(arrow + 2));
+    if (!result) return fail("terms are of letters and one ellipsis");
+    if (auto const fault = letters.fault_of(*result); !implied && !fault.empty()) return fail(fault);
+    out.result = letters.labels_of(*result, letters.widest);
     return out;
 }
 
