@@ -1,5 +1,6 @@
 #include <gsub/io.hpp>
 #include <gsub/io/impl/branch_importer.ipp>
+#include <gsub/io/impl/byte_source.ipp>
 #include <gsub/io/impl/file.ipp>
 #include <gsub/io/impl/import_diagnostics.ipp>
 #include <gsub/io/impl/initializer_pool.ipp>

@@ -2,8 +2,11 @@
 #include <gsub/ir/impl/builder.ipp>
 #include <gsub/ir/impl/graph.ipp>
 #include <gsub/ir/impl/graph_cloner.ipp>
+#include <gsub/ir/impl/graph_hash.ipp>
+#include <gsub/ir/impl/graph_order.ipp>
 #include <gsub/ir/impl/graph_parser.ipp>
 #include <gsub/ir/impl/graph_printer.ipp>
+#include <gsub/ir/impl/graph_uses.ipp>
 #include <gsub/ir/impl/legality.ipp>
 #include <gsub/ir/impl/module.ipp>
 #include <gsub/ir/impl/node_sink.ipp>
@@ -23,6 +26,8 @@
 #include <gsub/ir/ops/impl/ops_quantized.ipp>
 #include <gsub/ir/ops/impl/ops_reduce.ipp>
 #include <gsub/ir/ops/impl/ops_tensor.ipp>
+#include <gsub/ir/ops/impl/ops_tensor_shape.ipp>
+#include <gsub/ir/ops/impl/tensor_inference.ipp>
 #include <gsub/ir/types/impl/blocked_layout.ipp>
 #include <gsub/ir/types/impl/tensor.ipp>
 #include <gsub/ir/types/impl/tensor_type.ipp>

@@ -128,5 +128,6 @@ GSUB_LAZY [[nodiscard]] std::vector<std::string_view> captured_names(onnx_node c
 } // namespace gsub::io
 
 #ifndef GSUB_COMPILED
+#include <gsub/io/impl/byte_source.ipp>
 #include <gsub/io/impl/onnx_model.ipp>
 #endif

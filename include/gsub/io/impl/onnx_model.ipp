@@ -2,121 +2,17 @@
 
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/format.hpp>
+#include <gsub/io/impl/byte_source.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/io/protobuf.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <unordered_set>
 
 namespace gsub::io {
 
 namespace detail {
-
-/// Where the bytes of a model come from: memory, which is viewed, or a file, of which pieces are read.
-template <class = void>
-class byte_source {
-public:
-    byte_source(std::span<std::byte const> data, std::uint64_t max_kept)
-        : data_(data), max_kept_(max_kept), size_(data.size()) {}
-    byte_source(input_file const& file, std::deque<std::string>& memory, std::uint64_t max_kept)
-        : file_(&file), memory_(&memory), max_kept_(max_kept), size_(file.size()) {}
-
-    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-    [[nodiscard]] bool in_memory() const noexcept { return !file_; }
-    /// Bytes that stay valid.
-    std::string_view view(std::uint64_t offset, std::uint64_t length) {
-        count(length);
-        if (!file_) return {reinterpret_cast<char const*>(data_.data()) + offset, length};
-        auto& piece = memory_->emplace_back(length, '\0');
-        copy(offset, piece.data(), length);
-        return piece;
-    }
-    /// Counts bytes of the model's structure.
-    void count(std::uint64_t bytes) {
-        kept_ += bytes;
-        if (kept_ > max_kept_)
-            throw error{error_code::unsupported,
-                        fmt::format("the structure of the model takes more than {} bytes", max_kept_)};
-    }
-    /// A home for a text that was put together from pieces. *Requires* a file.
-    std::string_view keep(std::string text) { return memory_->emplace_back(std::move(text)); }
-    /// Up to `wanted` bytes at an offset, valid until the next call.
-    std::string_view peek(std::uint64_t offset, std::size_t wanted) {
-        auto const available = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, size_ - offset));
-        if (!file_) return {reinterpret_cast<char const*>(data_.data()) + offset, available};
-        if (offset < window_begin_ || offset + available > window_begin_ + window_.size()) {
-            window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(window_size, size_ - offset)));
-            window_begin_ = offset;
-            file_->read(offset, std::as_writable_bytes(std::span{window_}));
-        }
-        return std::string_view{window_}.substr(static_cast<std::size_t>(offset - window_begin_), available);
-    }
-
-private:
-    void copy(std::uint64_t offset, char* to, std::uint64_t length) {
-        // Small pieces come from the window: one system call for many nodes.
-        if (length <= window_size / 2) {
-            auto const piece = peek(offset, static_cast<std::size_t>(length));
-            std::memcpy(to, piece.data(), piece.size());
-        } else {
-            file_->read(offset, std::as_writable_bytes(std::span{to, static_cast<std::size_t>(length)}));
-        }
-    }
-    static constexpr std::size_t window_size = 1 << 14;
-    std::span<std::byte const> data_;
-    input_file const* file_ = nullptr;
-    std::deque<std::string>* memory_ = nullptr;
-    std::uint64_t max_kept_ = 0, kept_ = 0, size_ = 0, window_begin_ = 0;
-    std::string window_;
-};
-
-/// A field of a message in a source.
-struct wire_field {
-    std::uint32_t number = 0;
-    unsigned wire_type = 0;
-    std::uint64_t begin = 0;  // of the key
-    std::uint64_t offset = 0; // of the contents
-    std::uint64_t length = 0; // of the contents; for a varint its value
-    std::uint64_t end = 0;
-};
-
-/// Calls `f` for each field of the message in [begin, end). Only keys and lengths are read.
-template <class F>
-void each_field(byte_source<>& source, std::uint64_t begin, std::uint64_t end, F&& f) {
-    for (auto at = begin; at < end;) {
-        wire_field w;
-        w.begin = at;
-        std::uint64_t key = 0;
-        auto head = source.peek(at, static_cast<std::size_t>(std::min<std::uint64_t>(20, end - at)));
-        auto const key_size = wire_reader::read_varint(head.data(), head.size(), key);
-        if (key_size == 0 || key >> 35 != 0 || key >> 3 == 0)
-            malformed(fmt::format("malformed protobuf: no field at byte {}", at));
-        w.number = static_cast<std::uint32_t>(key >> 3);
-        w.wire_type = static_cast<unsigned>(key & 7);
-        at += key_size;
-        head.remove_prefix(key_size);
-        std::uint64_t value = 0;
-        if (w.wire_type == 0 || w.wire_type == 2) {
-            auto const size = wire_reader::read_varint(head.data(), head.size(), value);
-            if (size == 0) malformed(fmt::format("malformed protobuf: no number at byte {}", at));
-            at += size;
-        }
-        w.offset = at;
-        w.length = w.wire_type == 1 ? 8 : w.wire_type == 5 ? 4 : value;
-        if (w.wire_type != 0) {
-            if (w.wire_type == 3 || w.wire_type == 4 || w.wire_type > 5)
-                malformed(fmt::format("malformed protobuf: wire type {} at byte {}", w.wire_type, w.begin));
-            if (w.length > end - at)
-                malformed(fmt::format("malformed protobuf: a field of {} bytes at byte {}, where {} are left", w.length,
-                                      at, end - at));
-            at += w.length;
-        }
-        w.end = at;
-        f(w);
-    }
-}
 
 GSUB_LAZY std::uint64_t decimal(std::string_view text, std::string_view what) {
     std::uint64_t value = 0;

@@ -71,4 +71,5 @@ using reduce_ops = op_set<ops::reduce_sum, ops::reduce_mean, ops::reduce_max>;
 
 #ifndef GSUB_COMPILED
 #include <gsub/ir/ops/impl/ops_reduce.ipp>
+#include <gsub/ir/ops/impl/tensor_inference.ipp>
 #endif

@@ -322,4 +322,6 @@ using tensor_ops = op_set<ops::identity, ops::concat, ops::split, ops::slice, op
 
 #ifndef GSUB_COMPILED
 #include <gsub/ir/ops/impl/ops_tensor.ipp>
+#include <gsub/ir/ops/impl/ops_tensor_shape.ipp>
+#include <gsub/ir/ops/impl/tensor_inference.ipp>
 #endif

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
-#include <gsub/ir/ops/impl/ops_tensor.ipp>
+#include <gsub/ir/ops/impl/tensor_inference.hpp>
 #include <gsub/ir/ops/ops_reduce.hpp>
 
 namespace gsub {
