@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/models/densenet.hpp>
+#include <gsub/models/impl/classifier_images.hpp>
 #include <gsub/models/network_builder.hpp>
 
 #include <array>
@@ -35,8 +36,7 @@ GSUB_INLINE graph densenet121(cnn_options const& options) {
     static constexpr std::array<std::int64_t, 4> blocks{6, 12, 24, 16};
     graph g;
     network_builder net{g, weight_source{options.seed}};
-    auto const size = options.image_or(224);
-    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    auto x = detail::classifier_images(net, options, 224);
     x = net.conv("features.conv0", x, {.outputs = 64, .kernel = {7, 7}, .stride = {2, 2}, .pad = {3, 3}});
     x = net.relu("features.relu0", net.batch_norm("features.norm0", x));
     x = net.max_pool("features.pool0", x, {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});

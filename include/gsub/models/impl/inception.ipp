@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gsub/models/impl/classifier_images.hpp>
 #include <gsub/models/inception.hpp>
 #include <gsub/models/network_builder.hpp>
 
@@ -106,8 +107,7 @@ GSUB_INLINE graph inception_v3(cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
     detail::inception_builder part{net};
-    auto const size = options.image_or(299);
-    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    auto x = detail::classifier_images(net, options, 299);
     x = part.unit("Conv2d_1a_3x3", x, {.outputs = 32, .kernel = {3, 3}, .stride = {2, 2}});
     x = part.unit("Conv2d_2a_3x3", x, {.outputs = 32, .kernel = {3, 3}});
     x = part.unit("Conv2d_2b_3x3", x, {.outputs = 64, .kernel = {3, 3}, .pad = {1, 1}});

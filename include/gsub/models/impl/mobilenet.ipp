@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/models/impl/classifier_images.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/network_builder.hpp>
 
@@ -36,8 +37,7 @@ GSUB_INLINE value_id inverted_residual(network_builder& net, std::string const& 
 GSUB_INLINE graph mobilenet_v2(cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
-    auto const size = options.image_or(224);
-    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    auto x = detail::classifier_images(net, options, 224);
     int block = 0;
     auto const next = [&] { return fmt::format("features.{}", block++); };
     x = detail::mobile_unit(net, next(), x, {.outputs = 32, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});

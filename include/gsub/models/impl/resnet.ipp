@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/models/impl/classifier_images.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/models/resnet.hpp>
 
@@ -48,8 +49,7 @@ GSUB_INLINE value_id residual_block(network_builder& net, std::string const& nam
 GSUB_INLINE graph resnet(resnet_plan const& plan, cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
-    auto const size = options.image_or(224);
-    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    auto x = detail::classifier_images(net, options, 224);
     x = net.conv("conv1", x, {.outputs = 64, .kernel = {7, 7}, .stride = {2, 2}, .pad = {3, 3}});
     x = net.relu("relu", net.batch_norm("bn1", x));
     x = net.max_pool("maxpool", x, {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/models/impl/classifier_images.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/models/squeezenet.hpp>
 
@@ -34,8 +35,7 @@ GSUB_INLINE graph squeezenet1_1(cnn_options const& options) {
         {{0, 0}, {16, 64}, {16, 64}, {0, 0}, {32, 128}, {32, 128}, {0, 0}, {48, 192}, {48, 192}, {64, 256}, {64, 256}}};
     graph g;
     network_builder net{g, weight_source{options.seed}};
-    auto const size = options.image_or(224);
-    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    auto x = detail::classifier_images(net, options, 224);
     x = net.conv("features.0", x, {.outputs = 64, .kernel = {3, 3}, .stride = {2, 2}, .bias = true});
     x = net.relu("features.1", x);
     for (std::size_t i = 0; i < rows.size(); ++i) {

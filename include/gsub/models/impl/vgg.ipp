@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/models/impl/classifier_images.hpp>
 #include <gsub/models/network_builder.hpp>
 #include <gsub/models/vgg.hpp>
 
@@ -15,8 +16,7 @@ namespace detail {
 GSUB_INLINE graph vgg(std::span<std::int64_t const> plan, cnn_options const& options) {
     graph g;
     network_builder net{g, weight_source{options.seed}};
-    auto const size = options.image_or(224);
-    auto x = net.input(dtype::f32, {options.batch, 3, size, size}, "image");
+    auto x = classifier_images(net, options, 224);
     int layer = 0;
     auto const next = [&] { return fmt::format("features.{}", layer++); };
     for (auto channels : plan) {
