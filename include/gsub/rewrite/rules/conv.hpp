@@ -1,27 +1,15 @@
 // Convolution rules: batch-norm, scale, bias and activation folding; kernel enlargement; merging; composition.
 #pragma once
 
-#include <gsub/rewrite/pattern/conditions.hpp>
-#include <gsub/rewrite/pattern/rule.hpp>
+#include <gsub/rewrite/rules/impl/rule_words.hpp>
 
 namespace gsub::rules::convolution {
 
-// The words that these rules are written with.
-using namespace gsub::pattern;
-inline constexpr auto x = var<"x">;
-inline constexpr auto y = var<"y">;
-inline constexpr auto w = var<"w">;
-inline constexpr auto v = var<"v">;
+using namespace words;
+// Further words that these rules are written with.
 inline constexpr auto k = var<"k">;
 inline constexpr auto a = maybe<"a">;
 inline constexpr auto b = maybe<"b">;
-inline constexpr auto c = label<"c">;
-inline constexpr auto d = label<"d">;
-inline constexpr auto n = label<"n">;
-inline constexpr auto scale = var<"scale">;
-inline constexpr auto shift = var<"shift">;
-inline constexpr auto mean = var<"mean">;
-inline constexpr auto variance = var<"variance">;
 
 namespace detail {
 

@@ -1,15 +1,12 @@
 // Matrix-product rules: merging, summing, associating, transposing.
 #pragma once
 
-#include <gsub/rewrite/pattern/conditions.hpp>
-#include <gsub/rewrite/pattern/rule.hpp>
+#include <gsub/rewrite/rules/impl/rule_words.hpp>
 
 namespace gsub::rules::matrix {
 
-// The words that these rules are written with.
-using namespace gsub::pattern;
-inline constexpr auto x = var<"x">;
-inline constexpr auto y = var<"y">;
+using namespace words;
+// Further words that these rules are written with.
 inline constexpr auto a = var<"a">;
 inline constexpr auto b = var<"b">;
 inline constexpr auto e = var<"e">;
@@ -17,10 +14,7 @@ inline constexpr auto p = maybe<"p">;
 inline constexpr auto q = maybe<"q">;
 inline constexpr auto k = var<"k">;
 inline constexpr auto l = var<"l">;
-inline constexpr auto c = label<"c">;
-inline constexpr auto d = label<"d">;
 inline constexpr auto f = label<"f">;
-inline constexpr auto n = label<"n">;
 inline constexpr auto s = label<"s">; // a split
 inline constexpr auto t = label<"t">;
 inline constexpr auto u = label<"u">;

@@ -1,22 +1,14 @@
 // Convolution-merging rules: convolutions that share a weight, an input or a sum, and groups.
 #pragma once
 
-#include <gsub/rewrite/pattern/conditions.hpp>
-#include <gsub/rewrite/pattern/rule.hpp>
+#include <gsub/rewrite/rules/impl/rule_words.hpp>
 
 namespace gsub::rules::merging {
 
-// The words that these rules are written with.
-using namespace gsub::pattern;
-inline constexpr auto x = var<"x">;
-inline constexpr auto y = var<"y">;
-inline constexpr auto w = var<"w">;
-inline constexpr auto v = var<"v">;
+using namespace words;
+// Further words that these rules are written with.
 inline constexpr auto a = maybe<"a">;
 inline constexpr auto b = maybe<"b">;
-inline constexpr auto c = label<"c">;
-inline constexpr auto d = label<"d">;
-inline constexpr auto j = label<"j">; // a concat
 inline constexpr auto s = label<"s">; // a split
 
 namespace detail {

@@ -1,29 +1,16 @@
 // Data-movement rules: elementwise operators through concat, split, reshape and transpose; reordering of parts.
 #pragma once
 
-#include <gsub/rewrite/pattern/conditions.hpp>
-#include <gsub/rewrite/pattern/rule.hpp>
+#include <gsub/rewrite/rules/impl/rule_words.hpp>
 
 namespace gsub::rules::movement {
 
-// The words that these rules are written with.
-using namespace gsub::pattern;
-inline constexpr auto x = var<"x">;
-inline constexpr auto y = var<"y">;
-inline constexpr auto w = var<"w">;
+using namespace words;
+// Further words that these rules are written with.
 inline constexpr auto k = var<"k">;
 inline constexpr auto b = maybe<"b">;
-inline constexpr auto c = label<"c">;
-inline constexpr auto d = label<"d">;
-inline constexpr auto j = label<"j">; // a concat
 inline constexpr auto l = label<"l">; // another of its kind
-inline constexpr auto n = label<"n">;
 inline constexpr auto s = label<"s">; // a split
-inline constexpr auto u = label<"u">; // an elementwise operator
-inline constexpr auto scale = var<"scale">;
-inline constexpr auto shift = var<"shift">;
-inline constexpr auto mean = var<"mean">;
-inline constexpr auto variance = var<"variance">;
 
 namespace detail {
 void unary_into_concat(rewrite& r);

@@ -1,35 +1,21 @@
 // Pooling rules: pools through concat, average pools as convolutions, subsampling moved towards the inputs.
 #pragma once
 
-#include <gsub/rewrite/pattern/conditions.hpp>
-#include <gsub/rewrite/pattern/rule.hpp>
+#include <gsub/rewrite/rules/impl/rule_words.hpp>
 
 namespace gsub::rules::pooling {
 
-// The words that these rules are written with.
-using namespace gsub::pattern;
-inline constexpr auto x = var<"x">;
-inline constexpr auto y = var<"y">;
-inline constexpr auto v = var<"v">;
-inline constexpr auto w = var<"w">;
+using namespace words;
+// Further words that these rules are written with.
 inline constexpr auto z = var<"z">;
 inline constexpr auto a = maybe<"a">;
 inline constexpr auto b = maybe<"b">;
 inline constexpr auto k = maybe<"k">;
-inline constexpr auto c = label<"c">; // a convolution of what `d` makes
-inline constexpr auto d = label<"d">; // a convolution
 inline constexpr auto e = label<"e">; // a sibling of `c`
-inline constexpr auto j = label<"j">; // a concat
 inline constexpr auto l = label<"l">; // a pooling before it
-inline constexpr auto n = label<"n">; // a pooling
 inline constexpr auto s = label<"s">; // a normalisation
 inline constexpr auto t = label<"t">; // a sum
-inline constexpr auto u = label<"u">; // an elementwise operator
 inline constexpr auto result_of_u = var<"u">;
-inline constexpr auto scale = var<"scale">;
-inline constexpr auto shift = var<"shift">;
-inline constexpr auto mean = var<"mean">;
-inline constexpr auto variance = var<"variance">;
 
 namespace detail {
 void pool_into_concat(rewrite& r);
