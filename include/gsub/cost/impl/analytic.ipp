@@ -30,45 +30,48 @@ GSUB_INLINE bool is_executed(any_graph const& g, node_id n, split_lowering split
     return !detail::is_view(g, n, splits);
 }
 
-GSUB_INLINE double flop_count(any_graph const& g, node_id n) {
-    if (g.result_count(n) == 0) return 0;
-    auto const outputs = detail::elements(g, {n, 0});
-    if (g.is<ops::conv>(n)) {
-        auto const& w = g.type(g.operand(n, 1));
-        if (!w.is_static() || w.dims[0] == dim{0}) return 0;
-        auto const taps = detail::elements(g, g.operand(n, 1)) / static_cast<double>(w.dims[0].size());
-        return outputs * (2 * taps + (g.attributes<ops::conv>(n).act != activation::none ? 1 : 0));
-    }
-    if (g.is<ops::mat_mul>(n) || g.is<ops::gemm>(n)) {
-        auto const& a = g.type(g.operand(n, 0));
-        auto const rank = a.ranked ? a.rank() : 0;
-        if (rank == 0) return 0;
-        auto const inner = a.dims[g.is<ops::gemm>(n) && g.attributes<ops::gemm>(n).transpose_a ? 0 : rank - 1];
-        return inner.fixed() ? 2 * outputs * static_cast<double>(inner.size()) : 0;
-    }
-    if (g.is<ops::einsum>(n)) { // a multiplication or addition an operand, for each position of the labels
-        std::vector<std::size_t> ranks;
-        for (auto v : g.operands(n)) ranks.push_back(g.type(v).rank());
-        auto const terms = read_einsum(g.attributes<ops::einsum>(n).equation, ranks);
-        if (!terms.wrong.empty()) return 0; // of an unknown rank
-        std::vector<std::int64_t> sizes(static_cast<std::size_t>(terms.count), 1);
-        for (std::size_t i = 0; i < ranks.size(); ++i)
-            for (std::size_t d = 0; d < ranks[i]; ++d) {
-                auto const size = g.type(g.operand(n, i)).dims[d];
-                if (!size.fixed()) return 0;
-                if (size != dim{1}) sizes[static_cast<std::size_t>(terms.operands[i][d])] = size.size();
-            }
-        auto total = static_cast<double>(ranks.size());
-        for (auto const s : sizes) total *= static_cast<double>(s);
-        return total;
-    }
-    if (g.is<ops::batch_norm>(n)) return 2 * outputs;
-    if (g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n)) {
-        auto const& kernel = g.is<ops::max_pool>(n) ? g.attributes<ops::max_pool>(n).kernel_shape
-                                                    : g.attributes<ops::average_pool>(n).kernel_shape;
-        return outputs * static_cast<double>(product(kernel));
-    }
-    if (g.is<ops::global_average_pool>(n)) return detail::elements(g, g.operand(n, 0));
+namespace detail {
+
+GSUB_INLINE double flops_of_conv(any_graph const& g, node_id n) {
+    auto const& w = g.type(g.operand(n, 1));
+    if (!w.is_static() || w.dims[0] == dim{0}) return 0;
+    auto const taps = elements(g, g.operand(n, 1)) / static_cast<double>(w.dims[0].size());
+    return elements(g, {n, 0}) * (2 * taps + (g.attributes<ops::conv>(n).act != activation::none ? 1 : 0));
+}
+
+GSUB_INLINE double flops_of_product(any_graph const& g, node_id n) {
+    auto const& a = g.type(g.operand(n, 0));
+    auto const rank = a.ranked ? a.rank() : 0;
+    if (rank == 0) return 0;
+    auto const inner = a.dims[g.is<ops::gemm>(n) && g.attributes<ops::gemm>(n).transpose_a ? 0 : rank - 1];
+    return inner.fixed() ? 2 * elements(g, {n, 0}) * static_cast<double>(inner.size()) : 0;
+}
+
+// A multiplication or addition an operand, for each position of the labels.
+GSUB_INLINE double flops_of_einsum(any_graph const& g, node_id n) {
+    std::vector<std::size_t> ranks;
+    for (auto v : g.operands(n)) ranks.push_back(g.type(v).rank());
+    auto const terms = read_einsum(g.attributes<ops::einsum>(n).equation, ranks);
+    if (!terms.wrong.empty()) return 0; // of an unknown rank
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(terms.count), 1);
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+        for (std::size_t d = 0; d < ranks[i]; ++d) {
+            auto const size = g.type(g.operand(n, i)).dims[d];
+            if (!size.fixed()) return 0;
+            if (size != dim{1}) sizes[static_cast<std::size_t>(terms.operands[i][d])] = size.size();
+        }
+    auto total = static_cast<double>(ranks.size());
+    for (auto const s : sizes) total *= static_cast<double>(s);
+    return total;
+}
+
+template <class Pool>
+double flops_of_pool(any_graph const& g, node_id n) {
+    return elements(g, {n, 0}) * static_cast<double>(product(g.attributes<Pool>(n).kernel_shape));
+}
+
+GSUB_INLINE double flops_by_category(any_graph const& g, node_id n) {
+    auto const outputs = elements(g, {n, 0});
     switch (g.op(n).category) {
     case op_category::elementwise:
         return outputs * static_cast<double>(std::max<std::size_t>(g.operand_count(n), 2) - 1);
@@ -77,6 +80,34 @@ GSUB_INLINE double flop_count(any_graph const& g, node_id n) {
     default:
         return 0;
     }
+}
+
+// Operators whose work their category does not tell.
+struct flop_row {
+    op_id op;
+    double (*count)(any_graph const&, node_id);
+};
+inline constexpr flop_row flop_rows[] = {
+    {id_of<ops::conv>, &flops_of_conv},
+    {id_of<ops::mat_mul>, &flops_of_product},
+    {id_of<ops::gemm>, &flops_of_product},
+    {id_of<ops::einsum>, &flops_of_einsum},
+    {id_of<ops::batch_norm>,
+     [](any_graph const& g, node_id n) {
+         return 2 * elements(g, {n, 0});
+     }},
+    {id_of<ops::max_pool>, &flops_of_pool<ops::max_pool>},
+    {id_of<ops::average_pool>, &flops_of_pool<ops::average_pool>},
+    {id_of<ops::global_average_pool>, [](any_graph const& g, node_id n) { return elements(g, g.operand(n, 0)); }},
+};
+
+} // namespace detail
+
+GSUB_INLINE double flop_count(any_graph const& g, node_id n) {
+    if (g.result_count(n) == 0) return 0;
+    for (auto const& row : detail::flop_rows)
+        if (row.op == g.op(n).id) return row.count(g, n);
+    return detail::flops_by_category(g, n);
 }
 
 GSUB_INLINE double bytes_moved(any_graph const& g, node_id n) {
