@@ -1,10 +1,16 @@
 // pass_steps: what passes begin and end with.
 #pragma once
 
-#include <gsub/passes/pass.hpp>
+#include <gsub/core/config.hpp>
+#include <gsub/ir/module.hpp>
 
 #include <string>
 #include <vector>
+
+namespace gsub {
+struct pass_info;
+struct pass_outcome;
+} // namespace gsub
 
 namespace gsub::passes::detail {
 

@@ -2,6 +2,7 @@
 
 #include <gsub/core/config.hpp>
 #include <gsub/passes/impl/pass_steps.hpp>
+#include <gsub/passes/pass.hpp>
 
 namespace gsub::passes::detail {
 

@@ -1,9 +1,13 @@
 // gradient_tables: the built-in gradient rules, by what their operators do.
 #pragma once
 
-#include <gsub/passes/gradient/gradient.hpp>
+#include <gsub/core/config.hpp>
 
 #include <vector>
+
+namespace gsub {
+struct gradient_rule;
+} // namespace gsub
 
 namespace gsub::passes::gradients {
 

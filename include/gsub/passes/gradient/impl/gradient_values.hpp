@@ -1,10 +1,14 @@
 // gradient_values: values that gradient rules are made of.
 #pragma once
 
+#include <gsub/core/config.hpp>
 #include <gsub/ir/builder.hpp>
-#include <gsub/passes/gradient/gradient.hpp>
 
 #include <cstdint>
+
+namespace gsub {
+class gradient_site;
+} // namespace gsub
 
 namespace gsub::passes::gradients {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/gradient/gradient.hpp>
 #include <gsub/passes/gradient/impl/gradient_values.hpp>
 
 #include <limits>

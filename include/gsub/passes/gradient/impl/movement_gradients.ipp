@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/passes/gradient/gradient.hpp>
 #include <gsub/passes/gradient/impl/gradient_tables.hpp>
 #include <gsub/passes/gradient/impl/gradient_values.hpp>
 
