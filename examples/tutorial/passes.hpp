@@ -12,8 +12,7 @@ namespace app {
 /// Where a 1x1 and a 3x3 convolution of one value are concatenated, gives the first the window of the second, with
 /// zeros around its tap. Then `combine-parallel-conv2d` makes one convolution of both.
 struct widen_pointwise {
-    static constexpr std::string_view name = "widen-pointwise";
-    static constexpr auto exact = gsub::exactness::reassociating;
+    static constexpr gsub::pass_facts facts{"widen-pointwise", gsub::exactness::reassociating};
 
     gsub::result<gsub::pass_outcome> operator()(gsub::any_graph& g, gsub::pass_context& cx) const {
         gsub::pass_outcome outcome;
@@ -55,7 +54,7 @@ private:
     static gsub::result<void> widen(gsub::any_graph& g, gsub::node_id n) {
         auto attributes = g.attributes<gsub::ops::conv>(n);
         attributes.pads = {1, 1, 1, 1};
-        gsub::graph_patch patch{g, name, n};
+        gsub::graph_patch patch{g, facts.name, n};
         auto const weight = patch.add<gsub::ops::pad>({.pads = {0, 0, 1, 1, 0, 0, 1, 1}}, {g.operand(n, 1)});
         auto const wide = patch.add<gsub::ops::conv>(attributes, {g.operand(n, 0), weight, g.operand(n, 2)});
         patch.replace({n, 0}, wide);
@@ -66,8 +65,7 @@ private:
 
 /// The concatenation of all parts of a split, in their order, is what was split.
 struct rejoin_split {
-    static constexpr std::string_view name = "rejoin-split";
-    static constexpr auto exact = gsub::exactness::bit_exact;
+    static constexpr gsub::pass_facts facts{"rejoin-split", gsub::exactness::bit_exact};
 
     gsub::result<gsub::pass_outcome> operator()(gsub::any_graph& g, gsub::pass_context& cx) const {
         gsub::pass_outcome outcome;
