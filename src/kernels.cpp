@@ -24,4 +24,5 @@
 #include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/impl/winograd.ipp>
 #include <gsub/kernels/impl/winograd_choice.ipp>
+#include <gsub/kernels/impl/winograd_sizes.ipp>
 #include <gsub/kernels/impl/winograd_transforms.ipp>

@@ -86,5 +86,6 @@ GSUB_LAZY [[nodiscard]] std::vector<float> pack_winograd_weights(conv2d_shape co
 #ifndef GSUB_COMPILED
 #include <gsub/kernels/impl/winograd.ipp>
 #include <gsub/kernels/impl/winograd_choice.ipp>
+#include <gsub/kernels/impl/winograd_sizes.ipp>
 #include <gsub/kernels/impl/winograd_transforms.ipp>
 #endif

@@ -2,7 +2,7 @@
 
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/impl/conv2d_shape.ipp>
-#include <gsub/kernels/impl/winograd_sizes.hpp>
+#include <gsub/kernels/impl/winograd_sizes.ipp>
 #include <gsub/kernels/impl/winograd_transforms.ipp>
 #include <gsub/kernels/winograd.hpp>
 

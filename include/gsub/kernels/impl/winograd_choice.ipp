@@ -3,7 +3,7 @@
 
 #include <gsub/core/executor.hpp>
 #include <gsub/kernels/impl/conv2d_shape.ipp>
-#include <gsub/kernels/impl/winograd_sizes.hpp>
+#include <gsub/kernels/impl/winograd_sizes.ipp>
 #include <gsub/kernels/register_tile.hpp>
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/target/microarchitecture.hpp>

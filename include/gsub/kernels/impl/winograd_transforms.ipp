@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
-#include <gsub/kernels/impl/winograd_sizes.hpp>
+#include <gsub/kernels/impl/winograd_sizes.ipp>
 #include <gsub/kernels/winograd.hpp>
 
 #include <algorithm>
