@@ -12,8 +12,35 @@
 #include <vector>
 
 namespace lowered_test {
+struct damped {}; ///< x / 2, an operator of the application's own
+} // namespace lowered_test
+
+template <>
+struct gsub::op_traits<lowered_test::damped> {
+    static constexpr std::string_view name = "Damped", domain = "test";
+    static constexpr int min_inputs = 1, max_inputs = 1;
+    static constexpr auto category = op_category::elementwise;
+};
+template <>
+struct gsub::infer_shape<lowered_test::damped> : same_as_input<0> {};
+template <>
+struct gsub::evaluate<lowered_test::damped> {
+    template <class T>
+    static T scalar(T x) {
+        return x * math::constant<T>(0.5);
+    }
+};
+template <>
+struct gsub::scalar_lowering<lowered_test::damped> {
+    static scalar lower(scalar_builder& b, no_attributes const&, std::span<scalar const> x) {
+        return apply(loop::scalar_op::multiply, x[0], b.number(0.5, x[0]));
+    }
+};
+
+namespace lowered_test {
 
 using namespace gsub;
+using own_ops = standard_ops::with<damped>;
 
 target machine(std::string_view text = "x86-64-avx512,threads=1,l1=48K,l2=1M,l3=32M,cpu=zen5") {
     return parse_target(text).value();
@@ -313,6 +340,48 @@ TEST_CASE("operators without kernels and values of open sizes have a cost too") 
     value_id const outputs[] = {b.add<ops::relu>(b.input(dtype::f32, open, "x"))};
     g.set_outputs(outputs);
     CHECK(costs(g).amount >= 0);
+}
+
+// A convolution with an elementwise operator behind it.
+template <class Op, class OpSet>
+basic_graph<OpSet> convolution_and() {
+    basic_graph<OpSet> g;
+    graph_builder b{g};
+    auto k = tensor::uninitialized(dtype::f32, ints{32, 32, 3, 3});
+    fill_random(k, random_stream{1});
+    attributes_of<ops::conv> a;
+    a.strides = a.dilations = {1, 1}, a.pads = {1, 1, 1, 1};
+    auto const x = b.input(dtype::f32, {1, 32, 28, 28}, "x");
+    b.outputs({b.template add<Op>(b.template add<ops::conv>(a, {x, b.constant(k)}))});
+    return g;
+}
+
+TEST_CASE("operators of one's own cost their kernels, as gsub's do") {
+    auto const own = convolution_and<damped, own_ops>();
+    auto const standard = convolution_and<ops::relu, standard_ops>();
+    auto const costs = cost::lowered::of(own, machine());
+    CHECK(costs(own).amount == Approx(cost::lowered::of(standard, machine())(standard).amount).epsilon(0.05));
+    CHECK(costs(own).amount == Approx(costs.exactly(own).value().amount).epsilon(0.03));
+    auto const group = costs.group_of_nodes(own);
+    CHECK(group[own.output(0).node.index] == group[own.operand(own.output(0).node, 0).node.index]);
+    // `optimize` without a model asks for these costs.
+    auto const r = optimize(own).value();
+    CHECK(r.report.cost_before < 1e-3);
+}
+
+TEST_CASE("groups of nodes are the kernels that a build makes") {
+    auto const g = model("squeezenet1_1");
+    auto const group = cost::lowered::of(g, machine()).group_of_nodes(g);
+    std::map<std::uint32_t, std::vector<node_id>> found;
+    for (auto n : g.order())
+        if (group[n.index] != cost::no_group) found[group[n.index]].push_back(n);
+    std::set<std::vector<node_id>> expected;
+    for (auto nodes : kernel_groups(g, fusion_rules_of(g, isa::avx512))) {
+        std::sort(nodes.begin(), nodes.end(), [&](node_id a, node_id b) { return g.place(a) < g.place(b); });
+        expected.insert({nodes.begin(), nodes.end()});
+    }
+    CHECK(found.size() == expected.size());
+    for (auto const& [at, nodes] : found) CHECK(expected.contains(nodes));
 }
 
 } // namespace lowered_test

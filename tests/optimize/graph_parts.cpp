@@ -63,11 +63,31 @@ TEST_CASE("parts of a graph are convex, in order, and small enough") {
     std::vector<std::uint32_t> piece(g.capacity(), 0);
     for (std::size_t i = 0; i < first.parts.size(); ++i)
         for (auto n : first.parts[i]) piece[n.index] = static_cast<std::uint32_t>(i + 1);
-    auto const second = split_graph(g, index, 24, piece);
+    auto const second = split_graph(g, index, 24, {}, piece);
     are_parts(g, second, 24);
     std::size_t same = 0;
     for (auto const& part : second.parts) same += std::count(first.parts.begin(), first.parts.end(), part) > 0;
     CHECK(same == 0);
+}
+
+TEST_CASE("a cut avoids what a cost model groups") {
+    using namespace graph_parts_test;
+    std::vector<rule_program> const none;
+    rule_index const index{none};
+    graph g;
+    graph_builder b{g};
+    auto last = b.input(dtype::f32, {64}, "x");
+    std::vector<value_id> chain;
+    for (int i = 0; i < 6; ++i) chain.push_back(last = i % 2 ? b.add<ops::tanh>(last) : b.add<ops::sigmoid>(last));
+    b.outputs({last});
+    for (std::size_t const first :
+         {1u, 2u, 3u}) { // the place of the first border between groups of `first` and the rest
+        std::vector<std::uint32_t> group(g.capacity(), cost::no_group);
+        for (std::size_t i = 0; i < chain.size(); ++i) group[chain[i].node.index] = i < first ? 0 : 1;
+        auto const parts = split_graph(g, index, 5, group).parts;
+        REQUIRE(parts.size() == 2);
+        CHECK(parts[0].size() == first);
+    }
 }
 
 TEST_CASE("a part as a graph computes what its nodes do in the whole") {

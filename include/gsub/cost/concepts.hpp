@@ -7,6 +7,7 @@
 #include <gsub/ir/graph.hpp>
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -64,6 +65,8 @@ concept grouping_cost_model = cost_model<C, Graph> &&
 
 namespace cost {
 
+inline constexpr std::uint32_t no_group = 0xffffffff;
+
 /// A type-erased cost model: plain functions, for engines that are no templates. Refers to the model, which must
 /// outlive it.
 struct any_cost {
@@ -75,6 +78,9 @@ struct any_cost {
     std::function<grouped_costs(any_graph const&)> remembered;
     std::function<grouped_costs(any_graph const&, void const*, changed_nodes const&)> remembered_near;
     std::function<std::vector<node_cost>(any_graph const&, void const*, changed_nodes const&)> of_groups_near;
+    /// Number of the group of each node, by node id, `no_group` for a node in none (`group_of_nodes` of the model):
+    /// what belongs together, so that a graph is not cut there. Empty for a model that says no groups.
+    std::function<std::vector<std::uint32_t>(any_graph const&)> group_of_nodes;
     /// Exact cost of a whole graph (`exactly` of the model, a `result`), for a model that costs parts alone during a
     /// search; empty where `of_graph` is exact. No value where the graph has no such cost.
     std::function<std::optional<double>(any_graph const&)> exactly;
@@ -123,6 +129,8 @@ template <class C>
             return model.node_costs_near(g, memory, changes);
         };
     }
+    if constexpr (requires(any_graph const& g) { model.group_of_nodes(g); })
+        out.group_of_nodes = [&model](any_graph const& g) { return model.group_of_nodes(g); };
     out.of_graph = [&model](any_graph const& g) { return model(g).amount; };
     if constexpr (requires(any_graph const& g) { model.exactly(g).value().amount; })
         out.exactly = [&model](any_graph const& g) -> std::optional<double> {

@@ -27,6 +27,7 @@ struct fused_roofline {
                                                      changed_nodes const& changes) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_cost> node_costs_near(any_graph const& g, void const* memory,
                                                                    changed_nodes const& changes) const;
+    GSUB_LAZY [[nodiscard]] std::vector<std::uint32_t> group_of_nodes(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] unit operator()(any_graph const& g) const;
     [[nodiscard]] hash128 parameters() const {
         return hasher{}.add("kernels").add(machine.parameters()).add(isa->name).finish();

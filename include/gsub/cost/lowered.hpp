@@ -8,16 +8,21 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/cost/kernel_time.hpp>
+#include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/kernel_graph.hpp>
+#include <gsub/lower/lowering.hpp>
+#include <gsub/lower/scalar_lowering.hpp>
 #include <gsub/lower/schedule.hpp>
 #include <gsub/target/target.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,6 +42,10 @@ struct lowered_options {
     double weight_bytes = 0;
     /// Calibrated rates of the machine, of all these threads together: they refine clock and bandwidth.
     std::optional<roofline> rates{};
+    /// Lowering and scalar rows and evaluators of the graph's operators, where these are not gsub's own alone.
+    std::span<lowering_row const> rows{};
+    std::span<scalar_row const> scalars{};
+    eval_table evaluators{};
 };
 
 /// Predicted-time cost model: seconds of one run, summed over groups of operators that share a kernel
@@ -59,6 +68,17 @@ public:
     /// Cost model for a graph and its rewrites: `weight_bytes` counts the graph's weights too.
     GSUB_LAZY static lowered of(any_graph const& g, target const& machine = host(), lowered_options options = {});
 
+    /// The same for a graph of an operator set, whose operators have the rows of that set.
+    template <class OpSet>
+    [[nodiscard]] static lowered of(basic_graph<OpSet> const& g, target const& machine = host(),
+                                    lowered_options options = {}) {
+        if constexpr (!std::is_same_v<OpSet, standard_ops>) {
+            options.rows = table_of<lowering_row, OpSet>(), options.scalars = table_of<scalar_row, OpSet>();
+            options.evaluators = table_of<eval_row, OpSet>();
+        }
+        return of(static_cast<any_graph const&>(g), machine, options);
+    }
+
     GSUB_LAZY [[nodiscard]] unit operator()(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_cost> node_costs(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] grouped_costs remembered(any_graph const& g) const;
@@ -66,6 +86,7 @@ public:
                                                      changed_nodes const& changes) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_cost> node_costs_near(any_graph const& g, void const* memory,
                                                                    changed_nodes const& changes) const;
+    GSUB_LAZY [[nodiscard]] std::vector<std::uint32_t> group_of_nodes(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] hash128 parameters() const;
 
     /// Exact cost of a graph: lowers it as a whole, as a build does, with the layouts of the whole graph and not those
@@ -91,6 +112,7 @@ private:
           core_(microarchitecture_of(machine)),
           isa_(options.isa ? options.isa : machine.isa),
           options_(options) {}
+    GSUB_LAZY [[nodiscard]] fusion_rules rules_of(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] double cost_of(any_graph const& g, kernel_group const& group,
                                            fusion_scope const& scope) const;
     GSUB_LAZY [[nodiscard]] double cost_alone(detail::group_in_graph<void> const& of) const;

@@ -111,14 +111,28 @@ GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, eval_
                                                           grouping groups = grouping::by_kernels,
                                                           std::string_view entry = "main");
 
+namespace detail {
+// Options with the rows of an operator set, where the caller gives none.
+template <class OpSet>
+[[nodiscard]] build_options with_rows_of(build_options options) {
+    if (options.rows.empty()) options.rows = table_of<lowering_row, OpSet>();
+    if (options.scalars.empty()) options.scalars = table_of<scalar_row, OpSet>();
+    return options;
+}
+} // namespace detail
+
+/// Plans the program of a graph of an operator set, as `build` would compile it.
+template <class OpSet>
+[[nodiscard]] result<runtime::program> plan(basic_graph<OpSet> g, target const& machine = host(),
+                                            build_options const& options = {}) {
+    return plan(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, detail::with_rows_of<OpSet>(options));
+}
+
 /// Builds a graph of an operator set: `build(graph).value().run(inputs)`
 template <class OpSet>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine = host(),
                                                 build_options const& options = {}) {
-    auto with_rows = options;
-    if (with_rows.rows.empty()) with_rows.rows = table_of<lowering_row, OpSet>();
-    if (with_rows.scalars.empty()) with_rows.scalars = table_of<scalar_row, OpSet>();
-    return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, with_rows);
+    return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, detail::with_rows_of<OpSet>(options));
 }
 
 /// Builds with a schedule source of the caller's, `build(graph, host(), my_schedules{})`, and an algorithm choice,

@@ -20,11 +20,12 @@ struct graph_parts {
 };
 
 /// Splits a graph so that little is lost when its parts are rewritten one by one. A cut weighs 1 for each match that it
-/// goes through, and 4 for each value, or 5 where the value's only reader is an operator other than a product, which
-/// may be fused with it later. `piece`, if not empty, has a number for each node id: values between different numbers
-/// weigh 64 more, so that cuts avoid the borders of those pieces. *Complexity* that of `find_matches` and
-/// `search::split`.
+/// goes through, and 4 for each value. `group`, if not empty, has a number for each node id
+/// (`any_cost::group_of_nodes`): a value read within its group, such as a kernel, weighs 1 more. `piece`, if not empty,
+/// has a number for each node id too: values between different numbers weigh 64 more, so that cuts avoid the borders of
+/// those pieces. *Complexity* that of `find_matches` and `search::split`.
 GSUB_LAZY [[nodiscard]] graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
+                                                std::span<std::uint32_t const> group = {},
                                                 std::span<std::uint32_t const> piece = {});
 
 /// Extracts a part as a graph of its own: its inputs are the values that it reads, its outputs those that are read

@@ -49,6 +49,9 @@ GSUB_LAZY_BODY std::vector<node_cost> fused_roofline::node_costs_near(any_graph 
     auto const cost = [&](kernel_group const& group, fusion_scope const&) { return of_group(g, group).amount; };
     return detail::group_costs_near(g, fusion_rules_of(g, *isa), {memory, changes}, cost);
 }
+GSUB_LAZY_BODY std::vector<std::uint32_t> fused_roofline::group_of_nodes(any_graph const& g) const {
+    return detail::group_of_nodes(g, fusion_rules_of(g, *isa));
+}
 GSUB_LAZY_BODY fused_roofline::unit fused_roofline::operator()(any_graph const& g) const {
     unit total{};
     for (auto const& p : node_costs(g)) total.amount += p.amount;

@@ -4,6 +4,7 @@
 #include <gsub/cost/concepts.hpp>
 #include <gsub/lower/fusion.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,6 +25,15 @@ GSUB_LAZY void add_group(std::vector<node_cost>& out, kernel_group const& group,
     out.push_back({group.back(), cost});
 }
 
+GSUB_LAZY std::vector<std::uint32_t> group_of_nodes(any_graph const& g, fusion_rules const& rules) {
+    std::vector<std::uint32_t> out(g.capacity(), no_group);
+    std::uint32_t next = 0;
+    for (auto const& group : kernel_groups(g, rules)) {
+        for (auto n : group) out[n.index] = next;
+        ++next;
+    }
+    return out;
+}
 GSUB_LAZY std::vector<node_cost> group_costs(any_graph const& g, fusion_rules const& rules, group_cost cost) {
     std::vector<node_cost> out;
     each_kernel_group(g, rules, [&](kernel_group const& group, fusion_scope const& scope) {

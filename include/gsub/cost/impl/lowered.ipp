@@ -105,7 +105,7 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
         core.memory_bytes_in_all = options.rates->bytes_per_second;
         core.memory_bytes_per_second = std::min(core.memory_bytes_per_second, options.rates->bytes_per_second);
     }
-    made.evaluators_ = table_of<eval_row, standard_ops>();
+    made.evaluators_ = options.evaluators.empty() ? table_of<eval_row, standard_ops>() : options.evaluators;
     made.known_ = std::make_shared<known_costs>();
     return made;
 }
@@ -219,6 +219,8 @@ GSUB_LAZY_BODY kernels::winograd_options lowered::tiles() const {
 GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const {
     lowering_options options;
     options.winograd = tiles();
+    auto const rules = rules_of(g);
+    options.rows = rules.rows, options.scalars = rules.scalars;
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) { return choose(all, on); };
     options.algorithms = algorithm_function{algorithm};
     auto const made = lower_graph(g, evaluators_, *isa_, options);
@@ -227,6 +229,17 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
     for (auto const& op : made->ops) total.amount += of_kernel(*made, op).seconds;
     for (auto const& p : costs_of_weights(g)) total.amount += p.amount;
     return total;
+}
+
+// Those of gsub's own operators, or of the set that the model is made for.
+GSUB_LAZY_BODY fusion_rules lowered::rules_of(any_graph const& g) const {
+    auto rules = fusion_rules_of(g, *isa_);
+    if (rules.rows.empty() && options_.rows.size() == g.operators().ops.size())
+        rules.rows = options_.rows, rules.scalars = options_.scalars;
+    return rules;
+}
+GSUB_LAZY_BODY std::vector<std::uint32_t> lowered::group_of_nodes(any_graph const& g) const {
+    return detail::group_of_nodes(g, rules_of(g));
 }
 
 GSUB_LAZY_BODY double lowered::cost_of(any_graph const& g, kernel_group const& group, fusion_scope const& scope) const {
@@ -269,7 +282,7 @@ GSUB_LAZY_BODY double lowered::cost_alone(detail::group_in_graph<void> const& of
         return kept;
     });
     fuse_context cx;
-    static_cast<fusion_rules&>(cx) = fusion_rules_of(alone.graph, *isa_);
+    static_cast<fusion_rules&>(cx) = rules_of(alone.graph);
     cx.evaluators = evaluators_, cx.laid_out = true, cx.within = as_span(alone.within);
     auto const chosen = select(fuse(alone.graph, cx).value(), *isa_, *this, options_.winograd).value();
     auto const made = schedule(layout_values(chosen, *isa_).value(), *isa_, counting_heuristic{tiles()}).value();
@@ -290,24 +303,24 @@ GSUB_LAZY_BODY double lowered::cost_alone(detail::group_in_graph<void> const& of
 GSUB_LAZY_BODY std::vector<node_cost> lowered::node_costs(any_graph const& g) const {
     auto out = costs_of_weights(g);
     auto const cost = [&](kernel_group const& group, fusion_scope const& scope) { return cost_of(g, group, scope); };
-    append(out, detail::group_costs(g, fusion_rules_of(g, *isa_), cost));
+    append(out, detail::group_costs(g, rules_of(g), cost));
     return out;
 }
 GSUB_LAZY_BODY grouped_costs lowered::remembered(any_graph const& g) const {
     auto const cost = [&](kernel_group const& group, fusion_scope const& scope) { return cost_of(g, group, scope); };
-    return detail::remembered_groups(g, fusion_rules_of(g, *isa_), cost);
+    return detail::remembered_groups(g, rules_of(g), cost);
 }
 GSUB_LAZY_BODY grouped_costs lowered::remembered(any_graph const& g, void const* memory,
                                                  changed_nodes const& changes) const {
     auto const cost = [&](kernel_group const& group, fusion_scope const& scope) { return cost_of(g, group, scope); };
-    auto out = detail::remembered_groups(g, fusion_rules_of(g, *isa_), {memory, changes}, cost);
+    auto out = detail::remembered_groups(g, rules_of(g), {memory, changes}, cost);
     add_weights_near(out.nodes, g, changes);
     return out;
 }
 GSUB_LAZY_BODY std::vector<node_cost> lowered::node_costs_near(any_graph const& g, void const* memory,
                                                                changed_nodes const& changes) const {
     auto const cost = [&](kernel_group const& group, fusion_scope const& scope) { return cost_of(g, group, scope); };
-    auto out = detail::group_costs_near(g, fusion_rules_of(g, *isa_), {memory, changes}, cost);
+    auto out = detail::group_costs_near(g, rules_of(g), {memory, changes}, cost);
     add_weights_near(out, g, changes);
     return out;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/cost/analytic.hpp>
-#include <gsub/lower/fusion.hpp>
+#include <gsub/cost/concepts.hpp>
 #include <gsub/optimize/graph_parts.hpp>
 #include <gsub/optimize/impl/cut_part.hpp>
 #include <gsub/optimize/substitution.hpp>
@@ -33,18 +33,14 @@ public:
             for (auto n : levels_[i]) problems_[i].sizes.push_back(cost::is_executed(g, n) ? 1 : 0);
     }
 
-    // A value between two operators of one kernel that lowering would make is dear to cut.
-    void add_values(std::span<std::uint32_t const> piece) {
+    // A value between two operators of one kernel is dear to cut.
+    void add_values(std::span<std::uint32_t const> group, std::span<std::uint32_t const> piece) {
         constexpr std::uint64_t of_value = 4, of_fusion = 1, between_pieces = 64;
-        std::vector<std::uint32_t> kernel(g_.capacity(), nowhere);
-        auto const groups = kernel_groups(g_, fusion_rules_of(g_, isa::avx512));
-        for (std::uint32_t i = 0; i < groups.size(); ++i)
-            for (auto n : groups[i]) kernel[n.index] = i;
         std::vector<node_id> joined;
         for (auto n : g_.order()) {
             if (g_.constant(n) || n == g_.return_node()) continue;
             auto const is_inner = [&](node_id m) {
-                return kernel[m.index] != nowhere && kernel[m.index] == kernel[n.index];
+                return !group.empty() && group[m.index] != cost::no_group && group[m.index] == group[n.index];
             };
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
                 joined = readers_within({n, port});
@@ -133,10 +129,11 @@ private:
 } // namespace detail
 
 GSUB_LAZY_BODY graph_parts split_graph(any_graph const& g, rule_index const& rules, std::size_t bound,
-                                       std::span<std::uint32_t const> piece) {
+                                       std::span<std::uint32_t const> group, std::span<std::uint32_t const> piece) {
+    GSUB_ASSERT(group.empty() || group.size() >= g.capacity(), "every node id has a group, or none");
     GSUB_ASSERT(piece.empty() || piece.size() >= g.capacity(), "every node id has a piece, or none");
     detail::level_splits<> splits{g};
-    splits.add_values(piece);
+    splits.add_values(group, piece);
     splits.add_matches(rules);
     return splits.split(bound);
 }

@@ -116,17 +116,21 @@ private:
     void in_parts(budget_meter& meter) {
         auto& g = out_.best;
         auto const bound = out_.split.bound;
-        auto const parts = split_graph(g, rules_, bound);
+        auto const parts = split_graph(g, rules_, bound, as_span(groups_of(g)));
         out_.split.cuts = parts.cuts;
         out_.split.parts = parts.parts.size();
         out_.split.distinct_parts = search_all(parts.parts, meter);
         if (g.order_canonically(); kernels_among(g, g.order()) > bound) {
-            auto const windows = split_graph(g, rules_, bound, as_span(piece_));
+            auto const windows = split_graph(g, rules_, bound, as_span(groups_of(g)), as_span(piece_));
             out_.split.windows = windows.parts.size();
             out_.split.distinct_windows = search_all(windows.parts, meter);
         }
         g.order_canonically();
         g.compact();
+    }
+
+    [[nodiscard]] std::vector<std::uint32_t> groups_of(any_graph const& g) const {
+        return model_.group_of_nodes ? model_.group_of_nodes(g) : std::vector<std::uint32_t>{};
     }
 
     void as_whole(budget_meter const& meter) {
