@@ -7,6 +7,7 @@
 #include <gsub/aot/impl/text_api.ipp>
 #include <gsub/aot/impl/text_extern.ipp>
 #include <gsub/aot/impl/text_project.ipp>
+#include <gsub/aot/impl/text_prologue.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
 #include <gsub/aot/impl/text_weights.ipp>
 #include <gsub/aot/impl/weights.ipp>
