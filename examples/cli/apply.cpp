@@ -26,7 +26,7 @@ using gsub::error_code;
 gsub::rule_at parsed(std::string const& text, std::span<gsub::rule_program const> rules) {
     auto const at = text.find('@');
     if (at == std::string::npos || at == 0 || at + 1 == text.size())
-        throw error{error_code::usage, fmt::format("--apply {} is no RULE@NODE", gsub::quoted{text})};
+        throw error{error_code::usage, gsub::format_text("--apply {} is no RULE@NODE", gsub::quoted{text})};
     return {gsub::find_rule(rules, std::string_view{text}.substr(0, at)).value(), text.substr(at + 1)};
 }
 
@@ -50,7 +50,7 @@ answer apply_rules(optimize_request const& r, session const& s) {
                                      gsub::table_of<gsub::eval_row, gsub::standard_ops>(), wanted,
                                      {.verify = r.verify, .seed = r.seed, .threads = s.threads});
         }).value();
-    answer a{fmt::format("{}costs    {}\n{}", loaded.text, costed_by, gsub::report::to_text(report)),
+    answer a{gsub::format_text("{}costs    {}\n{}", loaded.text, costed_by, gsub::report::to_text(report)),
              gsub::report::to_json(report)};
     a.data["cost_model"] = costed_by;
     if (files.given()) a.data["loaded_rules"] = loaded.data;
@@ -62,7 +62,7 @@ answer apply_rules(optimize_request const& r, session const& s) {
     if (!r.output.empty()) {
         s.observe->on_progress({"save", 0, 0, r.output});
         gsub::io::save_onnx(gsub::graph{gsub::any_graph{made}}, r.output).value();
-        a.text += fmt::format("written  {}\n", r.output);
+        a.text += gsub::format_text("written  {}\n", r.output);
         a.data["output"] = r.output;
     }
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(made)).value();

@@ -134,12 +134,12 @@ answer bench(bench_request const& r, session const& s) {
             auto const known = i < predicted.size();
             steps.add({p.name, p.kind, gsub::report::human(p.seconds, "s"),
                        known ? gsub::report::human(predicted[i], "s") : "",
-                       p.operations > 0 ? fmt::format("{}", std::round(rate * 10) / 10) : ""});
+                       p.operations > 0 ? gsub::format_text("{}", std::round(rate * 10) / 10) : ""});
             a.data["steps"].push_back(
                 {{"name", p.name}, {"kind", p.kind}, {"ms", p.seconds * 1e3}, {"operations", p.operations}});
             if (known) a.data["steps"].back()["predicted_ms"] = predicted[i] * 1e3;
         }
-        a.text += fmt::format("\n{}", steps.text());
+        a.text += gsub::format_text("\n{}", steps.text());
     }
     return a;
 }

@@ -46,7 +46,7 @@ answer cache(cache_request const& r, session const&) {
             all += e.size;
         }
         a.data["entries"] = std::move(entries);
-        a.text = fmt::format("{}{} kernels, {} in {}\n", t.text(), found.size(), bytes_text(all), folder);
+        a.text = gsub::format_text("{}{} kernels, {} in {}\n", t.text(), found.size(), bytes_text(all), folder);
         return a;
     }
     auto const done = r.action == "gc" ? gsub::runtime::cache_collect(folder, r.limit_bytes).value()
@@ -55,8 +55,8 @@ answer cache(cache_request const& r, session const&) {
     a.data["removed"] = done.removed;
     a.data["kept_bytes"] = done.kept_bytes;
     a.data["removed_bytes"] = done.removed_bytes;
-    a.text = fmt::format("{} kernels removed, {}; {} kept, {}\n", done.removed, bytes_text(done.removed_bytes),
-                         done.kept, bytes_text(done.kept_bytes));
+    a.text = gsub::format_text("{} kernels removed, {}; {} kept, {}\n", done.removed, bytes_text(done.removed_bytes),
+                               done.kept, bytes_text(done.kept_bytes));
     return a;
 }
 
@@ -74,11 +74,11 @@ answer doctor(session const& s) {
          &isa == &gsub::isa::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
     line("target", to_string(machine), "as --target takes it");
     line("caches",
-         fmt::format("{}, {}, {}", bytes_text(machine.l1_bytes), bytes_text(machine.l2_bytes),
-                     bytes_text(machine.l3_bytes)),
+         gsub::format_text("{}, {}, {}", bytes_text(machine.l1_bytes), bytes_text(machine.l2_bytes),
+                           bytes_text(machine.l3_bytes)),
          "");
-    line("processors", fmt::format("{}", gsub::runtime::available_cpus()),
-         fmt::format("{} threads are used", s.threads->concurrency()));
+    line("processors", gsub::format_text("{}", gsub::runtime::available_cpus()),
+         gsub::format_text("{} threads are used", s.threads->concurrency()));
     auto const with = gsub::runtime::find_compiler();
     auto identity = with ? with->identity : with.error().message();
     std::replace(identity.begin(), identity.end(), '\n', ' ');
@@ -90,7 +90,7 @@ answer doctor(session const& s) {
     } else if (auto const entries = gsub::runtime::cache_entries(folder)) {
         std::uint64_t all = 0;
         for (auto const& e : *entries) all += e.size;
-        line("cache", folder, fmt::format("{} kernels, {}", entries->size(), bytes_text(all)));
+        line("cache", folder, gsub::format_text("{} kernels, {}", entries->size(), bytes_text(all)));
     } else {
         line("cache", "off", entries.error().message());
     }

@@ -25,9 +25,9 @@ answer calibrate(calibrate_request const& r, session const& s) {
     auto const& rates = found.rates;
 
     answer a;
-    a.text = fmt::format("arithmetic  {}\nmemory      {}\nlaunch      {} a kernel\nmachine     {}\n\n",
-                         human(rates.flop_per_second, "FLOP/s"), human(rates.bytes_per_second, "B/s"),
-                         human(rates.launch, "s"), found.machine);
+    a.text = gsub::format_text("arithmetic  {}\nmemory      {}\nlaunch      {} a kernel\nmachine     {}\n\n",
+                               human(rates.flop_per_second, "FLOP/s"), human(rates.bytes_per_second, "B/s"),
+                               human(rates.launch, "s"), found.machine);
     gsub::report::table t{{"timed", "median", "rate"}};
     a.data = {{"machine", found.machine},
               {"threads", s.threads->concurrency()},
@@ -37,13 +37,14 @@ answer calibrate(calibrate_request const& r, session const& s) {
               {"seconds", taken},
               {"probes", gsub::io::json::array()}};
     for (auto const& p : found.probes) {
-        t.add({std::string{p.name}, human(p.seconds, "s"), human(p.amount / p.seconds, fmt::format("{}/s", p.unit))});
+        t.add({std::string{p.name}, human(p.seconds, "s"),
+               human(p.amount / p.seconds, gsub::format_text("{}/s", p.unit))});
         a.data["probes"].push_back({{"name", p.name}, {"seconds", p.seconds}, {"amount", p.amount}, {"unit", p.unit}});
     }
     a.text += t.text();
     if (!r.profile.empty()) {
         profile.add_rates(found.machine, rates);
-        a.text += fmt::format("\nwritten  {}\n", r.profile);
+        a.text += gsub::format_text("\nwritten  {}\n", r.profile);
         a.data["profile"] = r.profile;
     }
     return a;

@@ -62,6 +62,7 @@ struct optimize_request : cost_choice {
     std::string taso;       ///< use the proved rules of this file too; empty: none
     std::string rules_file; ///< the same in textual form
     bool verify = false;
+    bool check = false;
     bool measure = false; ///< time input and result, and keep the faster one
     std::string dot, svg;
     std::string report;             ///< page of HTML; empty: none

@@ -40,9 +40,9 @@ answer compile(compile_request const& r, session const& s) {
 
     answer a;
     auto const size = [](std::size_t n) { return gsub::report::human(static_cast<double>(n), "B"); };
-    a.text = fmt::format("written  {}: model {}, {} kernels for {}, {} steps, {} of weights, {} of memory a run\n",
-                         r.output, options.name, written.kernels, isa.name, written.steps, size(written.weight_bytes),
-                         size(written.arena_bytes));
+    a.text = gsub::format_text(
+        "written  {}: model {}, {} kernels for {}, {} steps, {} of weights, {} of memory a run\n", r.output,
+        options.name, written.kernels, isa.name, written.steps, size(written.weight_bytes), size(written.arena_bytes));
     a.data["output"] = r.output;
     a.data["name"] = options.name;
     a.data["target"] = to_string(machine);

@@ -16,8 +16,9 @@ answer convert(convert_request const& r, session const& s) {
     // An operator set may lack a form, such as the flattening Softmax from 13 on: then several nodes stand for it.
     auto const same = again.hash() == g.hash() && again == g;
     answer a;
-    a.text = fmt::format("written  {}{}", r.output,
-                         same ? ", reads back as the same graph\n" : ", reads back as a graph of other operators\n");
+    a.text =
+        gsub::format_text("written  {}{}", r.output,
+                          same ? ", reads back as the same graph\n" : ", reads back as a graph of other operators\n");
     a.data["output"] = r.output;
     a.data["same_graph"] = same;
     return a;

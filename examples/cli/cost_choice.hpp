@@ -41,7 +41,8 @@ inline bool takes_rates(cost_choice const& r) {
 inline gsub::cost::profile open_profile(cost_choice const& r, session const& s) {
     auto known = r.profile.empty() ? gsub::cost::profile{} : gsub::cost::profile::open(r.profile).value();
     if (known.skipped() > 0)
-        s.observe->on_note(fmt::format("{}: {} lines are no records and were passed over", r.profile, known.skipped()));
+        s.observe->on_note(
+            gsub::format_text("{}: {} lines are no records and were passed over", r.profile, known.skipped()));
     return known;
 }
 
@@ -70,15 +71,17 @@ inline chosen_rates rates_of(cost_choice const& r, session const& s) {
         auto const found = profile.rates().find(key);
         if (found == profile.rates().end()) {
             std::string others;
-            for (auto const& entry : profile.rates()) others += fmt::format("\n  it has those of {}", entry.first);
-            throw error{gsub::problem{error_code::usage,
-                                      {},
-                                      {},
-                                      fmt::format("{} has no rates of {}{}", r.profile, key, others),
-                                      fmt::format("gsub calibrate --profile {} --threads {}", r.profile, threads)}};
+            for (auto const& entry : profile.rates())
+                others += gsub::format_text("\n  it has those of {}", entry.first);
+            throw error{
+                gsub::problem{error_code::usage,
+                              {},
+                              {},
+                              gsub::format_text("{} has no rates of {}{}", r.profile, key, others),
+                              gsub::format_text("gsub calibrate --profile {} --threads {}", r.profile, threads)}};
         }
         roof = found->second;
-        out.origin = fmt::format("calibrated, from {}", r.profile);
+        out.origin = gsub::format_text("calibrated, from {}", r.profile);
     }
     roof.splits = r.split_lowering == "copy" ? gsub::cost::split_lowering::copy : gsub::cost::split_lowering::view;
     return out;
@@ -110,17 +113,18 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
         auto const key = gsub::calibration_key(machine, std::max(1u, machine.threads), gsub::isa_of(machine));
         if (auto const found = profile.rates().find(key); found != profile.rates().end()) {
             options.rates = found->second;
-            origin = fmt::format(", calibrated, from {}", r.profile);
+            origin = gsub::format_text(", calibrated, from {}", r.profile);
         } else {
-            s.observe->on_note(fmt::format("{} has no rates of {}: it is not used", r.profile, key));
+            s.observe->on_note(gsub::format_text("{} has no rates of {}: it is not used", r.profile, key));
         }
     }
     auto model = gsub::cost::lowered::of(start, machine, options);
     auto const& core = model.core();
-    auto text = fmt::format("kernels predicted for {}, {}{}{}", core.title, std::max(1u, machine.threads),
-                            machine.threads > 1 ? " threads" : " thread", origin.empty() ? ", not calibrated" : origin);
+    auto text =
+        gsub::format_text("kernels predicted for {}, {}{}{}", core.title, std::max(1u, machine.threads),
+                          machine.threads > 1 ? " threads" : " thread", origin.empty() ? ", not calibrated" : origin);
     if (core.generic)
-        text += fmt::format("; the processor is not known");
+        text += gsub::format_text("; the processor is not known");
     else if (!core.measured)
         text += "; modelled only";
     return {std::move(model), std::move(text)};
@@ -134,11 +138,11 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
     auto const splits =
         r.split_lowering == "copy" ? gsub::cost::split_lowering::copy : gsub::cost::split_lowering::view;
     if (r.backend != "reference" && cost != "measured")
-        throw gsub::error{gsub::error_code::usage, fmt::format("--backend {} needs --cost measured", r.backend)};
+        throw gsub::error{gsub::error_code::usage, gsub::format_text("--backend {} needs --cost measured", r.backend)};
     if (!r.profile.empty() && cost != "measured" && !takes_rates(r))
         throw gsub::error{gsub::error_code::usage,
-                          fmt::format("--profile has nothing for {}{}", r.goal.empty() ? "--cost " : "--goal ",
-                                      r.goal.empty() ? r.cost : r.goal)};
+                          gsub::format_text("--profile has nothing for {}{}", r.goal.empty() ? "--cost " : "--goal ",
+                                            r.goal.empty() ? r.cost : r.goal)};
     if (cost == "flops") return use(gsub::cost::flop_cost{}, cost);
     if (cost == "bytes") return use(gsub::cost::byte_cost{splits}, cost);
     if (cost == "energy") return use(energy_of(r, splits), r.joules.empty() ? "energy, not calibrated" : "energy");
@@ -148,26 +152,27 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
             gsub::cost::table::over<gsub::standard_ops>(cost.substr(table_prefix.size()), splits).value();
         auto done = use(model, cost);
         if (model.otherwise_costed() > 0)
-            s.observe->on_note(fmt::format("{} kinds of nodes have no cost of their own", model.otherwise_costed()));
+            s.observe->on_note(
+                gsub::format_text("{} kinds of nodes have no cost of their own", model.otherwise_costed()));
         return done;
     }
     if (cost == "measured") {
         auto known = open_profile(r, s);
         gsub::cost::measure_options const measuring{.threads = s.threads, .observe = s.observe};
-        auto const text = fmt::format("measured times of the {} backend", r.backend);
+        auto const text = gsub::format_text("measured times of the {} backend", r.backend);
         if (r.backend == "simd") {
             auto const model = gsub::measured_kernels::over<gsub::standard_ops>(std::move(known), measuring).value();
             auto done = use(model, text);
             if (model.unmeasured() > 0)
-                s.observe->on_note(fmt::format("{} kinds of kernels cannot be built; the roofline has costed them",
-                                               model.unmeasured()));
+                s.observe->on_note(gsub::format_text(
+                    "{} kinds of kernels cannot be built; the roofline has costed them", model.unmeasured()));
             return done;
         }
         auto const model = gsub::cost::measured::over<gsub::standard_ops>(std::move(known), measuring);
         auto done = use(model, text);
         if (model.unmeasured() > 0)
             s.observe->on_note(
-                fmt::format("{} kinds of nodes cannot be run; the roofline has costed them", model.unmeasured()));
+                gsub::format_text("{} kinds of nodes cannot be run; the roofline has costed them", model.unmeasured()));
         return done;
     }
     if (cost == "lowered") {
@@ -176,13 +181,13 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
     }
     auto const rates = cost != "weighted" && takes_rates(r) ? rates_of(r, s) : chosen_rates{};
     gsub::cost::fused_roofline const fused{rates.roof};
-    auto const under_roofline = fmt::format("under a roofline of {}, {} and {} a launch, {}",
-                                            gsub::report::human(rates.roof.flop_per_second, "FLOP/s"),
-                                            gsub::report::human(rates.roof.bytes_per_second, "B/s"),
-                                            gsub::report::human(rates.roof.launch, "s"), rates.origin);
-    auto const splits_text = fmt::format(", splits {}", r.split_lowering == "copy" ? "copied" : "free");
-    if (cost == "fused") return use(fused, fmt::format("kernels {}{}", under_roofline, splits_text));
-    if (cost == "roofline") return use(rates.roof, fmt::format("operators {}{}", under_roofline, splits_text));
+    auto const under_roofline = gsub::format_text("under a roofline of {}, {} and {} a launch, {}",
+                                                  gsub::report::human(rates.roof.flop_per_second, "FLOP/s"),
+                                                  gsub::report::human(rates.roof.bytes_per_second, "B/s"),
+                                                  gsub::report::human(rates.roof.launch, "s"), rates.origin);
+    auto const splits_text = gsub::format_text(", splits {}", r.split_lowering == "copy" ? "copied" : "free");
+    if (cost == "fused") return use(fused, gsub::format_text("kernels {}{}", under_roofline, splits_text));
+    if (cost == "roofline") return use(rates.roof, gsub::format_text("operators {}{}", under_roofline, splits_text));
 
     auto const weights = weights_of(r.goal).value();
     auto const energy = energy_of(r, splits);
@@ -195,9 +200,10 @@ auto with_cost(cost_choice const& r, session const& s, gsub::any_graph const& st
                                                  {gsub::cost::erase(arithmetic), weights[3]}};
     std::string text;
     for (std::size_t i = 0; i < weights.size(); ++i)
-        if (weights[i] > 0) text += fmt::format("{}{} {}", text.empty() ? "" : " + ", weights[i], goal_names[i].goal);
+        if (weights[i] > 0)
+            text += gsub::format_text("{}{} {}", text.empty() ? "" : " + ", weights[i], goal_names[i].goal);
     text += ", in percent of the given graph's";
-    if (weights[0] > 0) text += fmt::format("; latency: {}", predicted);
+    if (weights[0] > 0) text += gsub::format_text("; latency: {}", predicted);
     if (weights[2] > 0 && r.joules.empty()) text += "; energy not calibrated";
     return use(gsub::cost::relative_cost(std::move(terms), start).value(), text + splits_text);
 }

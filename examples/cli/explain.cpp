@@ -21,12 +21,13 @@ constexpr std::size_t places_told = 20, weights_told = 4;
 
 // `applies: 1.20 ms, -3.1 % of the graph's cost`
 std::string told(gsub::rule_place const& p, gsub::rule_explanation const& x) {
-    auto text = fmt::format("{}{}{}", to_string(p.outcome), p.reason.empty() ? "" : ": ", p.reason);
+    auto text = gsub::format_text("{}{}{}", to_string(p.outcome), p.reason.empty() ? "" : ": ", p.reason);
     if (!p.cost_after) return text;
     auto const rise = *p.cost_after - x.cost;
-    text += fmt::format("{}{}", p.outcome == rule_outcome::applies ? ": " : "; all the same the graph would cost ",
-                        gsub::report::human(*p.cost_after, x.unit));
-    if (x.cost > 0) text += fmt::format(", {}{}", rise > 0 ? "+" : "", gsub::report::percent(rise / x.cost));
+    text +=
+        gsub::format_text("{}{}", p.outcome == rule_outcome::applies ? ": " : "; all the same the graph would cost ",
+                          gsub::report::human(*p.cost_after, x.unit));
+    if (x.cost > 0) text += gsub::format_text(", {}{}", rise > 0 ? "+" : "", gsub::report::percent(rise / x.cost));
     return text;
 }
 
@@ -40,7 +41,7 @@ std::vector<std::pair<std::string, std::size_t>> summary(gsub::rule_explanation 
     });
     std::vector<std::pair<std::string, std::size_t>> out;
     for (auto const& [key, count] : sorted)
-        out.emplace_back(fmt::format("{}{}{}", to_string(key.first), key.second.empty() ? "" : ": ", key.second),
+        out.emplace_back(gsub::format_text("{}{}{}", to_string(key.first), key.second.empty() ? "" : ": ", key.second),
                          count);
     return out;
 }
@@ -51,8 +52,8 @@ std::string weights_text(gsub::rule_explanation const& x) {
     std::size_t places = 0;
     for (auto const& p : x.places)
         if (p.weights && ++places <= weights_told)
-            out += fmt::format("\nweights at {}\n{}", gsub::quoted{p.site}, gsub::report::to_text(*p.weights));
-    if (places > weights_told) out += fmt::format("\nand weights at {} more places\n", places - weights_told);
+            out += gsub::format_text("\nweights at {}\n{}", gsub::quoted{p.site}, gsub::report::to_text(*p.weights));
+    if (places > weights_told) out += gsub::format_text("\nand weights at {} more places\n", places - weights_told);
     return out;
 }
 
@@ -75,16 +76,16 @@ answer explain(explain_request const& r, session const& s) {
 
     answer a;
     a.positive = x.count(rule_outcome::applies) > 0;
-    a.text = fmt::format("rule     {}, {}\ncost     {} in canonical form, where a search begins\ncosts   {}\n{}",
-                         rule.name, rule.source, gsub::report::human(x.cost, x.unit), costed_by,
-                         x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n");
+    a.text = gsub::format_text("rule     {}, {}\ncost     {} in canonical form, where a search begins\ncosts   {}\n{}",
+                               rule.name, rule.source, gsub::report::human(x.cost, x.unit), costed_by,
+                               x.places.empty() ? "no node of the graph is one that the rule looks at\n" : "\n");
     gsub::report::table counts{{"places", "outcome"}};
     a.data["rule"] = rule.name;
     a.data["cost"] = {{"value", x.cost}, {"unit", x.unit}};
     a.data["applies"] = x.count(rule_outcome::applies);
     a.data["summary"] = gsub::io::json::array();
     for (auto const& [text, count] : summary(x)) {
-        counts.add({fmt::format("{}", count), text});
+        counts.add({gsub::format_text("{}", count), text});
         a.data["summary"].push_back({{"outcome", text}, {"places", count}});
     }
     gsub::report::table places{{"place", "outcome"}};
@@ -96,9 +97,10 @@ answer explain(explain_request const& r, session const& s) {
         if (p.weights) a.data["places"].back()["weights"] = gsub::report::to_json(*p.weights);
     }
     if (x.places.empty()) return a;
-    if (r.node.empty()) a.text += fmt::format("{}\n", counts.text());
+    if (r.node.empty()) a.text += gsub::format_text("{}\n", counts.text());
     a.text += places.text();
-    if (x.places.size() > places_told) a.text += fmt::format("and {} more places\n", x.places.size() - places_told);
+    if (x.places.size() > places_told)
+        a.text += gsub::format_text("and {} more places\n", x.places.size() - places_told);
     a.text += weights_text(x);
     return a;
 }

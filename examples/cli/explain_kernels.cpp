@@ -1,13 +1,12 @@
 // gsub explain --kernels: which kernel computes which operators, why no more, by which algorithm and schedule, how
 // long.
 #include "commands.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
 #include <gsub/lower.hpp>
 #include <gsub/report.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -23,9 +22,9 @@ struct kernel_line {
 };
 
 std::string covers_of(gsub::kernel_op const& op) {
-    if (op.covers.empty()) return fmt::format("({})", op.moves);
+    if (op.covers.empty()) return gsub::format_text("({})", op.moves);
     std::string text;
-    for (auto const& n : op.covers) text += fmt::format("{}{}", text.empty() ? "" : " + ", n.name);
+    for (auto const& n : op.covers) text += gsub::format_text("{}{}", text.empty() ? "" : " + ", n.name);
     return text;
 }
 
@@ -52,7 +51,7 @@ answer explain_kernels(explain_request const& r, session const& s) {
     for (auto const t : seconds) all += t;
 
     answer a;
-    a.text = fmt::format("{} kernels and steps, {}\n\n", lines.size(), gsub::report::human(all, "s"));
+    a.text = gsub::format_text("{} kernels and steps, {}\n\n", lines.size(), gsub::report::human(all, "s"));
     a.data["seconds"] = all;
     a.data["kernels"] = gsub::io::json::array();
     gsub::report::table t{{"kernel", "time", "covers", "ends before", "schedule"}};

@@ -35,16 +35,17 @@ inline gsub::result<std::array<double, goal_names.size()>> weights_of(std::strin
         while (at < goal_names.size() && goal_names[at].goal != term.substr(0, colon)) ++at;
         if (at == goal_names.size())
             return error{error_code::usage,
-                         fmt::format("--goal: there is no goal \"{}\"; there are latency, memory, energy, flops",
-                                     term.substr(0, colon))};
-        if (named[at]) return error{error_code::usage, fmt::format("--goal: {} has two weights", goal_names[at].goal)};
+                         gsub::format_text("--goal: there is no goal \"{}\"; there are latency, memory, energy, flops",
+                                           term.substr(0, colon))};
+        if (named[at])
+            return error{error_code::usage, gsub::format_text("--goal: {} has two weights", goal_names[at].goal)};
         named[at] = true;
         auto& weight = weights[at] = 1;
         if (colon == term.size()) continue;
         auto const* const last = term.data() + term.size();
         auto const [rest, failed] = std::from_chars(term.data() + colon + 1, last, weight);
         if (failed != std::errc{} || rest != last || !(weight >= 0) || !std::isfinite(weight))
-            return error{error_code::usage, fmt::format("--goal: {}: a weight is a number >= 0", term)};
+            return error{error_code::usage, gsub::format_text("--goal: {}: a weight is a number >= 0", term)};
     }
     return weights;
 }

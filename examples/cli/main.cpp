@@ -166,6 +166,7 @@ int main(int argc, char** argv) {
         ->type_name("FILE");
     optimize->add_flag("--measure", o.measure, "time input and result as generated kernels, and keep the faster one");
     optimize->add_flag("--verify", o.verify, "compare the result with the original; nothing is written if they differ");
+    optimize->add_flag("--check", o.check, "check that every graph on the way is legal; debug builds do it always");
     optimize->add_option("--dot", o.dot, "draw the result for Graphviz")->type_name("FILE");
     optimize->add_option("--svg", o.svg, "draw the result as a picture")->type_name("FILE");
     optimize->add_option("--report", o.report, "one page of HTML: both graphs, the search, each rewrite")

@@ -31,13 +31,14 @@ answer models(models_request const& r, session const& s) {
         return a;
     }
     auto const* entry = gsub::models::find_model(r.name);
-    if (!entry) throw error{error_code::usage, fmt::format("no model is called {}; `gsub models` lists them", r.name)};
+    if (!entry)
+        throw error{error_code::usage, gsub::format_text("no model is called {}; `gsub models` lists them", r.name)};
     if (r.output.empty()) throw error{error_code::usage, "where to? give -o FILE.onnx"};
     s.observe->on_progress({"build", 0, 0, r.name});
     auto const g = entry->build(r.seed);
     gsub::io::save_onnx(g, r.output).value();
     auto const summary = gsub::report::summarize(g);
-    a.text = fmt::format("{}\nwritten  {}\n", to_text(summary), r.output);
+    a.text = gsub::format_text("{}\nwritten  {}\n", to_text(summary), r.output);
     a.data = to_json(summary);
     a.data["output"] = r.output;
     return a;
@@ -49,7 +50,7 @@ answer inspect(inspect_request const& r, session const& s) {
     answer a{to_text(summary), to_json(summary)};
     if (r.stages) {
         auto const stages = gsub::report::stages_of(g);
-        a.text += fmt::format("\n{}", gsub::report::stage_table(stages).text());
+        a.text += gsub::format_text("\n{}", gsub::report::stage_table(stages).text());
         a.data["stages"] = gsub::io::json::array();
         for (auto const& stage : stages)
             a.data["stages"].push_back({{"size", stage.size},
@@ -58,23 +59,23 @@ answer inspect(inspect_request const& r, session const& s) {
                                         {"beside", stage.beside}});
     }
     auto const kind = gsub::classify(g);
-    a.text += fmt::format("\nclass    {}\n", kind.name);
-    for (auto const& reason : kind.reasons) a.text += fmt::format("  {}\n", reason);
+    a.text += gsub::format_text("\nclass    {}\n", kind.name);
+    for (auto const& reason : kind.reasons) a.text += gsub::format_text("  {}\n", reason);
     a.data["class"] = {{"name", kind.name}, {"score", kind.score}, {"reasons", kind.reasons}};
     auto missing = gsub::io::json::array();
     std::string lines;
     for (auto const& p : gsub::not_computable(g, gsub::table_of<gsub::eval_row, gsub::standard_ops>())) {
-        lines += fmt::format("  {}\n", to_string(p));
+        lines += gsub::format_text("  {}\n", to_string(p));
         missing.push_back({{"node", p.node}, {"op", p.op}, {"reason", p.reason}});
     }
-    if (!missing.empty()) a.text += fmt::format("\n{} nodes cannot be run:\n{}", missing.size(), lines);
+    if (!missing.empty()) a.text += gsub::format_text("\n{} nodes cannot be run:\n{}", missing.size(), lines);
     a.data["not_computable"] = std::move(missing);
     auto ill = gsub::io::json::array();
     for (auto const& p : gsub::check(g, gsub::stage::imported)) ill.push_back(to_string(p));
     if (!ill.empty()) a.positive = false;
-    for (auto const& p : ill) a.text += fmt::format("ill-formed: {}\n", p.get<std::string>());
+    for (auto const& p : ill) a.text += gsub::format_text("ill-formed: {}\n", p.get<std::string>());
     a.data["ill_formed"] = std::move(ill);
-    if (r.text) a.text += fmt::format("\n{}", gsub::to_text(g));
+    if (r.text) a.text += gsub::format_text("\n{}", gsub::to_text(g));
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(g)).value();
     if (!r.svg.empty()) gsub::io::write_file(r.svg, gsub::report::to_svg(g).value()).value();
     return a;
@@ -83,8 +84,8 @@ answer inspect(inspect_request const& r, session const& s) {
 namespace {
 
 std::string count_of(int least, int most) {
-    if (most == gsub::variadic) return fmt::format("{} or more", least);
-    return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
+    if (most == gsub::variadic) return gsub::format_text("{} or more", least);
+    return least == most ? gsub::format_text("{}", least) : gsub::format_text("{} to {}", least, most);
 }
 
 } // namespace
@@ -98,16 +99,16 @@ answer ops(ops_request const& r, session const&) {
     auto const oldest = [](std::int64_t since) { return std::max<std::int64_t>(since, gsub::io::oldest_opset); };
     // Constants are nodes of the graph itself, not operators of the table.
     std::vector<entry> entries{
-        {"Constant", fmt::format("{} to {}", oldest(1), gsub::io::newest_opset), "source", "0", "value"}};
+        {"Constant", gsub::format_text("{} to {}", oldest(1), gsub::io::newest_opset), "source", "0", "value"}};
     for (std::size_t row = gsub::structural_rows; row < operators.size(); ++row) {
         auto const& op = operators[row];
         if (files[row].since == 0 || op.domain == "gsub") continue; // internal, or a form of another
         std::string attributes;
         for (auto const& field : op.attributes())
-            attributes += fmt::format("{}{}", attributes.empty() ? "" : ", ", field.name);
+            attributes += gsub::format_text("{}{}", attributes.empty() ? "" : ", ", field.name);
         entries.push_back({std::string{op.name},
-                           fmt::format("{} to {}", oldest(files[row].since), gsub::io::newest_opset),
-                           fmt::format("{}{}", to_string(op.category), op.composite ? ", composite" : ""),
+                           gsub::format_text("{} to {}", oldest(files[row].since), gsub::io::newest_opset),
+                           gsub::format_text("{}{}", to_string(op.category), op.composite ? ", composite" : ""),
                            count_of(op.min_inputs, op.max_inputs), std::move(attributes)});
     }
     std::sort(entries.begin(), entries.end(), [](entry const& a, entry const& b) { return a.name < b.name; });
@@ -123,13 +124,13 @@ answer ops(ops_request const& r, session const&) {
                                        {"operands", e.operands},
                                        {"attributes", e.attributes}});
     }
-    a.text = r.markdown
-                 ? fmt::format("# Operators\n\nMade by `gsub ops --markdown` from the tables that the library uses; a "
-                               "test compares.\nAll of them are read, written and computed, with attributes as gsub "
-                               "holds them. Forms that it does\nnot know (strings, random results) and other operators "
-                               "stay opaque: they survive a round trip, but\n`gsub run` refuses them by name.\n\n{}",
-                               t.markdown())
-                 : t.text();
+    a.text = r.markdown ? gsub::format_text(
+                              "# Operators\n\nMade by `gsub ops --markdown` from the tables that the library uses; a "
+                              "test compares.\nAll of them are read, written and computed, with attributes as gsub "
+                              "holds them. Forms that it does\nnot know (strings, random results) and other operators "
+                              "stay opaque: they survive a round trip, but\n`gsub run` refuses them by name.\n\n{}",
+                              t.markdown())
+                        : t.text();
     return a;
 }
 

@@ -63,11 +63,11 @@ void add(gsub::report::table& t, gsub::io::json& data, table_row const& row) {
     using gsub::report::human;
     auto const& m = row.metrics;
     std::vector<std::string> cells{row.name,
-                                   fmt::format("{}", row.rewrites),
+                                   gsub::format_text("{}", row.rewrites),
                                    human(m.flop, "FLOP"),
                                    human(m.bytes, "B"),
-                                   fmt::format("{}", m.operators),
-                                   fmt::format("{}", m.kernels),
+                                   gsub::format_text("{}", m.operators),
+                                   gsub::format_text("{}", m.kernels),
                                    human(m.roofline, "s"),
                                    human(m.predicted, "s"),
                                    human(m.peak, "B")};
@@ -81,9 +81,9 @@ void add(gsub::report::table& t, gsub::io::json& data, table_row const& row) {
                     {"predicted_s", m.predicted},
                     {"peak_bytes", m.peak}});
     if (row.measured) {
-        cells.push_back(fmt::format("{} ({} to {})", gsub::report::fixed(row.measured->ratio, 3),
-                                    gsub::report::fixed(row.measured->low, 3),
-                                    gsub::report::fixed(row.measured->high, 3)));
+        cells.push_back(gsub::format_text("{} ({} to {})", gsub::report::fixed(row.measured->ratio, 3),
+                                          gsub::report::fixed(row.measured->low, 3),
+                                          gsub::report::fixed(row.measured->high, 3)));
         data.back()["measured"] = {{"ratio", row.measured->ratio},
                                    {"low", row.measured->low},
                                    {"high", row.measured->high},
@@ -97,7 +97,8 @@ void add(gsub::report::table& t, gsub::io::json& data, table_row const& row) {
 
 answer compare_objectives(optimize_request const& r, session const& s) {
     auto const rules = gsub::choose_rules(gsub::standard_rules(), r.rules).value();
-    if (rules.empty()) throw gsub::error{gsub::error_code::usage, fmt::format("--rules {} leaves no rule", r.rules)};
+    if (rules.empty())
+        throw gsub::error{gsub::error_code::usage, gsub::format_text("--rules {} leaves no rule", r.rules)};
     s.observe->on_progress({"load", 0, 0, r.model});
     auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     auto const [predicted, machine] = lowered_of(r, s, graph);
@@ -131,7 +132,8 @@ answer compare_objectives(optimize_request const& r, session const& s) {
         add(t, a.data["objectives"], row);
     }
     a.data["predicted_for"] = machine;
-    a.text = fmt::format("{}\npredicted  {}\nroofline   5.00 us a launch, 10.0 TFLOP/s, 500 GB/s\n", t.text(), machine);
+    a.text = gsub::format_text("{}\npredicted  {}\nroofline   5.00 us a launch, 10.0 TFLOP/s, 500 GB/s\n", t.text(),
+                               machine);
     return a;
 }
 

@@ -30,10 +30,10 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
     gsub::report::page_facts facts{
         .model = std::filesystem::path{r.model}.filename().string(),
         .cost_model = std::move(costed_by),
-        .settings = {{"alpha", fmt::format("{}", r.alpha)},
+        .settings = {{"alpha", gsub::format_text("{}", r.alpha)},
                      {"Admission", r.admit == "first" ? std::string{"the first cheaper graph"}
-                                                      : fmt::format("against the cost of the {}", r.admit)},
-                     {"Budget", fmt::format("{} graphs", r.budget)},
+                                                      : gsub::format_text("against the cost of the {}", r.admit)},
+                     {"Budget", gsub::format_text("{} graphs", r.budget)},
                      {"Parts", r.split},
                      {"Rules", r.rules}},
         .rules = rules,
@@ -44,9 +44,9 @@ std::string page(optimize_request const& r, gsub::any_graph const& before,
         return gsub::report::to_html(before, after, after.report, facts);
     }
     if (!r.resume.empty()) facts.settings.emplace_back("Resumes", name(r.resume));
-    for (auto a : r.schedule) facts.settings.front().second += fmt::format(", then {}", a);
+    for (auto a : r.schedule) facts.settings.front().second += gsub::format_text(", then {}", a);
     if (r.plateau) facts.settings.emplace_back("Moves of equal cost", "made");
-    if (r.seconds) facts.settings.emplace_back("Budget of time", fmt::format("{} s", *r.seconds));
+    if (r.seconds) facts.settings.emplace_back("Budget of time", gsub::format_text("{} s", *r.seconds));
     return gsub::report::to_html(before, after, after.report, facts);
 }
 
@@ -62,8 +62,8 @@ answer optimize(optimize_request const& r, session const& s) {
     auto const loaded = files.given() ? prove_rules(files, r.seed, s) : usable_rules{};
     for (auto const& rule : loaded.rules) chosen.push_back(rule.program());
     if (chosen.empty() && files.given())
-        throw error{error_code::usage, fmt::format("--rules {} leaves no rule, nor do the files", r.rules)};
-    if (chosen.empty()) throw error{error_code::usage, fmt::format("--rules {} leaves no rule", r.rules)};
+        throw error{error_code::usage, gsub::format_text("--rules {} leaves no rule, nor do the files", r.rules)};
+    if (chosen.empty()) throw error{error_code::usage, gsub::format_text("--rules {} leaves no rule", r.rules)};
     s.observe->on_progress({"load", 0, 0, r.model});
     auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
     // Read before the new trace, which may have the same name, is written.
@@ -74,6 +74,7 @@ answer optimize(optimize_request const& r, session const& s) {
     if (!r.trace.empty()) trace.emplace(r.trace);
     auto options = search_options(r, s, chosen);
     options.verify = r.verify;
+    options.check = r.check;
     options.trace = trace ? &*trace : nullptr;
     options.resume = r.resume.empty() ? nullptr : &*log;
     options.replay = r.replay.empty() ? nullptr : &*log;
@@ -98,32 +99,33 @@ answer optimize(optimize_request const& r, session const& s) {
         auto const after = gsub::build(gsub::graph{better}, machine, building).value();
         auto const told = gsub::compare_speed(before, inputs, after, inputs, {.threads = s.threads}).value();
         auto const slower = told.ratio > 1;
-        measured = fmt::format("measured {} -> {}, {} ({} to {}){}", gsub::report::human(told.first, "s"),
-                               gsub::report::human(told.second, "s"), gsub::report::fixed(told.ratio, 3),
-                               gsub::report::fixed(told.low, 3), gsub::report::fixed(told.high, 3),
-                               slower ? ": the input is kept\n" : "\n");
+        measured = gsub::format_text("measured {} -> {}, {} ({} to {}){}", gsub::report::human(told.first, "s"),
+                                     gsub::report::human(told.second, "s"), gsub::report::fixed(told.ratio, 3),
+                                     gsub::report::fixed(told.low, 3), gsub::report::fixed(told.high, 3),
+                                     slower ? ": the input is kept\n" : "\n");
         clock = {{"before_s", told.first}, {"after_s", told.second}, {"ratio", told.ratio},
                  {"low", told.low},        {"high", told.high},      {"kept", slower ? "input" : "result"}};
         if (slower) static_cast<gsub::graph&>(better) = graph;
     }
 
-    answer a{fmt::format("{}costs   {}\n{}{}", loaded.text, costed_by, gsub::report::to_text(better.report), measured),
-             gsub::report::to_json(better.report)};
+    answer a{
+        gsub::format_text("{}costs   {}\n{}{}", loaded.text, costed_by, gsub::report::to_text(better.report), measured),
+        gsub::report::to_json(better.report)};
     a.data["cost_model"] = costed_by;
     if (r.measure) a.data["measured"] = clock;
     if (files.given()) a.data["loaded_rules"] = loaded.data;
     auto const& verified = better.report.verification;
     if (r.verify && !verified.equal && !verified.different) {
         std::string why;
-        for (auto const& note : verified.notes) why += fmt::format("; {}", note);
-        throw error{
-            problem{error_code::unsupported,
-                    {},
-                    {},
-                    fmt::format("the result cannot be verified: {} of {} rewrites are too large or cannot be "
-                                "computed{}; nothing is written",
-                                verified.rewrites_skipped, verified.rewrites_checked + verified.rewrites_skipped, why),
-                    "the same without --verify"}};
+        for (auto const& note : verified.notes) why += gsub::format_text("; {}", note);
+        throw error{problem{
+            error_code::unsupported,
+            {},
+            {},
+            gsub::format_text("the result cannot be verified: {} of {} rewrites are too large or cannot be "
+                              "computed{}; nothing is written",
+                              verified.rewrites_skipped, verified.rewrites_checked + verified.rewrites_skipped, why),
+            "the same without --verify"}};
     }
     if (r.verify && verified.different) {
         a.positive = false;
@@ -133,14 +135,14 @@ answer optimize(optimize_request const& r, session const& s) {
     if (!r.output.empty()) {
         s.observe->on_progress({"save", 0, 0, r.output});
         gsub::io::save_onnx(better, r.output).value();
-        a.text += fmt::format("written  {}\n", r.output);
+        a.text += gsub::format_text("written  {}\n", r.output);
         a.data["output"] = r.output;
     }
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(better)).value();
     if (!r.svg.empty()) gsub::io::write_file(r.svg, gsub::report::to_svg(better).value()).value();
     if (!html.empty()) {
         gsub::io::write_file(r.report, html).value();
-        a.text += fmt::format("report   {}\n", r.report);
+        a.text += gsub::format_text("report   {}\n", r.report);
         a.data["report"] = r.report;
     }
     return a;

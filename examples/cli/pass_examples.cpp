@@ -24,14 +24,14 @@ public:
                 auto const read_once = g.result_count(n) == 1 && g.use_count({n, 0}) == 1;
                 if (read_once || n == g.return_node() || is_leaf(g, n)) continue;
                 auto const text = applied(g, n);
-                auto const name = fmt::format("t{}", shared_.size() + 1);
+                auto const name = gsub::format_text("t{}", shared_.size() + 1);
                 shared_[n] = name;
-                lines.push_back(fmt::format("{} = {}", name, text));
+                lines.push_back(gsub::format_text("{} = {}", name, text));
             }
             std::string result;
             for (std::size_t i = 0; i < g.output_count(); ++i)
-                result += fmt::format("{}{}", i ? ", " : "", value(g, g.output(i)));
-            if (m.functions().size() > 1) result = fmt::format("{}: {}", f.name, result);
+                result += gsub::format_text("{}{}", i ? ", " : "", value(g, g.output(i)));
+            if (m.functions().size() > 1) result = gsub::format_text("{}: {}", f.name, result);
             lines.push_back(std::move(result));
         }
         return lines;
@@ -44,26 +44,26 @@ private:
         if (g.is<ops::input>(v.node)) {
             auto const inputs = g.inputs();
             auto const place = std::find(inputs.begin(), inputs.end(), v.node) - inputs.begin();
-            return g.name(v).empty() ? fmt::format("x{}", place + 1) : std::string{g.name(v)};
+            return g.name(v).empty() ? gsub::format_text("x{}", place + 1) : std::string{g.name(v)};
         }
         if (g.is<ops::constant>(v.node)) return constant(g.constant_data(v.node));
-        auto const port = g.result_count(v.node) > 1 ? fmt::format("[{}]", v.port) : std::string{};
+        auto const port = g.result_count(v.node) > 1 ? gsub::format_text("[{}]", v.port) : std::string{};
         auto const named = shared_.find(v.node);
-        return fmt::format("{}{}", named != shared_.end() ? named->second : applied(g, v.node), port);
+        return gsub::format_text("{}{}", named != shared_.end() ? named->second : applied(g, v.node), port);
     }
     std::string applied(any_graph const& g, node_id n) {
         std::string operands;
-        for (auto v : g.operands(n)) operands += fmt::format("{}{}", operands.empty() ? "" : ", ", value(g, v));
-        auto text = fmt::format("{}({}){}",
-                                g.is<ops::call>(n) ? std::string_view{g.attributes<ops::call>(n).callee} : g.op(n).name,
-                                operands, settings(g, n));
-        for (auto const& s : g.sources(n)) text += fmt::format(" from {}", s);
+        for (auto v : g.operands(n)) operands += gsub::format_text("{}{}", operands.empty() ? "" : ", ", value(g, v));
+        auto text = gsub::format_text(
+            "{}({}){}", g.is<ops::call>(n) ? std::string_view{g.attributes<ops::call>(n).callee} : g.op(n).name,
+            operands, settings(g, n));
+        for (auto const& s : g.sources(n)) text += gsub::format_text(" from {}", s);
         return text;
     }
     // Attributes that are not as usual.
     static std::string settings(any_graph const& g, node_id n) {
         if (g.is<ops::call>(n)) return {};
-        if (g.is<ops::cast>(n)) return fmt::format(" {{{}}}", to_string(g.type({n, 0}).element));
+        if (g.is<ops::cast>(n)) return gsub::format_text(" {{{}}}", to_string(g.type({n, 0}).element));
         auto const& op = g.op(n);
         auto const values = g.attributes(n).values();
         auto const defaults = op.layout.defaults();
@@ -76,16 +76,16 @@ private:
             auto const name = op.attributes()[i].name;
             auto const of_window = name == "strides" || name == "dilations" ? all(1) : name == "pads" && all(0);
             if (of_window || to_string(values[i]) == to_string(defaults[i])) continue;
-            out += fmt::format("{}{} = {}", out.empty() ? " {" : ", ", name, to_string(values[i]));
+            out += gsub::format_text("{}{} = {}", out.empty() ? " {" : ", ", name, to_string(values[i]));
         }
         return out.empty() ? out : out + "}";
     }
     std::string constant(tensor const& t) {
         if (t.elements() == 1) {
             auto const x = t.converted_to(dtype::f64).data<double>()[0];
-            return fmt::format("{}", x);
+            return gsub::format_text("{}", x);
         }
-        return constants_.try_emplace(t.hash(), fmt::format("w{}", constants_.size() + 1)).first->second;
+        return constants_.try_emplace(t.hash(), gsub::format_text("w{}", constants_.size() + 1)).first->second;
     }
 
     std::map<node_id, std::string> shared_;
@@ -261,7 +261,8 @@ example const examples[] = {
 pass_example example_of(pass_manager const& known, any_pass const& p) {
     auto const found = std::find_if(std::begin(examples), std::end(examples),
                                     [&](example const& e) { return e.pass.substr(0, e.pass.find('(')) == p.name(); });
-    if (found == std::end(examples)) throw error{error_code::internal, fmt::format("no example of pass {}", p.name())};
+    if (found == std::end(examples))
+        throw error{error_code::internal, gsub::format_text("no example of pass {}", p.name())};
     net n;
     n.g.set_outputs(found->make(n));
     gsub::module m;

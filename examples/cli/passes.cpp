@@ -24,13 +24,13 @@ using gsub::error_code;
 
 std::string joined(std::span<std::string_view const> names) {
     std::string out;
-    for (auto name : names) out += fmt::format("{}{}", out.empty() ? "" : ", ", name);
+    for (auto name : names) out += gsub::format_text("{}{}", out.empty() ? "" : ", ", name);
     return out;
 }
 
 std::string quoted(std::vector<std::string> const& lines) {
     std::string out;
-    for (auto const& line : lines) out += fmt::format("{}{}`", out.empty() ? "`" : "<br>`", line);
+    for (auto const& line : lines) out += gsub::format_text("{}{}`", out.empty() ? "`" : "<br>`", line);
     return out;
 }
 
@@ -97,7 +97,7 @@ gsub::pass_context context_of(std::uint64_t seed, session const& s) {
 
 std::string skips_of(gsub::pass_outcome const& o) {
     std::string out;
-    for (auto const& s : o.skipped) out += fmt::format("{}{} ({})", out.empty() ? "" : "; ", s.reason, s.count);
+    for (auto const& s : o.skipped) out += gsub::format_text("{}{} ({})", out.empty() ? "" : "; ", s.reason, s.count);
     return out;
 }
 
@@ -108,8 +108,8 @@ std::string page(gsub::pass_manager const& known) {
     for (auto const& p : known.passes()) {
         auto const& info = p.info();
         auto const shown = example_of(known, p);
-        t.add({fmt::format("`{}`", info.name), std::string{info.tvm_name}, std::string{info.effect},
-               fmt::format("{}", info.level), joined(info.classes), joined(info.required),
+        t.add({gsub::format_text("`{}`", info.name), std::string{info.tvm_name}, std::string{info.effect},
+               gsub::format_text("{}", info.level), joined(info.classes), joined(info.required),
                std::string{to_string(info.exact)}, quoted(shown.before), quoted(shown.after)});
     }
     return t.markdown();
@@ -135,8 +135,9 @@ answer passes(passes_request const& r, session const&) {
     a.data["passes"] = gsub::io::json::array();
     for (auto const& p : known.passes()) {
         auto const& info = p.info();
-        t.add({std::string{info.name}, std::string{info.tvm_name}, fmt::format("{}", info.level), joined(info.classes),
-               joined(info.required), std::string{to_string(info.exact)}, std::string{info.effect}});
+        t.add({std::string{info.name}, std::string{info.tvm_name}, gsub::format_text("{}", info.level),
+               joined(info.classes), joined(info.required), std::string{to_string(info.exact)},
+               std::string{info.effect}});
         a.data["passes"].push_back({{"pass", info.name},
                                     {"tvm_name", info.tvm_name},
                                     {"aliases", joined(info.aliases)},
@@ -155,10 +156,10 @@ answer passes(passes_request const& r, session const&) {
         a.data["lists"].push_back({{"list", l.name}, {"what", l.sentence}, {"passes", l.passes}});
     }
     for (auto const& of : gsub::standard_classes::all()) {
-        lists.add({"auto", fmt::format("where the network is of class {}", of.of.name), of.text()});
+        lists.add({"auto", gsub::format_text("where the network is of class {}", of.of.name), of.text()});
         a.data["lists"].push_back({{"list", "auto"}, {"class", of.of.name}, {"passes", of.text()}});
     }
-    a.text = fmt::format("{}\n{}", t.text(), lists.text());
+    a.text = gsub::format_text("{}\n{}", t.text(), lists.text());
     return a;
 }
 
@@ -177,12 +178,12 @@ answer run_passes(optimize_request const& r, session const& s) {
     for (auto const& p : done.records) {
         auto remarks = p.not_run.empty() ? skips_of(p.outcome) : p.not_run;
         if (!p.required_by.empty())
-            remarks = fmt::format("required by {}{}{}", p.required_by, remarks.empty() ? "" : "; ", remarks);
+            remarks = gsub::format_text("required by {}{}{}", p.required_by, remarks.empty() ? "" : "; ", remarks);
         if (p.verdict.compared || !p.verdict.reason.empty())
-            remarks += fmt::format("{}{}{}", remarks.empty() ? "" : "; ",
-                                   p.verdict.compared ? "verified" : "not verified: ", p.verdict.reason);
+            remarks += gsub::format_text("{}{}{}", remarks.empty() ? "" : "; ",
+                                         p.verdict.compared ? "verified" : "not verified: ", p.verdict.reason);
         t.add({std::string(2 * p.depth, ' ') + p.pass, p.not_run.empty() ? p.changed ? "yes" : "no" : "not run",
-               fmt::format("{}", p.outcome.matches), fmt::format("{} to {}", p.nodes_before, p.nodes_after),
+               gsub::format_text("{}", p.outcome.matches), gsub::format_text("{} to {}", p.nodes_before, p.nodes_after),
                rounded(p.time_s * 1e3), rounded(p.instrument_s * 1e3), remarks});
         a.data["passes"].push_back({{"pass", p.pass},
                                     {"depth", p.depth},
@@ -202,12 +203,12 @@ answer run_passes(optimize_request const& r, session const& s) {
                                     {"error", p.verdict.error}});
     }
     a.text = t.text();
-    for (auto const& note : done.notes) a.text += fmt::format("note     {}\n", note);
+    for (auto const& note : done.notes) a.text += gsub::format_text("note     {}\n", note);
     a.data["notes"] = done.notes;
     if (!r.output.empty()) {
         s.observe->on_progress({"save", 0, 0, r.output});
         save(m, r.output, s);
-        a.text += fmt::format("written  {}\n", r.output);
+        a.text += gsub::format_text("written  {}\n", r.output);
         a.data["output"] = r.output;
     }
     if (!r.dot.empty()) gsub::io::write_file(r.dot, gsub::report::to_dot(m.inlined().value())).value();
@@ -237,15 +238,15 @@ answer bisect(bisect_request const& r, session const& s) {
     a.data["nodes"] = found.nodes;
     a.data["nodes_at_start"] = found.nodes_at_start;
     a.data["only_together"] = found.only_together;
-    a.text = fmt::format("pass     {}, number {}\n", found.pass, found.position + 1);
-    if (!found.failure.empty()) a.text += fmt::format("error    {}\n", found.failure);
-    if (found.rewrite > 0) a.text += fmt::format("place    {} of {}\n", found.rewrite, found.rewrites);
-    a.text += fmt::format("model    {} of {} operators{}{}\n", found.nodes, found.nodes_at_start,
-                          found.only_together ? "; the pass fails only together with those before it" : "",
-                          found.exhausted ? "; a smaller one may exist, see --tries" : "");
+    a.text = gsub::format_text("pass     {}, number {}\n", found.pass, found.position + 1);
+    if (!found.failure.empty()) a.text += gsub::format_text("error    {}\n", found.failure);
+    if (found.rewrite > 0) a.text += gsub::format_text("place    {} of {}\n", found.rewrite, found.rewrites);
+    a.text += gsub::format_text("model    {} of {} operators{}{}\n", found.nodes, found.nodes_at_start,
+                                found.only_together ? "; the pass fails only together with those before it" : "",
+                                found.exhausted ? "; a smaller one may exist, see --tries" : "");
     if (!r.output.empty()) {
         save(found.before, r.output, s);
-        a.text += fmt::format("written  {}\n", r.output);
+        a.text += gsub::format_text("written  {}\n", r.output);
         a.data["output"] = r.output;
     }
     return a;

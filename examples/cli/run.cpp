@@ -27,7 +27,8 @@ using gsub::tensor;
 
 std::string input_list(gsub::any_graph const& g) {
     std::string names;
-    for (auto n : g.inputs()) names += fmt::format("{}{}", names.empty() ? "" : ", ", gsub::quoted{g.name({n, 0})});
+    for (auto n : g.inputs())
+        names += gsub::format_text("{}{}", names.empty() ? "" : ", ", gsub::quoted{g.name({n, 0})});
     return names;
 }
 
@@ -47,11 +48,12 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
         std::string file;
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             auto const name = g.name({nodes[i], 0});
-            if (assignment.starts_with(fmt::format("{}=", name))) which = i, file = assignment.substr(name.size() + 1);
+            if (assignment.starts_with(gsub::format_text("{}=", name)))
+                which = i, file = assignment.substr(name.size() + 1);
         }
         if (!which)
             throw error{error_code::usage,
-                        fmt::format("--input {} names no input; there are {}", assignment, input_list(g))};
+                        gsub::format_text("--input {} names no input; there are {}", assignment, input_list(g))};
         auto value = gsub::io::load_npy(file).value();
         // NumPy has no bf16; such inputs come as f32, as such outputs go.
         if (g.type({nodes[*which], 0}).element == gsub::dtype::bf16 && value.element() == gsub::dtype::f32)
@@ -67,12 +69,12 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
         else if (r.fill)
             out.push_back(std::move(filled[i]));
         else
-            missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", gsub::quoted{g.name({nodes[i], 0})},
-                                   to_string(g.type({nodes[i], 0})));
+            missing += gsub::format_text("{}{} {}", missing.empty() ? "" : ", ", gsub::quoted{g.name({nodes[i], 0})},
+                                         to_string(g.type({nodes[i], 0})));
     }
     if (!missing.empty())
         throw error{error_code::usage,
-                    fmt::format("no value for {}; give --input NAME=FILE.npy, or --fill SEED", missing)};
+                    gsub::format_text("no value for {}; give --input NAME=FILE.npy, or --fill SEED", missing)};
     return out;
 }
 
@@ -85,8 +87,9 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
                                      gsub::function_ref<void(gsub::kernel_graph const&)> on_stage) {
     auto const machine = gsub::parse_target(how.target).value();
     if (!gsub::host().has(*machine.isa))
-        throw error{error_code::environment,
-                    fmt::format("this processor has no {}; what it has is told by `gsub doctor`", machine.isa->name)};
+        throw error{
+            error_code::environment,
+            gsub::format_text("this processor has no {}; what it has is told by `gsub doctor`", machine.isa->name)};
     s.observe->on_progress({"build", 0, 0, {}});
     gsub::build_options options;
     options.threads = s.threads;
@@ -117,8 +120,8 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     if (!reference.empty()) {
         std::string names;
         for (auto const& [name, count] : reference)
-            names += fmt::format("{}{} {}", names.empty() ? "" : ", ", count, name);
-        s.observe->on_note(fmt::format("on the reference runtime: {}", names));
+            names += gsub::format_text("{}{} {}", names.empty() ? "" : ", ", count, name);
+        s.observe->on_note(gsub::format_text("on the reference runtime: {}", names));
     }
     return built;
 }
@@ -126,7 +129,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
 answer run(run_request const& r, session const& s) {
     using clock = std::chrono::steady_clock;
     if (r.precision != "native" && r.backend != "reference")
-        throw error{error_code::usage, fmt::format("--precision {} needs --backend reference", r.precision)};
+        throw error{error_code::usage, gsub::format_text("--precision {} needs --backend reference", r.precision)};
     s.observe->on_progress({"load", 0, 0, r.model});
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto model = gsub::io::load_onnx_module(r.model, gsub::dialect::of<gsub::standard_ops>(),
@@ -168,20 +171,20 @@ answer run(run_request const& r, session const& s) {
     if (!r.output_dir.empty()) {
         std::error_code failed;
         std::filesystem::create_directories(r.output_dir, failed);
-        if (failed) throw error{error_code::environment, fmt::format("{}: {}", r.output_dir, failed.message())};
+        if (failed) throw error{error_code::environment, gsub::format_text("{}: {}", r.output_dir, failed.message())};
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         auto const& name = names[i];
         gsub::io::json entry{{"name", name}, {"value", to_string(outputs[i])}};
-        a.text += fmt::format("{}  {}\n", name, to_string(outputs[i]));
+        a.text += gsub::format_text("{}  {}\n", name, to_string(outputs[i]));
         if (!r.output_dir.empty()) {
-            auto const file = (std::filesystem::path{r.output_dir} / fmt::format("output_{}.npy", i)).string();
+            auto const file = (std::filesystem::path{r.output_dir} / gsub::format_text("output_{}.npy", i)).string();
             gsub::io::save_npy(file, outputs[i]).value();
             entry["file"] = file;
         }
         a.data["outputs"].push_back(std::move(entry));
     }
-    a.text += fmt::format("{}{}", gsub::report::human(*middle, "s"), r.repeat > 1 ? " a run, median\n" : "\n");
+    a.text += gsub::format_text("{}{}", gsub::report::human(*middle, "s"), r.repeat > 1 ? " a run, median\n" : "\n");
     a.data["seconds"] = *middle;
     a.data["backend"] = r.backend;
     a.data["precision"] = r.precision;
@@ -199,20 +202,22 @@ answer compare(compare_request const& r, session const& s) {
     auto const inputs = gsub::random_inputs(a, r.seed);
     if (a.inputs().size() != b.inputs().size())
         throw error{error_code::negative,
-                    fmt::format("the models have {} and {} inputs", a.inputs().size(), b.inputs().size())};
+                    gsub::format_text("the models have {} and {} inputs", a.inputs().size(), b.inputs().size())};
     std::vector<tensor> for_b;
     for (auto n : b.inputs()) {
         auto const name = b.name({n, 0});
         auto const nodes = a.inputs();
         auto const at = std::find_if(nodes.begin(), nodes.end(), [&](auto m) { return a.name({m, 0}) == name; });
         if (at == nodes.end())
-            throw error{error_code::negative, fmt::format("the second model's input {} is none of the first's: {}",
-                                                          gsub::quoted{name}, input_list(a))};
+            throw error{error_code::negative,
+                        gsub::format_text("the second model's input {} is none of the first's: {}", gsub::quoted{name},
+                                          input_list(a))};
         for_b.push_back(inputs[static_cast<std::size_t>(at - nodes.begin())]);
     }
     if (a.info().output_names.size() != b.info().output_names.size())
-        throw error{error_code::negative, fmt::format("the models have {} and {} outputs", a.info().output_names.size(),
-                                                      b.info().output_names.size())};
+        throw error{error_code::negative,
+                    gsub::format_text("the models have {} and {} outputs", a.info().output_names.size(),
+                                      b.info().output_names.size())};
     s.observe->on_progress({"run", 0, 2, r.a});
     auto const of_a = gsub::evaluate_graph(a, inputs, {.threads = s.threads}).value();
     s.observe->on_progress({"run", 1, 2, r.b});

@@ -28,7 +28,7 @@ inline std::size_t split_of(optimize_request const& r) {
     if (auto const [rest, failed] = std::from_chars(r.split.data(), end, bound);
         failed != std::errc{} || rest != end || bound == 0)
         throw gsub::error{gsub::error_code::usage,
-                          fmt::format("--split {} is neither auto nor none nor a number above 0", r.split)};
+                          gsub::format_text("--split {} is neither auto nor none nor a number above 0", r.split)};
     return bound;
 }
 

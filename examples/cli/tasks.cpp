@@ -1,5 +1,6 @@
 // gsub tasks: the distinct kernels of a model, and the file of their schedules.
 #include "commands.hpp"
+#include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/eval.hpp>
@@ -8,8 +9,6 @@
 #include <gsub/lower/kernel_task.hpp>
 #include <gsub/lower/schedule_table.hpp>
 #include <gsub/report.hpp>
-
-#include <fmt/format.h>
 
 #include <cmath>
 #include <fstream>
@@ -24,8 +23,8 @@ std::string points_of(gsub::loop::config_space const& space) {
     if (space.knobs().empty()) return "";
     std::string knobs;
     for (auto const& k : space.knobs())
-        if (k.size() > 1) knobs += fmt::format("{}{}: {}", knobs.empty() ? "" : ", ", k.name, k.size());
-    return fmt::format("{} ({})", space.size(), knobs);
+        if (k.size() > 1) knobs += gsub::format_text("{}{}: {}", knobs.empty() ? "" : ", ", k.name, k.size());
+    return gsub::format_text("{} ({})", space.size(), knobs);
 }
 
 } // namespace
@@ -34,7 +33,7 @@ std::optional<schedules_of_file> read_schedules(std::string const& path, gsub::t
     if (path.empty()) return std::nullopt;
     std::ifstream in{path, std::ios::binary};
     std::string const text{std::istreambuf_iterator<char>{in}, {}};
-    if (!in) throw gsub::error{gsub::error_code::environment, fmt::format("{} cannot be read", path)};
+    if (!in) throw gsub::error{gsub::error_code::environment, gsub::format_text("{} cannot be read", path)};
     auto table = gsub::schedule_table::parse(text, isa_of(machine), gsub::kernels::winograd_options_of(machine));
     if (!table) throw table.error().within(path);
     return schedules_of_file{std::move(*table)};
@@ -73,7 +72,7 @@ answer tasks(tasks_request const& r, session const& s) {
         auto const& task = found[i];
         auto const schedule = task.schedule ? to_string(*task.schedule) : std::string{};
         if (!task.space->knobs().empty()) points += static_cast<double>(task.space->size());
-        t.add({gsub::kernels::kind_of(task.what), fmt::format("{}", task.kernels),
+        t.add({gsub::kernels::kind_of(task.what), gsub::format_text("{}", task.kernels),
                gsub::report::fixed(task.operations / 1e6, 2), gsub::report::fixed(task.bytes / 1024, 1),
                gsub::report::human(predicted[i], "s"), points_of(*task.space), schedule});
         a.data["tasks"].push_back({{"kernel", gsub::kernels::to_string(task.what)},
@@ -87,11 +86,11 @@ answer tasks(tasks_request const& r, session const& s) {
     }
     std::size_t kernels = 0;
     for (auto const& task : found) kernels += task.kernels;
-    a.text = fmt::format("{} tasks of {} kernels for {}, {:.3g} points in all\n\n{}", found.size(), kernels,
-                         machine.isa->name, points, t.text());
+    a.text = gsub::format_text("{} tasks of {} kernels for {}, {:.3g} points in all\n\n{}", found.size(), kernels,
+                               machine.isa->name, points, t.text());
     if (!r.schedules.empty()) {
         gsub::io::write_file(r.schedules, gsub::schedule_table::to_text(found, isa_of(machine))).value();
-        a.text += fmt::format("written  {}\n", r.schedules);
+        a.text += gsub::format_text("written  {}\n", r.schedules);
         a.data["schedules"] = r.schedules;
     }
     return a;

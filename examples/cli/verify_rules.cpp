@@ -17,7 +17,7 @@ namespace {
 
 std::string condition_list(std::span<gsub::rule_condition const> conditions) {
     std::string out;
-    for (auto const& c : conditions) out += fmt::format("{}{}", out.empty() ? "" : "; ", c.sentence);
+    for (auto const& c : conditions) out += gsub::format_text("{}{}", out.empty() ? "" : "; ", c.sentence);
     return out;
 }
 
@@ -46,16 +46,16 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
     auto const& n = rule.match_nodes[number];
     std::string kids;
     for (std::size_t i = 0; i < n.links; ++i)
-        kids += fmt::format("{}{}", kids.empty() ? "" : ", ", term(rule, rule.match_links[n.first_link + i]));
+        kids += gsub::format_text("{}{}", kids.empty() ? "" : ", ", term(rule, rule.match_links[n.first_link + i]));
     if (n.apart) kids += ", ...";
-    auto const label = is_read_by_name(rule, n) ? fmt::format("{}: ", n.text) : std::string{};
-    auto const around = [&](std::string_view word) { return fmt::format("{}{}({})", label, word, kids); };
+    auto const label = is_read_by_name(rule, n) ? gsub::format_text("{}: ", n.text) : std::string{};
+    auto const around = [&](std::string_view word) { return gsub::format_text("{}{}({})", label, word, kids); };
     auto const inner = [&]() -> std::string {
         switch (n.kind) {
         case gsub::pattern::node_kind::variable:
             return std::string{n.text};
         case gsub::pattern::node_kind::optional:
-            return fmt::format("{}?", n.text);
+            return gsub::format_text("{}?", n.text);
         case gsub::pattern::node_kind::operation: {
             auto const operators = gsub::dialect::of<gsub::standard_ops>().ops;
             return around(operators[*gsub::find_row(operators, n.op)].name);
@@ -63,7 +63,7 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
         case gsub::pattern::node_kind::category:
             return around(n.links == 1 ? "unary" : "binary");
         case gsub::pattern::node_kind::each:
-            return fmt::format("{}...", kids);
+            return gsub::format_text("{}...", kids);
         case gsub::pattern::node_kind::part:
             return "part";
         case gsub::pattern::node_kind::all_parts:
@@ -71,17 +71,17 @@ std::string term(gsub::rule_program const& rule, std::uint16_t number) {
         case gsub::pattern::node_kind::every_part:
             return around("every_part");
         case gsub::pattern::node_kind::some:
-            return fmt::format("some({})", n.text);
+            return gsub::format_text("some({})", n.text);
         case gsub::pattern::node_kind::computed:
             return "computed";
         }
         return {};
     };
-    return n.context ? fmt::format("context({})", inner()) : inner();
+    return n.context ? gsub::format_text("context({})", inner()) : inner();
 }
 std::string pattern_of(gsub::rule_program const& rule) {
     std::string out;
-    for (auto const root : rule.roots) out += fmt::format("{}{}", out.empty() ? "" : ", ", term(rule, root));
+    for (auto const root : rule.roots) out += gsub::format_text("{}{}", out.empty() ? "" : ", ", term(rule, root));
     return out;
 }
 
@@ -109,14 +109,14 @@ public:
         // What is not proved is not to be trusted: it counts as refuted, with its own verdict in the table.
         ++(is_proved(v) ? proved_ : refuted_);
         table_.add({std::string{name}, std::string{to_string(v.outcome)},
-                    fmt::format("{}{}", v.box_instances, v.box_exhausted ? "" : "+"),
-                    fmt::format("{}", v.sampled_instances), gsub::report::fixed(seconds * 1e3, 1)});
+                    gsub::format_text("{}{}", v.box_instances, v.box_exhausted ? "" : "+"),
+                    gsub::format_text("{}", v.sampled_instances), gsub::report::fixed(seconds * 1e3, 1)});
         if (!v.condition.empty())
-            conditions_ += fmt::format("\n{} is typed where {}: {} of {} instances", name, v.condition,
-                                       v.box_instances + v.sampled_instances - v.untyped_instances,
-                                       v.box_instances + v.sampled_instances);
-        if (!v.counterexample.empty()) evidence_ += fmt::format("\n{}:\n{}\n", name, v.counterexample);
-        if (!v.replacement.empty()) evidence_ += fmt::format("becomes\n{}\n", v.replacement);
+            conditions_ += gsub::format_text("\n{} is typed where {}: {} of {} instances", name, v.condition,
+                                             v.box_instances + v.sampled_instances - v.untyped_instances,
+                                             v.box_instances + v.sampled_instances);
+        if (!v.counterexample.empty()) evidence_ += gsub::format_text("\n{}:\n{}\n", name, v.counterexample);
+        if (!v.replacement.empty()) evidence_ += gsub::format_text("becomes\n{}\n", v.replacement);
         answer_.data["rules"].push_back({{"rule", name},
                                          {"verdict", to_string(v.outcome)},
                                          {"box_instances", v.box_instances},
@@ -133,8 +133,8 @@ public:
         answer_.positive = refuted_ == 0;
         answer_.data["proved"] = proved_;
         answer_.data["refuted"] = refuted_;
-        answer_.text = fmt::format("{}{}{}{}\n{} rules: {} proved, {} refuted\n", table_.text(), conditions_,
-                                   conditions_.empty() ? "" : "\n", evidence_, rules_, proved_, refuted_);
+        answer_.text = gsub::format_text("{}{}{}{}\n{} rules: {} proved, {} refuted\n", table_.text(), conditions_,
+                                         conditions_.empty() ? "" : "\n", evidence_, rules_, proved_, refuted_);
         return std::move(answer_);
     }
 
@@ -191,9 +191,10 @@ usable_rules prove_rules(rule_files const& files, std::uint64_t seed, session co
             out.rules.push_back(rule);
     }
     auto const both = !files.taso.empty() && !files.text.empty();
-    auto const names = fmt::format("{}{}{}", files.taso, both ? ", " : "", files.text);
-    out.text = fmt::format("loaded   {}: {} rules, {} used; left out: {} refuted, {} of parts that share no value\n",
-                           names, loaded.size(), out.rules.size(), refuted, loose);
+    auto const names = gsub::format_text("{}{}{}", files.taso, both ? ", " : "", files.text);
+    out.text =
+        gsub::format_text("loaded   {}: {} rules, {} used; left out: {} refuted, {} of parts that share no value\n",
+                          names, loaded.size(), out.rules.size(), refuted, loose);
     out.data = {{"file", names},
                 {"rules", loaded.size()},
                 {"used", out.rules.size()},
@@ -212,7 +213,7 @@ answer rules(rules_request const& r) {
         auto const where = condition_list(rule.where), prefer = condition_list(rule.prefer);
         auto const pattern = pattern_of(rule);
         t.add({std::string{rule.name}, std::string{kind_of(rule)}, where, prefer, std::string{rule.source}});
-        page.add({std::string{rule.name}, std::string{kind_of(rule)}, fmt::format("`{}`", pattern), where, prefer,
+        page.add({std::string{rule.name}, std::string{kind_of(rule)}, gsub::format_text("`{}`", pattern), where, prefer,
                   std::string{rule.source}});
         a.data["rules"].push_back({{"rule", rule.name},
                                    {"kind", kind_of(rule)},
@@ -221,15 +222,15 @@ answer rules(rules_request const& r) {
                                    {"prefer", prefer},
                                    {"source", rule.source}});
     }
-    a.text =
-        r.markdown
-            ? fmt::format("# Rules\n\nMade by `gsub rules --markdown` from the rules themselves; a test compares. Each "
-                          "is proved by `gsub\nverify-rules`, and refuted without any one of its conditions `where`. "
-                          "`prefer` says when it is tried. An\natomic rule is one law, a macro several in one step; "
-                          "internal rules are off unless named, timed ones\nunless named or costs come from a clock. "
-                          "What of each law is covered: [rewrite](rewrite.md#laws-of-substitution).\n\n{}",
-                          page.markdown())
-            : t.text();
+    a.text = r.markdown
+                 ? gsub::format_text(
+                       "# Rules\n\nMade by `gsub rules --markdown` from the rules themselves; a test compares. Each "
+                       "is proved by `gsub\nverify-rules`, and refuted without any one of its conditions `where`. "
+                       "`prefer` says when it is tried. An\natomic rule is one law, a macro several in one step; "
+                       "internal rules are off unless named, timed ones\nunless named or costs come from a clock. "
+                       "What of each law is covered: [rewrite](rewrite.md#laws-of-substitution).\n\n{}",
+                       page.markdown())
+                 : t.text();
     return a;
 }
 

@@ -57,8 +57,8 @@ CONFINED = {
     "Eigen": ["gsub/eval/impl/reference_kernel.ipp", "gsub/cost/impl/fitting.ipp"],
     "nlohmann": ["gsub/io/json.hpp"],
     "protozero": ["gsub/io/protobuf.hpp"],
-    # Formatters of our types, which definitions and tools include; other public headers do not.
-    "fmt": lambda h, name: h.endswith(".ipp") or (h.endswith("/format.hpp") and name == "fmt/core.h"),
+    # `format_text` and formatters of our types.
+    "fmt": lambda h, name: h.endswith("/format.hpp") and name == "fmt/core.h",
     # Not in headers at all: the library prints nothing, and these are slow to compile.
     "iostream": [],
     "regex": [],

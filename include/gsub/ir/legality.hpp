@@ -10,12 +10,10 @@
 
 namespace gsub {
 
-/// Stage of a graph on its way to kernels.
+/// Stage of a graph before it is a kernel graph, which has stages and a check of its own.
 enum class stage : unsigned {
     imported = 1,  ///< as read from a file: everything can be written back
-    canonical = 2, ///< in canonical form, in which rules match
-    fused = 4,     ///< grouped into kernels
-    scheduled = 8, ///< with kernels chosen
+    canonical = 2, ///< in canonical form, in which rules match and which is lowered
 };
 
 /// Legality rule: a row of the table.
@@ -30,6 +28,12 @@ struct legality_rule {
 
 /// Verifies a graph: gives all violations, each with node and operator; empty for a legal graph. *Complexity* O(n + e).
 [[nodiscard]] std::vector<problem> check(any_graph const& g, stage at);
+
+/// Whether the library verifies graphs between its stages without being asked: in debug builds, and where
+/// GSUB_CHECK_STAGES is defined, as for the tests.
+[[nodiscard]] bool verifies_stages() noexcept;
+/// Verifies the graph that a step has left. *Errors* `internal`, naming the step and each violation.
+[[nodiscard]] result<void> verify_behind(std::string_view step, any_graph const& g, stage at);
 
 } // namespace gsub
 

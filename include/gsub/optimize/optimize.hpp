@@ -35,8 +35,11 @@ struct optimize_options {
     std::span<rule_program const>
         rules{}; ///< empty: all but internal ones, and timed ones where costs come from a clock
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
-    bool fold = true;            ///< compute weight arithmetic at the end; needed to save the graph
-    bool verify = false;         ///< compare the result with the original; see `verification_report`
+    bool fold = true;    ///< compute weight arithmetic at the end; needed to save the graph
+    bool verify = false; ///< compare the result with the original; see `verification_report`
+    /// Verify that each graph on the way is legal in canonical form (`check`): the start, that before each applied
+    /// rewrite, the result. Debug builds do it always.
+    bool check = false;
     std::uint64_t seed = 1;      ///< of the inputs that verification uses
     executor* threads = nullptr; ///< for search, folding and verification; null: one thread. The result is the same
     observer* observe = nullptr;

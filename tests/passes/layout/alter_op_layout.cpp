@@ -62,7 +62,7 @@ std::string altered(net& n, std::vector<value_id> const& outputs, Hook hook = {}
     auto const outcome = run_pass(alter_op_layout<Hook>{hook}, m).value();
     if (told) *told = outcome;
     auto const& g = m.find("main")->body;
-    for (auto const& p : check(g, stage::scheduled)) FAIL_CHECK(to_string(p));
+    for (auto const& p : check(g, stage::canonical)) FAIL_CHECK(to_string(p));
     CHECK_FALSE(run_pass(alter_op_layout<Hook>{hook}, m).value().changed);
     for (std::size_t i = 0; i < outputs.size(); ++i) CHECK(g.type(g.output(i)) == n.g.type(outputs[i]));
     auto const inputs = random_inputs(n.g, 1);
@@ -231,7 +231,7 @@ TEST_CASE("a hook may put other operators in an operator's place, of the same ty
         auto const done = run_pass(alter_op_layout<products_of_pixels>{{wrong}}, m);
         if (!done) return std::pair{done.error().message(), any_graph{n.g}};
         auto const& g = m.find("main")->body;
-        CHECK(check(g, stage::scheduled).empty());
+        CHECK(check(g, stage::canonical).empty());
         auto const inputs = random_inputs(n.g, 1);
         auto const evaluators = table_of<eval_row, standard_ops>();
         CHECK(compare(evaluate_graph(g, evaluators, inputs).value()[0], evaluate_graph(n.g, inputs).value()[0])
@@ -428,7 +428,7 @@ TEST_CASE("networks go into blocks at their beginning and come out at their end"
         CHECK(alter_op_layout{blocked_convolutions{"NCHW16c"}}(g, cx).value().changed);
         auto const is_change = [&](node_id n) { return g.is<ops::layout_transform>(n); };
         CHECK(static_cast<std::size_t>(std::count_if(g.order().begin(), g.order().end(), is_change)) == changes);
-        CHECK(check(g, stage::scheduled).empty());
+        CHECK(check(g, stage::canonical).empty());
     }
 }
 

@@ -22,7 +22,7 @@ std::string converted(bench& n, std::vector<value_id> const& outputs, convert_la
     auto const outcome = run_pass(p, m).value();
     if (told) *told = outcome;
     auto const& g = m.find("main")->body;
-    for (auto const& found : check(g, stage::scheduled)) FAIL_CHECK(to_string(found));
+    for (auto const& found : check(g, stage::canonical)) FAIL_CHECK(to_string(found));
     auto again = m;
     CHECK_FALSE(run_pass(p, again).value().changed);
     auto const inputs = random_inputs(n.g, 1);

@@ -24,7 +24,7 @@ public:
             throw error{problem{error_code::usage,
                                 {},
                                 {},
-                                fmt::format("{} is no name for a model in C and CMake", quoted{options_.name}),
+                                format_text("{} is no name for a model in C and CMake", quoted{options_.name}),
                                 exported_name(options_.name)}};
         exported_kernels<> const kernels{p_};
         exported_weights<> const weights{p_, kernels};
@@ -33,7 +33,7 @@ public:
         weights.write(at("weights.bin"));
         report_.files.emplace_back("weights.bin");
         report_.kernels = kernels.sources().size();
-        for (std::size_t i = 0; i < report_.kernels; ++i) write(fmt::format("kernel-{}.cpp", i), source.kernel(i));
+        for (std::size_t i = 0; i < report_.kernels; ++i) write(format_text("kernel-{}.cpp", i), source.kernel(i));
         write(options_.name + ".h", source.text(export_header));
         write(options_.name + ".cpp", source.source());
         write("main.c", source.text(export_demo));
@@ -56,7 +56,7 @@ private:
     void prepare_folder() {
         std::error_code failed;
         auto const refuse = [&](std::string const& why) {
-            throw error{error_code::environment, fmt::format("{}: {}", folder_, why)};
+            throw error{error_code::environment, format_text("{}: {}", folder_, why)};
         };
         std::filesystem::create_directories(folder_, failed);
         if (failed) refuse(failed.message());
@@ -66,13 +66,13 @@ private:
         auto const before = io::read_file((std::filesystem::path{folder_} / "CMakeLists.txt").string(), 1 << 24);
         if (!before || !before.value().starts_with(export_mark))
             throw error{
-                problem{error_code::usage, {}, {}, fmt::format("{} has other things in it", folder_), "a new folder"}};
+                problem{error_code::usage, {}, {}, format_text("{} has other things in it", folder_), "a new folder"}};
     }
     // Those of a larger model that was here before.
     void remove_kernels_from(std::size_t i) const {
         std::error_code ignored;
         for (;; ++i)
-            if (!std::filesystem::remove(std::filesystem::path{folder_} / fmt::format("kernel-{}.cpp", i), ignored))
+            if (!std::filesystem::remove(std::filesystem::path{folder_} / format_text("kernel-{}.cpp", i), ignored))
                 break;
     }
 

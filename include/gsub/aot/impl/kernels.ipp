@@ -35,15 +35,15 @@ GSUB_LAZY std::int64_t parts_of(runtime::copy_call const& c) {
 // A copy as a text that is called as kernels are, with numbers, but no names.
 GSUB_LAZY runtime::kernel_source text_of(runtime::copy_call const& c, std::int64_t parts) {
     auto text =
-        fmt::format("extern \"C\" void gsub_step(void* const* b, long begin, long end) {{\n  for (long at = begin; at "
+        format_text("extern \"C\" void gsub_step(void* const* b, long begin, long end) {{\n  for (long at = begin; at "
                     "< end; ++at) {{\n    const long t = at / {0}, k = at % {0};\n",
                     parts);
     for (auto const& m : c.moves) {
         if (m.size == 0) continue;
-        auto const first = parts == 1 ? std::string{"0L"} : fmt::format("{}L * k / {}", m.size, parts);
+        auto const first = parts == 1 ? std::string{"0L"} : format_text("{}L * k / {}", m.size, parts);
         auto const size =
-            parts == 1 ? fmt::format("{}L", m.size) : fmt::format("{}L * (k + 1) / {} - {}", m.size, parts, first);
-        text += fmt::format(
+            parts == 1 ? format_text("{}L", m.size) : format_text("{}L * (k + 1) / {} - {}", m.size, parts, first);
+        text += format_text(
             "    __builtin_memcpy((char*)b[{}] + {}L + t * {}L + {}, (const char*)b[{}] + {}L + t * {}L + {}, {});\n",
             m.to, m.to_at, m.to_step, first, m.from, m.from_at, m.from_step, first, size);
     }
@@ -108,7 +108,7 @@ private:
             throw error{problem{error_code::usage,
                                 s.name,
                                 call->op,
-                                fmt::format("{} is no name of a C function", quoted{own->symbol()}),
+                                format_text("{} is no name of a C function", quoted{own->symbol()}),
                                 {}}};
         return own;
     }
@@ -124,7 +124,7 @@ private:
 
     std::size_t number_of(runtime::kernel_source const& k) {
         auto const [found, is_new] =
-            known_.emplace(fmt::format("{} {}\n{}", k.symbol, k.isa_flags, k.text), sources_.size());
+            known_.emplace(format_text("{} {}\n{}", k.symbol, k.isa_flags, k.text), sources_.size());
         if (is_new) {
             check_options(k);
             sources_.push_back(k);
@@ -143,7 +143,7 @@ private:
                 open_.push_back({error_code::unsupported,
                                  k.symbol,
                                  {},
-                                 fmt::format("option {}: what it needs cannot be asked of a processor", quoted{option}),
+                                 format_text("option {}: what it needs cannot be asked of a processor", quoted{option}),
                                  "another instruction set"});
             else if (!found->word.empty() && std::find(words_.begin(), words_.end(), found->word) == words_.end())
                 words_.push_back(found->word);

@@ -29,12 +29,12 @@ GSUB_LAZY std::string c_literal(std::string_view text) {
 }
 
 GSUB_LAZY std::string c_literal(std::int64_t i) {
-    return i == std::numeric_limits<std::int64_t>::min() ? fmt::format("({}L - 1)", i + 1) : fmt::format("{}L", i);
+    return i == std::numeric_limits<std::int64_t>::min() ? format_text("({}L - 1)", i + 1) : format_text("{}L", i);
 }
 GSUB_LAZY std::string c_literal(double d) {
     if (std::isnan(d)) return "__builtin_nan(\"\")";
     if (std::isinf(d)) return d > 0 ? "__builtin_inf()" : "-__builtin_inf()";
-    return fmt::format("{:a}", d);
+    return format_text("{:a}", d);
 }
 
 } // namespace gsub::aot::detail

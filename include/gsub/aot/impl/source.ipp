@@ -64,16 +64,16 @@ public:
 
     std::string kernel(std::size_t i) const {
         auto const& k = kernels_.sources()[i];
-        return fmt::format("// Made by gsub compile.\n#define {} {}\n{}", k.symbol, kernel_name(i), k.text);
+        return format_text("// Made by gsub compile.\n#define {} {}\n{}", k.symbol, kernel_name(i), k.text);
     }
 
     std::string source() const {
-        auto out = fmt::format("// Made by gsub compile.\n#ifndef GSUB_THREADS\n#define GSUB_THREADS "
+        auto out = format_text("// Made by gsub compile.\n#ifndef GSUB_THREADS\n#define GSUB_THREADS "
                                "{}\n#endif\n#define GSUB_PROCESSOR_FITS {}\n#include \"{}.h\"\n{}",
                                options_.threads ? 1 : 0, processor_fits(), options_.name, export_includes);
         out += "extern \"C\" {\n";
         for (std::size_t i = 0; i < kernels_.sources().size(); ++i)
-            out += fmt::format("void {}(void* const*, long, long);\n", kernel_name(i));
+            out += format_text("void {}(void* const*, long, long);\n", kernel_name(i));
         out += "}\n";
         out += export_step_types;
         out += tensors("inputs_", p_.inputs, p_.input_names) + tensors("outputs_", p_.outputs, p_.output_names);
@@ -84,18 +84,18 @@ public:
         std::string kernels, flags;
         std::map<std::string, std::string> groups; // options to files
         for (std::size_t i = 0; i < kernels_.sources().size(); ++i) {
-            auto const file = fmt::format("kernel-{}.cpp", i);
-            kernels += fmt::format("\n  {}", file);
+            auto const file = format_text("kernel-{}.cpp", i);
+            kernels += format_text("\n  {}", file);
             std::string own;
-            for (auto const* o : runtime::kernel_flags) own += fmt::format("{}{}", own.empty() ? "" : ";", o);
-            for (auto const& o : options_of(kernels_.sources()[i])) own += fmt::format(";{}", o);
-            groups[own] += fmt::format("\n  {}", file);
+            for (auto const* o : runtime::kernel_flags) own += format_text("{}{}", own.empty() ? "" : ";", o);
+            for (auto const& o : options_of(kernels_.sources()[i])) own += format_text(";{}", o);
+            groups[own] += format_text("\n  {}", file);
         }
         for (auto const& [own, files] : groups)
-            flags += fmt::format("set_source_files_properties({}\n  PROPERTIES COMPILE_OPTIONS \"{}\")\n", files, own);
+            flags += format_text("set_source_files_properties({}\n  PROPERTIES COMPILE_OPTIONS \"{}\")\n", files, own);
         auto const threads =
             options_.threads
-                ? fmt::format("find_package(Threads REQUIRED)\ntarget_link_libraries({} PRIVATE Threads::Threads)\n",
+                ? format_text("find_package(Threads REQUIRED)\ntarget_link_libraries({} PRIVATE Threads::Threads)\n",
                               options_.name)
                 : std::string{};
         auto const functions =
@@ -114,14 +114,14 @@ public:
         auto const list = [&](std::string_view what, std::span<tensor_type const> types,
                               std::span<std::string const> names) {
             for (std::size_t i = 0; i < types.size(); ++i)
-                signature += fmt::format("{} {}  {}  {}\n", what, i, c_literal(names[i]), to_string(types[i]));
+                signature += format_text("{} {}  {}  {}\n", what, i, c_literal(names[i]), to_string(types[i]));
         };
         list("input ", p_.inputs, p_.input_names);
         list("output", p_.outputs, p_.output_names);
         for (auto w : kernels_.words())
-            processor += fmt::format("{}{}", processor.empty() ? "a processor with " : ", ", w);
+            processor += format_text("{}{}", processor.empty() ? "a processor with " : ", ", w);
         auto const functions = functions_text();
-        auto const title = fmt::format("{}: a model as C++, made by gsub compile", options_.name);
+        auto const title = format_text("{}: a model as C++, made by gsub compile", options_.name);
         return filled_in(
             export_readme,
             {{"name", options_.name},
@@ -130,9 +130,9 @@ public:
              {"functions",
               functions.empty()
                   ? ""
-                  : fmt::format("\nCalls {}, which the application has (gsub/runtime/extern_kernel.h).\n", functions)},
-             {"arena", fmt::format("{}", arena_.size)},
-             {"weights", fmt::format("{}", weights_.size())},
+                  : format_text("\nCalls {}, which the application has (gsub/runtime/extern_kernel.h).\n", functions)},
+             {"arena", format_text("{}", arena_.size)},
+             {"weights", format_text("{}", weights_.size())},
              {"processor", processor.empty() ? "any processor" : processor}});
     }
 
@@ -145,7 +145,7 @@ private:
             auto const& s = p_.steps[i];
             auto const& call = kernels_.calls()[i];
             auto const count = s.values.size() + call.may_fail;
-            rows += fmt::format("    {{{}, {}, {}, {}, {}, {}}},\n", kernel_name(call.kernel), call.positions,
+            rows += format_text("    {{{}, {}, {}, {}, {}, {}}},\n", kernel_name(call.kernel), call.positions,
                                 call.parallel ? "true" : "false", first, count, call.workspace > 0 ? "true" : "false");
             for (auto const& v : s.values) // a step that checks tells the context
                 slots += call.checks && &v == &s.values.back() ? "    {in_context, 0, 0},\n" : slot_of(v);
@@ -154,11 +154,11 @@ private:
             if (call.workspace > 0) most = std::max(most, count + 1);
             scratch = std::max(scratch, exported_weights<>::rounded(call.workspace));
         }
-        auto out = fmt::format("step const steps[] = {{\n{}    {{nullptr, 0, false, 0, 0, false}},\n}};\nslot const "
+        auto out = format_text("step const steps[] = {{\n{}    {{nullptr, 0, false, 0, 0, false}},\n}};\nslot const "
                                "slots[] = {{\n{}    {{in_arena, 0, 0}},\n}};\n",
                                rows, slots);
         auto const number = [&](std::string_view name, std::uint64_t value) {
-            out += fmt::format("constexpr std::size_t {} = {}u;\n", name, value);
+            out += format_text("constexpr std::size_t {} = {}u;\n", name, value);
         };
         number("step_count", p_.steps.size());
         number("slot_count", first);
@@ -177,34 +177,34 @@ private:
     // The functions of the application, separated by commas.
     std::string functions_text() const {
         std::string out;
-        for (auto const& f : kernels_.functions()) out += fmt::format("{}{}", out.empty() ? "" : ", ", f);
+        for (auto const& f : kernels_.functions()) out += format_text("{}{}", out.empty() ? "" : ", ", f);
         return out;
     }
-    std::string kernel_name(std::size_t i) const { return fmt::format("{}_kernel_{}", options_.name, i); }
+    std::string kernel_name(std::size_t i) const { return format_text("{}_kernel_{}", options_.name, i); }
 
     std::string tensors(std::string_view table, std::span<tensor_type const> types,
                         std::span<std::string const> names) const {
         std::string dims, rows;
         for (std::size_t i = 0; i < types.size(); ++i) {
             auto const& t = types[i];
-            auto const own = fmt::format("{}dims_{}", table, i);
-            dims += fmt::format("std::int64_t const {}[] = {{", own);
-            for (auto d : t.sizes()) dims += fmt::format("{}, ", d);
+            auto const own = format_text("{}dims_{}", table, i);
+            dims += format_text("std::int64_t const {}[] = {{", own);
+            for (auto d : t.sizes()) dims += format_text("{}, ", d);
             dims += "0};\n";
             auto const kind = upper_case(std::string{t.element == dtype::boolean ? "bool" : to_string(t.element)});
             auto const size = static_cast<std::size_t>(*t.elements()) * byte_size(t.element);
-            rows += fmt::format("    {{{}, {}_{}, {}, {}, {}u}},\n", c_literal(names[i]), upper_, kind, t.rank(), own,
+            rows += format_text("    {{{}, {}_{}, {}, {}, {}u}},\n", c_literal(names[i]), upper_, kind, t.rank(), own,
                                 size);
         }
-        return fmt::format("{}{}_tensor const {}[] = {{\n{}    {{nullptr, {}_F32, 0, nullptr, 0}},\n}};\n", dims,
+        return format_text("{}{}_tensor const {}[] = {{\n{}    {{nullptr, {}_F32, 0, nullptr, 0}},\n}};\n", dims,
                            options_.name, table, rows, upper_);
     }
 
     std::string processor_fits() const {
         std::string all;
         for (auto w : kernels_.words())
-            all += fmt::format("{}__builtin_cpu_supports(\"{}\")", all.empty() ? "" : " && ", w);
-        return all.empty() ? "true" : fmt::format("(__builtin_cpu_init(), {})", all);
+            all += format_text("{}__builtin_cpu_supports(\"{}\")", all.empty() ? "" : " && ", w);
+        return all.empty() ? "true" : format_text("(__builtin_cpu_init(), {})", all);
     }
 
     std::string slot_of(std::int32_t v) const {
@@ -213,7 +213,7 @@ private:
         auto const& value = p_.values[whole];
         auto const offset = p_.values[static_cast<std::size_t>(v)].offset;
         auto const row = [](char const* where, std::size_t position, std::size_t at) {
-            return fmt::format("    {{{}, {}, {}u}},\n", where, position, at);
+            return format_text("    {{{}, {}, {}u}},\n", where, position, at);
         };
         switch (value.where.role) {
         case memory_role::temporary:

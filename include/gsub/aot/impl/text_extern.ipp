@@ -47,7 +47,7 @@ GSUB_LAZY [[nodiscard]] bool is_symbol(std::string_view text) {
 template <class Range, class F>
 [[nodiscard]] std::string listed(Range const& range, F&& text) {
     std::string out;
-    for (auto const& e : range) out += fmt::format("{}{}", out.empty() ? "" : ", ", text(e));
+    for (auto const& e : range) out += format_text("{}{}", out.empty() ? "" : ", ", text(e));
     return out.empty() ? "0" : out;
 }
 
@@ -64,8 +64,8 @@ GSUB_LAZY [[nodiscard]] runtime::kernel_source text_of(runtime::user_op const& s
         auto const& a = arrays[i];
         auto const dims = std::span{a.dims, static_cast<std::size_t>(a.rank)};
         auto const given = a.dtype != GSUB_UNDEFINED;
-        if (given) tables += fmt::format("const int64_t dims_{}[] = {{{}}};\n", i, listed(dims, integer));
-        rows += given ? fmt::format("    {{b[{}], dims_{}, {}, {}, {}L}},\n", values++, i, a.rank, a.dtype, a.elements)
+        if (given) tables += format_text("const int64_t dims_{}[] = {{{}}};\n", i, listed(dims, integer));
+        rows += given ? format_text("    {{b[{}], dims_{}, {}, {}, {}L}},\n", values++, i, a.rank, a.dtype, a.elements)
                       : std::string{"    {},\n"};
     }
     std::string attributes;
@@ -74,20 +74,20 @@ GSUB_LAZY [[nodiscard]] runtime::kernel_source text_of(runtime::user_op const& s
         auto const has = [&](auto const* list, char const* type, char const* name, auto&& text) {
             if (!list) return std::string{"nullptr"};
             tables +=
-                fmt::format("const {} {}_{}[] = {{{}}};\n", type, name, i, listed(std::span{list, a.count}, text));
-            return fmt::format("{}_{}", name, i);
+                format_text("const {} {}_{}[] = {{{}}};\n", type, name, i, listed(std::span{list, a.count}, text));
+            return format_text("{}_{}", name, i);
         };
         auto const integers = has(a.integers, "int64_t", "integers", integer);
         auto const reals = has(a.reals, "double", "reals", [](double d) { return c_literal(d); });
         auto const texts = has(a.texts, "string", "texts", [](gsub_text const& t) {
-            return fmt::format("{{{}, {}}}", c_literal(std::string_view{t.data, t.size}), t.size);
+            return format_text("{{{}, {}}}", c_literal(std::string_view{t.data, t.size}), t.size);
         });
-        attributes += fmt::format("    {{{}, {}, {}, {}, {}, {}}},\n", c_literal(std::string_view{a.name}), a.kind,
+        attributes += format_text("    {{{}, {}, {}, {}, {}, {}}},\n", c_literal(std::string_view{a.name}), a.kind,
                                   a.count, integers, reals, texts);
     }
-    auto text = fmt::format("{}{}const attribute attributes[] = {{\n{}    {{}}}};\n}}\nusing namespace types;\n",
+    auto text = format_text("{}{}const attribute attributes[] = {{\n{}    {{}}}};\n}}\nusing namespace types;\n",
                             extern_types, tables, attributes);
-    text += fmt::format(
+    text += format_text(
         R"(extern "C" int {0}(const call*);
 extern "C" void gsub_step(void* const* b, long, long) {{
   const array arrays[] = {{

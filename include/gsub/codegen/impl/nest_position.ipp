@@ -8,7 +8,7 @@
 namespace gsub::codegen::detail {
 
 GSUB_LAZY_BODY void fail_lowering(error_code code, std::string_view reason) {
-    throw error{code, fmt::format("lowering: {}", reason)};
+    throw error{code, format_text("lowering: {}", reason)};
 }
 
 GSUB_LAZY_BODY nest_position::nest_position(loop::loop_nest const& nest)

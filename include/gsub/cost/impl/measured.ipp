@@ -55,7 +55,7 @@ GSUB_INLINE result<profile> profile::open(std::string path) {
                 }
             } else if (!machine.empty() && !op.empty()) {
                 if (auto const seconds = detail::number_at(value, "seconds"); seconds >= 0) {
-                    p.seconds_[fmt::format("{}|{}|{}", machine, op, text("signature"))] = seconds;
+                    p.seconds_[format_text("{}|{}|{}", machine, op, text("signature"))] = seconds;
                     continue;
                 }
             }
@@ -94,18 +94,18 @@ GSUB_INLINE void profile::append(std::string const& line) const {
     char last = '\n';
     if (std::ifstream before(path_, std::ios::binary); before.seekg(-1, std::ios::end)) before.get(last);
     std::ofstream out(path_, std::ios::app);
-    out << fmt::format("{}{}\n", last == '\n' ? "" : "\n", line);
-    if (!out.flush()) throw error{error_code::environment, fmt::format("{}: cannot be written", path_)};
+    out << format_text("{}{}\n", last == '\n' ? "" : "\n", line);
+    if (!out.flush()) throw error{error_code::environment, format_text("{}: cannot be written", path_)};
 }
 
 GSUB_INLINE std::string signature(any_graph const& g, node_id n) {
     std::string text = "(";
     for (auto v : g.operands(n))
-        text += fmt::format("{}{}", v.valid() ? to_string(g.type(v)) : "_", v.valid() && g.constant(v) ? "c " : " ");
+        text += format_text("{}{}", v.valid() ? to_string(g.type(v)) : "_", v.valid() && g.constant(v) ? "c " : " ");
     text += ")->";
     for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-        text += fmt::format("{} ", to_string(g.type({n, port})));
-    for (auto const& value : g.attributes(n).values()) text += fmt::format("{};", to_string(value));
+        text += format_text("{} ", to_string(g.type({n, port})));
+    for (auto const& value : g.attributes(n).values()) text += format_text("{};", to_string(value));
     return text;
 }
 
@@ -113,7 +113,7 @@ GSUB_INLINE measured::measured(dialect const& d, eval_table table, profile p, me
     : dialect_(&d),
       table_(table),
       options_(options),
-      machine_(fmt::format("{} threads={}", host().key(), options.threads ? options.threads->concurrency() : 1)),
+      machine_(format_text("{} threads={}", host().key(), options.threads ? options.threads->concurrency() : 1)),
       state_(std::make_shared<state>()) {
     state_->known = std::move(p);
 }
@@ -121,7 +121,7 @@ GSUB_INLINE measured::measured(dialect const& d, eval_table table, profile p, me
 GSUB_INLINE measured::unit measured::operator()(any_graph const& g, node_id n) const {
     if (!is_executed(g, n)) return {0};
     auto const text = signature(g, n);
-    auto const key = fmt::format("{}|{}|{}", machine_, g.op(n).name, text);
+    auto const key = format_text("{}|{}|{}", machine_, g.op(n).name, text);
     std::lock_guard const lock{state_->mutex};
     if (auto const* known = state_->known.find(key)) return {*known};
     if (auto const found = state_->fallback.find(key); found != state_->fallback.end()) return {found->second};

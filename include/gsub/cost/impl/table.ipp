@@ -55,7 +55,7 @@ private:
         throw error{problem{error_code::invalid_input,
                             {},
                             {},
-                            fmt::format("{}, line {}: {}", out_.name_, line_, reason),
+                            format_text("{}, line {}: {}", out_.name_, line_, reason),
                             R"(a line such as {"op": "Conv", "attributes": {"group": 2}, "seconds": 1e-4})"}};
     }
 
@@ -68,7 +68,7 @@ private:
         for (auto const& [key, value] : line.items()) {
             static_cast<void>(value);
             if (key != "op" && key != "operands" && key != "attributes" && key != "seconds" && key != "otherwise")
-                fail(fmt::format("unknown key {}", quoted{key}));
+                fail(format_text("unknown key {}", quoted{key}));
         }
         if (line.contains("otherwise")) {
             if (line.size() > 1) fail("\"otherwise\" stands on a line of its own");
@@ -89,8 +89,8 @@ private:
     double cost_of(io::json const& value, std::string_view key) const {
         auto const number = value.is_number() ? value.get<double>() : -1.0;
         if (!(number >= 0) || !std::isfinite(number))
-            fail(fmt::format("{} is {}; a cost is a finite number >= 0", quoted{key},
-                             value.is_number() ? fmt::format("{}", value.get<double>()) : "no number"));
+            fail(format_text("{} is {}; a cost is a finite number >= 0", quoted{key},
+                             value.is_number() ? format_text("{}", value.get<double>()) : "no number"));
         return number;
     }
 
@@ -99,7 +99,7 @@ private:
         auto const name = line["op"].get<std::string>();
         for (auto const& op : operators_)
             if (op.name == name) return op;
-        fail(fmt::format("there is no operator {}", quoted{name}));
+        fail(format_text("there is no operator {}", quoted{name}));
     }
 
     void read_operands(io::json const& list, table::entry& e) const {
@@ -116,7 +116,7 @@ private:
             auto const infos = op.attributes();
             std::size_t i = 0;
             while (i < infos.size() && infos[i].name != key) ++i;
-            if (i == infos.size()) fail(fmt::format("{} has no attribute {}", op.name, quoted{key}));
+            if (i == infos.size()) fail(format_text("{} has no attribute {}", op.name, quoted{key}));
             e.values.emplace_back(i, to_string(attribute(value, infos[i].kind, key)));
         }
     }
@@ -149,7 +149,7 @@ private:
             }
             break;
         }
-        fail(fmt::format("attribute {} has a value of another kind", quoted{key}));
+        fail(format_text("attribute {} has a value of another kind", quoted{key}));
     }
 
     table& out_;
@@ -190,7 +190,7 @@ GSUB_INLINE bool table::fits(entry const& e, any_graph const& g, node_id n) {
 GSUB_INLINE table::unit table::operator()(any_graph const& g, node_id n) const {
     if (!is_executed(g, n, splits_)) return {0};
     auto const text = signature(g, n);
-    auto key = fmt::format("{}|{}", g.op(n).name, text);
+    auto key = format_text("{}|{}", g.op(n).name, text);
     std::lock_guard const lock{state_->mutex};
     if (auto const found = state_->known.find(key); found != state_->known.end()) return {found->second};
     auto const costed = [&](double seconds) -> unit { return {state_->known[std::move(key)] = seconds}; };
@@ -198,7 +198,7 @@ GSUB_INLINE table::unit table::operator()(any_graph const& g, node_id n) const {
         if (fits(e, g, n)) return costed(e.seconds);
     if (!otherwise_)
         throw error{problem{error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
-                            fmt::format("{} has no cost for {}", name_, text),
+                            format_text("{} has no cost for {}", name_, text),
                             R"(a line for it, or {"otherwise": "roofline"})"}};
     ++state_->fallbacks;
     return costed(*otherwise_ < 0 ? roofline{.splits = splits_}(g, n).amount : *otherwise_);

@@ -28,7 +28,7 @@ GSUB_LAZY [[nodiscard]] std::vector<std::string> layouts_not_stored(any_graph co
         for (std::uint32_t port = 0; port < g.result_count(n); ++port)
             if (auto const& t = g.type({n, port});
                 !t.layout.empty() && !in_channel_blocks(t, isa) && told.insert(t.layout.text()).second)
-                notes.push_back(fmt::format("layout {} of {}: no kernel for {} reads it; such values stay row-major",
+                notes.push_back(format_text("layout {} of {}: no kernel for {} reads it; such values stay row-major",
                                             quoted{t.layout.text()}, g.display_name(n), isa.name));
     return notes;
 }
@@ -88,7 +88,7 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluat
     if (!with) {
         if (options.observe)
             options.observe->on_note(
-                fmt::format("no kernels are generated, the reference runtime computes: {}", with.error().message()));
+                format_text("no kernels are generated, the reference runtime computes: {}", with.error().message()));
         chosen.generate = false;
     }
     if (options.observe)

@@ -14,7 +14,7 @@
 namespace gsub {
 
 GSUB_INLINE std::string calibration_key(target const& machine, std::size_t threads, isa const& isa) {
-    return fmt::format("{} threads={} backend=simd isa={} gsub={}", machine.key(), threads, isa.name, version);
+    return format_text("{} threads={} backend=simd isa={} gsub={}", machine.key(), threads, isa.name, version);
 }
 
 namespace detail {
@@ -107,7 +107,7 @@ private:
     double note(std::string_view name, double taken, double amount, std::string_view unit) {
         auto const rate = amount / taken;
         if (!(taken > 0) || !(rate > 0) || !std::isfinite(rate))
-            throw error{error_code::environment, fmt::format("calibrating: {} takes {} s", name, taken)};
+            throw error{error_code::environment, format_text("calibrating: {} takes {} s", name, taken)};
         done_.probes.push_back({name, taken, amount, unit});
         return rate;
     }
@@ -152,7 +152,7 @@ private:
         for (auto const& s : built.steps()) {
             if (std::holds_alternative<runtime::reference_call>(s.what))
                 throw error{error_code::environment,
-                            fmt::format("calibrating: a step is \"{}\", no kernel", kind_of(s))};
+                            format_text("calibrating: a step is \"{}\", no kernel", kind_of(s))};
             ++steps;
         }
         auto const runs = std::max<std::size_t>(measuring_.least_runs, 3);

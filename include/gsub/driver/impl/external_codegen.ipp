@@ -26,7 +26,7 @@ public:
             auto& found = r.compiler.empty() ? composites_[r.composite] : compilers_[r.compiler];
             if (std::exchange(found, &r))
                 throw error{error_code::usage,
-                            fmt::format("two code generators of {}", quoted{r.compiler + r.composite})};
+                            format_text("two code generators of {}", quoted{r.compiler + r.composite})};
         }
     }
 
@@ -45,10 +45,10 @@ private:
             if (auto const found = compilers_.find(a.compiler); found != compilers_.end()) return found->second;
             std::string known;
             for (auto const& [name, r] : compilers_)
-                known += fmt::format("{}{}", known.empty() ? "" : ", ", quoted{name});
+                known += format_text("{}{}", known.empty() ? "" : ", ", quoted{name});
             problems_.push_back(
                 {error_code::unsupported, f.name, "call",
-                 fmt::format("it is a region for the compiler {}, which has no code generator; code generators: {}",
+                 format_text("it is a region for the compiler {}, which has no code generator; code generators: {}",
                              quoted{a.compiler}, known.empty() ? "none" : known),
                  "register a code generator, or leave partition-graph out"});
             return nullptr;
@@ -69,7 +69,7 @@ private:
         if (!made || !made->function) {
             auto const e = made ? error{error_code::internal, "the code generator gives no function"} : made.error();
             for (auto p : e.problems()) {
-                p.reason = fmt::format("the region {}: {}", f.name, p.reason);
+                p.reason = format_text("the region {}: {}", f.name, p.reason);
                 if (p.node.empty()) p.node = f.name;
                 problems_.push_back(std::move(p));
             }
@@ -99,7 +99,7 @@ private:
                 problems_.push_back({error_code::invalid_input,
                                      g.display_name(n),
                                      g.attributes<ops::opaque>(n).op_type,
-                                     fmt::format("operators of {} are gsub's own", region_domain),
+                                     format_text("operators of {} are gsub's own", region_domain),
                                      {}});
             if (!g.is<ops::call>(n)) continue;
             auto const* const callee = m_.find(g.attributes<ops::call>(n).callee);
@@ -128,7 +128,7 @@ private:
             auto const made_node =
                 made.add_opaque({.domain = std::string{region_domain},
                                  .op_type = callee->name,
-                                 .reason = fmt::format("a region for {}{}", callee->attributes.compiler,
+                                 .reason = format_text("a region for {}{}", callee->attributes.compiler,
                                                        callee->attributes.composite_name)},
                                 tensor::zeros(dtype::u8, ints{0}), to.operands(n), types);
             made.set_source(made_node, g.display_name(n));

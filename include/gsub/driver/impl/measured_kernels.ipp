@@ -29,7 +29,7 @@ public:
     std::optional<lone_group> run() {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             auto const n = nodes_[i];
-            made_.ops += fmt::format("{}{}{}{}", i == 0 ? "" : "+", g_.op(n).domain, g_.op(n).domain.empty() ? "" : ".",
+            made_.ops += format_text("{}{}{}{}", i == 0 ? "" : "+", g_.op(n).domain, g_.op(n).domain.empty() ? "" : ".",
                                      g_.op(n).name);
             made_.signature += i == 0 ? "(" : " (";
             small_vector<value_id, 6> operands;
@@ -48,9 +48,9 @@ public:
                     v, [&](use u) { outside |= std::find(nodes_.begin(), nodes_.end(), u.user) == nodes_.end(); });
                 if (outside) outputs_.push_back({copy, port});
                 made_.signature +=
-                    fmt::format("{}{}{}", port == 0 ? "" : ",", to_string(g_.type(v)), outside ? "*" : "");
+                    format_text("{}{}{}", port == 0 ? "" : ",", to_string(g_.type(v)), outside ? "*" : "");
             }
-            for (auto const& value : g_.attributes(n).values()) made_.signature += fmt::format(";{}", to_string(value));
+            for (auto const& value : g_.attributes(n).values()) made_.signature += format_text(";{}", to_string(value));
         }
         if (!known_sizes_) return std::nullopt;
         made_.graph.set_outputs(outputs_);
@@ -73,7 +73,7 @@ private:
             return v;
         }
         if (auto const found = moved_.find(v); found != moved_.end()) {
-            made_.signature += fmt::format("%{}", found->second.number);
+            made_.signature += format_text("%{}", found->second.number);
             return found->second.here;
         }
         auto const& type = g_.type(v);
@@ -85,7 +85,7 @@ private:
             // Integers choose and shape; a single number may choose a kernel, such as the exponent 2.
             if (!is_floating(type.element) || *type.elements() == 1) {
                 auto const h = g_.blob(v.node)->hash();
-                made_.signature += fmt::format("={}.{}", h.high, h.low);
+                made_.signature += format_text("={}.{}", h.high, h.low);
             }
             made_.signature += 'c';
             here = made_.graph.add_constant(g_.blob(v.node));
@@ -139,7 +139,7 @@ GSUB_INLINE result<measured_kernels> measured_kernels::make(eval_table evaluator
     if (auto const found = p.rates().find(calibration_key(machine, workers, isa)); found != p.rates().end())
         made.roof_ = found->second;
     made.machine_ =
-        fmt::format("{} threads={} backend=simd isa={} winograd={} gsub={} compiler={}", machine.key(), workers,
+        format_text("{} threads={} backend=simd isa={} winograd={} gsub={} compiler={}", machine.key(), workers,
                     isa.name, static_cast<int>(made.building_.winograd.accuracy), version, compiler->identity);
     std::replace(made.machine_.begin(), made.machine_.end(), '\n', ' ');
     made.state_ = std::make_shared<state>();
@@ -167,7 +167,7 @@ GSUB_INLINE double measured_kernels::cost_of(any_graph const& g, std::span<node_
     for (auto n : group) roof += roof_(g, n).amount;
     auto alone = detail::group_reader{g, group}.run();
     if (!alone) return ++state_->unmeasured, roof;
-    auto const key = fmt::format("{}|{}|{}", machine_, alone->ops, alone->signature);
+    auto const key = format_text("{}|{}|{}", machine_, alone->ops, alone->signature);
     if (auto const* known = state_->known.find(key)) return *known;
     if (auto const found = state_->fallback.find(key); found != state_->fallback.end()) return found->second;
     if (measuring_.observe) measuring_.observe->on_progress({"measuring", state_->runs + 1, 0, alone->ops});

@@ -13,7 +13,7 @@ namespace detail {
 // Three times the share of blocks in all convolutions.
 GSUB_LAZY [[nodiscard]] class_score of_blocks(std::size_t blocks, std::size_t convolutions, std::string_view called) {
     auto const share = convolutions == 0 ? 0.0 : static_cast<double>(blocks) / static_cast<double>(convolutions);
-    return {std::min(1.0, 3 * share), fmt::format("{} {} blocks in {} convolutions", blocks, called, convolutions)};
+    return {std::min(1.0, 3 * share), format_text("{} {} blocks in {} convolutions", blocks, called, convolutions)};
 }
 } // namespace detail
 
@@ -25,12 +25,12 @@ GSUB_LAZY_BODY class_score mobilenet::score(architecture_features const& f) cons
 }
 GSUB_LAZY_BODY class_score ssd::score(architecture_features const& f) const {
     return {f.head_maps < 3 ? 0 : std::min(1.0, static_cast<double>(f.head_maps) / 4),
-            fmt::format("heads on feature maps of {} sizes", f.head_maps)};
+            format_text("heads on feature maps of {} sizes", f.head_maps)};
 }
 GSUB_LAZY_BODY class_score bert::score(architecture_features const& f) const {
     auto const all = f.products + f.convolutions;
     return {f.attention_blocks == 0 || all == 0 ? 0 : static_cast<double>(f.products) / static_cast<double>(all),
-            fmt::format("{} attention blocks; {} products of matrices beside {} convolutions", f.attention_blocks,
+            format_text("{} attention blocks; {} products of matrices beside {} convolutions", f.attention_blocks,
                         f.products, f.convolutions)};
 }
 GSUB_LAZY_BODY class_score other::score(architecture_features const&) const {

@@ -85,7 +85,7 @@ private:
         if (failed_) return;
         try {
             f();
-        } catch (error const& e) { failed_ = e.within(fmt::format("dump of passes to {}", options_.folder)); }
+        } catch (error const& e) { failed_ = e.within(format_text("dump of passes to {}", options_.folder)); }
     }
 
     void start(module const& m) {
@@ -94,10 +94,10 @@ private:
             std::error_code made;
             std::filesystem::create_directories(options_.folder, made);
             if (made)
-                throw error{error_code::environment, fmt::format("the folder cannot be made: {}", made.message())};
+                throw error{error_code::environment, format_text("the folder cannot be made: {}", made.message())};
             auto const links = write(stem("start"), m);
             rows_ +=
-                fmt::format("<tr><td>{}</td><td>as it was</td><td colspan=\"8\"></td><td>{}</td></tr>\n", step_, links);
+                format_text("<tr><td>{}</td><td>as it was</td><td colspan=\"8\"></td><td>{}</td></tr>\n", step_, links);
             ++step_;
             write_index();
         });
@@ -110,7 +110,7 @@ private:
     }
     std::string put(std::string const& name, std::string_view text) {
         io::write_file((std::filesystem::path{options_.folder} / name).string(), text).value();
-        return fmt::format("<a href=\"{}\">{}</a> ", name, name.substr(name.rfind('.') + 1));
+        return format_text("<a href=\"{}\">{}</a> ", name, name.substr(name.rfind('.') + 1));
     }
 
     // Writes a module in its forms; gives the links to them.
@@ -120,17 +120,17 @@ private:
             std::size_t pictures = 0;
             for (auto const& f : m.functions())
                 if (drawn_.insert(f.body.hash()).second) {
-                    links += put(pictures == 0 ? name + ".dot" : fmt::format("{}-{}.dot", name, pictures),
+                    links += put(pictures == 0 ? name + ".dot" : format_text("{}-{}.dot", name, pictures),
                                  (*options_.to_dot)(f.body));
                     ++pictures;
                 }
         }
         if (auto const bytes_in_all = weight_bytes(m); bytes_in_all > options_.max_weight_bytes)
-            return links + fmt::format("(no ONNX: {} bytes of weights)", bytes_in_all);
+            return links + format_text("(no ONNX: {} bytes of weights)", bytes_in_all);
         auto const* entry = m.entry_points().empty() ? nullptr : m.find(m.entry_points().front());
         if (!entry) return links + "(no ONNX: no entry point)";
         auto const file = io::to_onnx(m, rows_of(entry->body), {}, entry->name);
-        if (!file) return links + fmt::format("(no ONNX: {})", in_html(file.error().message()));
+        if (!file) return links + format_text("(no ONNX: {})", in_html(file.error().message()));
         return links + put(name + ".onnx", *file);
     }
 
@@ -146,21 +146,21 @@ private:
         std::string why = r.not_run;
         if (why.empty())
             for (auto const& s : r.outcome.skipped)
-                why += fmt::format("{}{} ({})", why.empty() ? "" : "; ", s.reason, s.count);
+                why += format_text("{}{} ({})", why.empty() ? "" : "; ", s.reason, s.count);
         if (!r.failure.empty()) why = r.failure;
         std::string const verdict = !r.verdict.compared   ? r.verdict.reason
-                                    : r.verdict.error > 0 ? fmt::format("differs by {}", r.verdict.error)
+                                    : r.verdict.error > 0 ? format_text("differs by {}", r.verdict.error)
                                                           : "equal";
-        std::string out = fmt::format("<tr class=\"{}\"><td>{}</td><td style=\"padding-left:{}em\">{}",
+        std::string out = format_text("<tr class=\"{}\"><td>{}</td><td style=\"padding-left:{}em\">{}",
                                       r.failure.empty() ? r.changed ? "changed" : "same" : "failed", step_,
                                       0.5 + 1.5 * static_cast<double>(r.depth), in_html(r.pass));
-        if (!r.required_by.empty()) out += fmt::format(" <i>for {}</i>", in_html(r.required_by));
+        if (!r.required_by.empty()) out += format_text(" <i>for {}</i>", in_html(r.required_by));
         for (auto const& cell : {std::string{r.not_run.empty() ? r.changed ? "yes" : "no" : "not run"},
-                                 fmt::format("{}", r.outcome.matches), in_html(why), milliseconds_text(r.time_s),
-                                 fmt::format("{} to {}", r.nodes_before, r.nodes_after),
-                                 fmt::format("{} to {}", r.weight_bytes_before, r.weight_bytes_after), in_html(verdict),
+                                 format_text("{}", r.outcome.matches), in_html(why), milliseconds_text(r.time_s),
+                                 format_text("{} to {}", r.nodes_before, r.nodes_after),
+                                 format_text("{} to {}", r.weight_bytes_before, r.weight_bytes_after), in_html(verdict),
                                  to_string(r.hash).substr(0, 12), std::string{links}})
-            out += fmt::format("</td><td>{}", cell);
+            out += format_text("</td><td>{}", cell);
         return out + "</td></tr>\n";
     }
 
@@ -172,7 +172,7 @@ private:
             "<tr><th></th><th>pass</th><th>changed</th><th>matches</th><th>skipped</th><th>ms</th><th>nodes</th>"
             "<th>bytes of weights</th><th>numbers</th><th>hash</th><th>files</th></tr>\n";
         io::write_file((std::filesystem::path{options_.folder} / "index.html").string(),
-                       fmt::format("{}{}</table>\n</body></html>\n", head, rows_))
+                       format_text("{}{}</table>\n</body></html>\n", head, rows_))
             .value();
     }
 
@@ -190,8 +190,8 @@ GSUB_LAZY_BODY result<void> dump_kernel_graph(kernel_graph const& g, std::string
                                               std::size_t max_constant_elements) {
     std::error_code made;
     std::filesystem::create_directories(folder, made);
-    if (made) return error{error_code::environment, fmt::format("{}: {}", printable(folder), made.message())};
-    auto const name = fmt::format("lowering-{}-{}.txt", static_cast<int>(g.stage), to_string(g.stage));
+    if (made) return error{error_code::environment, format_text("{}: {}", printable(folder), made.message())};
+    auto const name = format_text("lowering-{}-{}.txt", static_cast<int>(g.stage), to_string(g.stage));
     return io::write_file((std::filesystem::path{folder} / name).string(),
                           to_text(g, {.max_constant_elements = max_constant_elements}));
 }

@@ -38,7 +38,7 @@ GSUB_LAZY_BODY result<pass_run> run_passes(module& m, pass_manager const& known,
     if (!done) return done;
     if (list == "auto")
         done->notes.push_back(
-            fmt::format("class {}, passes: {}", chosen.of.name.empty() ? "none" : chosen.of.name, chosen.text()));
+            format_text("class {}, passes: {}", chosen.of.name.empty() ? "none" : chosen.of.name, chosen.text()));
     if (!dump) return done;
     if (auto const written = dump->finish(); !written) {
         m = kept;

@@ -84,7 +84,7 @@ GSUB_LAZY_BODY void evaluate_node(dialect const& d, eval_table table, std::uint1
             throw error{problem{error_code::unsupported,
                                 {},
                                 std::string{args.op->name},
-                                fmt::format("element type {} is not supported", to_string(args.scalar)),
+                                format_text("element type {} is not supported", to_string(args.scalar)),
                                 {}}};
         return e.run(args);
     }
@@ -125,7 +125,7 @@ GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const
         throw error{std::move(missing)};
     if (inputs.size() != g.inputs().size())
         throw error{error_code::usage,
-                    fmt::format("{} inputs were given; the graph takes {}", inputs.size(), g.inputs().size())};
+                    format_text("{} inputs were given; the graph takes {}", inputs.size(), g.inputs().size())};
     return evaluator<>{g, table, options, branches}.run(inputs);
 }
 

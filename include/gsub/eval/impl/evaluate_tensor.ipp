@@ -207,7 +207,7 @@ GSUB_INLINE void evaluate<ops::gather>::move(op_call_args& args) {
                 throw error{problem{error_code::invalid_input,
                                     {},
                                     "Gather",
-                                    fmt::format("index {} for a dimension of size {}", i, size),
+                                    format_text("index {} for a dimension of size {}", i, size),
                                     {}}};
             auto const from = static_cast<std::size_t>(o * size + (i < 0 ? i + size : i));
             std::memcpy(to, in.raw().data() + from * inner, inner);

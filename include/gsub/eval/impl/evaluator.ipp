@@ -74,13 +74,13 @@ private:
             throw error{problem{error_code::usage, g_.display_name(n), "input", std::move(reason), {}}};
         };
         if (!compatible(type, declared))
-            refuse(fmt::format("a tensor of type {} was given; the graph takes {}", to_string(t.type()),
+            refuse(format_text("a tensor of type {} was given; the graph takes {}", to_string(t.type()),
                                to_string(declared)));
         for (std::size_t i = 0; i < declared.dims.size(); ++i) {
             if (!declared.dims[i].named()) continue;
             auto const name = declared.dims[i].name().text();
             if (auto const size = size_named(name, t.dims()[i]); size != t.dims()[i])
-                refuse(fmt::format("dimension {} is {} here and {} in an input before; equal names are equal sizes",
+                refuse(format_text("dimension {} is {} here and {} in an input before; equal names are equal sizes",
                                    name, t.dims()[i], size));
         }
         return t;
@@ -108,10 +108,10 @@ private:
         auto const& condition = at(operands[0]);
         if (condition.elements() != 1 || condition.element() != dtype::boolean)
             throw fault(n, error_code::invalid_input,
-                        fmt::format("a condition of type {}; it takes one truth value", to_string(condition.type())));
+                        format_text("a condition of type {}; it takes one truth value", to_string(condition.type())));
         if (depth_ >= max_branch_depth)
             throw fault(n, error_code::unsupported,
-                        fmt::format("branches are nested more than {} deep", max_branch_depth));
+                        format_text("branches are nested more than {} deep", max_branch_depth));
         auto const& body = branches_->at(condition.template data<bool>()[0] ? a.then_branch : a.else_branch);
         if (body.inputs().size() + 1 != operands.size() || body.output_count() != g_.result_count(n))
             throw fault(n, error_code::invalid_input, "the branch has another number of operands or results");
@@ -128,7 +128,7 @@ private:
             if (!compatible(type, declared))
                 throw fault(
                     n, error_code::invalid_input,
-                    fmt::format("its result is {}, the graph declares {}", to_string(type), to_string(declared)));
+                    format_text("its result is {}, the graph declares {}", to_string(type), to_string(declared)));
             if (declared.element == dtype::undefined) found_types_[{n, port}] = results[port].element();
         }
         for (auto v : operands)
@@ -152,7 +152,7 @@ private:
                 static_cast<std::uint64_t>(*count) > options_.max_bytes / std::max<std::size_t>(byte_size(storage), 1))
                 throw fault(
                     n, error_code::unsupported,
-                    fmt::format("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
+                    format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
             results.push_back(tensor::uninitialized(storage, t.sizes()));
         }
         op_call_args args{&g_.op(n),         g_.attributes(n),
@@ -161,7 +161,7 @@ private:
                           threads_};
         try {
             evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
-        } catch (error const& e) { throw e.within(fmt::format("node \"{}\"", g_.display_name(n))); }
+        } catch (error const& e) { throw e.within(format_text("node \"{}\"", g_.display_name(n))); }
         for (std::uint32_t port = 0; port < types.size(); ++port)
             if (g_.type({n, port}).element == dtype::undefined) found_types_[{n, port}] = types[port].element;
         for (auto v : operands)
@@ -214,7 +214,7 @@ private:
                 throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
             if (!compatible(types[port], declared_type))
                 throw fault(n, error_code::invalid_input,
-                            fmt::format("its result is {}, the graph declares {}", to_string(types[port]),
+                            format_text("its result is {}, the graph declares {}", to_string(types[port]),
                                         to_string(declared_type)));
         }
         return types;

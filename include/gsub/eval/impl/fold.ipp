@@ -72,7 +72,7 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_opt
             problem{error_code::unsupported,
                     {},
                     {},
-                    fmt::format("folded weights take {} bytes; the limit is {}", total, options.max_weight_bytes),
+                    format_text("folded weights take {} bytes; the limit is {}", total, options.max_weight_bytes),
                     "raise max_weight_bytes"}};
     auto values = compute_constants(g, table, frontier,
                                     {.compute = precision::f64, .threads = options.threads, .round_outputs = true});

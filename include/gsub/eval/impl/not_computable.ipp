@@ -29,9 +29,9 @@ GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph cons
                                      {}});
         } else if (g.is<ops::opaque>(n)) {
             auto const& a = g.attributes<ops::opaque>(n);
-            auto op = a.domain.empty() ? a.op_type : fmt::format("{}.{}", a.domain, a.op_type);
+            auto op = a.domain.empty() ? a.op_type : format_text("{}.{}", a.domain, a.op_type);
             for (auto const& [domain, opset] : g.info().domains)
-                if (domain == a.domain) op += fmt::format("-{}", opset);
+                if (domain == a.domain) op += format_text("-{}", opset);
             found.push_back({error_code::unsupported, g.display_name(n), std::move(op),
                              a.reason.empty() ? "gsub does not know this operator" : a.reason,
                              "gsub ops lists the operators"});

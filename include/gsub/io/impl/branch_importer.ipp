@@ -19,7 +19,7 @@ imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_i
         throw error{problem{error_code::invalid_input, {}, {}, std::move(text), {}}};
     };
     if (operands.size() != 1 || n.inputs.size() != 1)
-        fail(fmt::format("{} operands; it takes a condition", n.inputs.size()));
+        fail(format_text("{} operands; it takes a condition", n.inputs.size()));
     std::string_view branches[2]; // else, then
     for (auto const& a : n.attributes)
         for (wire_reader r{a.message}; r.next();)
@@ -28,7 +28,7 @@ imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_i
     if (branches[0].data() == nullptr || branches[1].data() == nullptr) fail("a branch is missing");
     if (auto const condition = known_condition(operands[0])) {
         auto const values = insert(import_branch(node, branches[*condition]));
-        if (values.size() != results) fail(fmt::format("{} results; the branch gives {}", results, values.size()));
+        if (values.size() != results) fail(format_text("{} results; the branch gives {}", results, values.size()));
         imported_node made{values.empty() ? values_.builder().constant(tensor::scalar(false)) : values[0]};
         for (auto v : values) made.given.push_back(v);
         return made;
@@ -46,8 +46,8 @@ imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_i
     for (int which : {1, 0}) {
         auto branch = import_branch(node, branches[which]);
         if (branch.body.output_count() != results)
-            fail(fmt::format("{} results; a branch gives {}", results, branch.body.output_count()));
-        names[which] = add_function(fmt::format("{}{}", symbols_.label(node), which ? ".then_branch" : ".else_branch"),
+            fail(format_text("{} results; a branch gives {}", results, branch.body.output_count()));
+        names[which] = add_function(format_text("{}{}", symbols_.label(node), which ? ".then_branch" : ".else_branch"),
                                     std::move(branch.body));
         passed = std::move(branch.passed);
     }
@@ -61,7 +61,7 @@ std::string branch_importer<T>::add_function(std::string name, any_graph body) {
     auto const most = task_.options.limits.max_functions;
     while (functions.find(name)) name += '_';
     if (functions.functions().size() >= most)
-        throw error{problem{error_code::unsupported, {}, {}, fmt::format("more than {} functions", most), {}}};
+        throw error{problem{error_code::unsupported, {}, {}, format_text("more than {} functions", most), {}}};
     functions.add(name, std::move(body));
     return name;
 }
@@ -112,7 +112,7 @@ imported_branch branch_importer<T>::import_branch(std::uint32_t node, std::strin
     } catch (error const& e) { // the file's node is the `If`
         auto problems = std::vector<problem>(e.problems().begin(), e.problems().end());
         for (auto& p : problems)
-            p.reason = fmt::format("in a branch, {}{}{}: {}", p.op, p.op.empty() ? "" : " ", quoted{p.node}, p.reason);
+            p.reason = format_text("in a branch, {}{}{}: {}", p.op, p.op.empty() ? "" : " ", quoted{p.node}, p.reason);
         throw error{std::move(problems)};
     }
 }

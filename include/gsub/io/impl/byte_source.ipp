@@ -23,7 +23,7 @@ void byte_source<T>::count(std::uint64_t bytes) {
     kept_ += bytes;
     if (kept_ > max_kept_)
         throw error{error_code::unsupported,
-                    fmt::format("the structure of the model takes more than {} bytes", max_kept_)};
+                    format_text("the structure of the model takes more than {} bytes", max_kept_)};
 }
 
 template <class T>
@@ -58,7 +58,7 @@ void each_field(byte_source<>& source, std::uint64_t begin, std::uint64_t end, F
         auto head = source.peek(at, static_cast<std::size_t>(std::min<std::uint64_t>(20, end - at)));
         auto const key_size = wire_reader::read_varint(head.data(), head.size(), key);
         if (key_size == 0 || key >> 35 != 0 || key >> 3 == 0)
-            malformed(fmt::format("malformed protobuf: no field at byte {}", at));
+            malformed(format_text("malformed protobuf: no field at byte {}", at));
         w.number = static_cast<std::uint32_t>(key >> 3);
         w.wire_type = static_cast<unsigned>(key & 7);
         at += key_size;
@@ -66,16 +66,16 @@ void each_field(byte_source<>& source, std::uint64_t begin, std::uint64_t end, F
         std::uint64_t value = 0;
         if (w.wire_type == 0 || w.wire_type == 2) {
             auto const size = wire_reader::read_varint(head.data(), head.size(), value);
-            if (size == 0) malformed(fmt::format("malformed protobuf: no number at byte {}", at));
+            if (size == 0) malformed(format_text("malformed protobuf: no number at byte {}", at));
             at += size;
         }
         w.offset = at;
         w.length = w.wire_type == 1 ? 8 : w.wire_type == 5 ? 4 : value;
         if (w.wire_type != 0) {
             if (w.wire_type == 3 || w.wire_type == 4 || w.wire_type > 5)
-                malformed(fmt::format("malformed protobuf: wire type {} at byte {}", w.wire_type, w.begin));
+                malformed(format_text("malformed protobuf: wire type {} at byte {}", w.wire_type, w.begin));
             if (w.length > end - at)
-                malformed(fmt::format("malformed protobuf: a field of {} bytes at byte {}, where {} are left", w.length,
+                malformed(format_text("malformed protobuf: a field of {} bytes at byte {}, where {} are left", w.length,
                                       at, end - at));
             at += w.length;
         }

@@ -21,7 +21,7 @@ namespace detail {
 [[noreturn]] GSUB_INLINE void system_fault(std::string const& path, std::string_view doing, int number) {
     // strerror_r comes in two forms; std::error_code's text is the same everywhere.
     throw error{problem{
-        error_code::environment, path, {}, fmt::format("{}: {}", doing, std::generic_category().message(number)), {}}};
+        error_code::environment, path, {}, format_text("{}: {}", doing, std::generic_category().message(number)), {}}};
 }
 
 /// Descriptor that is closed with its scope, or none.
@@ -79,7 +79,7 @@ GSUB_INLINE void input_file::check_range(std::uint64_t offset, std::uint64_t len
         throw error{problem{error_code::invalid_input,
                             path_,
                             {},
-                            fmt::format("ends at byte {}; bytes {} to {} are needed", size_, offset, offset + length),
+                            format_text("ends at byte {}; bytes {} to {} are needed", size_, offset, offset + length),
                             {}}};
 }
 
@@ -131,7 +131,7 @@ GSUB_INLINE result<input_file> folder::open(std::string_view name) const {
         return error{problem{error_code::invalid_input,
                              path,
                              {},
-                             fmt::format("external data: {}", reason),
+                             format_text("external data: {}", reason),
                              "keep the data in a file beside the model"}};
     };
     if (name.empty() || name.size() > 4096 || name.find('\0') != std::string_view::npos)
@@ -165,7 +165,7 @@ GSUB_INLINE output_file::output_file(std::string path) : path_(std::move(path)) 
     // A neighbour that nobody else has; the process's umask decides who may read it, as for any new file.
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; attempt < 100 && fd_ < 0; ++attempt) {
-        temporary_ = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), counter++);
+        temporary_ = format_text("{}.{}-{}.tmp", path_, ::getpid(), counter++);
         fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (fd_ < 0 && errno != EEXIST) detail::system_fault(path_, "cannot be written", errno);
     }
@@ -239,7 +239,7 @@ GSUB_INLINE result<std::string> read_file(std::string const& path, std::uint64_t
             throw error{problem{error_code::unsupported,
                                 path,
                                 {},
-                                fmt::format("has {} bytes; the limit is {}", file.size(), max_bytes),
+                                format_text("has {} bytes; the limit is {}", file.size(), max_bytes),
                                 {}}};
         std::string text(file.size(), '\0');
         file.read(0, std::as_writable_bytes(std::span{text}));

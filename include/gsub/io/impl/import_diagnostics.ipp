@@ -21,7 +21,7 @@ void import_diagnostics<T>::give_up_if_wrong() {
         problems_.push_back({problems_.back().code,
                              {},
                              {},
-                             fmt::format("{} more problems are not listed", problem_count_ - problems_.size()),
+                             format_text("{} more problems are not listed", problem_count_ - problems_.size()),
                              {}});
     throw error{std::move(problems_)};
 }

@@ -39,8 +39,8 @@ void initializer_pool<T>::place_externally(std::string const& data_name, save_op
         };
         wire_writer w{t.fields};
         entry(w, "location", data_name);
-        entry(w, "offset", fmt::format("{}", at));
-        entry(w, "length", fmt::format("{}", t.data.size_bytes()));
+        entry(w, "offset", format_text("{}", at));
+        entry(w, "length", format_text("{}", t.data.size_bytes()));
         w.integer(14, 1);
         at += t.data.size_bytes();
         t.external = external_ = true;

@@ -31,7 +31,7 @@ inline constexpr std::array npy_types{
 // False, 'shape': (1, 2), }
 GSUB_INLINE std::string_view npy_entry(std::string_view header, std::string_view key) {
     auto const at = header.find(key);
-    if (at == std::string_view::npos) npy_fault(error_code::invalid_input, fmt::format("the header lacks {}", key));
+    if (at == std::string_view::npos) npy_fault(error_code::invalid_input, format_text("the header lacks {}", key));
     auto rest = header.substr(at + key.size());
     auto const start = rest.find_first_not_of(": ");
     return start == std::string_view::npos ? std::string_view{} : rest.substr(start);
@@ -49,7 +49,7 @@ GSUB_INLINE npy_header parse_npy_header(std::span<std::byte const> start, std::u
         npy_fault(error_code::invalid_input, "this is no .npy file");
     auto const version = static_cast<unsigned char>(text[6]);
     if (version < 1 || version > 3)
-        npy_fault(error_code::unsupported, fmt::format("format {}; 1 to 3 are supported", unsigned{version}));
+        npy_fault(error_code::unsupported, format_text("format {}; 1 to 3 are supported", unsigned{version}));
     auto const byte_at = [&](std::size_t i) { return std::to_integer<std::size_t>(start[i]); };
     std::size_t const prefix = version == 1 ? 10 : 12;
     if (start.size() < prefix) npy_fault(error_code::invalid_input, "the header is cut off");
@@ -62,7 +62,7 @@ GSUB_INLINE npy_header parse_npy_header(std::span<std::byte const> start, std::u
     for (auto const& t : npy_types)
         if (code.size() > 4 && code.substr(1, 3) == t.code) h.element = t.element;
     if (h.element == dtype::undefined)
-        npy_fault(error_code::unsupported, fmt::format("element type {} is not supported",
+        npy_fault(error_code::unsupported, format_text("element type {} is not supported",
                                                        code.substr(0, std::min<std::size_t>(code.find(','), 20))));
     if (!npy_entry(header, "'fortran_order'").starts_with("False"))
         npy_fault(error_code::unsupported, "column-major order; save with numpy.ascontiguousarray");
@@ -109,7 +109,7 @@ GSUB_INLINE result<tensor> load_npy(std::string const& path, std::uint64_t max_b
         auto const file = input_file::open(path).value();
         if (file.size() > max_bytes)
             detail::npy_fault(error_code::unsupported,
-                              fmt::format("has {} bytes; the limit is {}", file.size(), max_bytes));
+                              format_text("has {} bytes; the limit is {}", file.size(), max_bytes));
         std::vector<std::byte> start(std::min<std::uint64_t>(file.size(), 1 << 16));
         file.read(0, {start.data(), start.size()});
         auto const h = detail::parse_npy_header(as_span(start), file.size());
@@ -129,8 +129,8 @@ GSUB_INLINE result<void> save_npy(std::string const& path, tensor const& t) {
         for (auto const& known : detail::npy_types)
             if (known.element == written.element()) code = known.code;
         GSUB_ASSERT(!code.empty(), "save_npy needs a tensor of an element type that files can have");
-        std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", code);
-        for (auto d : written.dims()) header += fmt::format("{}, ", d);
+        std::string header = format_text("{{'descr': '{}', 'fortran_order': False, 'shape': (", code);
+        for (auto d : written.dims()) header += format_text("{}, ", d);
         if (written.rank() > 1)
             header.resize(header.size() - 2);
         else if (written.rank() == 1)

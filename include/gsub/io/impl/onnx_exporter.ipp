@@ -48,7 +48,7 @@ void onnx_exporter<T>::write(Text&& text, Raw&& raw) {
     wire_writer{head}
         .integer(1, std::max(ir_version_for(shared_->opsets.own), lowest_ir))
         .bytes(2, "gsub")
-        .bytes(3, fmt::format("{}.{}.{}", GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH));
+        .bytes(3, format_text("{}.{}.{}", GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH));
     wire_writer{graph_head}.bytes(2, g_.info().name.empty() ? "graph" : g_.info().name);
     wire_writer values{graph_tail};
     for (auto n : g_.inputs()) values.bytes(11, value_info(names_({n, 0}), g_.type({n, 0})));
@@ -159,7 +159,7 @@ void onnx_exporter<T>::write_if(node_id n) {
         auto const found = task_.branches.find(*branch);
         if (found == task_.branches.end())
             throw error{problem{error_code::unsupported, g_.display_name(n), "If",
-                                fmt::format("function {} is not at hand", quoted{*branch}), "save the module"}};
+                                format_text("function {} is not at hand", quoted{*branch}), "save the module"}};
         auto const body = write_branch(found->second, captured);
         auto const name = std::string_view{key};
         w.message(5, [&](wire_writer& attribute) {
@@ -176,7 +176,7 @@ std::string onnx_exporter<T>::write_branch(any_graph const& body, std::span<std:
     onnx_exporter inner{body, task_, shared_, depth_ + 1};
     if (inner.depth_ > onnx_limits{}.max_depth)
         throw error{error_code::unsupported,
-                    fmt::format("branches are nested more than {} deep", onnx_limits{}.max_depth)};
+                    format_text("branches are nested more than {} deep", onnx_limits{}.max_depth)};
     inner.names_.bind_captured(captured);
     inner.names_.assign(true);
     inner.write_nodes();

@@ -61,14 +61,14 @@ void onnx_importer<T>::read_opsets() {
             info.domains.emplace_back(domain, v);
         else if (auto const before = opset(domain); before != v)
             diagnostics_.wrong(error_code::invalid_input, {}, {},
-                               fmt::format("versions {} and {} of operator set {}", before, v, quoted{domain}));
+                               format_text("versions {} and {} of operator set {}", before, v, quoted{domain}));
     }
     auto const version = opset({});
     if (version > newest_opset)
         diagnostics_.wrong(
             error_code::unsupported, {}, {},
-            fmt::format("operator set {} is newer than {}, the newest that gsub reads", version, newest_opset),
-            fmt::format("convert the model with onnx.version_converter to operator set {}", newest_opset));
+            format_text("operator set {} is newer than {}, the newest that gsub reads", version, newest_opset),
+            format_text("convert the model with onnx.version_converter to operator set {}", newest_opset));
     for (auto const& n : model.graph.nodes)
         if (n.domain.empty() && version < 1) {
             diagnostics_.wrong(error_code::invalid_input, {}, {}, "the model does not say which operator set it uses");
@@ -99,7 +99,7 @@ void onnx_importer<T>::make_node(std::uint32_t i) {
                                                      : import_node(i, operands, outputs.size());
     } catch (not_supported const& e) { node.reason = e.what; } catch (error const& e) {
         for (auto const& p : e.problems())
-            diagnostics_.wrong(p.code, symbols_.label(i), fmt::format("{}-{}", n.op_type, opset(n.domain)), p.reason,
+            diagnostics_.wrong(p.code, symbols_.label(i), format_text("{}-{}", n.op_type, opset(n.domain)), p.reason,
                                p.hint);
         type_id const unknown{}; // something to go on with
         for (auto name : outputs)
@@ -139,7 +139,7 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
     auto const& form = task_.table[*row];
     if (version < form.since)
         return stays_opaque(
-            fmt::format("its form in operator set {} is not supported; from {} on it is", version, form.since),
+            format_text("its form in operator set {} is not supported; from {} on it is", version, form.since),
             "convert the model with onnx.version_converter");
     onnx_import_context cx{
         values_.builder(),
@@ -151,7 +151,7 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
         [this, &n](std::size_t k) { return k < n.outputs.size() && symbols_.is_read(n.outputs[k]); }};
     auto const made = form.import ? form.import(cx) : cx.add_by_fields(*row);
     if (auto const extra = cx.unread_attribute())
-        return stays_opaque(fmt::format("attribute {} is not supported", quoted{*extra}), {});
+        return stays_opaque(format_text("attribute {} is not supported", quoted{*extra}), {});
     return {.made = made, .given = cx.given()};
 }
 
@@ -169,7 +169,7 @@ node_id onnx_importer<T>::make_opaque(std::uint32_t i, std::vector<value_id> ope
             auto const field = r.field();
             w.bytes(field, r.bytes());
         }
-    opaque_[fmt::format("{}{}{}", n.domain, n.domain.empty() ? "" : ".", n.op_type)].push_back(reason.reason);
+    opaque_[format_text("{}{}{}", n.domain, n.domain.empty() ? "" : ".", n.op_type)].push_back(reason.reason);
     return values_.add_opaque(
         {.domain = std::string{n.domain}, .op_type = std::string{n.op_type}, .reason = reason.reason}, blob, operands,
         outputs);
@@ -178,7 +178,7 @@ node_id onnx_importer<T>::make_opaque(std::uint32_t i, std::vector<value_id> ope
 template <class T>
 void onnx_importer<T>::report_opaque() {
     for (auto const& [op, reasons] : opaque_)
-        diagnostics_.note(fmt::format("{}{}{}{} as in the file: {}", reasons.size(),
+        diagnostics_.note(format_text("{}{}{}{} as in the file: {}", reasons.size(),
                                       reasons.size() == 1 ? " node " : " nodes ", op,
                                       reasons.size() == 1 ? " stays" : " stay", reasons.front()));
 }

@@ -18,7 +18,7 @@ GSUB_LAZY std::uint64_t decimal(std::string_view text, std::string_view what) {
     std::uint64_t value = 0;
     auto const [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (fault != std::errc{} || end != text.data() + text.size())
-        malformed(fmt::format("external data: {} is no number", what));
+        malformed(format_text("external data: {} is no number", what));
     return value;
 }
 
@@ -182,12 +182,12 @@ GSUB_LAZY onnx_tensor read_initializer(byte_source<>& source, wire_field const& 
 GSUB_LAZY onnx_model parse_model(byte_source<>& source, onnx_limits const& limits) {
     if (source.size() > limits.max_file_bytes)
         throw error{error_code::unsupported,
-                    fmt::format("has {} bytes; the limit is {}", source.size(), limits.max_file_bytes)};
+                    format_text("has {} bytes; the limit is {}", source.size(), limits.max_file_bytes)};
     if (source.size() == 0) malformed("is empty");
     onnx_model m;
     auto const check_count = [&](std::size_t count, std::string_view what) {
         if (count > limits.max_nodes)
-            throw error{error_code::unsupported, fmt::format("more than {} {}", limits.max_nodes, what)};
+            throw error{error_code::unsupported, format_text("more than {} {}", limits.max_nodes, what)};
     };
     each_field(source, 0, source.size(), [&](wire_field const& f) {
         if (f.number == 1 && f.wire_type == 0) m.ir_version = static_cast<std::int64_t>(f.length);
@@ -348,10 +348,10 @@ GSUB_LAZY_BODY std::vector<std::string_view> captured_names(onnx_node const& nod
         s->depth = next.around ? next.around->depth + 1 : 1;
         if (s->depth > limits.max_depth)
             throw error{error_code::unsupported,
-                        fmt::format("subgraphs are nested more than {} deep", limits.max_depth)};
+                        format_text("subgraphs are nested more than {} deep", limits.max_depth)};
         for (wire_reader r{next.graph}; r.next();)
             if (r.field() == 1 && ++nodes > limits.max_nodes)
-                throw error{error_code::unsupported, fmt::format("more than {} nodes in subgraphs", limits.max_nodes)};
+                throw error{error_code::unsupported, format_text("more than {} nodes in subgraphs", limits.max_nodes)};
         auto const g = parse_onnx_graph(next.graph);
         for (auto const& v : g.inputs) s->names.insert(v.name);
         for (auto const& t : g.initializers) s->names.insert(t.name);

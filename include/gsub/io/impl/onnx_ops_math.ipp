@@ -95,7 +95,7 @@ GSUB_INLINE value_id onnx_traits<ops::cast>::import(onnx_import_context& cx) {
     if (!number) cx.invalid("no target type");
     cx.ignore("saturate"); // concerns 8-bit floats only
     auto const to = dtype_of_onnx(*number);
-    if (!to) cx.unsupported(fmt::format("element type number {}", *number));
+    if (!to) cx.unsupported(format_text("element type number {}", *number));
     if (cx.type(0).element == dtype::undefined)
         cx.unsupported("an operand of an element type that gsub does not compute with");
     return cx.add<ops::cast>({.to = *to}, cx.all_operands());

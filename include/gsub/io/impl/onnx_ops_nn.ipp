@@ -90,7 +90,7 @@ GSUB_INLINE value_id onnx_traits<ops::layer_norm>::import(onnx_import_context& c
     if (auto const& x = cx.type(0); x.ranked && a.axis >= 0 && normalized_axis(a.axis, x.rank()))
         a.axis -= static_cast<std::int64_t>(x.rank()); // one form for all
     else if (!x.ranked && a.axis >= 0)
-        cx.unsupported(fmt::format("axis {} of a tensor of unknown rank", a.axis));
+        cx.unsupported(format_text("axis {} of a tensor of unknown rank", a.axis));
     auto const statistics = cx.result_is_read(1) || cx.result_is_read(2);
     if (statistics && cx.type(0).element != dtype::f32)
         cx.unsupported("mean and inverse deviation as results, of another element type than f32");

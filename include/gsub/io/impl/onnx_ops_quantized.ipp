@@ -63,15 +63,15 @@ GSUB_INLINE value_id onnx_traits<ops::quantize>::import(onnx_import_context& cx)
     auto const a = detail::read_scaled(cx);
     auto const number = cx.integer("output_dtype").value_or(0);
     auto const wanted = number == 0 ? std::optional{dtype::undefined} : dtype_of_onnx(number);
-    if (!wanted) cx.unsupported(fmt::format("element type number {}", number));
+    if (!wanted) cx.unsupported(format_text("element type number {}", number));
     if (cx.has(2) || *wanted == dtype::undefined || *wanted == dtype::u8) {
         if (cx.has(2) && *wanted != dtype::undefined && *wanted != cx.type(2).element)
-            cx.invalid(fmt::format("output_dtype {} with a zero point {}", to_string(*wanted), to_string(cx.type(2))));
+            cx.invalid(format_text("output_dtype {} with a zero point {}", to_string(*wanted), to_string(cx.type(2))));
         return cx.add<ops::quantize>(a, cx.all_operands());
     }
     // A zero point says the type of the result.
     if (!cx.type(1).is_static()) cx.unsupported("output_dtype with scales of unknown size");
-    if (!is_integer(*wanted)) cx.unsupported(fmt::format("output_dtype {}", to_string(*wanted)));
+    if (!is_integer(*wanted)) cx.unsupported(format_text("output_dtype {}", to_string(*wanted)));
     auto const zero = cx.builder().constant(tensor::zeros(*wanted, cx.type(1).sizes()));
     return cx.add<ops::quantize>(a, {cx.operand(0), cx.operand(1), zero});
 }

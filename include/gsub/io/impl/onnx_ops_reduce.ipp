@@ -29,7 +29,7 @@ GSUB_INLINE std::span<value_id const> reduction_operands(onnx_import_context con
 GSUB_INLINE void write_reduction(onnx_export_context& cx, reduce_attributes const& a, std::int64_t since) {
     auto inputs = cx.operands();
     auto const as_attribute = cx.opset()<since, open = inputs.size()> 1;
-    if (as_attribute && open) cx.unsupported(fmt::format("axes as an operand need operator set {}", since));
+    if (as_attribute && open) cx.unsupported(format_text("axes as an operand need operator set {}", since));
     if (!as_attribute && !open && !a.axes.empty()) inputs.push_back(cx.initializer(a.axes));
     cx.write(cx.graph().op(cx.node()).name, inputs, cx.results(), [&](onnx_attribute_writer& w) {
         if (as_attribute && !a.axes.empty()) w.integer_list("axes", a.axes);

@@ -22,7 +22,7 @@ GSUB_INLINE value_id onnx_traits<ops::split>::import(onnx_import_context& cx) {
     a.axis = cx.integer("axis").value_or(0);
     auto const parts = static_cast<std::int64_t>(cx.results());
     if (auto const wanted = cx.integer("num_outputs"); wanted && *wanted != parts)
-        cx.invalid(fmt::format("num_outputs {} for {} results", *wanted, parts));
+        cx.invalid(format_text("num_outputs {} for {} results", *wanted, parts));
     if (auto sizes = detail::attribute_or_operand(cx, "split", 1)) {
         a.sizes = *sizes;
         return cx.add<ops::split>(a, {cx.operand(0)});
@@ -31,12 +31,12 @@ GSUB_INLINE value_id onnx_traits<ops::split>::import(onnx_import_context& cx) {
     // Equal parts; from operator set 18 on the last one may be smaller.
     auto const& x = cx.type(0);
     auto const axis = x.ranked ? normalized_axis(a.axis, x.rank()) : std::nullopt;
-    if (x.ranked && !axis) cx.invalid(fmt::format("axis {} for operand {}", a.axis, to_string(x)));
+    if (x.ranked && !axis) cx.invalid(format_text("axis {} for operand {}", a.axis, to_string(x)));
     if (parts == 0) cx.invalid("no results");
     if (!axis || !x.dims[*axis].fixed()) cx.unsupported("equal parts of a dimension of unknown size");
     auto const size = x.dims[*axis].size(), part = (size + parts - 1) / parts;
     if (size % parts != 0 && cx.opset() < 18)
-        cx.invalid(fmt::format("{} equal parts of a dimension of size {}", parts, size));
+        cx.invalid(format_text("{} equal parts of a dimension of size {}", parts, size));
     for (std::int64_t i = 0; i < parts; ++i)
         a.sizes.push_back(std::max<std::int64_t>(0, std::min(part, size - i * part)));
     return cx.add<ops::split>(a, {cx.operand(0)});
@@ -103,11 +103,11 @@ GSUB_INLINE value_id onnx_traits<ops::pad>::import(onnx_import_context& cx) {
     a.pads = *pads;
     if (cx.has(3)) { // pads of some axes become pads of all
         auto const axes = *cx.known_ints(3);
-        if (pads->size() != 2 * axes.size()) cx.invalid(fmt::format("{} pads for {} axes", pads->size(), axes.size()));
+        if (pads->size() != 2 * axes.size()) cx.invalid(format_text("{} pads for {} axes", pads->size(), axes.size()));
         a.pads = ints(2 * x.rank(), 0);
         for (std::size_t i = 0; i < axes.size(); ++i) {
             auto const axis = normalized_axis(axes[i], x.rank());
-            if (!axis) cx.invalid(fmt::format("axis {} for operand {}", axes[i], to_string(x)));
+            if (!axis) cx.invalid(format_text("axis {} for operand {}", axes[i], to_string(x)));
             a.pads[*axis] = (*pads)[i];
             a.pads[*axis + x.rank()] = (*pads)[i + axes.size()];
         }

@@ -28,7 +28,7 @@ void onnx_symbols<T>::collect() {
             if (name.empty()) continue;
             if (inputs.contains(name) || initializers_.contains(name) || !producers_.emplace(name, i).second)
                 diagnostics_.wrong(error_code::invalid_input, label(i), g.nodes[i].op_type,
-                                   fmt::format("value {} is made more than once", quoted{name}));
+                                   format_text("value {} is made more than once", quoted{name}));
         }
     // Inputs with an initializer are weights with a default; the default stands.
     for (auto const& v : g.inputs)
@@ -77,7 +77,7 @@ std::vector<std::string_view> onnx_symbols<T>::reads(std::uint32_t node) {
                 captured.push_back(name);
             else
                 diagnostics_.wrong(error_code::invalid_input, label(node), n.op_type,
-                                   fmt::format("a subgraph reads value {}, which does not exist", quoted{name}));
+                                   format_text("a subgraph reads value {}, which does not exist", quoted{name}));
         }
     } catch (error const& e) {
         for (auto const& p : e.problems()) diagnostics_.wrong(p.code, label(node), n.op_type, p.reason, p.hint);
@@ -120,12 +120,12 @@ void onnx_symbols<T>::sort() {
             if (made == producers_.end()) {
                 if (!exists(name))
                     diagnostics_.wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
-                                       fmt::format("input {} does not exist", quoted{name}));
+                                       format_text("input {} does not exist", quoted{name}));
                 continue;
             }
             if (marks[made->second] == mark::open) {
                 diagnostics_.wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
-                                   fmt::format("input {} depends on the node itself", quoted{name}));
+                                   format_text("input {} depends on the node itself", quoted{name}));
                 for (auto const& f : stack) marks[f.node] = mark::done; // one report a cycle
                 return stack.clear();
             }
@@ -144,7 +144,7 @@ void onnx_symbols<T>::sort() {
     order_ = sorted;
     for (std::uint32_t i = 0; i < g.nodes.size(); ++i) visit(i);
     if (sorted.size() > order_.size())
-        diagnostics_.note(fmt::format("{} nodes lead to no output and are left out", sorted.size() - order_.size()));
+        diagnostics_.note(format_text("{} nodes lead to no output and are left out", sorted.size() - order_.size()));
 }
 
 } // namespace gsub::io::detail

@@ -100,7 +100,7 @@ GSUB_INLINE onnx_attribute const* onnx_import_context::find(std::string_view nam
     auto const* a = find(name);
     // Old files leave the type out; then the field that is set decides.
     if (a && a->type != type && a->type != onnx_attribute_type::undefined)
-        invalid(fmt::format("attribute {} has type {}; it takes {}", name, static_cast<int>(a->type),
+        invalid(format_text("attribute {} has type {}; it takes {}", name, static_cast<int>(a->type),
                             static_cast<int>(type)));
     return a;
 }
@@ -155,7 +155,7 @@ GSUB_INLINE std::optional<tensor> onnx_import_context::tensor_value(std::string_
     if (!a) return std::nullopt;
     for (wire_reader r{a->message}; r.next();)
         if (r.field() == 5 && r.is_bytes()) return read_tensor_(r.bytes());
-    invalid(fmt::format("attribute {} has no tensor", name));
+    invalid(format_text("attribute {} has no tensor", name));
 }
 
 GSUB_INLINE bool onnx_import_context::has_attribute(std::string_view name) const noexcept {

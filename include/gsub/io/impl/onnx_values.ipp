@@ -30,7 +30,7 @@ void onnx_values<T>::make_inputs() {
         for (auto const& d : v->dims)
             if (d.size < -1 || d.size > max_size)
                 diagnostics_.wrong(error_code::invalid_input, v->name, "input",
-                                   fmt::format("a dimension of {}", d.size));
+                                   format_text("a dimension of {}", d.size));
         if (!type.elements() && type.is_static())
             diagnostics_.wrong(error_code::unsupported, v->name, "input", "more than 2^62 elements");
         values_[v->name] = graph_.add_input(type, v->name);
@@ -74,7 +74,7 @@ value_id onnx_values<T>::value(std::string_view name) {
     } catch (error const& e) {
         for (auto const& p : e.problems())
             diagnostics_.wrong(p.code, name, "initializer",
-                               p.node.empty() ? p.reason : fmt::format("{}: {}", quoted{p.node}, p.reason), p.hint);
+                               p.node.empty() ? p.reason : format_text("{}: {}", quoted{p.node}, p.reason), p.hint);
         made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
     }
     return values_[name] = made;
@@ -90,7 +90,7 @@ value_id onnx_values<T>::opaque_constant(onnx_tensor const& t, std::string_view 
     } else if (t.external || t.length > 0) {
         diagnostics_.wrong(
             error_code::unsupported, name, "initializer",
-            fmt::format("element type number {} with elements in a file of their own or beyond 1 GiB", t.data_type));
+            format_text("element type number {} with elements in a file of their own or beyond 1 GiB", t.data_type));
         return graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
     }
     std::string node;
@@ -139,7 +139,7 @@ void onnx_values<T>::make_outputs() {
         if (!made.valid()) continue; // already a problem
         auto const declared = type_of(v);
         if (!compatible(graph_.type(made), declared))
-            diagnostics_.note(fmt::format("output {} is declared as {} and is {}", quoted{v.name}, to_string(declared),
+            diagnostics_.note(format_text("output {} is declared as {} and is {}", quoted{v.name}, to_string(declared),
                                           to_string(graph_.type(made))));
         outputs.push_back(made);
         names.emplace_back(v.name);

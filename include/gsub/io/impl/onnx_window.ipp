@@ -47,7 +47,7 @@ GSUB_INLINE window_attributes read_window(onnx_import_context& cx, ints const& k
                 cx.invalid("kernel, strides and dilations must be in [1, 2^30]");
         w.pads = same_pads(cx, kernel, w, mode == "SAME_UPPER");
     } else {
-        cx.invalid(fmt::format("auto_pad \"{}\"", mode));
+        cx.invalid(format_text("auto_pad \"{}\"", mode));
     }
     return w;
 }
@@ -58,7 +58,7 @@ GSUB_INLINE ints read_kernel(onnx_import_context& cx, std::size_t i) {
     auto const& w = cx.type(i);
     // The file need not say the kernel's size, and without it no pads or strides have a meaning.
     if (!w.ranked) cx.unsupported("a weight of unknown shape");
-    if (w.rank() < 3) cx.invalid(fmt::format("weight {}; it takes rank 3 and more", to_string(w)));
+    if (w.rank() < 3) cx.invalid(format_text("weight {}; it takes rank 3 and more", to_string(w)));
     ints kernel;
     for (std::size_t d = 2; d < w.rank(); ++d) {
         if (!w.dims[d].fixed()) cx.unsupported("a kernel of unknown size");
@@ -66,7 +66,7 @@ GSUB_INLINE ints read_kernel(onnx_import_context& cx, std::size_t i) {
     }
     if (declared && *declared != kernel)
         cx.invalid(
-            fmt::format("kernel_shape {} with a weight {}", to_string(attribute_value{*declared}), to_string(w)));
+            format_text("kernel_shape {} with a weight {}", to_string(attribute_value{*declared}), to_string(w)));
     return kernel;
 }
 

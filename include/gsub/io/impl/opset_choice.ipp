@@ -60,7 +60,7 @@ GSUB_LAZY_BODY opset_choice choose_opsets(any_graph const& g, export_task const&
             error_code::unsupported,
             {},
             {},
-            fmt::format(
+            format_text(
                 "operator set {} is asked for, but the model's unknown operators and functions are written in {}",
                 choice.own, imported)}};
     if (choice.own < needs.least)
@@ -68,7 +68,7 @@ GSUB_LAZY_BODY opset_choice choose_opsets(any_graph const& g, export_task const&
             problem{error_code::unsupported,
                     {},
                     {},
-                    fmt::format("the graph needs operator set {}, it would be written in {}", needs.least, choice.own),
+                    format_text("the graph needs operator set {}, it would be written in {}", needs.least, choice.own),
                     needs.bound ? "the unknown operators of the model belong to its own operator set" : ""}};
     auto& domains = choice.domains = g.info().domains;
     auto const own = std::find_if(domains.begin(), domains.end(), [](auto const& d) { return d.first.empty(); });

@@ -13,15 +13,15 @@ namespace gsub::io::detail {
 template <class T>
 tensor tensor_reader<T>::read(onnx_tensor const& t) {
     for (auto d : t.dims)
-        if (d < 0) malformed(fmt::format("a negative dimension in {}", to_string(attribute_value{t.dims})));
+        if (d < 0) malformed(format_text("a negative dimension in {}", to_string(attribute_value{t.dims})));
     auto const element = dtype_of_onnx(t.data_type);
     if (!element)
         throw not_supported{
-            {error_code::unsupported, std::string{t.name}, {}, fmt::format("element type number {}", t.data_type), {}}};
+            {error_code::unsupported, std::string{t.name}, {}, format_text("element type number {}", t.data_type), {}}};
     auto const count = checked_product(t.dims);
     if (!count || static_cast<std::uint64_t>(*count) > options_.limits.max_tensor_bytes / byte_size(*element))
         throw error{error_code::unsupported,
-                    fmt::format("a tensor of dimensions {} exceeds the limit of {} bytes",
+                    format_text("a tensor of dimensions {} exceeds the limit of {} bytes",
                                 to_string(attribute_value{t.dims}), options_.limits.max_tensor_bytes)};
     auto const needed = static_cast<std::uint64_t>(*count) * byte_size(*element);
     auto const sources = int{t.has_raw} + int{t.typed_elements > 0} + int{t.external};
@@ -35,7 +35,7 @@ tensor tensor_reader<T>::read(onnx_tensor const& t) {
 template <class T>
 void tensor_reader<T>::check_length(std::uint64_t given, std::uint64_t needed, ints const& dims) {
     if (given != needed)
-        malformed(fmt::format("{} bytes of elements for dimensions {}; {} are needed", given,
+        malformed(format_text("{} bytes of elements for dimensions {}; {} are needed", given,
                               to_string(attribute_value{dims}), needed));
 }
 
@@ -83,7 +83,7 @@ tensor tensor_reader<T>::read_external(onnx_tensor const& t, dtype element, std:
     if (found == files_.end()) found = files_.emplace(t.location, folder_->open(t.location).value()).first;
     auto const& file = found->second;
     if (t.external_offset > file.size() || needed > file.size() - t.external_offset)
-        malformed(fmt::format("external data at {} with {} bytes in {}, which has {}", t.external_offset, needed,
+        malformed(format_text("external data at {} with {} bytes in {}, which has {}", t.external_offset, needed,
                               quoted{t.location}, file.size()));
     return from_file(file, t.external_offset, element, t.dims, needed);
 }
@@ -103,7 +103,7 @@ constexpr std::uint32_t typed_field(dtype element) {
 template <class T>
 tensor tensor_reader<T>::read_typed(onnx_tensor const& t, dtype element, std::size_t count) {
     if (t.typed_elements != count)
-        malformed(fmt::format("{} elements for dimensions {}; {} are needed", t.typed_elements,
+        malformed(format_text("{} elements for dimensions {}; {} are needed", t.typed_elements,
                               to_string(attribute_value{t.dims}), count));
     auto out = tensor::uninitialized(element, t.dims);
     auto const field = typed_field(element);
@@ -116,7 +116,7 @@ tensor tensor_reader<T>::read_typed(onnx_tensor const& t, dtype element, std::si
     for (wire_reader r{t.message}; r.next();) {
         if ((r.field() < 4 || r.field() > 7) && r.field() != 10 && r.field() != 11) continue;
         if (r.field() != field)
-            malformed(fmt::format("elements in field {} of element type {}", r.field(), to_string(element)));
+            malformed(format_text("elements in field {} of element type {}", r.field(), to_string(element)));
         if (element == dtype::f32)
             r.each_float(append);
         else if (element == dtype::f64)

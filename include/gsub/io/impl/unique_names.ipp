@@ -15,7 +15,7 @@ template <class T>
 std::string unique_names<T>::fresh(std::string_view stem) {
     std::string name{stem};
     for (auto& number = counters_[name]; !taken_.insert(name).second || name.empty();)
-        name = fmt::format("{}_{}", stem, ++number);
+        name = format_text("{}_{}", stem, ++number);
     return name;
 }
 

@@ -37,9 +37,9 @@ void value_names<T>::assign(bool in_branch) {
     }
     for (auto n : g_.inputs())
         if (g_.name({n, 0}).empty() && !names_.contains({n, 0}))
-            fix({n, 0}, unique_.vacant(fmt::format("input_{}", g_.input_position(n))));
+            fix({n, 0}, unique_.vacant(format_text("input_{}", g_.input_position(n))));
     for (std::size_t i = 0; i < g_.output_count(); ++i)
-        if (outputs_[i].empty()) fix(g_.output(i), outputs_[i] = unique_.vacant(fmt::format("output_{}", i)));
+        if (outputs_[i].empty()) fix(g_.output(i), outputs_[i] = unique_.vacant(format_text("output_{}", i)));
     for (auto n : g_.order())
         for (std::uint32_t port = 0; port < g_.result_count(n); ++port) {
             value_id const v{n, port};

@@ -214,7 +214,7 @@ GSUB_INLINE std::string any_graph::display_name(node_id n) const {
     }
     if (record(n).results > 0)
         if (auto const first = name({n, 0}); !first.empty()) return std::string{first};
-    return fmt::format("{}_{}", op(n).name, n.index);
+    return format_text("{}_{}", op(n).name, n.index);
 }
 
 GSUB_INLINE small_vector<value_id, 6> any_graph::operands(node_id n) const {

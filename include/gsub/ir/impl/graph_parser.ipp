@@ -77,7 +77,7 @@ void graph_parser<T>::append(parsed_node const& n) {
     }
     auto const payload = structural::has_blob(n.row) ? g_.add_blob(parse_blob(n)) : 0;
     if (op.results != variadic && n.types.size() != static_cast<std::size_t>(op.results))
-        in_.fail(fmt::format("{} results for {}", op.results, op.name));
+        in_.fail(format_text("{} results for {}", op.results, op.name));
     if (n.row >= structural_rows) check_types(n);
     g_.append_node(n.row, n.attributes, payload, n.operands, n.types);
 }
@@ -92,10 +92,10 @@ void graph_parser<T>::check_types(parsed_node const& n) {
     for (std::size_t i = 0; i < n.operands.size(); ++i)
         if (!n.operands[i].valid()) cx.set_absent(i);
     infer(g_.operators(), n.row, cx);
-    if (cx.failed()) in_.fail(fmt::format("a well-typed {}: {}", op.name, cx.reason()));
+    if (cx.failed()) in_.fail(format_text("a well-typed {}: {}", op.name, cx.reason()));
     for (std::size_t port = 0; port < n.types.size(); ++port)
         if (!compatible(cx.result_type(port), *n.types[port]))
-            in_.fail(fmt::format("type {} for result {} of {}", to_string(cx.result_type(port)), port, op.name));
+            in_.fail(format_text("type {} for result {} of {}", to_string(cx.result_type(port)), port, op.name));
 }
 
 template <class T>
@@ -158,7 +158,7 @@ std::vector<value_id> graph_parser<T>::parse_operands(op_info const& op) {
             if (!first) in_.expect(",");
             operands.push_back(parse_reference());
         }
-    if (!op.accepts(operands.size())) in_.fail(fmt::format("another number of operands for {}", op.name));
+    if (!op.accepts(operands.size())) in_.fail(format_text("another number of operands for {}", op.name));
     return operands;
 }
 
@@ -182,7 +182,7 @@ attributes_id graph_parser<T>::parse_attributes(op_info const& op) {
             auto const key = in_.word();
             std::size_t i = 0;
             while (i < infos.size() && infos[i].name != key) ++i;
-            if (i == infos.size()) in_.fail(fmt::format("an attribute of {} instead of {}", op.name, quoted{key}));
+            if (i == infos.size()) in_.fail(format_text("an attribute of {} instead of {}", op.name, quoted{key}));
             in_.expect("=");
             attributes[i] = parse_attribute(infos[i].kind);
         }
@@ -221,7 +221,7 @@ tensor_type graph_parser<T>::parse_type() {
         auto const name = in_.word();
         auto const element = dtype_named(name);
         if (!element || *element == dtype::field61)
-            in_.fail(fmt::format("an element type instead of {}", quoted{name}));
+            in_.fail(format_text("an element type instead of {}", quoted{name}));
         t.element = *element;
     }
     in_.expect("[");

@@ -12,8 +12,8 @@ namespace gsub {
 
 namespace detail {
 
-inline constexpr auto every_stage = 15u;
-inline constexpr auto from_canonical = 14u;
+inline constexpr auto every_stage = 3u;
+inline constexpr auto from_canonical = unsigned(stage::canonical);
 
 GSUB_INLINE std::span<legality_rule const> legality_table() noexcept {
     static constexpr std::array rules{
@@ -61,9 +61,9 @@ GSUB_INLINE std::vector<problem> check(any_graph const& g, stage at) {
             auto const v = g.operand(n, i);
             if (!v.valid()) continue;
             if (!g.live(v.node) || v.port >= g.result_count(v.node))
-                report(n, fmt::format("operand {} does not exist", i));
+                report(n, format_text("operand {} does not exist", i));
             else if (!seen[v.node.index])
-                report(n, fmt::format("operand {} comes after the node", i));
+                report(n, format_text("operand {} comes after the node", i));
         }
         seen[n.index] = true;
         if (n != g.return_node() && g.op(n).category != op_category::structural &&
@@ -75,17 +75,31 @@ GSUB_INLINE std::vector<problem> check(any_graph const& g, stage at) {
             for (std::size_t i = 0; i < operands.size(); ++i)
                 if (!operands[i].valid()) cx.set_absent(i);
             infer(g.operators(), g.row(n), cx);
-            if (cx.failed()) report(n, fmt::format("is ill-typed: {}", cx.reason()));
+            if (cx.failed()) report(n, format_text("is ill-typed: {}", cx.reason()));
             for (std::uint32_t port = 0; port < g.result_count(n) && !cx.failed(); ++port)
                 if (auto const& declared = g.type({n, port}); !compatible(cx.result_type(port), declared))
-                    report(n, fmt::format("result {} has type {}, inference gives {}", port, to_string(declared),
+                    report(n, format_text("result {} has type {}, inference gives {}", port, to_string(declared),
                                           to_string(cx.result_type(port))));
         }
         for (auto const& rule : legality_rules())
             if ((rule.stages & static_cast<unsigned>(at)) && !rule.holds(g, n))
-                report(n, fmt::format("breaks the rule that {}", rule.sentence));
+                report(n, format_text("breaks the rule that {}", rule.sentence));
     }
     return found;
+}
+
+GSUB_INLINE bool verifies_stages() noexcept {
+#if !defined(NDEBUG) || defined(GSUB_CHECK_STAGES)
+    return true;
+#else
+    return false;
+#endif
+}
+
+GSUB_INLINE result<void> verify_behind(std::string_view step, any_graph const& g, stage at) {
+    auto found = check(g, at);
+    if (found.empty()) return {};
+    return error{std::move(found)}.within(format_text("{} left an illegal graph", step));
 }
 
 } // namespace gsub

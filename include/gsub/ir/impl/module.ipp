@@ -68,14 +68,14 @@ GSUB_LAZY std::vector<function const*> callees_first(module const& m, std::span<
             throw error{problem{error_code::invalid_input,
                                 std::string{caller},
                                 "call",
-                                fmt::format("function {} does not exist", quoted{name}),
+                                format_text("function {} does not exist", quoted{name}),
                                 {}}};
         if (auto const known = marks.find(f->name); known != marks.end()) {
             if (known->second == mark::open)
                 throw error{problem{error_code::invalid_input,
                                     std::string{caller},
                                     "call",
-                                    fmt::format("function {} calls itself", quoted{name}),
+                                    format_text("function {} calls itself", quoted{name}),
                                     {}}};
             return;
         }
@@ -113,10 +113,10 @@ GSUB_LAZY void require_fit(any_graph const& body, node_id n, any_graph const& ca
                             {}}};
     };
     if (callee.inputs().size() != operands.size() || callee.output_count() != body.result_count(n))
-        fail(fmt::format("{} operands and {} results; the function has {} and {}", operands.size(),
+        fail(format_text("{} operands and {} results; the function has {} and {}", operands.size(),
                          body.result_count(n), callee.inputs().size(), callee.output_count()));
     auto const refuse = [&](std::string_view what, std::size_t i, tensor_type const& given, tensor_type const& taken) {
-        fail(fmt::format("{}{} has type {}; the function has {}", what, i, to_string(given), to_string(taken)));
+        fail(format_text("{}{} has type {}; the function has {}", what, i, to_string(given), to_string(taken)));
     };
     for (std::size_t i = 0; i < operands.size(); ++i)
         if (auto const& taken = callee.type({callee.inputs()[i], 0});
@@ -213,7 +213,7 @@ GSUB_LAZY_BODY any_graph module::flattened(std::string_view entry, bool name_bra
         auto& size = sizes[f->name] = f->body.size();
         for_each_call(f->body, [&](std::string_view callee) { size += sizes.at(callee), ++calls_left[callee]; });
         if (size > max_inlined_nodes)
-            throw error{error_code::unsupported, fmt::format("more than {} nodes after inlining", max_inlined_nodes)};
+            throw error{error_code::unsupported, format_text("more than {} nodes after inlining", max_inlined_nodes)};
     }
     std::map<std::string_view, any_graph> done;
     std::map<std::string_view, std::string> renamed; // by contents
@@ -245,13 +245,13 @@ GSUB_LAZY [[noreturn]] void call_fault(std::string_view op, std::string reason) 
 GSUB_LAZY function const& callee_for(any_graph const& g, module const& m, std::string_view op, std::string_view callee,
                                      std::span<value_id const> operands) {
     auto const* f = m.find(callee);
-    if (!f) call_fault(op, fmt::format("function {} does not exist", quoted{callee}));
+    if (!f) call_fault(op, format_text("function {} does not exist", quoted{callee}));
     auto const inputs = f->body.inputs();
     if (inputs.size() != operands.size())
-        call_fault(op, fmt::format("{} operands for {} inputs of {}", operands.size(), inputs.size(), quoted{callee}));
+        call_fault(op, format_text("{} operands for {} inputs of {}", operands.size(), inputs.size(), quoted{callee}));
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (!compatible(g.type(operands[i]), f->body.type({inputs[i], 0})))
-            call_fault(op, fmt::format("operand {} has type {}, {} takes {}", i, to_string(g.type(operands[i])),
+            call_fault(op, format_text("operand {} has type {}, {} takes {}", i, to_string(g.type(operands[i])),
                                        quoted{callee}, to_string(f->body.type({inputs[i], 0}))));
     return *f;
 }
@@ -284,7 +284,7 @@ GSUB_LAZY_BODY node_id add_if(any_graph& g, module const& m, value_id condition,
     auto const& yes = detail::callee_for(g, m, "If", then_branch, operands).body;
     auto const& no = detail::callee_for(g, m, "If", else_branch, operands).body;
     if (yes.output_count() != no.output_count())
-        detail::call_fault("If", fmt::format("the branches give {} and {} results; they must give as many",
+        detail::call_fault("If", format_text("the branches give {} and {} results; they must give as many",
                                              yes.output_count(), no.output_count()));
     auto const row = g.node_sink::row<ops::if_else>();
     auto const attributes =
@@ -294,7 +294,7 @@ GSUB_LAZY_BODY node_id add_if(any_graph& g, module const& m, value_id condition,
         auto const &a = yes.type(yes.output(i)), &b = no.type(no.output(i));
         if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
             detail::call_fault(
-                "If", fmt::format("result {} is {} in one branch and {} in the other; element types must be equal", i,
+                "If", format_text("result {} is {} in one branch and {} in the other; element types must be equal", i,
                                   to_string(a), to_string(b)));
         types.emplace_back(detail::either(a, b));
     }
@@ -311,7 +311,7 @@ GSUB_LAZY_BODY bool inline_call(any_graph& g, module const& m, node_id n) {
     auto const* const name = detail::inlined_callee(g, n);
     if (!name) return false;
     auto const* callee = m.find(*name);
-    if (!callee) detail::call_fault(g.op(n).name, fmt::format("function {} does not exist", quoted{*name}));
+    if (!callee) detail::call_fault(g.op(n).name, format_text("function {} does not exist", quoted{*name}));
     auto const operands = g.operands(n);
     std::span<value_id const> passed{operands.data(), operands.size()};
     if (g.is<ops::if_else>(n)) passed = passed.subspan(1);

@@ -9,8 +9,8 @@ GSUB_INLINE value_id node_sink::emit(std::uint16_t row, attributes_id attributes
                                      std::size_t results) {
     auto const& op = dialect_->ops[row];
     if (!op.accepts(operands.size())) {
-        on_ill_typed(row, fmt::format("takes {} to {} operands, {} given", op.min_inputs,
-                                      op.max_inputs == variadic ? "any number of" : fmt::format("{}", op.max_inputs),
+        on_ill_typed(row, format_text("takes {} to {} operands, {} given", op.min_inputs,
+                                      op.max_inputs == variadic ? "any number of" : format_text("{}", op.max_inputs),
                                       operands.size()));
         return {};
     }

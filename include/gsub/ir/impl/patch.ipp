@@ -19,7 +19,7 @@ GSUB_INLINE value_id graph_patch::append(std::uint16_t row, attributes_id attrib
 }
 
 GSUB_INLINE void graph_patch::on_ill_typed(std::uint16_t row, std::string_view reason) {
-    fail(fmt::format("{}: {}", operators().ops[row].name, reason));
+    fail(format_text("{}: {}", operators().ops[row].name, reason));
 }
 
 GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior policy) const {
@@ -35,7 +35,7 @@ GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior pol
     for (auto const& [from, to] : replacements_) {
         if (!to.valid()) return refuse("a replacement value is missing");
         if (!compatible(*type_of(from), *type_of(to)))
-            return refuse(fmt::format("a value of type {} would become one of type {}", to_string(*type_of(from)),
+            return refuse(format_text("a value of type {} would become one of type {}", to_string(*type_of(from)),
                                       to_string(*type_of(to))));
     }
     for (auto const& n : nodes_) g.append_node(n.row, n.attributes, 0, n.operands, n.results);
@@ -53,7 +53,7 @@ GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior pol
         if (g.live(n)) g.erase_unused(n);
     if (policy == shared_interior::refuse)
         for (auto n : covered_)
-            if (g.live(n)) return refuse(fmt::format("{} is used outside of the match", g.display_name(n)));
+            if (g.live(n)) return refuse(format_text("{} is used outside of the match", g.display_name(n)));
     // New nodes nobody uses (a split part that stays unread) go again.
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) g.erase_unused({base_ + i});
     if (misplaced ? !g.sort() : !g.restore_order(base_)) return refuse("it would close a cycle");

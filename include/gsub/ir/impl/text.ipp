@@ -13,15 +13,15 @@ GSUB_LAZY_BODY std::string to_text(any_graph const& g, text_options const& optio
 
 GSUB_LAZY_BODY std::string to_text(module const& m, text_options const& options) {
     std::string out = "module {\n";
-    for (auto const& entry : m.entry_points()) out += fmt::format("entry {}\n", quoted{entry});
+    for (auto const& entry : m.entry_points()) out += format_text("entry {}\n", quoted{entry});
     for (auto const& f : m.functions()) {
-        out += fmt::format("function {}", quoted{f.name});
+        out += format_text("function {}", quoted{f.name});
         if (f.attributes.primitive) out += " primitive";
         if (!f.attributes.composite_name.empty())
-            out += fmt::format(" composite {}", quoted{f.attributes.composite_name});
-        if (!f.attributes.compiler.empty()) out += fmt::format(" compiler {}", quoted{f.attributes.compiler});
-        if (!f.attributes.symbol.empty()) out += fmt::format(" symbol {}", quoted{f.attributes.symbol});
-        out += fmt::format("\n{}", to_text(f.body, options));
+            out += format_text(" composite {}", quoted{f.attributes.composite_name});
+        if (!f.attributes.compiler.empty()) out += format_text(" compiler {}", quoted{f.attributes.compiler});
+        if (!f.attributes.symbol.empty()) out += format_text(" symbol {}", quoted{f.attributes.symbol});
+        out += format_text("\n{}", to_text(f.body, options));
     }
     return out + "}\n";
 }
@@ -31,7 +31,7 @@ namespace detail {
 GSUB_LAZY void check_size(std::string_view text, text_limits const& limits) {
     if (text.size() > limits.max_bytes)
         throw error{error_code::unsupported,
-                    fmt::format("text of {} bytes; the limit is {}", text.size(), limits.max_bytes)};
+                    format_text("text of {} bytes; the limit is {}", text.size(), limits.max_bytes)};
 }
 
 GSUB_LAZY function_attributes parse_function_attributes(text_reader<>& in) {

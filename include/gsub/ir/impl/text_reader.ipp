@@ -15,7 +15,7 @@ void text_reader<T>::fail(std::string_view expected) const {
     throw error{problem{error_code::invalid_input,
                         {},
                         {},
-                        fmt::format("line {}: expected {}, found {}", line_, expected,
+                        format_text("line {}: expected {}, found {}", line_, expected,
                                     at_ < text_.size() ? in_quotes(rest) : "the end"),
                         {}}};
 }

@@ -41,7 +41,7 @@ public:
     attention_writer(attention_shape const& shape, attention_config const& c, isa const& isa)
         : s_(shape), c_(c), l_(isa.lanes()) {
         auto const refuse = [](std::string_view reason) {
-            throw error{error_code::usage, fmt::format("attention: {}", reason)};
+            throw error{error_code::usage, format_text("attention: {}", reason)};
         };
         if (c.rows < 1 || c.scores.pixels < 1 || c.scores.vectors < 1 || c.values.pixels < 1 || c.values.vectors < 1)
             refuse("a knob does not apply");
@@ -94,7 +94,7 @@ private:
     [[nodiscard]] stage begin(std::string_view name) const {
         stage t{loop::expression_builder{name, buffers_}, {}, {}};
         for (std::size_t d = 0; d < s_.batch.size(); ++d)
-            t.batch.push_back(t.e.spatial(fmt::format("b{}", d), s_.batch[d]));
+            t.batch.push_back(t.e.spatial(format_text("b{}", d), s_.batch[d]));
         t.piece = t.e.spatial("piece", (s_.m + c_.rows - 1) / c_.rows);
         return t;
     }
@@ -113,7 +113,7 @@ private:
     }
     loop::loop_nest end(loop::schedule& plan) const {
         auto outer = plan.loop_of("piece");
-        for (auto d = s_.batch.size(); d-- > 0;) outer = plan.fuse(plan.loop_of(fmt::format("b{}", d)), outer);
+        for (auto d = s_.batch.size(); d-- > 0;) outer = plan.fuse(plan.loop_of(format_text("b{}", d)), outer);
         plan.parallel(outer);
         return plan.finish();
     }
@@ -150,7 +150,7 @@ private:
         auto const [io, ii] = plan.split(plan.loop_of("row"), tile.pixels);
         auto const [ko, ku] = plan.split(plan.loop_of("k"), inner % 4 == 0 ? 4 : inner % 2 == 0 ? 2 : 1);
         std::vector<loop::variable> order;
-        for (std::size_t d = 0; d < s_.batch.size(); ++d) order.push_back(plan.loop_of(fmt::format("b{}", d)));
+        for (std::size_t d = 0; d < s_.batch.size(); ++d) order.push_back(plan.loop_of(format_text("b{}", d)));
         for (auto v :
              {plan.loop_of("piece"), plan.loop_of("jo"), io, ko, ku, ii, plan.loop_of("ji"), plan.loop_of("lane")})
             order.push_back(v);

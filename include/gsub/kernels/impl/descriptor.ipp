@@ -13,9 +13,9 @@ GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
     return std::visit(
         overloaded{
             [](conv2d_shape const& s) -> std::string {
-                return fmt::format("{}conv{}d", detail::is_depthwise(s) ? "depthwise " : "", s.depth.exists() ? 3 : 2);
+                return format_text("{}conv{}d", detail::is_depthwise(s) ? "depthwise " : "", s.depth.exists() ? 3 : 2);
             },
-            [](winograd_shape const& s) { return fmt::format("winograd F{}", s.m); },
+            [](winograd_shape const& s) { return format_text("winograd F{}", s.m); },
             [](separable_shape const&) -> std::string { return "separable conv2d"; },
             [](matmul_shape const&) -> std::string { return "matmul"; },
             [](attention_shape const&) -> std::string { return "attention"; },

@@ -39,7 +39,7 @@ public:
     matmul_writer(matmul_shape const& s, matmul_config const& c, isa const& isa)
         : s_(s), c_(c), l_(isa.lanes()), blocks_((s.n + l_ - 1) / l_) {
         auto const refuse = [](std::string_view reason) {
-            throw error{error_code::usage, fmt::format("matmul: {}", reason)};
+            throw error{error_code::usage, format_text("matmul: {}", reason)};
         };
         if (c.tile_m < 1 || c.tile_n < 1 || c.unroll_k < 1 || s.k % c.unroll_k != 0 || c.tile_k < 0 ||
             c.tile_k % c.unroll_k != 0 || (c.tile_k > 0 && c.tile_k >= s.k))
@@ -86,7 +86,7 @@ private:
         dims.push_back(columns);
         v = array_view::contiguous(dims);
     }
-    static std::string batch_name(std::size_t d) { return fmt::format("b{}", d); }
+    static std::string batch_name(std::size_t d) { return format_text("b{}", d); }
     indices batch_axes(loop::expression_builder& e) const {
         indices at;
         for (std::size_t d = 0; d < s_.batch.size(); ++d) at.batch.push_back(e.spatial(batch_name(d), s_.batch[d]));

@@ -172,7 +172,7 @@ private:
         if (s_.chosen) chosen = s_.chosen->at.offset + s_.chosen->at.strides.back() * (box.first.back() + begin);
         std::vector<loop::bound> within;
         for (std::size_t d = 0; d < last(); ++d) {
-            auto const at = e.spatial(fmt::format("r{}", d), s_.dims[d]);
+            auto const at = e.spatial(format_text("r{}", d), s_.dims[d]);
             auto const inside = at - loop::affine{box.first[d]};
             if (!whole(box, d)) within.push_back({inside, box.extent[d]});
             to += at * s_.target.strides[d];
@@ -205,11 +205,11 @@ private:
         auto const outer = tiled_ ? last() - 1 : last();
         auto const [blocks, lane] = plan.split(plan.loop_of("x"), lanes_);
         std::vector<loop::variable> rows;
-        for (std::size_t d = 0; d < outer; ++d) rows.push_back(plan.loop_of(fmt::format("r{}", d)));
+        for (std::size_t d = 0; d < outer; ++d) rows.push_back(plan.loop_of(format_text("r{}", d)));
         if (last() == 0) rows.push_back(plan.loop_of("r0"));
         std::optional<loop::variable> within;
         if (tiled_) {
-            auto const [strips, row] = plan.split(plan.loop_of(fmt::format("r{}", outer)), lanes_);
+            auto const [strips, row] = plan.split(plan.loop_of(format_text("r{}", outer)), lanes_);
             rows.push_back(strips);
             within = row;
             auto order = rows;

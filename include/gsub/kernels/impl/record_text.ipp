@@ -57,7 +57,7 @@ GSUB_LAZY_BODY std::int64_t record_reader::integer(std::int64_t low, std::int64_
     std::int64_t value = 0;
     auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (code != std::errc{} || end != text.data() + text.size() || value < low || value > high)
-        fail_expected(at_ - text.size(), fmt::format("an integer from {} to {}", low, high));
+        fail_expected(at_ - text.size(), format_text("an integer from {} to {}", low, high));
     return value;
 }
 
@@ -66,7 +66,7 @@ GSUB_LAZY_BODY std::uint64_t record_reader::natural(std::uint64_t high) {
     std::uint64_t value = 0;
     auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (code != std::errc{} || end != text.data() + text.size() || value > high)
-        fail_expected(at_ - text.size(), fmt::format("an integer from 0 to {}", high));
+        fail_expected(at_ - text.size(), format_text("an integer from 0 to {}", high));
     return value;
 }
 
@@ -114,20 +114,20 @@ GSUB_LAZY_BODY std::size_t record_reader::word(std::string_view what, std::span<
     auto const text = token();
     auto const found = std::find(words.begin(), words.end(), text);
     if (found != words.end() && !text.empty()) return static_cast<std::size_t>(found - words.begin());
-    std::string expected = fmt::format("a {} (", what);
+    std::string expected = format_text("a {} (", what);
     for (std::size_t i = 0; i < words.size(); ++i) (expected += i ? ", " : "") += words[i];
     fail_expected(at_ - text.size(), expected + ")");
 }
 
 GSUB_LAZY_BODY void record_reader::fail(std::size_t offset, std::string_view reason) const {
-    throw error{error_code::invalid_input, fmt::format("column {}: {}", offset + 1, reason)};
+    throw error{error_code::invalid_input, format_text("column {}: {}", offset + 1, reason)};
 }
 
 GSUB_LAZY_BODY void record_reader::fail_expected(std::size_t offset, std::string_view expected) const {
     // A long token is cut; where none begins, there is a character.
     auto const size = std::clamp<std::size_t>(token_end(offset) - offset, 1, 30);
     auto const found = offset < text_.size() ? in_quotes(text_.substr(offset, size)) : "the end";
-    fail(offset, fmt::format("expected {}, found {}", expected, found));
+    fail(offset, format_text("expected {}, found {}", expected, found));
 }
 
 } // namespace gsub::kernels

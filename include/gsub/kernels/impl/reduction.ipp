@@ -55,7 +55,7 @@ GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& isa)
     auto const last = s.dims.empty() ? std::size_t{0} : s.dims.size() - 1;
     auto const lanes_reduce = s.dims.empty() || s.reduced[last];
     for (std::size_t d = 0; d < s.dims.size(); ++d) {
-        auto const name = d == last ? std::string{"x"} : fmt::format("{}{}", s.reduced[d] ? "k" : "r", d);
+        auto const name = d == last ? std::string{"x"} : format_text("{}{}", s.reduced[d] ? "k" : "r", d);
         auto const at = s.reduced[d] ? e.reduction(name, s.dims[d]) : e.spatial(name, s.dims[d]);
         from += at * s.x.strides[d];
         if (s.reduced[d]) continue;
@@ -86,7 +86,7 @@ GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& isa)
     if (!lanes_reduce) order.push_back(blocks);
     auto const spatial = order.size();
     for (std::size_t d = 0; d < last; ++d)
-        if (s.reduced[d]) order.push_back(plan.loop_of(fmt::format("k{}", d)));
+        if (s.reduced[d]) order.push_back(plan.loop_of(format_text("k{}", d)));
     if (lanes_reduce) order.push_back(blocks);
     order.push_back(tile);
     order.push_back(lane);

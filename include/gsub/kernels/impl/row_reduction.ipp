@@ -168,7 +168,7 @@ private:
     };
     [[nodiscard]] stage begin(bool reduction) const {
         stage s{loop::expression_builder{"rows", buffers_}, {}, {}};
-        for (std::size_t d = 0; d < row_dims(); ++d) s.at.push_back(s.e.spatial(fmt::format("r{}", d), p_.dims[d]));
+        for (std::size_t d = 0; d < row_dims(); ++d) s.at.push_back(s.e.spatial(format_text("r{}", d), p_.dims[d]));
         if (row_dims() == 0) static_cast<void>(s.e.spatial("r0", 1));
         auto const n = p_.dims.back();
         s.at.push_back(reduction ? s.e.reduction("x", n) : s.e.spatial("x", n));
@@ -278,12 +278,12 @@ private:
         loop::schedule plan{std::move(what)};
         auto const outer = has_beside() ? row_dims() - 1 : row_dims();
         auto const [blocks, lane] =
-            plan.split(plan.loop_of(columns_ ? fmt::format("r{}", row_dims() - 1) : std::string{"x"}), lanes_);
+            plan.split(plan.loop_of(columns_ ? format_text("r{}", row_dims() - 1) : std::string{"x"}), lanes_);
         auto outside = plan.loop_of("r0");
         std::size_t shared = 1, fused = 1;
         for (auto n = outer > 0 ? p_.dims[0] : 1; fused < outer && n < 16; ++fused) {
             n *= p_.dims[fused];
-            outside = plan.fuse(outside, plan.loop_of(fmt::format("r{}", fused)));
+            outside = plan.fuse(outside, plan.loop_of(format_text("r{}", fused)));
         }
         shared += fused < outer ? outer - fused : 0;
         if (!reducing_ && shared == 1) {
@@ -293,7 +293,7 @@ private:
         if (has_beside()) {
             std::vector<loop::variable> order;
             for (std::size_t i = 0; i < shared; ++i) order.push_back(plan.loops()[i].var);
-            auto tile = columns_ ? loop::variable{} : plan.loop_of(fmt::format("r{}", row_dims() - 1));
+            auto tile = columns_ ? loop::variable{} : plan.loop_of(format_text("r{}", row_dims() - 1));
             if (columns_) {
                 auto const [tiles, inner] = plan.split(blocks, std::min<std::int64_t>(step_[0] / lanes_, 4));
                 for (auto v : {tiles, plan.loop_of("x")}) order.push_back(v);

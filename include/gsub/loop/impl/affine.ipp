@@ -72,12 +72,12 @@ GSUB_INLINE std::string to_string(affine const& a, std::span<std::string const> 
         else
             text += t.factor < 0 ? " - " : " + ";
         auto const by = t.factor < 0 ? -t.factor : t.factor;
-        if (by != 1) text += fmt::format("{}*", by);
+        if (by != 1) text += format_text("{}*", by);
         text += names[static_cast<std::size_t>(t.of)];
     }
     auto const c = a.constant();
-    if (text.empty()) return fmt::format("{}", c);
-    if (c != 0) text += fmt::format("{}{}", c < 0 ? " - " : " + ", c < 0 ? -c : c);
+    if (text.empty()) return format_text("{}", c);
+    if (c != 0) text += format_text("{}{}", c < 0 ? " - " : " + ", c < 0 ? -c : c);
     return text;
 }
 

@@ -22,7 +22,7 @@ GSUB_LAZY bool is_word(std::string_view text) noexcept {
 GSUB_LAZY_BODY std::string to_string(choice_value const& v) {
     if (v.kind() == choice_kind::text) return v.text();
     if (v.kind() == choice_kind::boolean) return v.number() ? "true" : "false";
-    return fmt::format("{}", v.number());
+    return format_text("{}", v.number());
 }
 
 GSUB_LAZY_BODY std::uint64_t configuration::index() const noexcept {
@@ -56,7 +56,7 @@ GSUB_LAZY_BODY void configuration::set(std::string_view name, std::span<std::int
     if (!k.is_split()) detail::refuse_knob(name, "is a choice, not a split");
     auto const digit = detail::digit_of(k, factors);
     if (digit == k.size())
-        detail::refuse_knob(name, fmt::format("{} is none of its {} splits of {} into {}", detail::text_of(factors),
+        detail::refuse_knob(name, format_text("{} is none of its {} splits of {} into {}", detail::text_of(factors),
                                               digit, k.extent, k.parts));
     digits_[at] = static_cast<std::uint32_t>(digit);
 }
@@ -67,7 +67,7 @@ GSUB_LAZY_BODY void configuration::set(std::string_view name, choice_value const
     if (k.is_split()) detail::refuse_knob(name, "is a split, not a choice");
     auto const found = std::find(k.choices.begin(), k.choices.end(), value);
     if (found == k.choices.end())
-        detail::refuse_knob(name, fmt::format("{} is none of its {} values", quoted{to_string(value)}, k.size()));
+        detail::refuse_knob(name, format_text("{} is none of its {} values", quoted{to_string(value)}, k.size()));
     digits_[at] = static_cast<std::uint32_t>(found - k.choices.begin());
 }
 
@@ -77,14 +77,14 @@ GSUB_LAZY_BODY std::string to_string(configuration const& c) {
     for (std::size_t i = 0; i < knobs.size(); ++i) {
         auto const& k = knobs[i];
         auto const digit = c.digits()[i];
-        text += fmt::format("{}{}={}", i ? " " : "", k.name,
+        text += format_text("{}{}={}", i ? " " : "", k.name,
                             k.is_split() ? detail::text_of(k.split(digit)) : to_string(k.choices[digit]));
     }
     return text;
 }
 
 GSUB_LAZY_BODY void config_space::split(std::string_view name, std::int64_t extent, split_options const& options) {
-    if (extent < 1) detail::refuse_knob(name, fmt::format("splits an extent of {}, which is below 1", extent));
+    if (extent < 1) detail::refuse_knob(name, format_text("splits an extent of {}, which is below 1", extent));
     if (options.parts < 1) detail::refuse_knob(name, "splits into no parts");
     knob made;
     made.name = name;
@@ -109,10 +109,10 @@ GSUB_LAZY_BODY void config_space::choice(std::string_view name, std::vector<choi
         auto const& value = made.choices[i];
         if (value.kind() == choice_kind::text && !detail::is_word(value.text()))
             detail::refuse_knob(name,
-                                fmt::format("{} is no word of letters, digits and underscores", quoted{value.text()}));
+                                format_text("{} is no word of letters, digits and underscores", quoted{value.text()}));
         for (std::size_t j = 0; j < i; ++j)
             if (alike(made.choices[j], value))
-                detail::refuse_knob(name, fmt::format("has two values {}", to_string(value)));
+                detail::refuse_knob(name, format_text("has two values {}", to_string(value)));
     }
     add(std::move(made));
 }
@@ -123,7 +123,7 @@ GSUB_LAZY_BODY void config_space::add(knob made) {
         if (k.name == made.name) detail::refuse_knob(made.name, "is defined twice");
     if (made.size() == 0) detail::refuse_knob(made.name, "has no values");
     if (made.size() > detail::max_knob_values)
-        detail::refuse_knob(made.name, fmt::format("has more than {} values", detail::max_knob_values));
+        detail::refuse_knob(made.name, format_text("has more than {} values", detail::max_knob_values));
     if (size_ > (std::uint64_t{1} << 63) / made.size()) detail::refuse_knob(made.name, "makes the space too large");
     size_ *= made.size();
     knobs_.push_back(std::move(made));
@@ -133,16 +133,16 @@ GSUB_LAZY_BODY std::size_t config_space::position(std::string_view name) const {
     for (std::size_t i = 0; i < knobs_.size(); ++i)
         if (knobs_[i].name == name) return i;
     std::string all;
-    for (auto const& k : knobs_) all += fmt::format("{}{}", all.empty() ? "" : ", ", k.name);
-    detail::refuse_knob(name, fmt::format("is unknown; there are: {}", all));
+    for (auto const& k : knobs_) all += format_text("{}{}", all.empty() ? "" : ", ", k.name);
+    detail::refuse_knob(name, format_text("is unknown; there are: {}", all));
 }
 
 GSUB_LAZY_BODY configuration config_space::at(std::uint64_t index) const {
     if (index >= size_) {
         std::string all;
-        for (auto const& k : knobs_) all += fmt::format("{}{}", all.empty() ? "" : ", ", k.name);
+        for (auto const& k : knobs_) all += format_text("{}{}", all.empty() ? "" : ", ", k.name);
         throw error{error_code::usage,
-                    fmt::format("configuration {}: the space of knobs {} has {}", index, all, size_)};
+                    format_text("configuration {}: the space of knobs {} has {}", index, all, size_)};
     }
     configuration c{*this};
     for (auto const& k : knobs_) {
@@ -167,13 +167,13 @@ GSUB_LAZY_BODY configuration config_space::parse(std::string_view text) const {
         seen[i] = true;
         if (k.is_split()) {
             auto const factors = detail::read_factors(value);
-            if (factors.empty()) detail::refuse_knob(name, fmt::format("{} is no list such as [-1,4]", quoted{value}));
+            if (factors.empty()) detail::refuse_knob(name, format_text("{} is no list such as [-1,4]", quoted{value}));
             c.set(name, factors);
         } else {
             auto const found = std::find_if(k.choices.begin(), k.choices.end(),
                                             [&](choice_value const& v) { return to_string(v) == value; });
             if (found == k.choices.end())
-                detail::refuse_knob(name, fmt::format("{} is none of its {} values", quoted{value}, k.size()));
+                detail::refuse_knob(name, format_text("{} is none of its {} values", quoted{value}, k.size()));
             c.digits_[i] = static_cast<std::uint32_t>(found - k.choices.begin());
         }
     }
@@ -229,10 +229,10 @@ GSUB_LAZY_BODY std::optional<std::uint64_t> config_space::neighbour(std::uint64_
 GSUB_LAZY_BODY std::string to_string(config_space const& space) {
     std::string text;
     for (auto const& k : space.knobs()) {
-        text += fmt::format("{}: ", k.name);
-        if (k.is_split()) text += fmt::format("{} splits of {} into {}", k.size(), k.extent, k.parts);
+        text += format_text("{}: ", k.name);
+        if (k.is_split()) text += format_text("{} splits of {} into {}", k.size(), k.extent, k.parts);
         for (std::size_t i = 0; i < k.choices.size(); ++i)
-            text += fmt::format("{}{}", i ? ", " : "", to_string(k.choices[i]));
+            text += format_text("{}{}", i ? ", " : "", to_string(k.choices[i]));
         text += "\n";
     }
     return text;

@@ -15,7 +15,7 @@ GSUB_INLINE bool same_buffer(buffer const& x, buffer const& y) {
            std::ranges::equal(x.strides, y.strides) && x.written == y.written && x.workspace == y.workspace;
 }
 GSUB_LAZY [[noreturn]] void refuse_stage(std::string_view reason) {
-    throw error{error_code::usage, fmt::format("fused nest: {}", reason)};
+    throw error{error_code::usage, format_text("fused nest: {}", reason)};
 }
 } // namespace detail
 
@@ -57,7 +57,7 @@ GSUB_LAZY_BODY fused_nest& fused_nest::fallback(loop_nest instead) {
 GSUB_LAZY_BODY std::string to_string(fused_nest const& nest) {
     std::string text;
     for (std::size_t i = 0; i < nest.stages().size(); ++i) {
-        if (i > 0) text += fmt::format("then, within {} of these loops:\n", nest.shared(i));
+        if (i > 0) text += format_text("then, within {} of these loops:\n", nest.shared(i));
         text += to_string(nest.stages()[i]);
     }
     if (nest.fallback()) text += "fallback:\n" + to_string(*nest.fallback());

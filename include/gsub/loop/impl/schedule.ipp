@@ -11,15 +11,15 @@ namespace gsub::loop {
 namespace detail {
 
 GSUB_LAZY [[noreturn]] void refuse(std::string reason) {
-    throw error{error_code::usage, fmt::format("schedule: {}", reason)};
+    throw error{error_code::usage, format_text("schedule: {}", reason)};
 }
 
 GSUB_LAZY std::string text_of(access const& a, loop_nest const& nest) {
     auto text = nest.what.buffers[static_cast<std::size_t>(a.of)].name + "[";
     for (std::size_t i = 0; i < a.index.size(); ++i)
-        text += fmt::format("{}{}", i ? ", " : "", to_string(a.index[i], nest.names));
+        text += format_text("{}{}", i ? ", " : "", to_string(a.index[i], nest.names));
     text += "]";
-    if (!a.beyond.table.empty()) text += fmt::format(" + table[{}]", to_string(a.beyond.by, nest.names));
+    if (!a.beyond.table.empty()) text += format_text(" + table[{}]", to_string(a.beyond.by, nest.names));
     return text;
 }
 
@@ -28,25 +28,25 @@ GSUB_LAZY std::string text_of(std::int32_t id, loop_nest const& nest) {
     auto const& of = info(t.op);
     switch (t.op) {
     case scalar_op::constant:
-        return is_floating(t.type) ? fmt::format("{}", shortest{t.value}) : fmt::format("{}", t.integer);
+        return is_floating(t.type) ? format_text("{}", shortest{t.value}) : format_text("{}", t.integer);
     case scalar_op::load:
         return t.chosen.by < 0 ? text_of(t.source, nest)
-                               : fmt::format("{} of entry {}", text_of(t.source, nest), text_of(t.chosen.by, nest));
+                               : format_text("{} of entry {}", text_of(t.source, nest), text_of(t.chosen.by, nest));
     case scalar_op::reduced:
         return "sum";
     default:
         break;
     }
     if (!of.infix.empty())
-        return fmt::format("({}{}{})", text_of(t.operands[0], nest), of.infix, text_of(t.operands[1], nest));
+        return format_text("({}{}{})", text_of(t.operands[0], nest), of.infix, text_of(t.operands[1], nest));
     std::string_view const name = t.op == scalar_op::maximum   ? "max"
                                   : t.op == scalar_op::minimum ? "min"
                                   : t.op == scalar_op::cast    ? to_string(t.type)
                                                                : of.name;
     std::string operands;
     for (auto o : t.operands)
-        if (o >= 0) operands += fmt::format("{}{}", operands.empty() ? "" : ", ", text_of(o, nest));
-    return fmt::format("{}({})", name, operands);
+        if (o >= 0) operands += format_text("{}{}", operands.empty() ? "" : ", ", text_of(o, nest));
+    return format_text("{}({})", name, operands);
 }
 
 } // namespace detail
@@ -70,37 +70,37 @@ GSUB_LAZY_BODY std::int64_t loop_nest::parallel_extent() const noexcept {
 
 GSUB_LAZY_BODY std::string to_string(loop_nest const& nest) {
     std::string text, indent;
-    auto const line = [&](std::string_view what) { text += fmt::format("{}{}\n", indent, what); };
+    auto const line = [&](std::string_view what) { text += format_text("{}{}\n", indent, what); };
     for (auto const& l : nest.loops) {
-        line(fmt::format("{} {} in {}{}", to_string(l.kind), nest.names[static_cast<std::size_t>(l.var)], l.extent,
+        line(format_text("{} {} in {}{}", to_string(l.kind), nest.names[static_cast<std::size_t>(l.var)], l.extent,
                          l.reduction ? ":  # reduction" : ":"));
         indent += "  ";
         std::vector<variable> known{l.var}; // fused indices have fused indices too
         for (auto const& p : nest.fused_indices) {
             if (std::find(known.begin(), known.end(), p.of) == known.end()) continue;
             known.push_back(p.var);
-            line(fmt::format("{} = {} / {} % {}", nest.names[static_cast<std::size_t>(p.var)],
+            line(format_text("{} = {} / {} % {}", nest.names[static_cast<std::size_t>(p.var)],
                              nest.names[static_cast<std::size_t>(p.of)], p.divisor, p.extent));
         }
     }
     auto const where = [&](std::vector<bound> const& bounds) {
-        for (auto const& b : bounds) line(fmt::format("where 0 <= {} < {}", to_string(b.value, nest.names), b.extent));
+        for (auto const& b : bounds) line(format_text("where 0 <= {} < {}", to_string(b.value, nest.names), b.extent));
     };
     where(nest.tails);
     auto const& e = nest.what;
     if (e.update >= 0) {
         where(e.bounds);
-        line(fmt::format("sum {}{}  # from {}", e.combine == scalar_op::maximum ? "max= " : "+= ",
+        line(format_text("sum {}{}  # from {}", e.combine == scalar_op::maximum ? "max= " : "+= ",
                          detail::text_of(e.update, nest), detail::text_of(e.initial, nest)));
     }
     where(e.target_predicate);
-    line(fmt::format("{} = {}", detail::text_of(e.target, nest), detail::text_of(e.result, nest)));
+    line(format_text("{} = {}", detail::text_of(e.target, nest), detail::text_of(e.result, nest)));
     for (auto const& s : e.more_stores) {
         where(s.predicate);
-        line(fmt::format("{} = {}", detail::text_of(s.target, nest), detail::text_of(s.value, nest)));
+        line(format_text("{} = {}", detail::text_of(s.target, nest), detail::text_of(s.value, nest)));
     }
     if (e.guard >= 0) {
-        auto at = fmt::format("fallback unless finite: {}, at", detail::text_of(e.guard, nest));
+        auto at = format_text("fallback unless finite: {}, at", detail::text_of(e.guard, nest));
         for (auto const& a : e.fallback_at) at += " " + to_string(a, nest.names);
         line(at);
     }
@@ -135,7 +135,7 @@ GSUB_LAZY_BODY bool schedule::is_fused(variable loop) const {
 GSUB_LAZY_BODY variable schedule::loop_of(std::string_view axis) const {
     for (auto const& l : nest_.loops)
         if (nest_.names[static_cast<std::size_t>(l.var)] == axis) return l.var;
-    detail::refuse(fmt::format("there is no loop {}", quoted{axis}));
+    detail::refuse(format_text("there is no loop {}", quoted{axis}));
 }
 
 GSUB_LAZY_BODY void schedule::substitute(variable v, affine const& by) {
@@ -184,7 +184,7 @@ GSUB_LAZY_BODY variable schedule::fuse(variable outer, variable inner) {
     if (a.reduction != b.reduction) detail::refuse("a spatial loop and a reduction do not fuse");
     if (a.kind != loop_kind::serial || b.kind != loop_kind::serial)
         detail::refuse("loops are fused while they are serial");
-    auto const f = add_variable(fmt::format("{}_{}", nest_.names[static_cast<std::size_t>(outer)],
+    auto const f = add_variable(format_text("{}_{}", nest_.names[static_cast<std::size_t>(outer)],
                                             nest_.names[static_cast<std::size_t>(inner)]),
                                 a.extent * b.extent);
     nest_.fused_indices.insert(nest_.fused_indices.begin(), {{outer, f, b.extent, a.extent}, {inner, f, 1, b.extent}});
@@ -218,13 +218,13 @@ GSUB_LAZY_BODY loop_nest schedule::finish() const {
         auto const& l = nest_.loops[i];
         auto const& name = nest_.names[static_cast<std::size_t>(l.var)];
         if (l.kind == loop_kind::parallel && inner)
-            detail::refuse(fmt::format("{}: parallel loops stand outermost", name));
+            detail::refuse(format_text("{}: parallel loops stand outermost", name));
         if (l.kind != loop_kind::parallel) inner = true;
         if (l.kind == loop_kind::vectorized && i + 1 != nest_.loops.size())
-            detail::refuse(fmt::format("{}: the vectorised loop stands innermost", name));
+            detail::refuse(format_text("{}: the vectorised loop stands innermost", name));
         reducing = reducing || l.reduction;
         if (reducing && !l.reduction && l.kind != loop_kind::unrolled && l.kind != loop_kind::vectorized)
-            detail::refuse(fmt::format("{}: a spatial loop within a reduction is unrolled or vectorised", name));
+            detail::refuse(format_text("{}: a spatial loop within a reduction is unrolled or vectorised", name));
     }
     return nest_;
 }

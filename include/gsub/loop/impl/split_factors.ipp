@@ -19,12 +19,12 @@ namespace gsub::loop::detail {
 inline constexpr std::size_t max_knob_values = std::size_t{1} << 20;
 
 GSUB_LAZY [[noreturn]] void refuse_knob(std::string_view name, std::string const& reason) {
-    throw error{error_code::usage, fmt::format("knob {}: {}", quoted{name}, reason)};
+    throw error{error_code::usage, format_text("knob {}: {}", quoted{name}, reason)};
 }
 
 GSUB_LAZY std::string text_of(std::span<std::int64_t const> factors) {
     std::string text = "[";
-    for (auto const& f : factors) text += fmt::format("{}{}", &f == factors.data() ? "" : ",", f);
+    for (auto const& f : factors) text += format_text("{}{}", &f == factors.data() ? "" : ",", f);
     return text + "]";
 }
 
@@ -63,7 +63,7 @@ public:
     void from(std::size_t place, std::int64_t product) {
         if (place == 0) {
             if (made_.size() == max_knob_values)
-                refuse_knob(made_.name, fmt::format("has more than {} values", max_knob_values));
+                refuse_knob(made_.name, format_text("has more than {} values", max_knob_values));
             made_.factors.insert(made_.factors.end(), value_.begin(), value_.end());
             return;
         }
@@ -87,17 +87,17 @@ private:
 GSUB_LAZY void add_candidates(knob& made, split_options const& options) {
     for (auto const& c : options.candidates) {
         if (c.size() != made.parts)
-            refuse_knob(made.name, fmt::format("candidate {} has not {} factors", text_of(c), made.parts));
+            refuse_knob(made.name, format_text("candidate {} has not {} factors", text_of(c), made.parts));
         for (std::size_t i = 0; i < c.size(); ++i)
             if (c[i] < 1 && (i > 0 || c[i] != -1))
-                refuse_knob(made.name, fmt::format("candidate {} has a factor below 1", text_of(c)));
+                refuse_knob(made.name, format_text("candidate {} has a factor below 1", text_of(c)));
         auto const inner = as_span(c).subspan(1);
         if (std::any_of(inner.begin(), inner.end(), [&](auto f) { return f > options.max_factor; })) continue;
         if (c.size() > 1 && c.back() > options.max_last) continue;
         for (std::size_t d = 0; d < made.size(); ++d)
             if (std::equal(inner.begin(), inner.end(), made.split(d).begin() + 1) &&
                 outer_factor(made.extent, c) == outer_factor(made.extent, made.split(d)))
-                refuse_knob(made.name, fmt::format("candidate {} is listed twice", text_of(c)));
+                refuse_knob(made.name, format_text("candidate {} is listed twice", text_of(c)));
         made.factors.insert(made.factors.end(), c.begin(), c.end());
     }
 }

@@ -58,7 +58,7 @@ private:
         if (number >= 0) return number;
         auto const& data = g_.values[index(v)].data;
         if (data.element() == dtype::undefined && g_.values[index(v)].bytes > 0)
-            throw error{error_code::usage, fmt::format("constant %{} has no elements", v)};
+            throw error{error_code::usage, format_text("constant %{} has no elements", v)};
         return number = add({runtime::on_host(runtime::memory_role::constant), data.size_bytes(), 0, data});
     }
     // Kernels that read weights in one order share them: an unrolled network reads its matrices once a step, and one
@@ -66,7 +66,7 @@ private:
     std::int32_t packed(kernel_op const& op, kernel_operand& o, bool second) {
         auto& of = g_.values[index(o.value)];
         if (of.data.element() == dtype::undefined)
-            throw error{error_code::usage, fmt::format("weights %{} have no elements", o.value)};
+            throw error{error_code::usage, format_text("weights %{} have no elements", o.value)};
         auto const alone = uses_[index(o.value)] == 1;
         auto order = weight_order::of(op, second, std::move(*o.packing));
         auto* const known = alone ? nullptr : &packed_.try_emplace({o.value, order.text()}, -1).first->second;
@@ -83,7 +83,7 @@ private:
         for (auto& o : op.operands)
             s.values.push_back(o.packing ? packed(op, o, std::exchange(seen_weights, true)) : value(o.value));
         for (auto const r : op.results) s.values.push_back(value(r));
-        for (auto const& n : op.covers) s.name += fmt::format("{}{}", s.name.empty() ? "" : " + ", n.name);
+        for (auto const& n : op.covers) s.name += format_text("{}{}", s.name.empty() ? "" : " + ", n.name);
         if (op.covers.empty()) s.name = op.moves;
         if (auto* const d = std::get_if<kernels::descriptor>(&op.computes)) {
             s.operations = kernels::operations_of(*d);
@@ -121,14 +121,14 @@ private:
             auto const i = count++;
             if (i >= s.values.size()) continue;
             if ((i < op.operands.size()) == b.written)
-                wrong(fmt::format("its kernel {} {}", b.written ? "writes the operand" : "does not write", b.name));
+                wrong(format_text("its kernel {} {}", b.written ? "writes the operand" : "does not write", b.name));
             auto const needed = static_cast<std::size_t>(b.elements()) * byte_size(b.element);
             auto const& value = made_.values[static_cast<std::size_t>(s.values[i])];
             if (value.size < needed && !(i < op.operands.size() && op.operands[i].packing))
-                wrong(fmt::format("its kernel takes {} bytes as {}, and is given {}", needed, b.name, value.size));
+                wrong(format_text("its kernel takes {} bytes as {}, and is given {}", needed, b.name, value.size));
         }
         if (count != s.values.size())
-            wrong(fmt::format("its kernel takes {} arrays, and is given {}", count, s.values.size()));
+            wrong(format_text("its kernel takes {} arrays, and is given {}", count, s.values.size()));
     }
     [[noreturn]] static void refuse_without_function(kernel_op const& op) {
         auto const name = op.covers.empty() ? std::string{} : op.covers.front().name;

@@ -81,7 +81,7 @@ GSUB_LAZY void fuse_external(kernel_builder& b, node_id n, std::shared_ptr<runti
     auto const& g = b.graph();
     auto const& a = g.attributes<ops::opaque>(n);
     kernel_op op{.computes = runtime::external_call{
-                     fmt::format("{}{}{}", a.domain, a.domain.empty() ? "" : ".", a.op_type), std::move(own)}};
+                     format_text("{}{}{}", a.domain, a.domain.empty() ? "" : ".", a.op_type), std::move(own)}};
     for (auto v : g.operands(n))
         if (v.valid()) op.operands.push_back(b.whole(v));
     for (std::uint32_t port = 0; port < g.result_count(n); ++port) op.results.push_back(b.result({n, port}));

@@ -97,7 +97,7 @@ GSUB_LAZY_BODY std::string kernel_builder::boundary_of(std::span<node_id const> 
     value_id const last{covers.back(), 0};
     auto const count = g_.use_count(last);
     if (count == 0) return "nothing reads it";
-    if (count > 1) return fmt::format("{} operands read it", count);
+    if (count > 1) return format_text("{} operands read it", count);
     auto reader = g_.return_node();
     g_.for_each_use(last, [&](use u) { reader = u.user; });
     if (reader == g_.return_node()) return "an output of the graph";
@@ -108,14 +108,14 @@ GSUB_LAZY_BODY std::string kernel_builder::boundary_of(std::span<node_id const> 
         if (!cx_.rows.empty() && cx_.rows[row].lower) return "it leads a kernel of its own";
         for (auto v : g_.operands(reader))
             if (v.valid() && v != last && !exists(v))
-                return fmt::format("its operand {} is computed later", g_.display_name(v.node));
+                return format_text("its operand {} is computed later", g_.display_name(v.node));
         if ((cx_.scalars.empty() || !cx_.scalars[row].lower) && !g_.op(reader).composite)
             return "it has no expression of elements";
         if (g_.type({reader, 0}) != g_.type(last))
-            return fmt::format("its result is {}, not {}", to_string(g_.type({reader, 0})), to_string(g_.type(last)));
+            return format_text("its result is {}, not {}", to_string(g_.type({reader, 0})), to_string(g_.type(last)));
         return "an operand of it lies otherwise";
     };
-    return fmt::format("{}: {}", g_.display_name(reader), why());
+    return format_text("{}: {}", g_.display_name(reader), why());
 }
 
 GSUB_LAZY_BODY kernel_graph kernel_builder::take() {

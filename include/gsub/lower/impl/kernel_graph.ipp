@@ -22,8 +22,8 @@ GSUB_LAZY_BODY std::string kind_of(kernel_op const& op) {
             [](pad_shape const&) -> std::string { return "pad"; },
             [](custom_kernel const& c) { return c.name; },
             [](runtime::copy_call const& c) -> std::string { return c.moves.size() > 1 ? "concat" : "copy"; },
-            [](runtime::external_call const& c) { return fmt::format("extern {}", c.op); },
-            [](runtime::reference_call const& c) { return fmt::format("reference {}", runtime::operators_of(c)); },
+            [](runtime::external_call const& c) { return format_text("extern {}", c.op); },
+            [](runtime::reference_call const& c) { return format_text("reference {}", runtime::operators_of(c)); },
         },
         op.computes);
 }

@@ -110,8 +110,8 @@ public:
         for (auto const& op : g_.ops) check_op(op);
         for (std::size_t i = 0; i < g_.outputs.size(); ++i) check_output(i);
         if (g_.results.size() != g_.outputs.size())
-            add("the graph", {}, fmt::format("{} result types", g_.outputs.size()),
-                fmt::format("{}", g_.results.size()));
+            add("the graph", {}, format_text("{} result types", g_.outputs.size()),
+                format_text("{}", g_.results.size()));
         return std::move(found_);
     }
 
@@ -127,19 +127,19 @@ private:
         return written_[static_cast<std::size_t>(v)] != 0 || written_[static_cast<std::size_t>(whole)] != 0;
     }
     std::string describe(kernel_value_id v) const {
-        return known(v) ? fmt::format("%{}", v) : fmt::format("%{}, which there is not", v);
+        return known(v) ? format_text("%{}", v) : format_text("%{}, which there is not", v);
     }
     void add(std::string node, std::string op, std::string_view expected, std::string_view found) {
         found_.push_back(
             {error_code::usage,
              std::move(node),
              std::move(op),
-             fmt::format("expected {}, found {} (behind the pass {})", expected, found, pass_before(g_.stage)),
+             format_text("expected {}, found {} (behind the pass {})", expected, found, pass_before(g_.stage)),
              {}});
     }
     void check_output(std::size_t i) {
         auto const v = g_.outputs[i];
-        auto const name = fmt::format("output {}", i);
+        auto const name = format_text("output {}", i);
         if (!holds(v)) return add(name, {}, "a value that is computed", describe(v));
         auto const& value = g_.values[static_cast<std::size_t>(v)];
         if (laid_out() && (value.role != runtime::memory_role::output || value.position != i))
@@ -149,17 +149,17 @@ private:
     }
     void check_value(std::size_t v) {
         auto const& value = g_.values[v];
-        auto const name = fmt::format("%{}", v);
+        auto const name = format_text("%{}", v);
         if (!value.type.elements()) return add(name, {}, "a static type", to_string(value.type));
         auto const has_data = value.data.element() != dtype::undefined;
         if (has_data &&
             (value.role != runtime::memory_role::constant || !holds_same_elements(value.data.type(), value.type)))
-            add(name, {}, fmt::format("a constant of {}", to_string(value.type)), to_string(value.data.type()));
+            add(name, {}, format_text("a constant of {}", to_string(value.type)), to_string(value.data.type()));
         if (value.role == runtime::memory_role::input &&
             (value.position >= g_.inputs.size() || !holds_same_elements(g_.inputs[value.position], value.type)))
-            add(name, {}, fmt::format("an input of {}", to_string(value.type)),
+            add(name, {}, format_text("an input of {}", to_string(value.type)),
                 value.position < g_.inputs.size() ? to_string(g_.inputs[value.position])
-                                                  : fmt::format("{} inputs", g_.inputs.size()));
+                                                  : format_text("{} inputs", g_.inputs.size()));
         if (!laid_out()) {
             if (value.part_of >= 0 || value.block != 0) add(name, {}, "no storage before the pass layout", "storage");
             return;
@@ -169,23 +169,23 @@ private:
                 add(name, {}, "a piece of a whole value", describe(value.part_of));
             else if (auto const whole = g_.values[static_cast<std::size_t>(value.part_of)].bytes;
                      value.offset > whole || value.bytes > whole - value.offset)
-                add(name, {}, fmt::format("a piece within {} bytes", whole),
-                    fmt::format("{} bytes from {} on", value.bytes, value.offset));
+                add(name, {}, format_text("a piece within {} bytes", whole),
+                    format_text("{} bytes from {} on", value.bytes, value.offset));
         }
         if (value.block != 0 && (value.block < 0 || !may_be_blocked(value.type)))
             return add(name, {}, "a value of rank 3 to 5 in blocks", to_string(value.type));
         if (auto const least = least_bytes(value); !least || value.bytes < *least)
-            add(name, {}, least ? fmt::format("{} bytes", *least) : "fewer elements", fmt::format("{}", value.bytes));
+            add(name, {}, least ? format_text("{} bytes", *least) : "fewer elements", format_text("{}", value.bytes));
     }
     void check_op(kernel_op const& op) {
         auto const name = op.covers.empty() ? op.moves : op.covers.back().name;
         auto const kind = kind_of(op);
         if (auto const a = arity_of(op)) {
             if (op.operands.size() != a->operands)
-                add(name, kind, fmt::format("{} operands", a->operands), fmt::format("{}", op.operands.size()));
+                add(name, kind, format_text("{} operands", a->operands), format_text("{}", op.operands.size()));
             auto const flag = laid_out() && moves_by_choice(op);
             if (op.results.size() != a->results + flag)
-                add(name, kind, fmt::format("{} results", a->results + flag), fmt::format("{}", op.results.size()));
+                add(name, kind, format_text("{} results", a->results + flag), format_text("{}", op.results.size()));
         }
         for (std::size_t i = 0; i < op.operands.size(); ++i) check_operand(op, i, name, kind);
         for (auto const v : op.results) {
@@ -223,15 +223,15 @@ private:
                     ? !holds_same_elements(from, to)
                     : v->start.size() != from.rank() || v->from.size() != to.rank() || v->step.size() != to.rank() ||
                           std::any_of(v->from.begin(), v->from.end(), [&](auto d) { return d < -1 || d >= rank; }))
-                add(name, kind, fmt::format("a view of {} as {}", to_string(from), to_string(to)), "another");
+                add(name, kind, format_text("a view of {} as {}", to_string(from), to_string(to)), "another");
         } else if (auto const* const c = std::get_if<concat_shape>(&op.computes)) {
             auto same = c->axis >= 0 && c->axis < static_cast<std::int64_t>(to.rank());
             for (auto const& o : op.operands) same = same && type(o.value).rank() == to.rank();
-            if (!same) add(name, kind, "operands of one rank and an axis of theirs", fmt::format("axis {}", c->axis));
+            if (!same) add(name, kind, "operands of one rank and an axis of theirs", format_text("axis {}", c->axis));
         } else if (auto const* const p = std::get_if<pad_shape>(&op.computes)) {
             if (p->before.size() != from.rank() || p->after.size() != from.rank() || to.rank() != from.rank())
-                add(name, kind, fmt::format("{} dimensions with a border", from.rank()),
-                    fmt::format("{} and {}", p->before.size(), p->after.size()));
+                add(name, kind, format_text("{} dimensions with a border", from.rank()),
+                    format_text("{} and {}", p->before.size(), p->after.size()));
         }
         auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
         if (!d) return;
@@ -239,7 +239,7 @@ private:
         if (auto const* const r = std::get_if<kernels::row_reduction_shape>(d)) {
             frame = op.frame.size();
             if (r->dims.empty() || r->dims.size() > op.frame.size() + 1)
-                add(name, kind, "a frame of at least its dimensions", fmt::format("{} dimensions", op.frame.size()));
+                add(name, kind, "a frame of at least its dimensions", format_text("{} dimensions", op.frame.size()));
         } else if (auto const* const m = std::get_if<kernels::matmul_shape>(d)) {
             frame = m->batch.size() + 2;
         } else if (auto const* const a = std::get_if<kernels::attention_shape>(d)) {
@@ -249,8 +249,8 @@ private:
         }
         for (std::size_t i = 0; frame && i < op.operands.size(); ++i)
             if (requirement_of(op, i) == operand_requirement::view && op.operands[i].access.size() != *frame)
-                add(name, kind, fmt::format("operand {} read along {} dimensions", i, *frame),
-                    fmt::format("{}", op.operands[i].access.size()));
+                add(name, kind, format_text("operand {} read along {} dimensions", i, *frame),
+                    format_text("{}", op.operands[i].access.size()));
     }
     // The bytes of the value that a move begins at a number of.
     std::size_t bytes_at(kernel_op const& op, std::size_t i) const {
@@ -267,16 +267,16 @@ private:
         auto const count = op.operands.size() + op.results.size();
         for (auto const& m : c.moves)
             if (m.from >= op.operands.size() || m.to < op.operands.size() || m.to >= count)
-                add(name, kind, "moves from operands to results", fmt::format("one from {} to {}", m.from, m.to));
+                add(name, kind, "moves from operands to results", format_text("one from {} to {}", m.from, m.to));
             else if (laid_out() && (c.times < 0 || !within(m.from, m.from_at, m.from_step, m.size) ||
                                     !within(m.to, m.to_at, m.to_step, m.size)))
-                add(name, kind, "moves within their values", fmt::format("one of {} bytes beyond", m.size));
+                add(name, kind, "moves within their values", format_text("one of {} bytes beyond", m.size));
     }
     void check_types(kernel_op const& op, runtime::reference_call const& c, std::string const& name,
                      std::string const& kind) {
         auto const compare = [&](std::string_view what, std::size_t i, kernel_value_id v, tensor_type const& t) {
             if (known(v) && !holds_same_elements(g_.values[static_cast<std::size_t>(v)].type, t))
-                add(name, kind, fmt::format("{} {} of {}", what, i, to_string(t)),
+                add(name, kind, format_text("{} {} of {}", what, i, to_string(t)),
                     to_string(g_.values[static_cast<std::size_t>(v)].type));
         };
         auto const inputs = c.graph.inputs();
@@ -290,34 +290,34 @@ private:
         auto const& o = op.operands[i];
         auto const& value = g_.values[static_cast<std::size_t>(o.value)];
         if (value.role != runtime::memory_role::constant)
-            add(name, kind, fmt::format("operand {} constant", i), describe(o.value));
-        if (!o.packing) return add(name, kind, fmt::format("operand {} packed", i), "no packing");
+            add(name, kind, format_text("operand {} constant", i), describe(o.value));
+        if (!o.packing) return add(name, kind, format_text("operand {} packed", i), "no packing");
         if (!std::holds_alternative<kernels::descriptor>(op.computes))
-            return add(name, kind, fmt::format("operand {} as it is", i), "a packing");
+            return add(name, kind, format_text("operand {} as it is", i), "a packing");
         auto const count = packed_weights(op, i);
         if (!count || value.type.element != dtype::f32 || value.type.elements() != count)
-            add(name, kind, count ? fmt::format("operand {} of {} f32 weights", i, *count) : "no weights",
+            add(name, kind, count ? format_text("operand {} of {} f32 weights", i, *count) : "no weights",
                 to_string(value.type));
         auto const scales = o.packing->scale.size();
         if (scales != 0 && (value.type.rank() == 0 || static_cast<std::int64_t>(scales) != value.type.dims[0].size()))
-            add(name, kind, fmt::format("operand {} with a factor for each output channel", i),
-                fmt::format("{} factors", scales));
+            add(name, kind, format_text("operand {} with a factor for each output channel", i),
+                format_text("{} factors", scales));
     }
     void check_operand(kernel_op const& op, std::size_t i, std::string const& name, std::string const& kind) {
         auto const& o = op.operands[i];
         if (!holds(o.value))
-            return add(name, kind, fmt::format("operand {} that is computed before", i), describe(o.value));
+            return add(name, kind, format_text("operand {} that is computed before", i), describe(o.value));
         auto const& value = g_.values[static_cast<std::size_t>(o.value)];
         auto const need = requirement_of(op, i);
         for (auto const d : o.access)
             if (d >= static_cast<int>(value.type.rank()))
-                return add(name, kind, fmt::format("operand {} read along its {} dimensions", i, value.type.rank()),
-                           fmt::format("dimension {}", d));
+                return add(name, kind, format_text("operand {} read along its {} dimensions", i, value.type.rank()),
+                           format_text("dimension {}", d));
         if (need == operand_requirement::weights) return check_weights(op, i, name, kind);
         if (!laid_out() || need == operand_requirement::any) return;
         if ((need == operand_requirement::blocks) != (value.block != 0) && !stored_alike(value))
             add(name, kind,
-                fmt::format("operand {} {}", i, need == operand_requirement::blocks ? "in blocks" : "row-major"),
+                format_text("operand {} {}", i, need == operand_requirement::blocks ? "in blocks" : "row-major"),
                 value.block != 0 ? "blocks" : "row-major");
     }
 

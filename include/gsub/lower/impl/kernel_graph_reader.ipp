@@ -66,7 +66,7 @@ public:
         if (text_.size() > how_.max_bytes) {
             line_ = 1;
             note({error_code::invalid_input,
-                  fmt::format("a text of {} bytes; the limit is {}", text_.size(), how_.max_bytes)});
+                  format_text("a text of {} bytes; the limit is {}", text_.size(), how_.max_bytes)});
             throw error{std::move(found_)};
         }
         for (std::size_t at = 0; at < text_.size() && found_.size() < 20;) {
@@ -86,7 +86,7 @@ private:
     using reader = kernels::record_reader;
 
     problem told(std::string_view reason) const {
-        return {error_code::invalid_input, {}, {}, fmt::format("line {}: {}", line_, reason), {}};
+        return {error_code::invalid_input, {}, {}, format_text("line {}: {}", line_, reason), {}};
     }
     void note(error const& e) { found_.push_back(told(e.problems().front().reason)); }
     template <class F>
@@ -155,11 +155,11 @@ private:
 
     void read_value(reader& in) {
         if (g_.values.size() == how_.max_values)
-            in.fail(0, fmt::format("there are more than {} values", how_.max_values));
+            in.fail(0, format_text("there are more than {} values", how_.max_values));
         g_.values.emplace_back(); // before anything fails, so that those behind it keep their numbers
         auto const at = in.offset();
         auto const number = static_cast<std::size_t>(read_value_id(in));
-        if (number + 1 != g_.values.size()) in.fail(at, fmt::format("expected value %{}", g_.values.size() - 1));
+        if (number + 1 != g_.values.size()) in.fail(at, format_text("expected value %{}", g_.values.size() - 1));
         auto& v = g_.values.back();
         v.name = read_name(in);
         in.expect(':');
@@ -193,7 +193,7 @@ private:
     void read_op(reader& in) {
         attempt([&] { end_op(); });
         if (g_.ops.size() == how_.max_values)
-            in.fail(0, fmt::format("there are more than {} kernels", how_.max_values));
+            in.fail(0, format_text("there are more than {} kernels", how_.max_values));
         g_.ops.emplace_back(); // before anything fails: the lines below are of it
         given_ = {};
         auto& op = g_.ops.back();
@@ -276,7 +276,7 @@ private:
         awaits_graph_ = false;
         auto graph = parse_graph(text, how_.operators ? *how_.operators : dialect::of<standard_ops>());
         if (!graph)
-            throw error{error_code::invalid_input, fmt::format("the graph from line {} on: {}", graph_line_,
+            throw error{error_code::invalid_input, format_text("the graph from line {} on: {}", graph_line_,
                                                                graph.error().problems().front().reason)};
         g_.ops.back().computes = runtime::reference_call{
             std::move(*graph), how_.operators ? how_.evaluators : table_of<eval_row, standard_ops>()};

@@ -52,29 +52,29 @@ private:
     void add(Pieces const&... pieces) {
         static_cast<void>((out_ += ... += std::string_view{pieces}));
     }
-    static std::string number(kernel_value_id v) { return fmt::format("%{}", v); }
+    static std::string number(kernel_value_id v) { return format_text("%{}", v); }
     void name(std::string_view text) {
         if (options_.names && !text.empty()) add(" ", in_quotes(text));
     }
     void print_value(std::size_t v) {
         auto const& value = g_.values[v];
         using role = runtime::memory_role;
-        add("\n%", fmt::format("{}", v));
+        add("\n%", format_text("{}", v));
         name(value.name);
         add(": ", to_string(value.type), " ");
         kernels::print_value(out_, value.role);
-        if (value.role == role::input || value.role == role::output) add(fmt::format(" {}", value.position));
+        if (value.role == role::input || value.role == role::output) add(format_text(" {}", value.position));
         if (value.role == role::constant) print_elements(value);
-        if (value.block != 0) add(fmt::format(" block={}", value.block));
-        if (value.bytes != 0) add(fmt::format(" bytes={}", value.bytes));
+        if (value.block != 0) add(format_text(" block={}", value.block));
+        if (value.bytes != 0) add(format_text(" bytes={}", value.bytes));
         if (value.part_of >= 0) add(" part_of=", number(value.part_of));
-        if (value.offset != 0) add(fmt::format(" offset={}", value.offset));
+        if (value.offset != 0) add(format_text(" offset={}", value.offset));
     }
     void print_elements(kernel_value const& value) {
         auto const known = value.data.element() != dtype::undefined;
         if (known && static_cast<std::size_t>(value.data.elements()) <= options_.max_constant_elements) {
             add(" 0x");
-            for (auto const b : value.data.raw()) out_ += fmt::format("{:02x}", std::to_integer<unsigned>(b));
+            for (auto const b : value.data.raw()) out_ += format_text("{:02x}", std::to_integer<unsigned>(b));
         } else if (known || value.left_out != hash128{}) {
             add(" @", to_string(known ? value.data.hash() : value.left_out));
         }
@@ -190,7 +190,7 @@ GSUB_LAZY_BODY std::string summary(kernel_graph const& g) {
         ++counts[printable(line)];
     }
     std::string out;
-    for (auto const& [line, count] : counts) out += fmt::format("{} x {}\n", count, line);
+    for (auto const& [line, count] : counts) out += format_text("{} x {}\n", count, line);
     return out;
 }
 

@@ -86,7 +86,7 @@ GSUB_LAZY void read_elements(kernels::record_reader& in, kernel_value& v) {
     auto const bytes = static_cast<std::size_t>(*v.type.elements()) * byte_size(v.type.element);
     auto const ok = digits.starts_with("0x") && digits.size() == 2 + 2 * bytes &&
                     std::all_of(digits.begin() + 2, digits.end(), [](char c) { return hex_digit(c) >= 0; });
-    if (!ok) in.fail(at, fmt::format("expected 0x and the {} digits of the constant", 2 * bytes));
+    if (!ok) in.fail(at, format_text("expected 0x and the {} digits of the constant", 2 * bytes));
     v.data = tensor::uninitialized(v.type.element, v.type.sizes());
     auto const to = v.data.mutable_raw();
     for (std::size_t i = 0; i < bytes; ++i)

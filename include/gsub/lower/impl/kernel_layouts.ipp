@@ -134,7 +134,7 @@ GSUB_LAZY_BODY kernel_storage kernel_storage_of(any_graph const& g, node_id n, i
 GSUB_LAZY_BODY layout channel_blocks(std::size_t rank, isa const& isa) {
     GSUB_ASSERT(rank >= 3 && rank <= 5, "blocks of channels of an image");
     constexpr std::string_view letters[] = {"NCW", "NCHW", "NCDHW"};
-    return layout{fmt::format("{}{}c", letters[rank - 3], isa.lanes())};
+    return layout{format_text("{}{}c", letters[rank - 3], isa.lanes())};
 }
 GSUB_LAZY_BODY bool in_channel_blocks(tensor_type const& type, isa const& isa) {
     if (type.layout.empty() || !type.is_static() || !may_be_blocked(type)) return false;

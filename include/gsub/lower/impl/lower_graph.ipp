@@ -28,7 +28,7 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
         for (std::size_t i = 0; i < g.result_count(n); ++i)
             if (auto const& t = g.type({n, static_cast<std::uint32_t>(i)}); !t.is_static())
                 open.push_back({error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
-                                fmt::format("an executable has static shapes; this is {}", to_string(t)),
+                                format_text("an executable has static shapes; this is {}", to_string(t)),
                                 "give the model fixed dimensions"});
     if (!open.empty()) throw error{std::move(open)};
     fold_options folding;
@@ -38,13 +38,9 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
     fold_constants(g, evaluators, folding).value();
 }
 
-// Verifies a graph behind a step of lowering, in debug builds and where GSUB_CHECK_STAGES is defined, as in test
-// builds. Costs lower the groups of a search by the thousand, so other builds verify kernel graphs alone.
-GSUB_LAZY void check_behind([[maybe_unused]] std::string_view step, [[maybe_unused]] any_graph const& g) {
-#if !defined(NDEBUG) || defined(GSUB_CHECK_STAGES)
-    if (auto found = check(g, stage{}); !found.empty())
-        throw error{std::move(found)}.within(fmt::format("lowering: {} left an ill-formed graph", step));
-#endif
+// Costs lower the groups of a search by the thousand, so release builds verify kernel graphs alone.
+GSUB_LAZY void check_behind(std::string_view step, any_graph const& g) {
+    if (verifies_stages()) verify_behind(format_text("lowering: {}", step), g, stage{}).value();
 }
 
 // The graph with values in the layouts that kernels ask for; what stands for nodes is moved to those of the new one.

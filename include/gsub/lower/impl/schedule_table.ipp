@@ -35,7 +35,7 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
     std::size_t number = 0;
     auto named = false;
     auto const wrong = [&](std::string reason) {
-        problems.push_back({error_code::invalid_input, {}, {}, fmt::format("line {}: {}", number, reason), {}});
+        problems.push_back({error_code::invalid_input, {}, {}, format_text("line {}: {}", number, reason), {}});
     };
     while (!text.empty()) {
         auto const end = std::min(text.find('\n'), text.size());
@@ -47,7 +47,7 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
             if (!line.starts_with("target ")) {
                 wrong("schedules begin with `target` and an instruction set, such as target avx512");
             } else if (auto const name = detail::without_blanks(line.substr(7)); name != isa.name) {
-                wrong(fmt::format("schedules for {}, not for {}", quoted{name}, isa.name));
+                wrong(format_text("schedules for {}, not for {}", quoted{name}, isa.name));
             } else {
                 continue;
             }
@@ -68,7 +68,7 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
             auto const space = kernels::space_of(*d, isa);
             auto const point = space.parse(detail::without_blanks(rest.substr(1)));
             if (!space.allows(point))
-                wrong(fmt::format("no kernel has all of these together: {}", loop::to_string(point)));
+                wrong(format_text("no kernel has all of these together: {}", loop::to_string(point)));
             else if (!out.points_.emplace(kernels::hash_of(*d), loop::to_string(point)).second)
                 wrong("the kernel stands twice");
             else
@@ -80,10 +80,10 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
 }
 
 GSUB_LAZY_BODY std::string schedule_table::to_text(std::span<kernel_task const> tasks, isa const& isa) {
-    auto text = fmt::format("target {}\n", isa.name);
+    auto text = format_text("target {}\n", isa.name);
     for (auto const& t : tasks)
         if (t.schedule && t.space && !t.space->knobs().empty())
-            text += fmt::format("{} = {}\n", kernels::to_string(t.what), loop::to_string(*t.schedule));
+            text += format_text("{} = {}\n", kernels::to_string(t.what), loop::to_string(*t.schedule));
     return text;
 }
 

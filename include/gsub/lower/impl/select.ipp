@@ -54,7 +54,7 @@ GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& isa, algor
             auto const chosen = choose(all, isa);
             if (chosen >= all.size())
                 return error{error_code::usage,
-                             fmt::format("the algorithm of {} is number {} of {}",
+                             format_text("the algorithm of {} is number {} of {}",
                                          op.covers.empty() ? op.moves : op.covers.front().name, chosen, all.size())};
             if (chosen == 0) continue;
             auto const& weights = g.values[static_cast<std::size_t>(op.operands[1].value)].data;

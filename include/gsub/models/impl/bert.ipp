@@ -144,7 +144,7 @@ GSUB_INLINE graph bert_base(bert_options const& options) {
     detail::bert_builder encoder{net, options};
     auto const mask = encoder.mask(counts);
     auto x = encoder.embeddings(ids, types);
-    for (std::int64_t i = 0; i < options.layers; ++i) x = encoder.layer(fmt::format("encoder.layer.{}", i), x, mask);
+    for (std::int64_t i = 0; i < options.layers; ++i) x = encoder.layer(format_text("encoder.layer.{}", i), x, mask);
     net.output(x, "last_hidden_state");
     return g;
 }

@@ -21,7 +21,7 @@ GSUB_INLINE value_id dense_block(network_builder& net, std::string const& name, 
         return features.size() == 1 ? x : net.apply<ops::concat>(of + ".concat", features, {.axis = 1});
     };
     for (std::int64_t i = 1; i <= layers; ++i) {
-        auto const layer = fmt::format("{}.denselayer{}", name, i);
+        auto const layer = format_text("{}.denselayer{}", name, i);
         auto y = net.relu(layer + ".relu1", net.batch_norm(layer + ".norm1", joined(layer)));
         y = net.conv(layer + ".conv1", y, {.outputs = bottleneck});
         y = net.relu(layer + ".relu2", net.batch_norm(layer + ".norm2", y));
@@ -41,9 +41,9 @@ GSUB_INLINE graph densenet121(cnn_options const& options) {
     x = net.relu("features.relu0", net.batch_norm("features.norm0", x));
     x = net.max_pool("features.pool0", x, {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-        x = detail::dense_block(net, fmt::format("features.denseblock{}", i + 1), x, blocks[i]);
+        x = detail::dense_block(net, format_text("features.denseblock{}", i + 1), x, blocks[i]);
         if (i + 1 == blocks.size()) break;
-        auto const name = fmt::format("features.transition{}", i + 1);
+        auto const name = format_text("features.transition{}", i + 1);
         x = net.relu(name + ".relu", net.batch_norm(name + ".norm", x));
         x = net.conv(name + ".conv", x, {.outputs = net.channels(x) / 2});
         x = net.average_pool(name + ".pool", x, {.kernel = {2, 2}, .stride = {2, 2}});

@@ -23,7 +23,7 @@ GSUB_INLINE value_id inverted_residual(network_builder& net, std::string const& 
     auto const residual = stride == 1 && inputs == row.outputs;
     auto y = x;
     int part = 0;
-    auto const next = [&] { return fmt::format("{}.conv.{}", name, part++); };
+    auto const next = [&] { return format_text("{}.conv.{}", name, part++); };
     if (row.expansion != 1) y = mobile_unit(net, next(), y, {.outputs = width});
     y = mobile_unit(net, next(), y,
                     {.outputs = width, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}, .group = width});
@@ -39,7 +39,7 @@ GSUB_INLINE graph mobilenet_v2(cnn_options const& options) {
     network_builder net{g, weight_source{options.seed}};
     auto x = detail::classifier_images(net, options, 224);
     int block = 0;
-    auto const next = [&] { return fmt::format("features.{}", block++); };
+    auto const next = [&] { return format_text("features.{}", block++); };
     x = detail::mobile_unit(net, next(), x, {.outputs = 32, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});
     for (auto const& row : mobilenet_v2_rows)
         for (std::int64_t i = 0; i < row.repeats; ++i)

@@ -65,7 +65,7 @@ private:
     value_id separable(std::string const& name, value_id x, std::int64_t filters, std::int64_t kernel,
                        std::int64_t stride = 1) {
         for (int half = 1; half <= 2; ++half) {
-            auto const part = fmt::format("{}.{}", name, half);
+            auto const part = format_text("{}.{}", name, half);
             x = net_.conv(part + ".depthwise", net_.relu(part + ".relu", x),
                           {.outputs = net_.channels(x),
                            .kernel = {kernel, kernel},
@@ -125,9 +125,9 @@ GSUB_INLINE graph nasnet_a(nasnet_options const& options) {
     follow(part.reduction_cell("stem.cell2", x, p, options.filters / 2));
     for (std::int64_t stage = 0; stage < 3; ++stage) {
         auto const filters = options.filters << stage;
-        if (stage > 0) follow(part.reduction_cell(fmt::format("reduction{}", stage), x, p, filters));
+        if (stage > 0) follow(part.reduction_cell(format_text("reduction{}", stage), x, p, filters));
         for (std::int64_t i = 0; i < options.cells; ++i)
-            follow(part.normal_cell(fmt::format("stage{}.cell{}", stage + 1, i + 1), x, p, filters));
+            follow(part.normal_cell(format_text("stage{}.cell{}", stage + 1, i + 1), x, p, filters));
     }
     net.output(net.linear("classifier", net.pooled_features(net.relu("relu", x)), options.classes), "logits");
     return g;

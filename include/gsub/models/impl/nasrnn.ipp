@@ -21,7 +21,7 @@ public:
         auto const deviation = 1 / std::sqrt(static_cast<double>(width));
         for (std::size_t i = 0; i < gate_count; ++i) {
             auto const matrix = [&](std::string_view suffix) {
-                auto const name = fmt::format("gate{}{}", i, suffix);
+                auto const name = format_text("gate{}{}", i, suffix);
                 return net_.constant(net_.weights().normal(name, {width, width}, deviation), name);
             };
             fresh_[i] = matrix(".x.weight"), kept_[i] = matrix(".h.weight");
@@ -31,18 +31,18 @@ public:
     value_id step(std::string const& name, value_id x, value_id h) {
         std::array<value_id, gate_count> t;
         for (std::size_t i = 0; i < gate_count; ++i) {
-            auto const gate = fmt::format("{}.gate{}", name, i);
+            auto const gate = format_text("{}.gate{}", name, i);
             auto const of_state = net_.apply<ops::mat_mul>(gate + ".h", {h, kept_[i]});
             t[i] = net_.sum(gate, net_.apply<ops::mat_mul>(gate + ".x", {x, fresh_[i]}), of_state);
         }
         int joined = 0, applied = 0;
         auto const f = [&]<class Op>(Op, value_id a) {
-            return net_.apply<Op>(fmt::format("{}.act{}", name, applied++), {a});
+            return net_.apply<Op>(format_text("{}.act{}", name, applied++), {a});
         };
         // Nodes are made in the order of statements: compilers evaluate arguments in any order.
         auto const join = [&]<class Op, class Left, class Right>(Op, Left l, value_id a, Right r, value_id b) {
             auto const right = f(r, b), left = f(l, a);
-            return net_.apply<Op>(fmt::format("{}.join{}", name, joined++), {left, right});
+            return net_.apply<Op>(format_text("{}.join{}", name, joined++), {left, right});
         };
         constexpr ops::add add;
         constexpr ops::mul mul;
@@ -68,10 +68,10 @@ GSUB_INLINE graph nasrnn(nasrnn_options const& options) {
     network_builder net{g, weight_source{options.seed}};
     std::vector<value_id> inputs;
     for (std::int64_t i = 0; i < options.steps; ++i)
-        inputs.push_back(net.input(dtype::f32, {options.batch, options.width}, fmt::format("x{}", i)));
+        inputs.push_back(net.input(dtype::f32, {options.batch, options.width}, format_text("x{}", i)));
     auto state = net.input(dtype::f32, {options.batch, options.width}, "h");
     detail::nasrnn_cell cell{net, options.width};
-    for (std::size_t i = 0; i < inputs.size(); ++i) state = cell.step(fmt::format("step{}", i), inputs[i], state);
+    for (std::size_t i = 0; i < inputs.size(); ++i) state = cell.step(format_text("step{}", i), inputs[i], state);
     net.output(state, "state");
     return g;
 }

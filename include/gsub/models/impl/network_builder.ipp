@@ -28,7 +28,7 @@ GSUB_INLINE std::int64_t network_builder::channels(value_id x) const {
 GSUB_INLINE value_id network_builder::conv(std::string_view name, value_id x, conv_layer const& layer) {
     GSUB_ASSERT(layer.outputs > 0, "a convolution has output channels");
     GSUB_ASSERT(layer.group > 0 && channels(x) % layer.group == 0, "group divides the channels of the input");
-    auto const kernel = fmt::format("{}.weight", name), shift = fmt::format("{}.bias", name);
+    auto const kernel = format_text("{}.weight", name), shift = format_text("{}.bias", name);
     auto const w = constant(
         weights_.convolution(kernel, {layer.outputs, channels(x) / layer.group, layer.kernel[0], layer.kernel[1]}),
         kernel);
@@ -41,7 +41,7 @@ GSUB_INLINE value_id network_builder::conv(std::string_view name, value_id x, co
 GSUB_INLINE value_id network_builder::batch_norm(std::string_view name, value_id x, norm_layer const& layer) {
     auto const w = weights_.batch_norm(name, channels(x), layer.place);
     auto const part = [&](std::string_view suffix, tensor const& t) {
-        return constant(t, fmt::format("{}{}", name, suffix));
+        return constant(t, format_text("{}{}", name, suffix));
     };
     auto const scale = part(".weight", w.scale), shift = part(".bias", w.shift);
     auto const mean = part(".running_mean", w.mean), variance = part(".running_var", w.variance);
@@ -66,7 +66,7 @@ GSUB_INLINE value_id network_builder::average_pool(std::string_view name, value_
 }
 
 GSUB_INLINE value_id network_builder::linear(std::string_view name, value_id x, std::int64_t outputs) {
-    auto const matrix = fmt::format("{}.weight", name), shift = fmt::format("{}.bias", name);
+    auto const matrix = format_text("{}.weight", name), shift = format_text("{}.bias", name);
     auto const w = constant(weights_.linear(matrix, outputs, channels(x)), matrix);
     auto const b = constant(weights_.bias(shift, outputs), shift);
     return apply<ops::gemm>(name, {x, w, b}, {.transpose_b = true});

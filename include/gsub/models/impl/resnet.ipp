@@ -57,7 +57,7 @@ GSUB_INLINE graph resnet(resnet_plan const& plan, cnn_options const& options) {
     auto const end = blocks > 20 ? norm_place::long_chain_branch_end : norm_place::branch_end;
     for (std::size_t stage = 0; stage < plan.blocks.size(); ++stage)
         for (std::int64_t i = 0; i < plan.blocks[stage]; ++i)
-            x = detail::residual_block(net, fmt::format("layer{}.{}", stage + 1, i), x, std::int64_t{64} << stage,
+            x = detail::residual_block(net, format_text("layer{}.{}", stage + 1, i), x, std::int64_t{64} << stage,
                                        stage > 0 && i == 0 ? 2 : 1, plan, end);
     net.output(net.linear("fc", net.pooled_features(x), options.classes), "logits");
     return g;

@@ -39,7 +39,7 @@ GSUB_INLINE graph squeezenet1_1(cnn_options const& options) {
     x = net.conv("features.0", x, {.outputs = 64, .kernel = {3, 3}, .stride = {2, 2}, .bias = true});
     x = net.relu("features.1", x);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        auto const name = fmt::format("features.{}", i + 2);
+        auto const name = format_text("features.{}", i + 2);
         x = rows[i].squeeze == 0 ? net.max_pool(name, x, {.kernel = {3, 3}, .stride = {2, 2}, .ceil_mode = true})
                                  : detail::fire(net, name, x, rows[i].squeeze, rows[i].expand);
     }

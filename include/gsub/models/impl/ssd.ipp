@@ -38,14 +38,14 @@ GSUB_INLINE graph ssd_resnet50(ssd_options const& options) {
     x = net.max_pool("f.3", x, {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}});
     for (std::size_t stage = 0; stage < 3; ++stage)
         for (std::int64_t i = 0; i < resnet50_plan.blocks[stage]; ++i)
-            x = detail::residual_block(net, fmt::format("f.{}.{}", stage + 4, i), x, std::int64_t{64} << stage,
+            x = detail::residual_block(net, format_text("f.{}.{}", stage + 4, i), x, std::int64_t{64} << stage,
                                        stage == 1 && i == 0 ? 2 : 1, resnet50_plan);
 
     static constexpr std::array<detail::ssd_step, 5> steps{
         {{256, 512, 2, 1}, {256, 512, 2, 1}, {128, 256, 2, 1}, {128, 256, 1, 0}, {128, 256, 1, 0}}};
     std::vector<value_id> maps{x};
     for (std::size_t i = 0; i < steps.size(); ++i)
-        maps.push_back(detail::smaller_map(net, fmt::format("add.{}", i), maps.back(), steps[i]));
+        maps.push_back(detail::smaller_map(net, format_text("add.{}", i), maps.back(), steps[i]));
 
     static constexpr std::array<std::int64_t, 6> boxes{4, 6, 6, 6, 4, 4}; // at each position
     std::vector<value_id> locations, scores;
@@ -54,8 +54,8 @@ GSUB_INLINE graph ssd_resnet50(ssd_options const& options) {
         return net.apply<ops::reshape>(name + ".reshape", {y}, {.shape = {options.batch, numbers, -1}});
     };
     for (std::size_t i = 0; i < maps.size(); ++i) {
-        locations.push_back(head(fmt::format("loc.{}", i), maps[i], boxes[i], 4));
-        scores.push_back(head(fmt::format("conf.{}", i), maps[i], boxes[i], options.classes));
+        locations.push_back(head(format_text("loc.{}", i), maps[i], boxes[i], 4));
+        scores.push_back(head(format_text("conf.{}", i), maps[i], boxes[i], options.classes));
     }
     net.outputs({net.apply<ops::concat>("locations", locations, {.axis = 2}),
                  net.apply<ops::concat>("scores", scores, {.axis = 2})},

@@ -24,17 +24,17 @@ public:
     value_id conv(std::string_view name, value_id x, std::int64_t outputs, std::int64_t kernel, std::int64_t pad,
                   std::int64_t groups = 1, bool bias = false, float scale = 1) {
         auto const inputs = graph_.type(x).dims[1].size();
-        auto weight = weights_.convolution(fmt::format("{}.weight", name), {outputs, inputs / groups, kernel, kernel});
+        auto weight = weights_.convolution(format_text("{}.weight", name), {outputs, inputs / groups, kernel, kernel});
         if (scale != 1)
             for (auto& v : weight.mutable_data<float>()) v *= scale;
-        auto const w = builder_.constant(weight, fmt::format("{}.weight", name));
+        auto const w = builder_.constant(weight, format_text("{}.weight", name));
         attributes_of<ops::conv> a;
         a.strides = a.dilations = {1, 1};
         a.pads = {pad, pad, pad, pad};
         a.group = groups;
         if (!bias) return named(builder_.add<ops::conv>(a, {x, w}), name);
         auto const b =
-            builder_.constant(weights_.bias(fmt::format("{}.bias", name), outputs), fmt::format("{}.bias", name));
+            builder_.constant(weights_.bias(format_text("{}.bias", name), outputs), format_text("{}.bias", name));
         return named(builder_.add<ops::conv>(a, {x, w, b}), name);
     }
     value_id matrix(std::string_view name, std::int64_t rows, std::int64_t columns) {
@@ -50,7 +50,7 @@ public:
     graph finish(std::string_view name, std::initializer_list<value_id> outputs) {
         std::vector<std::string> names;
         for (std::size_t i = 0; i < outputs.size(); ++i)
-            names.push_back(outputs.size() == 1 ? "y" : fmt::format("y{}", i));
+            names.push_back(outputs.size() == 1 ? "y" : format_text("y{}", i));
         graph_info info;
         info.name = name;
         graph_.set_info(std::move(info));
@@ -70,7 +70,7 @@ namespace detail {
 
 GSUB_INLINE value_id append_residual(module_builder& m, std::string const& prefix, value_id x, std::int64_t channels,
                                      float scale = 1) {
-    auto const name = [&](std::string_view part) { return fmt::format("{}{}", prefix, part); };
+    auto const name = [&](std::string_view part) { return format_text("{}{}", prefix, part); };
     auto const inner = m.apply<ops::relu>(name("relu1"), m.conv(name("conv1"), x, channels, 3, 1));
     auto const deep = m.conv(name("conv2"), inner, channels, 3, 1, 1, false, scale);
     auto const shallow =
@@ -90,7 +90,7 @@ GSUB_INLINE graph residual_chain(std::uint64_t seed, std::int64_t channels, std:
     detail::module_builder m{seed};
     auto x = m.input("x", {1, channels, size, size});
     // Scaled so that a sum of two branches is not larger than one: values neither grow nor fade along the chain.
-    for (int i = 1; i <= modules; ++i) x = detail::append_residual(m, fmt::format("module{}.", i), x, channels, 0.7f);
+    for (int i = 1; i <= modules; ++i) x = detail::append_residual(m, format_text("module{}.", i), x, channels, 0.7f);
     return m.finish("residual_chain", {x});
 }
 
@@ -117,9 +117,9 @@ GSUB_INLINE graph query_key_value(std::uint64_t seed) {
     std::vector<value_id> out;
     for (std::string_view const name : {"query", "key", "value"}) {
         auto const bias =
-            m.builder().constant(m.weights().bias(fmt::format("{}.bias", name), 256), fmt::format("{}.bias", name));
-        auto const product = m.apply<ops::mat_mul>(name, x, m.matrix(fmt::format("{}.weight", name), 256, 256));
-        out.push_back(m.apply<ops::add>(fmt::format("{}_bias", name), product, bias));
+            m.builder().constant(m.weights().bias(format_text("{}.bias", name), 256), format_text("{}.bias", name));
+        auto const product = m.apply<ops::mat_mul>(name, x, m.matrix(format_text("{}.weight", name), 256, 256));
+        out.push_back(m.apply<ops::add>(format_text("{}_bias", name), product, bias));
     }
     return m.finish("query_key_value", {out[0], out[1], out[2]});
 }
@@ -152,7 +152,7 @@ GSUB_INLINE graph mixed_gates(std::uint64_t seed) {
     detail::module_builder m{seed};
     auto const x = m.input("x", {1, 256});
     auto const product = [&](std::string_view name) {
-        return m.apply<ops::mat_mul>(name, x, m.matrix(fmt::format("{}.weight", name), 256, 256));
+        return m.apply<ops::mat_mul>(name, x, m.matrix(format_text("{}.weight", name), 256, 256));
     };
     return m.finish("mixed_gates",
                     {m.apply<ops::sigmoid>("sigmoid_a", product("a")), m.apply<ops::tanh>("tanh_b", product("b")),
@@ -165,10 +165,10 @@ GSUB_INLINE graph recurrent_cell(std::uint64_t seed) {
     std::vector<value_id> gates;
     for (int i = 0; i < 8; ++i) {
         auto const fresh =
-            m.apply<ops::mat_mul>(fmt::format("x_gate{}", i), x, m.matrix(fmt::format("w{}", i), 512, 512));
+            m.apply<ops::mat_mul>(format_text("x_gate{}", i), x, m.matrix(format_text("w{}", i), 512, 512));
         auto const kept =
-            m.apply<ops::mat_mul>(fmt::format("h_gate{}", i), h, m.matrix(fmt::format("u{}", i), 512, 512));
-        gates.push_back(m.apply<ops::add>(fmt::format("gate{}", i), fresh, kept));
+            m.apply<ops::mat_mul>(format_text("h_gate{}", i), h, m.matrix(format_text("u{}", i), 512, 512));
+        gates.push_back(m.apply<ops::add>(format_text("gate{}", i), fresh, kept));
     }
     return m.finish("recurrent_cell", {gates[0], gates[1], gates[2], gates[3], gates[4], gates[5], gates[6], gates[7]});
 }

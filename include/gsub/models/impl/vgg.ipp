@@ -18,7 +18,7 @@ GSUB_INLINE graph vgg(std::span<std::int64_t const> plan, cnn_options const& opt
     network_builder net{g, weight_source{options.seed}};
     auto x = classifier_images(net, options, 224);
     int layer = 0;
-    auto const next = [&] { return fmt::format("features.{}", layer++); };
+    auto const next = [&] { return format_text("features.{}", layer++); };
     for (auto channels : plan) {
         if (channels == 0) {
             x = net.max_pool(next(), x, {.kernel = {2, 2}, .stride = {2, 2}});

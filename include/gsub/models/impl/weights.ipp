@@ -59,10 +59,10 @@ GSUB_INLINE batch_norm_weights weight_source::batch_norm(std::string_view name, 
                                                          norm_place place) const {
     constexpr double low[] = {0.5, 0.2, 0.1}, high[] = {1.5, 0.6, 0.3};
     auto const at = static_cast<std::size_t>(place);
-    return {uniform(fmt::format("{}.weight", name), {channels}, low[at], high[at]),
-            normal(fmt::format("{}.bias", name), {channels}, 0.1),
-            normal(fmt::format("{}.running_mean", name), {channels}, 0.1),
-            uniform(fmt::format("{}.running_var", name), {channels}, 0.6, 1.8)};
+    return {uniform(format_text("{}.weight", name), {channels}, low[at], high[at]),
+            normal(format_text("{}.bias", name), {channels}, 0.1),
+            normal(format_text("{}.running_mean", name), {channels}, 0.1),
+            uniform(format_text("{}.running_var", name), {channels}, 0.6, 1.8)};
 }
 
 } // namespace gsub::models

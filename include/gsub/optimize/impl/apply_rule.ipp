@@ -23,7 +23,7 @@ GSUB_LAZY std::string attributes_text(any_graph const& g, node_id n) {
     std::string out;
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!same_bits(values[i], defaults[i]))
-            out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", infos[i].name, to_string(values[i]));
+            out += format_text("{}{} = {}", out.empty() ? "" : ", ", infos[i].name, to_string(values[i]));
     return out;
 }
 
@@ -34,11 +34,11 @@ GSUB_LAZY rewritten_node described(any_graph const& g, node_id n) {
                                : g.constant(v)            ? to_string(g.type(v))
                                : g.is<ops::input>(v.node) ? in_quotes(g.name(v))
                                : g.result_count(v.node) > 1
-                                   ? fmt::format("{}:{}", quoted{g.display_name(v.node)}, v.port)
+                                   ? format_text("{}:{}", quoted{g.display_name(v.node)}, v.port)
                                    : in_quotes(g.display_name(v.node)));
     while (!out.operands.empty() && out.operands.back().empty()) out.operands.pop_back();
     for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-        out.type += fmt::format("{}{}", port ? ", " : "", to_string(g.type({n, port})));
+        out.type += format_text("{}{}", port ? ", " : "", to_string(g.type({n, port})));
     return out;
 }
 
@@ -57,12 +57,12 @@ GSUB_LAZY [[noreturn]] void throw_inapplicable(rule_at const& what, std::vector<
         return a.outcome != b.outcome ? a.outcome < b.outcome : a.depth > b.depth;
     });
     auto const why = places.empty() ? std::string{"canonicalization takes the node away"}
-                                    : fmt::format("{}: {}", to_string(places[0].outcome), places[0].reason);
+                                    : format_text("{}: {}", to_string(places[0].outcome), places[0].reason);
     throw error{problem{error_code::negative,
                         what.node,
                         {},
-                        fmt::format("{} does not apply: {}", what.rule->name, why),
-                        fmt::format("gsub explain --rule {}, which tells where it applies", what.rule->name)}};
+                        format_text("{} does not apply: {}", what.rule->name, why),
+                        format_text("gsub explain --rule {}, which tells where it applies", what.rule->name)}};
 }
 
 /// Makes one rewrite after another in a graph.

@@ -15,7 +15,7 @@ GSUB_LAZY_BODY double checked_cost(double cost, any_graph const& g, node_id n, s
     throw error{problem{error_code::internal,
                         n.valid() ? g.display_name(n) : "",
                         n.valid() ? std::string{g.op(n).name} : "",
-                        fmt::format("the cost model gives {} {}; costs are finite and >= 0", cost, unit),
+                        format_text("the cost model gives {} {}; costs are finite and >= 0", cost, unit),
                         {}}};
 }
 

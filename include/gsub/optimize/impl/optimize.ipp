@@ -3,6 +3,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/core/sharing_executor.hpp>
 #include <gsub/cost/analytic.hpp>
+#include <gsub/ir/legality.hpp>
 #include <gsub/optimize/impl/rewrite_check.ipp>
 #include <gsub/optimize/impl/substitution.ipp>
 #include <gsub/optimize/impl/verify_equal.ipp>
@@ -39,15 +40,15 @@ GSUB_LAZY void check_identity(search_log const& log, search_identity const& here
     if (there->rules != here.rules)
         differs("the trace is of a search with other rules, or by another version of gsub", "the rules it was given");
     if (there->moves != here.moves)
-        differs(fmt::format("the trace is of a search that makes other moves: {} and not {}",
+        differs(format_text("the trace is of a search that makes other moves: {} and not {}",
                             quoted{to_string(there->moves)}, quoted{to_string(here.moves)}),
                 "the same --admit and --plateau, and --queue or none");
     if (there->unit != here.unit)
-        differs(fmt::format("the trace counts costs in {}, this search in {}", quoted{there->unit}, quoted{here.unit}),
+        differs(format_text("the trace counts costs in {}, this search in {}", quoted{there->unit}, quoted{here.unit}),
                 "the cost model it was written with");
     else if (there->graph == here.graph && there->costs != here.costs)
         differs(there->cost == here.cost ? "the trace is of a search under another cost model"
-                                         : fmt::format("the graph costs {} {} in the trace and {} here", there->cost,
+                                         : format_text("the graph costs {} {} in the trace and {} here", there->cost,
                                                        there->unit, here.cost),
                 "the cost model it was written with; costs by a clock need a profile");
     if (!problems.empty()) throw error{std::move(problems)};
@@ -59,14 +60,14 @@ GSUB_LAZY void check_end(search_replay const& replay, search::statistics& stats)
     if (replay.more()) throw error{error_code::invalid_input, "the trace goes on where the search is at its end"};
     if (stats.best_cost != end.cost)
         throw error{error_code::invalid_input,
-                    fmt::format("the trace ends at a cost of {}, its rewrites at {}", end.cost, stats.best_cost)};
+                    format_text("the trace ends at a cost of {}, its rewrites at {}", end.cost, stats.best_cost)};
     stats.expanded = end.expanded;
     stats.why = end.why;
 }
 
 GSUB_LAZY void check_options(optimize_options const& options) {
     auto const refuse = [](std::string why) { throw error{error_code::usage, std::move(why)}; };
-    if (!(options.alpha >= 1)) refuse(fmt::format("alpha is {}; it must be at least 1", options.alpha));
+    if (!(options.alpha >= 1)) refuse(format_text("alpha is {}; it must be at least 1", options.alpha));
     if (!search::detail::rises(options.alpha, options.schedule))
         refuse("the values of a schedule must rise, from alpha on");
     if (options.admit == search::admission::first && !options.schedule.empty())
@@ -103,6 +104,7 @@ public:
         begin_log(start);
         auto found = search(std::move(start));
         if (replay_) check_end(*replay_, found.stats);
+        check_rewrites(found);
         note(found);
         auto best = std::move(found.best);
         finish(best, as_span(found.rewrites), true);
@@ -133,7 +135,18 @@ private:
         report_.canonicalized = canonicalize(start);
         start.order_canonically();
         start.compact();
+        check_canonical("canonicalization", start);
         return start;
+    }
+
+    void check_canonical(std::string_view step, any_graph const& g) const {
+        if (options_.check || verifies_stages()) verify_behind(step, g, stage::canonical).value();
+    }
+    void check_rewrites(search_result const& found) const {
+        auto const& path = found.stats.path;
+        for (std::size_t i = 0; i < found.rewrites.size(); ++i)
+            check_canonical(i == 0 ? "the start of a search" : path[i - 1].label, *found.rewrites[i].before);
+        check_canonical("the search", found.best);
     }
 
     // Logs are of the search that begins here: those that are read, and that which is written.
@@ -215,7 +228,10 @@ private:
         progress("fold");
         fold_constants(best, evaluators_, {.max_weight_bytes = options_.max_weight_bytes, .threads = options_.threads})
             .value();
-        if (clean) canonicalize(best);
+        if (clean) {
+            canonicalize(best);
+            check_canonical("folding", best);
+        }
         if (!options_.verify || !report_.verification.on_numbers) return;
         // Folding rounds; the numbers that users get are those of the folded graph.
         verification_report folded;

@@ -26,7 +26,7 @@ GSUB_LAZY_BODY substitution_state replay_source::reconstruct(substitution_state 
         substitution_state made;
         if (auto const why = again(here, wanted, made); !why.empty())
             throw error{problem{error_code::invalid_input, std::string{site(wanted)}, std::string{rule(wanted)},
-                                fmt::format("the trace does not fit: rewrite {} from the start {}", number, why),
+                                format_text("the trace does not fit: rewrite {} from the start {}", number, why),
                                 "a search without it"}};
         made.before = here;
         here = std::make_shared<substitution_state const>(std::move(made));

@@ -154,7 +154,7 @@ public:
     // Says why some were not checked.
     ~rewrite_checker() {
         for (auto const& [why, count] : skipped_)
-            report_.notes.push_back(fmt::format("{}{} not compared one by one: {}", count,
+            report_.notes.push_back(format_text("{}{} not compared one by one: {}", count,
                                                 count == 1 ? " rewrite was" : " rewrites were", why));
     }
 
@@ -172,7 +172,7 @@ public:
             ++report_.rewrites_checked;
             refute(report_);
             report_.notes.push_back(
-                fmt::format("{} at {}: {}", m.rule().name, g.display_name(m.site()), std::move(difference)));
+                format_text("{} at {}: {}", m.rule().name, g.display_name(m.site()), std::move(difference)));
             return rewrite_check::different;
         default:
             return skip(std::move(difference));

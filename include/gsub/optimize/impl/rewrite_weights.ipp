@@ -39,9 +39,9 @@ GSUB_LAZY std::string formula_of(any_graph const& g, value_id v, int depth = 0) 
     if (g.is<ops::constant>(v.node)) return in_quotes(g.name(v).empty() ? g.display_name(v.node) : g.name(v));
     if (g.operand_count(v.node) == 0) return std::string{g.op(v.node).name};
     if (depth == deepest) return "...";
-    auto text = fmt::format("{}(", g.op(v.node).name);
+    auto text = format_text("{}(", g.op(v.node).name);
     for (std::size_t i = 0; i < g.operand_count(v.node); ++i)
-        text += fmt::format("{}{}", i ? ", " : "", formula_of(g, g.operand(v.node, i), depth + 1));
+        text += format_text("{}{}", i ? ", " : "", formula_of(g, g.operand(v.node, i), depth + 1));
     return text + ")";
 }
 
@@ -92,7 +92,7 @@ GSUB_LAZY_BODY result<rewrite_weights> weights_of(any_graph const& before, any_g
             throw error{problem{error_code::unsupported,
                                 {},
                                 {},
-                                fmt::format("the weights of a rewrite take {} bytes; {} are allowed", total, max_bytes),
+                                format_text("the weights of a rewrite take {} bytes; {} are allowed", total, max_bytes),
                                 "raise max_weight_bytes"}};
         return rewrite_weights{detail::computed_weights(before, read, evaluators),
                                detail::computed_weights(after, built, evaluators)};

@@ -28,13 +28,13 @@ GSUB_LAZY [[noreturn]] void throw_unknown(std::string_view what, std::string_vie
     for (auto const& [distance, k] : near) {
         if (hint.size() > 200 || distance > std::max<std::size_t>(3, name.size() / 2)) break;
         if (hint.find(in_quotes(k)) == std::string::npos)
-            hint += fmt::format("{}{}", hint.empty() ? "" : ", ", quoted{k});
+            hint += format_text("{}{}", hint.empty() ? "" : ", ", quoted{k});
         if (static_cast<std::size_t>(std::count(hint.begin(), hint.end(), ',')) >= 2) break;
     }
     throw error{problem{error_code::usage,
                         {},
                         {},
-                        fmt::format("there is no {} {}", what, quoted{name}),
+                        format_text("there is no {} {}", what, quoted{name}),
                         hint.empty() ? std::string{where} : hint}};
 }
 
@@ -85,7 +85,7 @@ public:
             return row ? std::string{g_.operators().ops[*row].name} : "an operator that the graph has not";
         }
         case pattern::node_kind::category:
-            return fmt::format("an operator of kind {} with {} operands", to_string(n.category), n.links);
+            return format_text("an operator of kind {} with {} operands", to_string(n.category), n.links);
         case pattern::node_kind::every_part:
             return wanted(rule_.match_links[n.first_link]);
         default:
@@ -98,59 +98,59 @@ public:
                : g_.constant(v)            ? "a weight"
                                            : std::string{g_.op(v.node).name};
     }
-    std::string named(node_id n) const { return fmt::format("{} {}", g_.op(n).name, quoted{g_.display_name(n)}); }
+    std::string named(node_id n) const { return format_text("{} {}", g_.op(n).name, quoted{g_.display_name(n)}); }
     std::string named(value_id v) const {
         if (!v.valid()) return "nothing";
-        return g_.is<ops::input>(v.node) ? fmt::format("the input {}", quoted{g_.name(v)})
+        return g_.is<ops::input>(v.node) ? format_text("the input {}", quoted{g_.name(v)})
                : g_.constant(v)          ? "a weight"
                                          : named(v.node);
     }
     std::string place(mismatch const& m) const {
-        return m.user.valid() ? fmt::format("operand {} of {}", m.operand, named(m.user)) : "the node";
+        return m.user.valid() ? format_text("operand {} of {}", m.operand, named(m.user)) : "the node";
     }
     void describe(mismatch const& m, rule_place& out) const {
         auto const w = wanted(m.wanted);
         out.depth = m.depth;
         switch (m.what) {
         case mismatch::kind::operation:
-            out.reason = fmt::format("{} is {}, the pattern wants {}", place(m), named(m.found), w);
-            out.kind = fmt::format("found {} where the pattern wants {}", op(m.found), w);
+            out.reason = format_text("{} is {}, the pattern wants {}", place(m), named(m.found), w);
+            out.kind = format_text("found {} where the pattern wants {}", op(m.found), w);
             return;
         case mismatch::kind::constant:
-            out.reason = fmt::format("{} is made of weights alone, the pattern wants {} of data", place(m), w);
-            out.kind = fmt::format("found weight arithmetic where the pattern wants {} of data", w);
+            out.reason = format_text("{} is made of weights alone, the pattern wants {} of data", place(m), w);
+            out.kind = format_text("found weight arithmetic where the pattern wants {} of data", w);
             return;
         case mismatch::kind::absent:
-            out.reason = fmt::format("{} is left out, the pattern wants {}", place(m), w);
-            out.kind = fmt::format("an operand is left out where the pattern wants {}", w);
+            out.reason = format_text("{} is left out, the pattern wants {}", place(m), w);
+            out.kind = format_text("an operand is left out where the pattern wants {}", w);
             return;
         case mismatch::kind::surplus:
-            out.reason = fmt::format("{} has {} operands, in the pattern it has {}", named(m.found.node),
+            out.reason = format_text("{} has {} operands, in the pattern it has {}", named(m.found.node),
                                      g_.operand_count(m.found.node), rule_.match_nodes[m.wanted].links);
-            out.kind = fmt::format("{} has more operands than in the pattern", w);
+            out.kind = format_text("{} has more operands than in the pattern", w);
             return;
         case mismatch::kind::port:
-            out.reason = fmt::format("{} is result {} of {}, the pattern wants the first", place(m), m.found.port,
+            out.reason = format_text("{} is result {} of {}, the pattern wants the first", place(m), m.found.port,
                                      named(m.found.node));
-            out.kind = fmt::format("another result of {} than the first", w);
+            out.kind = format_text("another result of {} than the first", w);
             return;
         case mismatch::kind::rebound:
             out.reason =
-                fmt::format("{} is {}, the pattern wants {} there once more", place(m), named(m.found), named(m.other));
+                format_text("{} is {}, the pattern wants {} there once more", place(m), named(m.found), named(m.other));
             out.kind = "two operands differ that are the same in the pattern";
             return;
         case mismatch::kind::parts:
-            out.reason = fmt::format("the operands of {} are not all parts of one {}, each once", named(m.user), w);
-            out.kind = fmt::format("operands that are not all parts of one {}", w);
+            out.reason = format_text("the operands of {} are not all parts of one {}, each once", named(m.user), w);
+            out.kind = format_text("operands that are not all parts of one {}", w);
             return;
         case mismatch::kind::reader:
             out.reason =
-                fmt::format("result {} of {} is not read by just one {}", m.found.port, named(m.found.node), w);
-            out.kind = fmt::format("a part that is not read by just one {}", w);
+                format_text("result {} of {} is not read by just one {}", m.found.port, named(m.found.node), w);
+            out.kind = format_text("a part that is not read by just one {}", w);
             return;
         case mismatch::kind::alone:
-            out.reason = fmt::format("beside the node no other {} reads {} as the pattern wants", w, named(m.found));
-            out.kind = fmt::format("no other {} reads the same value", w);
+            out.reason = format_text("beside the node no other {} reads {} as the pattern wants", w, named(m.found));
+            out.kind = format_text("no other {} reads the same value", w);
             return;
         }
     }
@@ -195,9 +195,9 @@ public:
             if (a != n) at_anchor(a, n);
         if (!places.empty()) return;
         if (miss.reason.empty()) {
-            miss.reason = fmt::format("no part of the pattern is {}; the rule looks at {}", words_.named(n),
+            miss.reason = format_text("no part of the pattern is {}; the rule looks at {}", words_.named(n),
                                       words_.wanted(rule_.roots[0]));
-            miss.kind = fmt::format("no part of the pattern is {}", words_.op({n, 0}));
+            miss.kind = format_text("no part of the pattern is {}", words_.op({n, 0}));
         }
         miss.site = g_.display_name(n);
         places.push_back(std::move(miss));
@@ -249,9 +249,9 @@ private:
                     auto const output = u.user == g_.return_node();
                     auto const w = words_.wanted(parent);
                     miss.depth = depth;
-                    miss.reason = fmt::format("the reader of {} is {}, the pattern wants {}", words_.named(n),
+                    miss.reason = format_text("the reader of {} is {}, the pattern wants {}", words_.named(n),
                                               output ? "the graph's output" : words_.named(u.user), w);
-                    miss.kind = fmt::format("read by {} where the pattern wants {}",
+                    miss.kind = format_text("read by {} where the pattern wants {}",
                                             output ? "the graph's output" : words_.op({u.user, 0}), w);
                 });
         }
@@ -284,7 +284,7 @@ private:
         rule_place p;
         p.site = g_.display_name(anchor);
         if (matches > 0) {
-            p.reason = fmt::format("the pattern matches at {}, without {}", words_.named(anchor), words_.named(with));
+            p.reason = format_text("the pattern matches at {}, without {}", words_.named(anchor), words_.named(with));
             p.kind = "the pattern matches with other nodes";
         } else if (auto const miss = nearest_miss(g_, rule_, anchor)) {
             words_.describe(*miss, p);
@@ -300,13 +300,13 @@ private:
         p.site = g_.display_name(m.site());
         for (auto const& c : rule_.where)
             if (!c.holds(m)) {
-                fail(p, rule_outcome::condition_fails, fmt::format("where: {}", c.sentence), c.sentence);
+                fail(p, rule_outcome::condition_fails, format_text("where: {}", c.sentence), c.sentence);
                 return p;
             }
         auto const made = attempt(m, p);
         auto const failed = std::ranges::find_if(rule_.prefer, [&](rule_condition const& c) { return !c.holds(m); });
         if (failed != rule_.prefer.end())
-            fail(p, rule_outcome::hint_fails, fmt::format("prefer: {}", failed->sentence), failed->sentence);
+            fail(p, rule_outcome::hint_fails, format_text("prefer: {}", failed->sentence), failed->sentence);
         if (made && on_made_) on_made_(m, *made, p);
         return p;
     }
@@ -344,7 +344,7 @@ private:
                 if (contains(m.roots(), value_id{n, port})) continue;
                 g_.for_each_use({n, port}, [&](use u) {
                     if (!out.empty() || contains(m.covered(), u.user)) return;
-                    out = fmt::format("{} inside of the match is read by {} too", words_.named(n),
+                    out = format_text("{} inside of the match is read by {} too", words_.named(n),
                                       u.user == g_.return_node() ? "the graph's output" : words_.named(u.user));
                 });
             }

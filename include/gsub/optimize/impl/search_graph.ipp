@@ -61,7 +61,7 @@ GSUB_LAZY std::optional<search_result> repeat(search_result const& model_search,
         canonicalize_changes(out.best);
         out.stats.best_cost = model.of_graph(out.best);
         out.stats.path.push_back(
-            {fmt::format("{}({})", found->rule().name, here->display_name(found->site())), out.stats.best_cost});
+            {format_text("{}({})", found->rule().name, here->display_name(found->site())), out.stats.best_cost});
         out.rewrites.push_back({here, found});
     }
     return out;

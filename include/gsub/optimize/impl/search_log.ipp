@@ -37,7 +37,7 @@ GSUB_INLINE void search_log::append(search_event const& e) {
 GSUB_INLINE void search_log::add(search_event const& e) {
     using kind = search_event::kind;
     auto const refuse = [&](std::string_view why) {
-        throw error{error_code::invalid_input, fmt::format("the event \"{}\" {}", to_string(e.what), why)};
+        throw error{error_code::invalid_input, format_text("the event \"{}\" {}", to_string(e.what), why)};
     };
     if (!(e.cost >= 0 && e.cost <= std::numeric_limits<double>::max())) refuse("has a cost that is none");
     if (end_.recorded) refuse("comes after the end");
@@ -46,7 +46,7 @@ GSUB_INLINE void search_log::add(search_event const& e) {
         if (open_) refuse("comes before an expansion is complete");
     };
     auto const in_turn = [&](std::size_t number) {
-        if (e.steps != number) refuse(fmt::format("has number {}, it must be {}", e.steps, number));
+        if (e.steps != number) refuse(format_text("has number {}, it must be {}", e.steps, number));
     };
     switch (e.what) {
     case kind::header:
@@ -92,13 +92,13 @@ GSUB_INLINE void search_log::add(search_event const& e) {
 
 GSUB_INLINE search_log::section const& search_replay::next(hash128 path) {
     if (!more())
-        throw error{error_code::invalid_input, fmt::format("the trace ends before search number {} begins", next_ + 1)};
+        throw error{error_code::invalid_input, format_text("the trace ends before search number {} begins", next_ + 1)};
     auto const& s = log_->sections()[next_++];
     if (s.path != path)
         throw error{problem{error_code::invalid_input,
                             {},
                             {},
-                            fmt::format("search number {} of the trace begins with another graph", next_),
+                            format_text("search number {} of the trace begins with another graph", next_),
                             "the options of the search that wrote the trace, those of parts above all"}};
     return s;
 }

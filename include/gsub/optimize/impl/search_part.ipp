@@ -37,7 +37,7 @@ struct search_progress : search::null_observer {
         expanded = done, failed = problem.inapplicable();
         if (hooks.trace) tell({.what = search_event::kind::expand, .key = s.key, .path = s.path}, cost);
         if (!hooks.observe || done % 16 != 0) return;
-        detail_text = fmt::format("best {} {}", problem.in_units(best), unit);
+        detail_text = format_text("best {} {}", problem.in_units(best), unit);
         hooks.observe->on_progress(
             {"search", done, steps == std::numeric_limits<std::uint64_t>::max() ? 0 : steps, detail_text});
     }
@@ -116,7 +116,7 @@ reconstruct(substitution_problem const& problem, search_log const& log, search_l
         if (found == origins.end() || found->path != from || found->expansion >= best.expansion)
             throw error{
                 error_code::invalid_input,
-                fmt::format("the trace does not fit: nothing leads to the graph of expansion {}", best.expansion)};
+                format_text("the trace does not fit: nothing leads to the graph of expansion {}", best.expansion)};
         best = *found;
     }
     for (; !moves.empty(); moves.pop_back()) {

@@ -53,8 +53,8 @@ GSUB_LAZY_BODY substitution_problem::substitution_problem(any_graph start, cost:
 }
 
 GSUB_LAZY_BODY std::string substitution_problem::label(state const& s) const {
-    if (s.deferred) return fmt::format("{}({})", replay_.rule(s), replay_.site(s));
-    return s.rule ? fmt::format("{}({})", s.rule->name, s.parent->graph.display_name(s.site)) : std::string{};
+    if (s.deferred) return format_text("{}({})", replay_.rule(s), replay_.site(s));
+    return s.rule ? format_text("{}({})", s.rule->name, s.parent->graph.display_name(s.site)) : std::string{};
 }
 
 GSUB_LAZY_BODY match substitution_problem::move(state const& s) const {
@@ -109,7 +109,7 @@ GSUB_LAZY_BODY std::string substitution_problem::repeat(std::shared_ptr<state co
     made = std::move(found.next);
     if (made.key != wanted.key) return "leads to another graph";
     if (made.cost != wanted.cost)
-        return fmt::format("leads to a cost of {}, not of {}", in_units(made.cost), in_units(wanted.cost));
+        return format_text("leads to a cost of {}, not of {}", in_units(made.cost), in_units(wanted.cost));
     return {};
 }
 

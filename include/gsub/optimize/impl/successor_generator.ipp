@@ -18,7 +18,7 @@ bool by_rule(match const& m, F const& code) {
         return code();
     } catch (std::exception const& e) {
         throw search::failed_move{
-            fmt::format("rule {} at {}: {}", m.rule().name, quoted{m.graph().display_name(m.site())}, e.what())};
+            format_text("rule {} at {}: {}", m.rule().name, quoted{m.graph().display_name(m.site())}, e.what())};
     }
 }
 GSUB_LAZY_BODY bool fires(match const& m) {

@@ -36,7 +36,7 @@ GSUB_LAZY std::optional<std::pair<any_graph, any_graph>> reduced(any_graph const
         auto p = retyped(a, as_span(inputs)), q = retyped(b, as_span(inputs));
         if (!p || !q || operations(*p) > max_field_operations || operations(*q) > max_field_operations) continue;
         inputs_text.clear();
-        for (auto const& t : inputs) inputs_text += fmt::format("{}{}", inputs_text.empty() ? "" : ", ", to_string(t));
+        for (auto const& t : inputs) inputs_text += format_text("{}{}", inputs_text.empty() ? "" : ", ", to_string(t));
         return std::pair{std::move(*p), std::move(*q)};
     }
     return std::nullopt;
@@ -59,13 +59,13 @@ GSUB_LAZY void check_in_field(verification_report& report, any_graph const& orig
     }
     auto const compared = compare_in_field(*a, *b, evaluators, seed, threads);
     if (!compared) {
-        report.notes.push_back(fmt::format("field: {}", compared.error().message()));
+        report.notes.push_back(format_text("field: {}", compared.error().message()));
         return;
     }
     report.whole_in_field = true;
     if (compared->equal) return;
     refute(report);
-    report.notes.push_back(fmt::format("field: {}", compared->difference));
+    report.notes.push_back(format_text("field: {}", compared->difference));
 }
 
 GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& original, any_graph const& rewritten,
@@ -75,7 +75,7 @@ GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& or
         evaluate_graph(original, evaluators, as_span(inputs), {.compute = precision::f64, .threads = threads});
     auto const actual = evaluate_graph(rewritten, evaluators, as_span(inputs), {.threads = threads});
     if (!exact || !actual) {
-        report.notes.push_back(fmt::format("numbers: {}", (exact ? actual : exact).error().message()));
+        report.notes.push_back(format_text("numbers: {}", (exact ? actual : exact).error().message()));
         return;
     }
     report.on_numbers = true;
@@ -85,7 +85,7 @@ GSUB_LAZY void check_on_numbers(verification_report& report, any_graph const& or
         if (d) report.max_relative_error = std::max(report.max_relative_error, d->max_relative);
         if (!bad) continue;
         refute(report);
-        report.notes.push_back(d ? fmt::format("numbers: output {} differs by {}", i, d->max_relative)
+        report.notes.push_back(d ? format_text("numbers: output {} differs by {}", i, d->max_relative)
                                  : d.error().message());
     }
 }
@@ -109,7 +109,7 @@ GSUB_LAZY_BODY verification_report verify_equal(any_graph const& original, any_g
     }
     if (auto const missing = not_computable(original, evaluators); !missing.empty()) {
         report.notes.push_back(
-            fmt::format("{} nodes cannot be computed, so the whole graph cannot be compared; the first is {}",
+            format_text("{} nodes cannot be computed, so the whole graph cannot be compared; the first is {}",
                         missing.size(), to_string(missing.front())));
     } else {
         detail::check_in_field(report, original, rewritten, evaluators, seed, threads);

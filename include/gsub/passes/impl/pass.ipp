@@ -70,7 +70,7 @@ GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass
                                           function_ref<result<pass_outcome>(module&, pass_context&)> body) {
     if (cx.observe) cx.observe->on_progress({.phase = "pass", .done = 0, .total = 1, .detail = info.name});
     auto const named = [&](module& on, pass_context& c) {
-        return guarded<module>(on, c, fmt::format("pass {}", info.name), body);
+        return guarded<module>(on, c, format_text("pass {}", info.name), body);
     };
     auto done = cx.instrument ? cx.instrument->run(*cx.instrument, info, m, cx, named) : named(m, cx);
     if (cx.observe && done) cx.observe->on_progress({.phase = "pass", .done = 1, .total = 1, .detail = info.name});
@@ -87,7 +87,7 @@ GSUB_INLINE result<pass_outcome> run_pass(pass_info const& info, module& m, pass
                 continue;
             }
             auto one =
-                guarded<any_graph>(whole.find(f.name)->body, c, fmt::format("function {}", quoted{f.name}), body);
+                guarded<any_graph>(whole.find(f.name)->body, c, format_text("function {}", quoted{f.name}), body);
             if (!one) return one.error();
             sum += *one;
         }

@@ -14,7 +14,7 @@ GSUB_LAZY_BODY result<pass_outcome> run_fixpoint(std::size_t max_iterations, mod
     std::vector<hash128> seen{fingerprint(m)};
     auto const ends_with = [&](std::string const& reason) {
         sum.skip(reason);
-        if (cx.observe) cx.observe->on_note(fmt::format("fixpoint: {}", reason));
+        if (cx.observe) cx.observe->on_note(format_text("fixpoint: {}", reason));
         return sum;
     };
     for (std::size_t round = 0; round < std::max<std::size_t>(max_iterations, 1); ++round) {
@@ -26,7 +26,7 @@ GSUB_LAZY_BODY result<pass_outcome> run_fixpoint(std::size_t max_iterations, mod
         if (std::find(seen.begin(), seen.end(), now) != seen.end()) return ends_with("the passes undo each other");
         seen.push_back(now);
     }
-    return ends_with(fmt::format("still changing after {} iterations", max_iterations));
+    return ends_with(format_text("still changing after {} iterations", max_iterations));
 }
 
 } // namespace gsub::detail

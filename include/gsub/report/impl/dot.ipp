@@ -39,16 +39,16 @@ GSUB_LAZY_BODY std::string to_dot(any_graph const& g) {
                                                : std::string{g.op(n).name};
         auto const label = results
                                ? name
-                               : fmt::format("{}\\n{}\\n{}", name, detail::dot_text(g.display_name(n)),
+                               : format_text("{}\\n{}\\n{}", name, detail::dot_text(g.display_name(n)),
                                              g.result_count(n) > 0 ? detail::dot_text(to_string(g.type({n, 0}))) : "");
-        out += fmt::format("  n{} [label=\"{}\"{}];\n", n.index, label,
+        out += format_text("  n{} [label=\"{}\"{}];\n", n.index, label,
                            g.constant(n)                    ? ", style=dashed"
                            : g.is<ops::input>(n) || results ? ", style=rounded"
                                                             : "");
         for (auto v : g.operands(n))
             if (v.valid() && !g.is<ops::constant>(v.node))
-                out += fmt::format("  n{} -> n{} [label=\"{}\"];\n", v.node.index, n.index,
-                                   g.result_count(v.node) > 1 ? fmt::format("port {}", v.port) : std::string{});
+                out += format_text("  n{} -> n{} [label=\"{}\"];\n", v.node.index, n.index,
+                                   g.result_count(v.node) > 1 ? format_text("port {}", v.port) : std::string{});
     }
     return out + "}\n";
 }

@@ -22,7 +22,7 @@ namespace detail {
 GSUB_LAZY std::string change(double before, double after) {
     if (!(before > 0)) return "";
     auto const share = (after - before) / before;
-    return fmt::format("{}{}", share < 0 ? "\xe2\x88\x92" : share > 0 ? "+" : "", percent(std::abs(share)));
+    return format_text("{}{}", share < 0 ? "\xe2\x88\x92" : share > 0 ? "+" : "", percent(std::abs(share)));
 }
 
 GSUB_LAZY std::string_view in_words(search::stop_reason why) {
@@ -77,7 +77,7 @@ GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& cost,
     for (auto n : g.order()) {
         auto const width = whole > 0 ? cost[n.index] / whole * 1000 : 0;
         if (width > 0)
-            out += fmt::format("<g class=\"{}\"><rect class=\"f\" x=\"{}\" y=\"0\" width=\"{}\" "
+            out += format_text("<g class=\"{}\"><rect class=\"f\" x=\"{}\" y=\"0\" width=\"{}\" "
                                "height=\"34\"><title>{}  {}\n{}, {}</title></rect></g>\n",
                                style_class(g, n), coordinate(at), coordinate(width), xml_text(caption(g, n)),
                                xml_text(g.display_name(n), 200), xml_text(human(cost[n.index], unit)),
@@ -91,7 +91,7 @@ GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& cost,
 
 GSUB_LAZY std::string figure_card(std::string_view label, std::string const& value, std::string const& detail,
                                   std::string_view kind = "") {
-    return fmt::format("<div class=\"card {}\"><div class=\"label\">{}</div><div class=\"value\">{}</div><div "
+    return format_text("<div class=\"card {}\"><div class=\"label\">{}</div><div class=\"value\">{}</div><div "
                        "class=\"detail\">{}</div></div>\n",
                        kind, label, xml_text(value), xml_text(detail));
 }
@@ -102,17 +102,17 @@ GSUB_LAZY std::string cards(optimize_report const& r) {
     auto const share = std::abs(r.cost_before - r.cost_after) / std::max(r.cost_before, 1e-300);
     return "<div class=\"cards\">\n" +
            figure_card(
-               "Cost", fmt::format("{} \xe2\x86\x92 {}", human(r.cost_before, r.unit), human(r.cost_after, r.unit)),
-               fmt::format("{}{}", change(r.cost_before, r.cost_after),
-                           share >= 0.0005 ? fmt::format(", {} times cheaper", fixed(ratio, 2)) : std::string{}),
+               "Cost", format_text("{} \xe2\x86\x92 {}", human(r.cost_before, r.unit), human(r.cost_after, r.unit)),
+               format_text("{}{}", change(r.cost_before, r.cost_after),
+                           share >= 0.0005 ? format_text(", {} times cheaper", fixed(ratio, 2)) : std::string{}),
                "main") +
-           figure_card("Kernels", fmt::format("{} \xe2\x86\x92 {}", r.nodes_before, r.nodes_after),
-                       fmt::format("{}{}", r.applied.size(),
+           figure_card("Kernels", format_text("{} \xe2\x86\x92 {}", r.nodes_before, r.nodes_after),
+                       format_text("{}{}", r.applied.size(),
                                    r.applied.size() == 1 ? " rewrite applied" : " rewrites applied")) +
-           figure_card("Search", fmt::format("{} graphs", r.search.expanded),
-                       fmt::format("{} distinct seen, {} s", r.search.distinct, fixed(r.search.seconds, 2))) +
+           figure_card("Search", format_text("{} graphs", r.search.expanded),
+                       format_text("{} distinct seen, {} s", r.search.distinct, fixed(r.search.seconds, 2))) +
            figure_card("Verification", std::string{in_words(v)},
-                       v.attempted ? fmt::format("{} of {} rewrites checked one by one", v.rewrites_checked,
+                       v.attempted ? format_text("{} of {} rewrites checked one by one", v.rewrites_checked,
                                                  v.rewrites_checked + v.rewrites_skipped)
                                    : "run with --verify to prove the result",
                        v.different              ? "bad"
@@ -144,7 +144,7 @@ GSUB_LAZY std::string rewrite_rows(optimize_report const& r, std::span<rule_prog
             return {"soft", "not checked in this run"};
         }();
         auto const rises = a.cost_after > before;
-        out += fmt::format("<tr><td class=\"num\">{}</td><td><code>{}</code></td><td><code>{}</code></td><td "
+        out += format_text("<tr><td class=\"num\">{}</td><td><code>{}</code></td><td><code>{}</code></td><td "
                            "class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num "
                            "{}\">{}</td><td>{}</td><td>{}<br/><span class=\"{}\">{}</span></td></tr>\n",
                            i + 1, xml_text(a.rule), xml_text(a.site, 120), xml_text(human(before, r.unit)),
@@ -159,18 +159,18 @@ GSUB_LAZY std::string rewrite_rows(optimize_report const& r, std::span<rule_prog
 GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
     std::string out = "<dl>\n";
     auto const fact = [&](std::string_view name, std::string const& value) {
-        out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", xml_text(name), xml_text(value, 2000));
+        out += format_text("<div><dt>{}</dt><dd>{}</dd></div>\n", xml_text(name), xml_text(value, 2000));
     };
     fact("Model", f.model);
-    fact("Cost model", fmt::format("{}, in {}", f.cost_model, r.unit));
+    fact("Cost model", format_text("{}, in {}", f.cost_model, r.unit));
     for (auto const& [name, value] : f.settings) fact(name, value);
     fact("Cost at the start of the search",
-         fmt::format("{}, after canonicalization: {} simplified, {} shared, {} erased", human(r.cost_start, r.unit),
+         format_text("{}, after canonicalization: {} simplified, {} shared, {} erased", human(r.cost_start, r.unit),
                      r.canonicalized.simplified, r.canonicalized.shared, r.canonicalized.erased));
     auto const& failure = r.search.failure;
-    fact("Stopped because", fmt::format("{}{}{}", in_words(r.search.why), failure.empty() ? "" : ": ", failure));
+    fact("Stopped because", format_text("{}{}{}", in_words(r.search.why), failure.empty() ? "" : ": ", failure));
     fact("Graphs",
-         fmt::format("{} expanded, {} made, {} seen before, {} beyond the bound; {} matches could not be applied",
+         format_text("{} expanded, {} made, {} seen before, {} beyond the bound; {} matches could not be applied",
                      r.search.expanded, r.search.generated, r.search.duplicates, r.search.refused, r.inapplicable));
     fact("Seconds of search", fixed(r.search.seconds, 3));
     auto const& v = r.verification;
@@ -179,11 +179,11 @@ GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
         fact("Whole graph in the prime field", !v.whole_in_field ? "not compared"
                                                : v.reduced_to.empty()
                                                    ? "compared, at the model's own sizes"
-                                                   : fmt::format("compared, at reduced sizes: {}", v.reduced_to));
-        fact("Whole graph on numbers", v.on_numbers ? fmt::format("largest relative error {} against double precision",
+                                                   : format_text("compared, at reduced sizes: {}", v.reduced_to));
+        fact("Whole graph on numbers", v.on_numbers ? format_text("largest relative error {} against double precision",
                                                                   brief(v.max_relative_error))
                                                     : "not compared");
-        fact("Rewrites one by one", fmt::format("{} checked in the prime field, {} too large or not computable",
+        fact("Rewrites one by one", format_text("{} checked in the prime field, {} too large or not computable",
                                                 v.rewrites_checked, v.rewrites_skipped));
         for (auto const& note : v.notes) fact("Note", note);
     }
@@ -194,12 +194,12 @@ GSUB_LAZY std::string pane(std::string_view title, any_graph const& g, picture_o
     auto const drawn = to_svg(g, o);
     std::uint64_t marked = 0;
     for (auto n : g.order()) marked += n != g.return_node() && !g.constant(n) && o.marked[n.index];
-    return fmt::format(
+    return format_text(
         "<figure><figcaption><strong>{}</strong> {}{}{}</figcaption><div class=\"pane\" "
         "tabindex=\"0\">{}</div></figure>\n",
         title, marked, marked == 1 ? " node " : " nodes ", o.mark,
         drawn ? *drawn
-              : fmt::format("<p class=\"soft\">No picture: {}.</p>", xml_text(drawn.error().problems()[0].reason)));
+              : format_text("<p class=\"soft\">No picture: {}.</p>", xml_text(drawn.error().problems()[0].reason)));
 }
 
 GSUB_LAZY std::string_view page_style() {
@@ -247,7 +247,7 @@ footer{margin-top:34px;color:var(--soft);font-size:13px}
 GSUB_LAZY std::string legend() {
     std::string out = "<p class=\"legend\">";
     auto const entry = [&](std::string_view style, std::string_view text) {
-        out += fmt::format("<span><svg class=\"gsub\" viewBox=\"0 0 18 13\"><g class=\"{}\"><rect class=\"f\" "
+        out += format_text("<span><svg class=\"gsub\" viewBox=\"0 0 18 13\"><g class=\"{}\"><rect class=\"f\" "
                            "x=\"1.5\" y=\"1.5\" width=\"15\" height=\"10\" rx=\"3\"/></g></svg>{}</span> ",
                            style, text);
     };
@@ -272,10 +272,10 @@ GSUB_LAZY std::string search_charts(optimize_report const& r) {
                "rewrites on the way to the result"};
     for (std::size_t i = 0; i < r.applied.size(); ++i)
         path.points.push_back({static_cast<double>(i + 1), r.applied[i].cost_after,
-                               fmt::format("{}: {}\n{}\n{}", i + 1, r.applied[i].rule, r.applied[i].site,
+                               format_text("{}: {}\n{}\n{}", i + 1, r.applied[i].rule, r.applied[i].site,
                                            human(r.applied[i].cost_after, r.unit))});
     if (best.points.empty()) best.points.push_back({0, r.cost_start});
-    return fmt::format(
+    return format_text(
         "<h2>The search</h2>\n<div class=\"two\"><div class=\"box\"><h3>Best cost over time</h3>{}</div><div "
         "class=\"box\"><h3>Cost along the path of applied rewrites</h3>{}</div></div>\n",
         draw(best), draw(path));
@@ -292,7 +292,7 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
         return costs;
     };
     auto out =
-        fmt::format("<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\" class=\"gsub "
+        format_text("<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\" class=\"gsub "
                     "page\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, "
                     "initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{} \xe2\x80\x93 "
                     "gsub</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n<div "
@@ -302,7 +302,7 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
 
     if (!costs_before.empty()) {
         auto const whole = std::max(r.cost_before, r.cost_after);
-        out += fmt::format("<h2>Where the cost lies</h2>\n<div class=\"box strips\"><span>before</span>{}<span "
+        out += format_text("<h2>Where the cost lies</h2>\n<div class=\"box strips\"><span>before</span>{}<span "
                            "class=\"num\">{}</span><span>after</span>{}<span class=\"num\">{}</span></div>\n",
                            strip(before, costs_before, whole, r.unit), xml_text(human(r.cost_before, r.unit)),
                            strip(after, costs_after, whole, r.unit), xml_text(human(r.cost_after, r.unit)));
@@ -321,12 +321,12 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
     if (r.applied.empty())
         out += "<p class=\"soft\">None: no path of rewrites led to a cheaper graph.</p>\n";
     else
-        out += fmt::format("<div class=\"box scroll\"><table><thead><tr><th>#</th><th>Rule</th><th>Site</th><th>Cost "
+        out += format_text("<div class=\"box scroll\"><table><thead><tr><th>#</th><th>Rule</th><th>Site</th><th>Cost "
                            "before</th><th>Cost after</th><th>Change</th><th>Law</th><th>Kind and "
                            "proof</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
                            rewrite_rows(r, f.rules));
 
-    out += fmt::format("<h2>Summary</h2>\n<div class=\"box\">{}</div>\n<footer>Made by gsub {}.{}.{}. This page needs "
+    out += format_text("<h2>Summary</h2>\n<div class=\"box\">{}</div>\n<footer>Made by gsub {}.{}.{}. This page needs "
                        "no network and no script.</footer>\n</main>\n</body>\n</html>\n",
                        fact_list(r, f), GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH);
     return out;

@@ -46,39 +46,39 @@ GSUB_LAZY std::string draw(chart const& c) {
     auto const last = std::max(c.last_x, 1.0);
     auto const x = [&](double v) { return coordinate(left + v / last * (width - left - right)); };
     auto const y = [&](double v) { return coordinate(top + (high - v) / (high - low) * (height - top - bottom)); };
-    auto out = fmt::format("<svg class=\"gsub chart\" viewBox=\"0 0 {} {}\">\n", width, height);
+    auto out = format_text("<svg class=\"gsub chart\" viewBox=\"0 0 {} {}\">\n", width, height);
     for (int i = 0; low + i * step_y <= high + step_y / 2; ++i) {
         auto const v = low + i * step_y;
-        out += fmt::format("<path class=\"g\" d=\"M{} {}H{}\"/><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
+        out += format_text("<path class=\"g\" d=\"M{} {}H{}\"/><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
                            left, y(v), width - right, left - 8,
                            coordinate(top + (high - v) / (high - low) * (height - top - bottom) + 4),
                            xml_text(human(v, c.unit)));
     }
     auto const step_x = std::max(1.0, tick_step(last, 6));
     for (int i = 0; i * step_x <= last; ++i)
-        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(i * step_x), height - 22,
+        out += format_text("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(i * step_x), height - 22,
                            coordinate(i * step_x));
-    out += fmt::format("<text class=\"n l\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+    out += format_text("<text class=\"n l\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
                        (left + width - right) / 2, height - 5, xml_text(c.x_label));
-    auto const at = [&](chart::point const& p) { return fmt::format("{} {}", x(p.x), y(p.y)); };
+    auto const at = [&](chart::point const& p) { return format_text("{} {}", x(p.x), y(p.y)); };
     if (c.steps) {
         auto line = "M" + at(c.points[0]);
         for (std::size_t i = 1; i < c.points.size(); ++i)
-            line += fmt::format("H{}V{}", x(c.points[i].x), y(c.points[i].y));
-        line += fmt::format("H{}", x(last));
-        out += fmt::format("<path class=\"area\" d=\"{}V{}H{}z\"/><path class=\"c\" d=\"{}\"/>\n", line, y(low),
+            line += format_text("H{}V{}", x(c.points[i].x), y(c.points[i].y));
+        line += format_text("H{}", x(last));
+        out += format_text("<path class=\"area\" d=\"{}V{}H{}z\"/><path class=\"c\" d=\"{}\"/>\n", line, y(low),
                            x(c.points[0].x), line);
     } else {
         std::string down, up;
         for (std::size_t i = 1; i < c.points.size(); ++i)
             (c.points[i].y > c.points[i - 1].y ? up : down) +=
-                fmt::format("M{}L{}", at(c.points[i - 1]), at(c.points[i]));
-        if (!down.empty()) out += fmt::format("<path class=\"c\" d=\"{}\"/>\n", down);
-        if (!up.empty()) out += fmt::format("<path class=\"c up\" d=\"{}\"/>\n", up);
+                format_text("M{}L{}", at(c.points[i - 1]), at(c.points[i]));
+        if (!down.empty()) out += format_text("<path class=\"c\" d=\"{}\"/>\n", down);
+        if (!up.empty()) out += format_text("<path class=\"c up\" d=\"{}\"/>\n", up);
     }
     for (auto const& p : c.points)
         out +=
-            fmt::format("<circle class=\"d\" cx=\"{}\" cy=\"{}\" r=\"{}\"><title>{}</title></circle>\n", x(p.x), y(p.y),
+            format_text("<circle class=\"d\" cx=\"{}\" cy=\"{}\" r=\"{}\"><title>{}</title></circle>\n", x(p.x), y(p.y),
                         c.points.size() > 60 ? 2 : 3.5, xml_text(p.note.empty() ? human(p.y, c.unit) : p.note));
     return out + "</svg>\n";
 }

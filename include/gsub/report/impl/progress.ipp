@@ -26,13 +26,13 @@ GSUB_INLINE void progress_reporter::on_progress(progress const& p) {
         return;
     }
     last_ = now;
-    auto line = fmt::format("{}", p.phase);
+    auto line = format_text("{}", p.phase);
     if (p.total > 0)
-        line += fmt::format(" {}/{}", p.done, p.total);
+        line += format_text(" {}/{}", p.done, p.total);
     else if (p.done > 0)
-        line += fmt::format(" {}", p.done);
-    if (!p.detail.empty()) line += fmt::format(", {}", p.detail);
-    line += fmt::format(", {} s", fixed(std::chrono::duration<double>(now - phase_begin_).count(), 1));
+        line += format_text(" {}", p.done);
+    if (!p.detail.empty()) line += format_text(", {}", p.detail);
+    line += format_text(", {} s", fixed(std::chrono::duration<double>(now - phase_begin_).count(), 1));
     std::fprintf(to_, terminal_ ? "\r\033[K%s" : "%s\n", printable(line).c_str());
     std::fflush(to_);
     open_ = terminal_;

@@ -14,12 +14,12 @@ namespace detail {
 
 GSUB_INLINE std::string by_x(std::span<dim const> dims) {
     std::string out;
-    for (auto const& d : dims) out += fmt::format("{}{}", out.empty() ? "" : "x", to_string(d));
+    for (auto const& d : dims) out += format_text("{}{}", out.empty() ? "" : "x", to_string(d));
     return out;
 }
 GSUB_INLINE std::string by_x(ints const& sizes) {
     std::string out;
-    for (auto s : sizes) out += fmt::format("{}{}", out.empty() ? "" : "x", s);
+    for (auto s : sizes) out += format_text("{}{}", out.empty() ? "" : "x", s);
     return out;
 }
 
@@ -35,18 +35,18 @@ GSUB_INLINE std::string stage_operator(any_graph const& g, node_id n) {
         auto const groups = g.attributes<ops::conv>(n).group;
         auto const channels = w.dims[0].fixed() ? w.dims[0].size() : 0;
         auto const kernel = by_x(std::span{w.dims.begin() + 2, w.dims.end()});
-        if (groups > 1 && groups == channels) return fmt::format("{} depthwise {}", kernel, channels);
-        return fmt::format("{} {}{}", kernel, to_string(w.dims[0]),
-                           groups > 1 ? fmt::format(" in {} groups", groups) : "");
+        if (groups > 1 && groups == channels) return format_text("{} depthwise {}", kernel, channels);
+        return format_text("{} {}{}", kernel, to_string(w.dims[0]),
+                           groups > 1 ? format_text(" in {} groups", groups) : "");
     }
     if (is_product(g, n)) {
         auto const& t = g.type({n, 0});
         if (!t.ranked || t.rank() == 0 || !g.constant(g.operand(n, 1))) return "product";
-        return fmt::format("dense {}", to_string(t.dims[t.rank() - 1]));
+        return format_text("dense {}", to_string(t.dims[t.rank() - 1]));
     }
-    if (g.is<ops::max_pool>(n)) return fmt::format("max pool {}", by_x(g.attributes<ops::max_pool>(n).kernel_shape));
+    if (g.is<ops::max_pool>(n)) return format_text("max pool {}", by_x(g.attributes<ops::max_pool>(n).kernel_shape));
     if (g.is<ops::average_pool>(n))
-        return fmt::format("average pool {}", by_x(g.attributes<ops::average_pool>(n).kernel_shape));
+        return format_text("average pool {}", by_x(g.attributes<ops::average_pool>(n).kernel_shape));
     return g.is<ops::global_average_pool>(n) ? "global average pool" : "";
 }
 
@@ -107,10 +107,10 @@ GSUB_INLINE std::string with_repeats(std::span<std::string const> words) {
         at += period * times;
         if (block.empty()) continue;
         auto const one = period == 1 || block == words[at - period * times];
-        out += fmt::format("{}{}", out.empty() ? "" : ", ",
+        out += format_text("{}{}", out.empty() ? "" : ", ",
                            times == 1 ? block
-                           : one      ? fmt::format("{} x {}", block, times)
-                                      : fmt::format("[{}] x {}", block, times));
+                           : one      ? format_text("{} x {}", block, times)
+                                      : format_text("[{}] x {}", block, times));
     }
     return out;
 }
@@ -148,7 +148,7 @@ GSUB_INLINE std::vector<network_stage> stages_of(any_graph const& g) {
 
 GSUB_INLINE table stage_table(std::vector<network_stage> const& stages) {
     table t{{"size", "number", "operators", "beside"}};
-    for (auto const& s : stages) t.add({s.size, fmt::format("{}", s.count), s.operators, s.beside});
+    for (auto const& s : stages) t.add({s.size, format_text("{}", s.count), s.operators, s.beside});
     return t;
 }
 

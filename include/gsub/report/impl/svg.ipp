@@ -28,35 +28,35 @@ GSUB_LAZY attribute_value const* attribute_named(any_graph const& g, node_id n, 
 // `3×3`
 GSUB_LAZY std::string times(ints const& sizes) {
     std::string out;
-    for (auto s : sizes) out += fmt::format("{}{}", out.empty() ? "" : "\xc3\x97", s);
+    for (auto s : sizes) out += format_text("{}{}", out.empty() ? "" : "\xc3\x97", s);
     return out;
 }
 // `64×56×56`, with its element type unless that is f32
 GSUB_LAZY std::string short_type(tensor_type const& t) {
-    std::string out = t.element == dtype::f32 ? "" : fmt::format("{} ", to_string(t.element));
+    std::string out = t.element == dtype::f32 ? "" : format_text("{} ", to_string(t.element));
     if (!t.ranked) return out + "any shape";
     if (t.rank() == 0) return out + "scalar";
-    for (std::size_t i = 0; i < t.rank(); ++i) out += fmt::format("{}{}", i ? "\xc3\x97" : "", to_string(t.dims[i]));
+    for (std::size_t i = 0; i < t.rank(); ++i) out += format_text("{}{}", i ? "\xc3\x97" : "", to_string(t.dims[i]));
     return out;
 }
 
 // What the tooltip says: name, types, attributes that are not the defaults, sources.
 GSUB_LAZY std::string tooltip(any_graph const& g, node_id n) {
-    auto out = fmt::format("{}  {}", g.op(n).name, g.display_name(n));
+    auto out = format_text("{}  {}", g.op(n).name, g.display_name(n));
     for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-        out += fmt::format("\n\xe2\x86\x92 {}", to_string(g.type({n, port})));
+        out += format_text("\n\xe2\x86\x92 {}", to_string(g.type({n, port})));
     for (auto v : g.operands(n))
-        if (v.valid()) out += fmt::format("\n\xe2\x86\x90 {}{}", g.constant(v) ? "weight " : "", to_string(g.type(v)));
+        if (v.valid()) out += format_text("\n\xe2\x86\x90 {}{}", g.constant(v) ? "weight " : "", to_string(g.type(v)));
     auto const infos = g.op(n).attributes();
     auto const values = g.attributes(n).values();
     auto const defaults = g.op(n).layout.defaults();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (auto const told = to_string(values[i]); told != to_string(defaults[i]))
-            out += fmt::format("\n{} = {}", infos[i].name, told);
+            out += format_text("\n{} = {}", infos[i].name, told);
     auto const sources = g.sources(n);
     for (std::size_t i = 0; i < sources.size() && i < 20; ++i)
-        out += fmt::format("{}{}", i ? ", " : "\nfrom ", sources[i]);
-    return sources.size() > 20 ? fmt::format("{} and {} more", out, sources.size() - 20) : out;
+        out += format_text("{}{}", i ? ", " : "\nfrom ", sources[i]);
+    return sources.size() > 20 ? format_text("{} and {} more", out, sources.size() - 20) : out;
 }
 
 GSUB_LAZY std::string_view style_class(any_graph const& g, node_id n) {
@@ -114,18 +114,18 @@ GSUB_LAZY sketch sketch_of(any_graph const& g) {
         number[n.index] = static_cast<std::uint32_t>(out.boxes.size());
         auto const shape = g.result_count(n) == 0
                                ? std::string{}
-                               : fmt::format("{}{}", short_type(g.type({n, 0})),
-                                             g.result_count(n) > 1 ? fmt::format(" and {} more", g.result_count(n) - 1)
+                               : format_text("{}{}", short_type(g.type({n, 0})),
+                                             g.result_count(n) > 1 ? format_text(" and {} more", g.result_count(n) - 1)
                                                                    : std::string{});
         out.boxes.push_back({n, style_class(g, n), caption(g, n), shape, g.display_name(n), tooltip(g, n)});
     }
     for (std::size_t i = 0; i < g.output_count(); ++i) {
         auto const v = g.output(i);
-        auto const name = i < g.info().output_names.size() ? g.info().output_names[i] : fmt::format("output {}", i);
+        auto const name = i < g.info().output_names.size() ? g.info().output_names[i] : format_text("output {}", i);
         auto const type = v.valid() ? g.type(v) : tensor_type{};
         add_lines(std::span{&v, 1});
         out.boxes.push_back(
-            {{}, "end", "Output", short_type(type), name, fmt::format("Output  {}\n{}", name, to_string(type))});
+            {{}, "end", "Output", short_type(type), name, format_text("Output  {}\n{}", name, to_string(type))});
     }
     return out;
 }
@@ -155,17 +155,17 @@ GSUB_LAZY layout_box size_of(sketch::box const& b, bool with_share) {
 
 GSUB_LAZY std::string path_of(layered_layout::way const& w) {
     auto const at = [](layout_point p) {
-        return fmt::format("{} {}", coordinate(p.x + margin), coordinate(p.y + margin));
+        return format_text("{} {}", coordinate(p.x + margin), coordinate(p.y + margin));
     };
     auto out = "M" + at(w.points.front());
     for (std::size_t i = 1; i < w.points.size(); ++i) {
         auto const from = w.points[i - 1], to = w.points[i];
         if (from.x == to.x) {
-            out += fmt::format("V{}", coordinate(to.y + margin));
+            out += format_text("V{}", coordinate(to.y + margin));
             continue;
         }
         auto const middle = (from.y + to.y) / 2;
-        out += fmt::format("C{} {} {}", at({from.x, middle}), at({to.x, middle}), at(to));
+        out += format_text("C{} {} {}", at({from.x, middle}), at({to.x, middle}), at(to));
     }
     return out;
 }
@@ -179,26 +179,26 @@ GSUB_LAZY std::string box_text(sketch::box const& b, layered_layout::place const
     auto const x = [&](double dx) { return coordinate(p.x + margin + dx); };
     auto const y = [&](double dy) { return coordinate(p.y + margin + dy); };
     auto out =
-        fmt::format("<g class=\"b {}{}\"><title>{}{}{}</title>", b.style, marked ? " new" : "", xml_text(b.tip, 2000),
-                    shown ? fmt::format("\n{} of the cost", percent(share)) : std::string{},
-                    marked && !o.mark.empty() ? fmt::format("\n{}", xml_text(o.mark)) : std::string{});
+        format_text("<g class=\"b {}{}\"><title>{}{}{}</title>", b.style, marked ? " new" : "", xml_text(b.tip, 2000),
+                    shown ? format_text("\n{} of the cost", percent(share)) : std::string{},
+                    marked && !o.mark.empty() ? format_text("\n{}", xml_text(o.mark)) : std::string{});
     auto const round = b.style == "end" ? size.height / 2 : 6;
-    out += fmt::format("<rect class=\"f\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\"/>", x(0), y(0),
+    out += format_text("<rect class=\"f\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\"/>", x(0), y(0),
                        coordinate(size.width), coordinate(size.height), coordinate(round));
     if (share > 0)
-        out += fmt::format("<rect class=\"s\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"3\" rx=\"1.5\"/>", x(6),
+        out += format_text("<rect class=\"s\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"3\" rx=\"1.5\"/>", x(6),
                            y(size.height - 6), coordinate(std::max(1.0, (size.width - 12) * share / largest)));
     auto const centre = b.style == "end";
     auto const left = centre ? size.width / 2 : 10;
     auto const anchor = centre ? " text-anchor=\"middle\"" : "";
     out +=
-        fmt::format("<text class=\"t\" x=\"{}\" y=\"{}\"{}>{}</text><text class=\"m\" x=\"{}\" "
+        format_text("<text class=\"t\" x=\"{}\" y=\"{}\"{}>{}</text><text class=\"m\" x=\"{}\" "
                     "y=\"{}\"{}>{}</text><text class=\"n\" x=\"{}\" y=\"{}\"{}>{}{}</text>",
                     x(left), y(16), anchor, xml_text(b.title, longest_text), x(left), y(29), anchor,
                     xml_text(b.shape, longest_text), x(left), y(40.5), anchor,
                     characters(b.name) > longest_text ? "\xe2\x80\xa6" : "", xml_text(tail_of(b.name, longest_text)));
     if (share >= 0.0005)
-        out += fmt::format("<text class=\"p\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", x(size.width - 8),
+        out += format_text("<text class=\"p\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", x(size.width - 8),
                            y(29), percent(share));
     return out + "</g>\n";
 }
@@ -232,27 +232,27 @@ GSUB_LAZY_BODY std::string caption(any_graph const& g, node_id n) {
                                      : std::string{g.op(n).name};
     auto const* strides = detail::attribute_named(g, n, "strides");
     if (auto const* kernel = detail::attribute_named(g, n, "kernel_shape")) {
-        out += fmt::format(" {}", detail::times(kernel->integer_list()));
+        out += format_text(" {}", detail::times(kernel->integer_list()));
     } else if (strides && g.operand(n, 1).valid() && g.type(g.operand(n, 1)).is_static()) {
         auto const weight = g.type(g.operand(n, 1)).sizes(); // [out, in, window]
-        if (weight.size() > 2) out += fmt::format(" {}", detail::times(ints(weight.begin() + 2, weight.end())));
+        if (weight.size() > 2) out += format_text(" {}", detail::times(ints(weight.begin() + 2, weight.end())));
     }
     if (strides && any_of(strides->integer_list(), [](auto s) { return s != 1; }))
-        out += fmt::format("/{}", strides->integer_list()[0]);
+        out += format_text("/{}", strides->integer_list()[0]);
     if (auto const* groups = detail::attribute_named(g, n, "group"); groups && groups->integer() != 1)
-        out += fmt::format(" g{}", groups->integer());
+        out += format_text(" g{}", groups->integer());
     if (auto const* act = detail::attribute_named(g, n, "activation"); act && act->text() != "none")
-        out += fmt::format(" + {}", act->text());
+        out += format_text(" + {}", act->text());
     return out;
 }
 
 GSUB_LAZY_BODY std::vector<bool> nodes_without_counterpart(any_graph const& g, any_graph const& other) {
     auto const told = [](any_graph const& from, node_id n) {
-        auto text = fmt::format("{}.{} {}", from.op(n).domain, from.op(n).name, to_string(from.attributes(n).hash()));
-        for (auto const& s : from.sources(n)) text += fmt::format(" {}", quoted{s});
-        for (auto v : from.operands(n)) text += v.valid() ? fmt::format(" {}", to_string(from.type(v))) : " -";
+        auto text = format_text("{}.{} {}", from.op(n).domain, from.op(n).name, to_string(from.attributes(n).hash()));
+        for (auto const& s : from.sources(n)) text += format_text(" {}", quoted{s});
+        for (auto v : from.operands(n)) text += v.valid() ? format_text(" {}", to_string(from.type(v))) : " -";
         for (std::uint32_t port = 0; port < from.result_count(n); ++port)
-            text += fmt::format(" > {}", to_string(from.type({n, port})));
+            text += format_text(" > {}", to_string(from.type({n, port})));
         return text;
     };
     std::map<std::string, std::size_t> there;
@@ -274,26 +274,26 @@ GSUB_LAZY_BODY result<std::string> to_svg(any_graph const& g, picture_options co
                 error_code::unsupported,
                 {},
                 {},
-                fmt::format("the picture would have {} boxes; at most {} are drawn", sketch.boxes.size(), o.max_boxes),
+                format_text("the picture would have {} boxes; at most {} are drawn", sketch.boxes.size(), o.max_boxes),
                 "--dot, or a part of the graph"}};
         std::vector<layout_box> sizes;
         for (auto const& b : sketch.boxes) sizes.push_back(detail::size_of(b, !o.share.empty()));
         auto const drawn = lay_out(sizes, sketch.lines).value();
         auto const width = detail::coordinate(drawn.width + 2 * detail::margin),
                    height = detail::coordinate(drawn.height + 2 * detail::margin);
-        auto out = fmt::format("<svg class=\"gsub\"{} width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\">\n",
+        auto out = format_text("<svg class=\"gsub\"{} width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\">\n",
                                o.alone ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", width, height, width, height);
-        if (o.alone) out += fmt::format("<style>{}</style>\n", picture_style());
+        if (o.alone) out += format_text("<style>{}</style>\n", picture_style());
         double largest = 0; // share
         for (auto const s : o.share) largest = std::max(largest, std::min(s, 1.0));
         std::string arrows;
         for (auto const& w : drawn.ways) {
-            out += fmt::format("<path class=\"w\" d=\"{}\"/>\n", detail::path_of(w));
+            out += format_text("<path class=\"w\" d=\"{}\"/>\n", detail::path_of(w));
             auto const tip = w.points.back();
-            arrows += fmt::format("M{} {}l-3.5-7h7z", detail::coordinate(tip.x + detail::margin),
+            arrows += format_text("M{} {}l-3.5-7h7z", detail::coordinate(tip.x + detail::margin),
                                   detail::coordinate(tip.y + detail::margin));
         }
-        if (!arrows.empty()) out += fmt::format("<path class=\"a\" d=\"{}\"/>\n", arrows);
+        if (!arrows.empty()) out += format_text("<path class=\"a\" d=\"{}\"/>\n", arrows);
         for (std::size_t i = 0; i < sketch.boxes.size(); ++i)
             out += detail::box_text(sketch.boxes[i], drawn.boxes[i], sizes[i], o, largest);
         return out + "</svg>\n";

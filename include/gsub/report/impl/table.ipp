@@ -37,7 +37,7 @@ GSUB_INLINE std::string table::text() const {
         std::string text;
         for (std::size_t c = 0; c < row.size(); ++c) {
             std::string const gap(widths[c] - detail::width(row[c]), ' ');
-            text += fmt::format("{}{}{}{}", c ? "  " : "", numeric[c] ? gap : "", row[c], numeric[c] ? "" : gap);
+            text += format_text("{}{}{}{}", c ? "  " : "", numeric[c] ? gap : "", row[c], numeric[c] ? "" : gap);
         }
         text.erase(text.find_last_not_of(' ') + 1);
         out += text + '\n';

@@ -26,25 +26,25 @@ GSUB_LAZY_BODY std::string to_json_line(search_event const& e) {
     using kind = search_event::kind;
     auto const hex = [](auto h) {
         if constexpr (std::is_same_v<decltype(h), hash128>)
-            return fmt::format("\"{}\"", to_string(h));
+            return format_text("\"{}\"", to_string(h));
         else
-            return fmt::format("\"{}\"", std::string_view{to_string(hash128{h, 0})}.substr(0, 16));
+            return format_text("\"{}\"", std::string_view{to_string(hash128{h, 0})}.substr(0, 16));
     };
-    auto out = fmt::format("{{\"event\":\"{}\"", to_string(e.what));
+    auto out = format_text("{{\"event\":\"{}\"", to_string(e.what));
     if (e.what == kind::header)
         return out +
-               fmt::format(
+               format_text(
                    ",\"version\":{},\"graph\":{},\"rules\":{},\"costs\":{},\"unit\":{},\"cost\":{},\"orders\":\"{}\"}}",
                    trace_version, hex(e.of->graph), hex(e.of->rules), hex(e.of->costs), json_text(e.of->unit),
                    shortest{e.of->cost}, to_string(e.of->moves));
-    out += fmt::format(",\"step\":{},\"cost\":{}", e.steps, shortest{e.cost});
+    out += format_text(",\"step\":{},\"cost\":{}", e.steps, shortest{e.cost});
     if (detail::of_successor(e.what))
-        out += fmt::format(",\"rule\":{},\"site\":{},\"move\":{},\"key\":{}", json_text(e.rule), json_text(e.site),
+        out += format_text(",\"rule\":{},\"site\":{},\"move\":{},\"key\":{}", json_text(e.rule), json_text(e.site),
                            hex(e.move), hex(e.key));
     if (e.what == kind::begin || e.what == kind::expand)
-        out += fmt::format(",\"key\":{},\"path\":{}", hex(e.key), hex(e.path));
-    if (e.what == kind::expanded) out += fmt::format(",\"failed\":{}", e.failed);
-    if (e.what == kind::stop) out += fmt::format(",\"reason\":{}", json_text(to_string(e.why)));
+        out += format_text(",\"key\":{},\"path\":{}", hex(e.key), hex(e.path));
+    if (e.what == kind::expanded) out += format_text(",\"failed\":{}", e.failed);
+    if (e.what == kind::stop) out += format_text(",\"reason\":{}", json_text(to_string(e.why)));
     return out + "}";
 }
 
@@ -63,17 +63,17 @@ public:
     }
     [[nodiscard]] std::string const& text(char const* key) const {
         auto const* found = at(key).get_ptr<std::string const*>();
-        if (!found) fail(fmt::format("{} is no text", quoted{key}));
+        if (!found) fail(format_text("{} is no text", quoted{key}));
         return *found;
     }
     [[nodiscard]] std::uint64_t count(char const* key) const {
         auto const& value = at(key);
-        if (!value.is_number_unsigned()) fail(fmt::format("{} is no number of things", quoted{key}));
+        if (!value.is_number_unsigned()) fail(format_text("{} is no number of things", quoted{key}));
         return value.get<std::uint64_t>();
     }
     [[nodiscard]] double number(char const* key) const {
         auto const& value = at(key);
-        if (!value.is_number()) fail(fmt::format("{} is no number", quoted{key}));
+        if (!value.is_number()) fail(format_text("{} is no number", quoted{key}));
         return value.get<double>();
     }
     [[nodiscard]] hash128 hash(char const* key) const {
@@ -86,13 +86,13 @@ public:
 private:
     [[nodiscard]] io::json const& at(char const* key) const {
         auto const found = data_.find(key);
-        if (found == data_.end()) fail(fmt::format("there is no {}", quoted{key}));
+        if (found == data_.end()) fail(format_text("there is no {}", quoted{key}));
         return *found;
     }
     [[nodiscard]] std::string const& hexadecimal(char const* key, std::size_t size) const {
         auto const& digits = text(key);
         if (digits.size() != size || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
-            fail(fmt::format("{} is not {} hexadecimal digits", quoted{key}, size));
+            fail(format_text("{} is not {} hexadecimal digits", quoted{key}, size));
         return digits;
     }
     [[nodiscard]] static std::uint64_t word(std::string const& digits, std::size_t from) {
@@ -108,7 +108,7 @@ template <class Enum>
 Enum named(std::string_view name, Enum last, std::string_view what) {
     for (int i = 0; i <= static_cast<int>(last); ++i)
         if (to_string(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
-    trace_line::fail(fmt::format("there is no {} {}", what, quoted{name}));
+    trace_line::fail(format_text("there is no {} {}", what, quoted{name}));
 }
 
 GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& log) {
@@ -121,7 +121,7 @@ GSUB_INLINE void read_trace_line(std::string_view text, bool first, search_log& 
     if (e.what == kind::header) {
         if (line.count("version") != trace_version)
             trace_line::fail(
-                fmt::format("the trace is of version {}, gsub reads {}", line.count("version"), trace_version));
+                format_text("the trace is of version {}, gsub reads {}", line.count("version"), trace_version));
         auto const orders = named(line.text("orders"), explored_moves::until_no_dearer, "orders");
         what = {line.hash("graph"), line.hash("rules"), line.hash("costs"), line.text("unit"), e.cost, orders};
         e.of = &what;
@@ -153,7 +153,7 @@ GSUB_LAZY_BODY result<search_log> read_trace(std::string const& path) {
             auto const kept = buffer.size();
             if (kept >= block) {
                 ++number;
-                throw error{error_code::invalid_input, fmt::format("no end within {} bytes", block)};
+                throw error{error_code::invalid_input, format_text("no end within {} bytes", block)};
             }
             buffer.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(block, file->size() - at)));
             file->read(at, std::as_writable_bytes(std::span{buffer}.subspan(kept)));
@@ -168,7 +168,7 @@ GSUB_LAZY_BODY result<search_log> read_trace(std::string const& path) {
         }
         if (number == 0) throw error{error_code::invalid_input, "there is no event"};
         return log;
-    } catch (error const& e) { return e.within(fmt::format("{}, line {}", path, number)); }
+    } catch (error const& e) { return e.within(format_text("{}, line {}", path, number)); }
 }
 
 } // namespace gsub::report

@@ -24,18 +24,18 @@ GSUB_INLINE std::string brief(double number) {
 }
 
 GSUB_INLINE std::string human(double amount, std::string_view unit) {
-    if (amount == 0 || !std::isfinite(amount)) return fmt::format("{} {}", amount, unit);
+    if (amount == 0 || !std::isfinite(amount)) return format_text("{} {}", amount, unit);
     constexpr std::string_view prefixes[] = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P"};
     auto step = static_cast<int>(std::floor(std::log10(std::abs(amount)) / 3));
     step = step < -4 ? -4 : step > 5 ? 5 : step;
     auto scaled = amount / std::pow(10.0, 3 * step);
     if (std::abs(scaled) >= 999.5 && step < 5) scaled /= 1000, ++step; // would be rounded to four digits
     auto const size = std::abs(scaled);
-    return fmt::format("{} {}{}", fixed(scaled, size < 10 ? 2 : size < 100 ? 1 : 0), prefixes[step + 4], unit);
+    return format_text("{} {}{}", fixed(scaled, size < 10 ? 2 : size < 100 ? 1 : 0), prefixes[step + 4], unit);
 }
 
 GSUB_INLINE std::string percent(double share) {
-    return fmt::format("{} %", fixed(100 * share, 1));
+    return format_text("{} %", fixed(100 * share, 1));
 }
 
 } // namespace gsub::report

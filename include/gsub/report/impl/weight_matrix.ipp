@@ -56,7 +56,7 @@ GSUB_INLINE std::string print_blocks(block_matrix const& m, std::size_t most_blo
     auto const rows = picked(m.rows, most_blocks), columns = picked(m.columns, most_blocks);
     auto const lines = picked(m.height, most_numbers), cells = picked(m.width, most_numbers);
     auto const number = [&](std::size_t row, std::size_t column, std::size_t line, std::size_t cell) {
-        return fmt::format("{:.3g}", m.block(row, column)[line * m.width + cell]);
+        return format_text("{:.3g}", m.block(row, column)[line * m.width + cell]);
     };
     std::size_t widest = 1;
     auto const each = [](auto const& list, auto&& f) {
@@ -75,7 +75,7 @@ GSUB_INLINE std::string print_blocks(block_matrix const& m, std::size_t most_blo
             if (!out.empty()) out += " | ";
             if (!column) out += "...";
             for (std::size_t i = 0; column && i < cells.size(); ++i)
-                out += fmt::format("{}{:>{}}", i ? " " : "",
+                out += format_text("{}{:>{}}", i ? " " : "",
                                    cells[i] ? number(row, *column, line, *cells[i]) : std::string{"..."},
                                    cells[i] ? widest : 3);
         }
@@ -84,12 +84,12 @@ GSUB_INLINE std::string print_blocks(block_matrix const& m, std::size_t most_blo
     std::string out;
     for (auto const& row : rows) {
         if (!row) {
-            out += fmt::format("{}...\n", matrix_indent);
+            out += format_text("{}...\n", matrix_indent);
             continue;
         }
         if (row != rows.front() && lines.size() > 1) out += '\n';
         for (auto const& line : lines)
-            out += fmt::format("{}{}\n", matrix_indent, line ? line_of(*row, *line) : std::string{"..."});
+            out += format_text("{}{}\n", matrix_indent, line ? line_of(*row, *line) : std::string{"..."});
     }
     return out;
 }
@@ -124,13 +124,13 @@ GSUB_INLINE std::string to_text(rewrite_weights const& weights, matrix_limits co
     std::string out;
     for (auto const& [what, list] : {std::pair{"read ", &weights.read}, std::pair{"built", &weights.built}})
         for (auto const& w : *list) {
-            out += fmt::format("  {}  {} {} of {}, operand {}: {}", what, to_string(w.elements.type()), w.formula, w.op,
+            out += format_text("  {}  {} {} of {}, operand {}: {}", what, to_string(w.elements.type()), w.formula, w.op,
                                w.operand, quoted{w.reader});
             auto const kernels = count_kernels(w.elements);
             if (kernels.zero + kernels.identity > 0)
-                out += fmt::format("; of {} kernels {} are zero and {} identities", kernels.all, kernels.zero,
+                out += format_text("; of {} kernels {} are zero and {} identities", kernels.all, kernels.zero,
                                    kernels.identity);
-            out += fmt::format("\n{}", weight_matrix(w.elements, limits));
+            out += format_text("\n{}", weight_matrix(w.elements, limits));
         }
     return out;
 }

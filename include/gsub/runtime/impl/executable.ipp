@@ -55,7 +55,7 @@ GSUB_LAZY [[noreturn]] void refuse_choice(kernel_call const& c, std::span<void* 
                                                          : std::int64_t{static_cast<std::int32_t const*>(integers)[i]};
             if (k < -chosen.entries || k >= chosen.entries)
                 throw error{error_code::invalid_input,
-                            fmt::format("index {} of a gather is out of range for {} entries", k, chosen.entries)};
+                            format_text("index {} of a gather is out of range for {} entries", k, chosen.entries)};
         }
     }
     throw error{error_code::invalid_input, "an index is out of range"};
@@ -217,10 +217,10 @@ GSUB_LAZY void check_signature(std::span<tensor const> given, std::span<tensor_t
                                std::string_view what) {
     if (given.size() != wanted.size())
         throw error{error_code::usage,
-                    fmt::format("the model has {} {}s, {} are given", wanted.size(), what, given.size())};
+                    format_text("the model has {} {}s, {} are given", wanted.size(), what, given.size())};
     for (std::size_t i = 0; i < given.size(); ++i)
         if (given[i].type() != wanted[i])
-            throw error{error_code::usage, fmt::format("{} {} has type {}, the model wants {}", what, i,
+            throw error{error_code::usage, format_text("{} {} has type {}, the model wants {}", what, i,
                                                        to_string(given[i].type()), to_string(wanted[i]))};
 }
 
@@ -243,10 +243,10 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
             auto const own = outputs[i].mutable_raw();
             for (auto const& in : inputs)
                 if (detail::overlap(in.raw(), own))
-                    throw error{error_code::usage, fmt::format("output {} overlaps an input in memory", i)};
+                    throw error{error_code::usage, format_text("output {} overlaps an input in memory", i)};
             for (std::size_t k = 0; k < i; ++k)
                 if (detail::overlap(outputs[k].raw(), own))
-                    throw error{error_code::usage, fmt::format("outputs {} and {} overlap in memory", k, i)};
+                    throw error{error_code::usage, format_text("outputs {} and {} overlap in memory", k, i)};
         }
         std::size_t slot = 0;
         for (auto const& step : p.steps)

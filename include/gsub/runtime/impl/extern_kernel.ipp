@@ -19,7 +19,7 @@ namespace detail {
 
 // `app.Swish`, `Relu`.
 GSUB_LAZY std::string qualified(std::string_view domain, std::string_view name) {
-    return fmt::format("{}{}{}", domain, domain.empty() ? "" : ".", name);
+    return format_text("{}{}{}", domain, domain.empty() ? "" : ".", name);
 }
 
 // Copies a graph node by node.
@@ -32,10 +32,10 @@ public:
             auto const name = qualified(k.domain, k.op_type);
             if (k.op_type.empty() || !k.function)
                 throw error{error_code::usage,
-                            fmt::format("a user kernel for {} has no {}", k.op_type.empty() ? "?" : name,
+                            format_text("a user kernel for {} has no {}", k.op_type.empty() ? "?" : name,
                                         k.op_type.empty() ? "operator" : "function")};
             if (!kernels_.emplace(std::pair{std::string_view{k.domain}, std::string_view{k.op_type}}, &k).second)
-                throw error{error_code::usage, fmt::format("{} has two user kernels", name)};
+                throw error{error_code::usage, format_text("{} has two user kernels", name)};
         }
     }
 

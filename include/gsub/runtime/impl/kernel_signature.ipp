@@ -26,11 +26,11 @@ public:
     void check_operands(std::size_t results) const {
         auto const count = static_cast<int>(operands_.size());
         if (count < kernel_.min_operands || (kernel_.max_operands != variadic && count > kernel_.max_operands))
-            fail(error_code::unsupported, fmt::format("it has {} operands; its kernel is registered for {}", count,
+            fail(error_code::unsupported, format_text("it has {} operands; its kernel is registered for {}", count,
                                                       range(kernel_.min_operands, kernel_.max_operands)));
         if (kernel_.results != variadic && static_cast<int>(results) != kernel_.results)
             fail(error_code::unsupported,
-                 fmt::format("it has {} results; its kernel is registered for {}", results, kernel_.results));
+                 format_text("it has {} results; its kernel is registered for {}", results, kernel_.results));
         for (std::size_t i = 0; i < operands_.size(); ++i)
             if (operands_[i].valid()) check_element("operand", i, g_.type(operands_[i]).element);
     }
@@ -44,7 +44,7 @@ public:
         for (std::size_t i = 0; i < types.size(); ++i) {
             if (!types[i]->is_static())
                 fail(error_code::unsupported,
-                     fmt::format("the type of result {} is not known: {}", i, to_string(*types[i])),
+                     format_text("the type of result {} is not known: {}", i, to_string(*types[i])),
                      kernel_.shape ? ""
                                    : "register its kernel with a shape function, or give the model its value_info");
             check_element("result", i, types[i]->element);
@@ -62,13 +62,13 @@ private:
             std::find(elements.begin(), elements.end(), given) != elements.end())
             return;
         std::string takes;
-        for (auto e : elements) takes += fmt::format("{}{}", takes.empty() ? "" : ", ", to_string(e));
-        fail(error_code::unsupported, fmt::format("{} {} has elements of type {}; its kernel is registered for {}",
+        for (auto e : elements) takes += format_text("{}{}", takes.empty() ? "" : ", ", to_string(e));
+        fail(error_code::unsupported, format_text("{} {} has elements of type {}; its kernel is registered for {}",
                                                   what, i, to_string(given), takes));
     }
     static std::string range(int least, int most) {
-        if (most == variadic) return fmt::format("at least {}", least);
-        return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
+        if (most == variadic) return format_text("at least {}", least);
+        return least == most ? format_text("{}", least) : format_text("{} to {}", least, most);
     }
 
     // Calls the shape function.
@@ -119,20 +119,20 @@ private:
     // The type of a result that the shape function gives, which refines the one declared.
     tensor_type answered(std::size_t result, gsub_result_type const& r, tensor_type declared) const {
         auto const invalid = [&](std::string const& why) {
-            fail(error_code::invalid_input, fmt::format("its shape function gives result {} {}", result, why));
+            fail(error_code::invalid_input, format_text("its shape function gives result {} {}", result, why));
         };
-        if (r.dtype < GSUB_UNDEFINED || r.dtype > GSUB_BOOL) invalid(fmt::format("the element type {}", r.dtype));
-        if (r.rank < -1 || r.rank > GSUB_MAX_RANK) invalid(fmt::format("the rank {}", r.rank));
+        if (r.dtype < GSUB_UNDEFINED || r.dtype > GSUB_BOOL) invalid(format_text("the element type {}", r.dtype));
+        if (r.rank < -1 || r.rank > GSUB_MAX_RANK) invalid(format_text("the rank {}", r.rank));
         tensor_type t;
         t.element = static_cast<dtype>(r.dtype);
         t.ranked = r.rank >= 0;
         for (std::int32_t d = 0; d < r.rank; ++d) {
-            if (r.dims[d] < -1) invalid(fmt::format("the size {}", r.dims[d]));
+            if (r.dims[d] < -1) invalid(format_text("the size {}", r.dims[d]));
             t.dims.push_back(r.dims[d] < 0 ? dim{} : dim{r.dims[d]});
         }
         declared.layout = {};
         if (!compatible(declared, t))
-            invalid(fmt::format("the type {}; in the graph it is {}", to_string(t), to_string(declared)));
+            invalid(format_text("the type {}; in the graph it is {}", to_string(t), to_string(declared)));
         t = unify(declared, t);
         if (t.is_static() && !t.elements()) invalid("more than 2^62 elements");
         return t;

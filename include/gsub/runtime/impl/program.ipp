@@ -43,8 +43,8 @@ GSUB_LAZY_BODY std::string kind_of(program_step const& s) {
         overloaded{
             [](kernel_call const& c) { return c.computes ? kernels::kind_of(*c.computes) : std::string{"kernel"}; },
             [](copy_call const& c) -> std::string { return c.moves.size() == 1 ? "copy" : "concat"; },
-            [](external_call const& c) { return fmt::format("extern {}", c.op); },
-            [](reference_call const& c) { return fmt::format("reference {}", operators_of(c)); },
+            [](external_call const& c) { return format_text("extern {}", c.op); },
+            [](reference_call const& c) { return format_text("reference {}", operators_of(c)); },
         },
         s.what);
 }

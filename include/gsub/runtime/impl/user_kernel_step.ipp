@@ -29,9 +29,9 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
     try {
         status = call();
     } catch (error const& e) {
-        throw e.within(fmt::format("{} (node \"{}\")", label.op, label.node));
+        throw e.within(format_text("{} (node \"{}\")", label.op, label.node));
     } catch (std::exception const& e) {
-        throw error{label.says(error_code::environment, fmt::format("its kernel has thrown: {}", e.what()))};
+        throw error{label.says(error_code::environment, format_text("its kernel has thrown: {}", e.what()))};
     } catch (...) {
         throw error{label.says(error_code::environment, "its kernel has thrown something that is no exception")};
     }
@@ -40,7 +40,7 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
     text.back() = 0;
     auto reason = std::string{text.data()};
     if (reason.empty()) reason = "its kernel fails and does not say why";
-    if (!known) reason += fmt::format(" (status {})", status);
+    if (!known) reason += format_text(" (status {})", status);
     throw error{label.says(known ? static_cast<error_code>(status) : error_code::environment, std::move(reason))};
 }
 

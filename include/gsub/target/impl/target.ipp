@@ -22,7 +22,7 @@ namespace detail {
 // Linux describes caches as files; a machine without them has caches of unknown size.
 GSUB_INLINE std::uint64_t cache_bytes(int level) {
     for (int index = 0; index < 8; ++index) {
-        auto const folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+        auto const folder = format_text("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
         int found_level = 0;
         std::string type, size;
         if (!(std::ifstream(folder + "level") >> found_level) || found_level != level) continue;
@@ -53,8 +53,8 @@ GSUB_INLINE bool host_runs(isa const& isa) {
 
 GSUB_INLINE std::string size_text(std::uint64_t count) {
     for (auto [shift, unit] : {std::pair{30, "G"}, std::pair{20, "M"}, std::pair{10, "K"}})
-        if (count >> shift << shift == count && count > 0) return fmt::format("{}{}", count >> shift, unit);
-    return fmt::format("{}", count);
+        if (count >> shift << shift == count && count > 0) return format_text("{}{}", count >> shift, unit);
+    return format_text("{}", count);
 }
 
 // Digits, and a unit where there may be one.
@@ -69,7 +69,7 @@ GSUB_INLINE std::optional<std::uint64_t> number_of(std::string_view text, bool u
 }
 
 GSUB_INLINE std::string base_text(isa const& isa) {
-    return isa.architecture.empty() ? std::string{isa.name} : fmt::format("{}-{}", isa.architecture, isa.name);
+    return isa.architecture.empty() ? std::string{isa.name} : format_text("{}-{}", isa.architecture, isa.name);
 }
 
 // Sets one fact; the reason where that is wrong.
@@ -82,7 +82,7 @@ GSUB_INLINE std::string set_fact(target& t, std::string_view key, std::string_vi
     auto const number = number_of(value, size != nullptr);
     constexpr std::uint64_t most = 1 << 16;
     if (size) {
-        if (!number) return fmt::format("{} is a number of bytes such as 32768, 32K or 1M", key);
+        if (!number) return format_text("{} is a number of bytes such as 32768, 32K or 1M", key);
         *size = *number;
     } else if (key == "threads") {
         if (!number || *number < 1 || *number > most) return "threads is a number from 1 to 65536";
@@ -100,7 +100,7 @@ GSUB_INLINE std::string set_fact(target& t, std::string_view key, std::string_vi
 
 GSUB_INLINE std::string target::key() const {
     // The words of earlier versions, so that what was measured by them counts.
-    return fmt::format("{} l1={} l2={} l3={}{}{}", name, l1_bytes, l2_bytes, l3_bytes,
+    return format_text("{} l1={} l2={} l3={}{}{}", name, l1_bytes, l2_bytes, l3_bytes,
                        has(gsub::isa::avx2) ? " avx2" : "", has(gsub::isa::avx512) ? " avx512" : "");
 }
 
@@ -111,7 +111,7 @@ GSUB_INLINE target host() {
     if (__get_cpuid(1, &a, &b, &c, &d)) {
         auto const family = ((a >> 8) & 15) + ((a >> 20) & 255);
         auto const model = ((a >> 4) & 15) + ((a >> 12) & 0xf0);
-        t.name = fmt::format("x86_64 family {} model {} stepping {}", family, model, a & 15);
+        t.name = format_text("x86_64 family {} model {} stepping {}", family, model, a & 15);
         constexpr unsigned amx_tile = 1u << 24;
         if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & amx_tile) != 0) t.name += " amx";
     }
@@ -138,19 +138,19 @@ GSUB_INLINE target host() {
 }
 
 GSUB_INLINE std::string to_string(target const& t) {
-    auto out = fmt::format("{},threads={}", detail::base_text(*t.isa), t.threads);
+    auto out = format_text("{},threads={}", detail::base_text(*t.isa), t.threads);
     auto const size = [&](std::string_view key, std::uint64_t count) {
-        if (count > 0) out += fmt::format(",{}={}", key, detail::size_text(count));
+        if (count > 0) out += format_text(",{}={}", key, detail::size_text(count));
     };
     size("l1", t.l1_bytes), size("l2", t.l2_bytes), size("l3", t.l3_bytes);
-    if (t.fma_per_cycle > 0) out += fmt::format(",fma={}", t.fma_per_cycle);
-    if (!t.name.empty()) out += fmt::format(",cpu={}", t.name);
+    if (t.fma_per_cycle > 0) out += format_text(",fma={}", t.fma_per_cycle);
+    if (!t.name.empty()) out += format_text(",cpu={}", t.name);
     return out;
 }
 
 GSUB_INLINE result<target> parse_target(std::string_view text) {
     auto const wrong = [&](std::string_view part, std::string_view reason) {
-        return error{error_code::usage, fmt::format("target {}: {}: {}", quoted{text}, quoted{part}, reason)};
+        return error{error_code::usage, format_text("target {}: {}: {}", quoted{text}, quoted{part}, reason)};
     };
     auto next = [rest = text]() mutable {
         auto const end = std::min(rest.find(','), rest.size());
@@ -171,7 +171,7 @@ GSUB_INLINE result<target> parse_target(std::string_view text) {
         if (base == name) t.isa = isa;
         all += ", " + name;
     }
-    if (!t.isa) return wrong(base, fmt::format("a target is one of {}", all));
+    if (!t.isa) return wrong(base, format_text("a target is one of {}", all));
     std::string seen = ",";
     while (!last) {
         auto const [part, is_last] = next();
@@ -179,8 +179,8 @@ GSUB_INLINE result<target> parse_target(std::string_view text) {
         auto const equal = part.find('=');
         if (equal == part.npos) return wrong(part, "what is known of a target is told as key=value");
         auto const key = part.substr(0, equal);
-        if (seen.find(fmt::format(",{},", key)) != seen.npos) return wrong(part, "it is told twice");
-        seen += fmt::format("{},", key);
+        if (seen.find(format_text(",{},", key)) != seen.npos) return wrong(part, "it is told twice");
+        seen += format_text("{},", key);
         if (auto const reason = detail::set_fact(t, key, part.substr(equal + 1)); !reason.empty())
             return wrong(part, reason);
     }

@@ -14,7 +14,7 @@ namespace gsub::codegen::detail {
 GSUB_LAZY [[nodiscard]] std::string step_of_first_lanes(instruction const& i, std::string_view first,
                                                         std::string_view value) {
     auto const r = name_of_register(i.result);
-    return fmt::format("{} = {}({}, {}, {});", r, first, value, r, i.lanes);
+    return format_text("{} = {}({}, {}, {});", r, first, value, r, i.lanes);
 }
 
 // ---- vectors of f32
@@ -30,42 +30,42 @@ GSUB_LAZY_BODY void f32_arithmetic::compute(instruction const& i) {
     auto const r = name_of_register(i.result);
     switch (i.function) {
     case loop::scalar_op::maximum:
-        return define(text_, i.result, fmt::format("vmax({}, {})", wide(i, 0), wide(i, 1)));
+        return define(text_, i.result, format_text("vmax({}, {})", wide(i, 0), wide(i, 1)));
     case loop::scalar_op::minimum:
-        return define(text_, i.result, fmt::format("vmin({}, {})", wide(i, 0), wide(i, 1)));
+        return define(text_, i.result, format_text("vmin({}, {})", wide(i, 0), wide(i, 1)));
     case loop::scalar_op::square_root:
-        text_.line(fmt::format("vf {} = {};", r, wide(i, 0)));
-        text_.line(fmt::format("for (int l = 0; l < {}; ++l) {}[l] = __builtin_sqrtf({}[l]);", lanes_, r, r));
+        text_.line(format_text("vf {} = {};", r, wide(i, 0)));
+        text_.line(format_text("for (int l = 0; l < {}; ++l) {}[l] = __builtin_sqrtf({}[l]);", lanes_, r, r));
         return;
     case loop::scalar_op::negate:
-        return define(text_, i.result, fmt::format("-{}", operand(i, 0)));
+        return define(text_, i.result, format_text("-{}", operand(i, 0)));
     default:
         auto const infix = info(i.function).infix;
         define(text_, i.result,
-               infix.empty() ? fmt::format("{}({})", vector_function(i.function), wide(i, 0))
-                             : fmt::format("{}{}{}", operand(i, 0), infix, operand(i, 1)));
+               infix.empty() ? format_text("{}({})", vector_function(i.function), wide(i, 0))
+                             : format_text("{}{}{}", operand(i, 0), infix, operand(i, 1)));
     }
 }
 
 GSUB_LAZY_BODY void f32_arithmetic::multiply_add(instruction const& i) {
     auto const r = name_of_register(i.result);
-    auto const product = fmt::format("{} * {}", operand(i, 0), operand(i, 1));
-    text_.line(i.lanes == lanes_ ? fmt::format("{} += {};", r, product)
-                                 : step_of_first_lanes(i, "first", fmt::format("{} + {}", r, product)));
+    auto const product = format_text("{} * {}", operand(i, 0), operand(i, 1));
+    text_.line(i.lanes == lanes_ ? format_text("{} += {};", r, product)
+                                 : step_of_first_lanes(i, "first", format_text("{} + {}", r, product)));
 }
 
 GSUB_LAZY_BODY void f32_arithmetic::accumulate(instruction const& i) {
     auto const r = name_of_register(i.result);
     auto const adds = i.function == loop::scalar_op::add;
-    auto const value = adds ? fmt::format("{} + {}", r, operand(i, 0)) : fmt::format("vmaxnan({}, {})", r, wide(i, 0));
+    auto const value = adds ? format_text("{} + {}", r, operand(i, 0)) : format_text("vmaxnan({}, {})", r, wide(i, 0));
     text_.line(i.lanes != lanes_ ? step_of_first_lanes(i, "first", value)
-               : adds            ? fmt::format("{} += {};", r, operand(i, 0))
-                                 : fmt::format("{} = {};", r, value));
+               : adds            ? format_text("{} += {};", r, operand(i, 0))
+                                 : format_text("{} = {};", r, value));
 }
 
 GSUB_LAZY_BODY void f32_arithmetic::reduce(instruction const& i) {
     auto const function = i.function == loop::scalar_op::add ? "sum_of" : "max_of";
-    define(text_, i.result, fmt::format("{}({})", function, operand(i, 0)));
+    define(text_, i.result, format_text("{}({})", function, operand(i, 0)));
 }
 
 // ---- vectors of any element type
@@ -73,8 +73,8 @@ GSUB_LAZY_BODY void f32_arithmetic::reduce(instruction const& i) {
 GSUB_LAZY_BODY void typed_arithmetic::compute(instruction const& i) {
     auto const name = function(i);
     std::string operands;
-    for (int o = 0; o < info(i.function).operands; ++o) operands += fmt::format("{}{}", o ? ", " : "", wide(i, o));
-    define(text_, i.result, fmt::format("{}({})", name, operands));
+    for (int o = 0; o < info(i.function).operands; ++o) operands += format_text("{}{}", o ? ", " : "", wide(i, o));
+    define(text_, i.result, format_text("{}({})", name, operands));
 }
 
 // The function of an operation; that of a select is named after what it selects.
@@ -92,13 +92,13 @@ GSUB_LAZY_BODY std::string typed_arithmetic::combination(instruction const& i) {
 
 GSUB_LAZY_BODY void typed_arithmetic::step(instruction const& i, std::string_view value) {
     auto const r = name_of_register(i.result);
-    auto const combined = fmt::format("{}({}, {})", combination(i), r, value);
-    text_.line(i.lanes == lanes_ ? fmt::format("{} = {};", r, combined) : step_of_first_lanes(i, "first_of", combined));
+    auto const combined = format_text("{}({}, {})", combination(i), r, value);
+    text_.line(i.lanes == lanes_ ? format_text("{} = {};", r, combined) : step_of_first_lanes(i, "first_of", combined));
 }
 
 GSUB_LAZY_BODY void typed_arithmetic::multiply_add(instruction const& i) {
     auto const multiply = functions_.call(loop::scalar_op::multiply, i.type);
-    step(i, fmt::format("{}({}, {})", multiply, wide(i, 0), wide(i, 1)));
+    step(i, format_text("{}({}, {})", multiply, wide(i, 0), wide(i, 1)));
 }
 
 GSUB_LAZY_BODY void typed_arithmetic::accumulate(instruction const& i) {
@@ -109,16 +109,16 @@ GSUB_LAZY_BODY void typed_arithmetic::reduce(instruction const& i) {
     auto const r = name_of_register(i.result);
     auto const type = vector_type(i.type);
     auto const call = combination(i);
-    text_.line(fmt::format("{} s{} = {};", type, r, wide(i, 0)));
+    text_.line(format_text("{} s{} = {};", type, r, wide(i, 0)));
     if (i.function == loop::scalar_op::add && is_floating(i.type)) { // rounded one lane after another
-        text_.line(fmt::format("const {} v{} = s{};", type, r, r));
-        text_.line(fmt::format("for (int l = 1; l < {}; ++l) s{} = {}(s{}, wide(v{}[l]));", lanes_, r, call, r, r));
+        text_.line(format_text("const {} v{} = s{};", type, r, r));
+        text_.line(format_text("for (int l = 1; l < {}; ++l) s{} = {}(s{}, wide(v{}[l]));", lanes_, r, call, r, r));
     } else {
         for (auto half = lanes_ / 2; half > 0; half /= 2)
-            text_.line(fmt::format("s{} = {}(s{}, __builtin_shufflevector(s{}, s{}, {}));", r, call, r, r, r,
+            text_.line(format_text("s{} = {}(s{}, __builtin_shufflevector(s{}, s{}, {}));", r, call, r, r, r,
                                    rotated_lanes(lanes_, half)));
     }
-    define(text_, i.result, fmt::format("s{}[0]", r));
+    define(text_, i.result, format_text("s{}[0]", r));
 }
 
 } // namespace gsub::codegen::detail

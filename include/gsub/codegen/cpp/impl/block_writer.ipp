@@ -52,7 +52,7 @@ GSUB_LAZY_BODY void block_writer::write(instruction const& i) {
     case opcode::gather:
         return memory_.gather(i);
     case opcode::copy:
-        return text_.line(fmt::format("{} {} = {};", vector_type(i.type), name_of_register(i.result), wide(i, 0)));
+        return text_.line(format_text("{} {} = {};", vector_type(i.type), name_of_register(i.result), wide(i, 0)));
     case opcode::compute:
     case opcode::multiply_add:
     case opcode::accumulate:

@@ -83,22 +83,22 @@ public:
         if (from_ == dtype::boolean) return from_boolean();
         if (to_ == dtype::boolean)
             return returns(
-                fmt::format("(v_u8)__builtin_convertvector(a != {}{{}}, v_i8) & wide((unsigned char)1)", f_.vector));
+                format_text("(v_u8)__builtin_convertvector(a != {}{{}}, v_i8) & wide((unsigned char)1)", f_.vector));
         if (is_half(to_)) return to_half();
         if (is_floating(from_) && is_integer(to_)) return to_integer();
         if (is_integer(from_) && byte_size(from_) < 4 && to_ == dtype::f32) return short_to_f32();
-        returns(fmt::format("__builtin_convertvector(a, {})", t_.vector));
+        returns(format_text("__builtin_convertvector(a, {})", t_.vector));
     }
 
 private:
     void add(std::string_view text) { functions_.functions_ += text; }
     void returns(std::string_view value) {
-        add(fmt::format("static inline {} {}({} a) {{ return {}; }}\n", t_.vector, name_, f_.vector, value));
+        add(format_text("static inline {} {}({} a) {{ return {}; }}\n", t_.vector, name_, f_.vector, value));
     }
     // By way of another type, which holds each number.
     void by_way_of(dtype between) {
         auto const first = functions_.cast(from_, between);
-        returns(fmt::format("{}({}(a))", functions_.cast(between, to_), first));
+        returns(format_text("{}({}(a))", functions_.cast(between, to_), first));
     }
 
     void from_half() {
@@ -107,17 +107,17 @@ private:
     }
     void from_boolean() {
         auto const ones = "(v_u8)(a != v_u8{}) & wide((unsigned char)1)";
-        returns(to_ == dtype::u8 ? std::string{ones} : fmt::format("{}({})", functions_.cast(dtype::u8, to_), ones));
+        returns(to_ == dtype::u8 ? std::string{ones} : format_text("{}({})", functions_.cast(dtype::u8, to_), ones));
     }
     void to_half() {
         if (from_ == dtype::f32) return add(to_ == dtype::f16 ? f32_to_f16_text : f32_to_bf16_text);
         auto const narrow = functions_.cast(dtype::f32, to_);
         if (functions_.begin("odd")) add(odd_text);
         // Whole numbers of 16 bits are exact in f32.
-        auto const odd = fmt::format("odd_{}", f_.name);
+        auto const odd = format_text("odd_{}", f_.name);
         if (functions_.begin(odd))
             add(functions_.lanewise(dtype::f32, odd, from_, byte_size(from_) < 4 ? "(float)a[l]" : "odd(a[l])"));
-        returns(fmt::format("{}({}(a))", narrow, odd));
+        returns(format_text("{}({}(a))", narrow, odd));
     }
 
     // Truncates and saturates.
@@ -127,28 +127,28 @@ private:
         auto const digits = integer_digits(to_);
         auto const most = digits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << digits) - 1;
         if (from_ == dtype::f32 && (byte_size(to_) < 4 || to_ == dtype::i32)) return f32_to_integer(digits, most);
-        auto const low = info(to_).is_signed ? fmt::format("-0x1p{}", digits) : std::string{"0.0"};
+        auto const low = info(to_).is_signed ? format_text("-0x1p{}", digits) : std::string{"0.0"};
         add(functions_.lanewise(
             to_, name_, from_,
-            fmt::format("a[l] != a[l] ? ({0})0 : a[l] < {1} ? ({0})({1}) : a[l] >= 0x1p{2} ? ({0}){3}UL : ({0})a[l]",
+            format_text("a[l] != a[l] ? ({0})0 : a[l] < {1} ? ({0})({1}) : a[l] >= 0x1p{2} ? ({0}){3}UL : ({0})a[l]",
                         t_.c, low, digits, most)));
     }
     // The same on whole vectors: of f32 to as wide integers, which are cut.
     void f32_to_integer(int digits, std::uint64_t most) {
-        auto const low = info(to_).is_signed ? fmt::format("-0x1p{}f", digits) : std::string{"0.0f"};
-        add(fmt::format("static inline {0} {1}(vf a) {{\n"
+        auto const low = info(to_).is_signed ? format_text("-0x1p{}f", digits) : std::string{"0.0f"};
+        add(format_text("static inline {0} {1}(vf a) {{\n"
                         "  const v_i32 below = a < {2}, above = a >= 0x1p{3}f, number = a == a;\n"
                         "  v_i32 y = __builtin_convertvector(number & ~below & ~above ? a : vf{{}}, v_i32);\n"
                         "  y = below ? v_i32{{}} + (int)({2}) : above ? v_i32{{}} + {4} : y;\n"
                         "  return {5};\n}}\n",
                         t_.vector, name_, low, digits, most,
                         to_ == dtype::i32 ? std::string{"y"}
-                                          : fmt::format("__builtin_convertvector(y, {})", t_.vector)));
+                                          : format_text("__builtin_convertvector(y, {})", t_.vector)));
     }
     // In steps to twice the width: compilers take others element by element.
     void short_to_f32() {
         auto const words = byte_size(from_) == 1 ? "__builtin_convertvector(a, v_i16)" : "a";
-        returns(fmt::format("__builtin_convertvector(__builtin_convertvector({}, v_i32), vf)", words));
+        returns(format_text("__builtin_convertvector(__builtin_convertvector({}, v_i32), vf)", words));
     }
 
     typed_functions& functions_;

@@ -6,32 +6,32 @@
 namespace gsub::codegen::detail {
 
 GSUB_LAZY_BODY std::string name_of_variable(variable v) {
-    return fmt::format("i{}", v);
+    return format_text("i{}", v);
 }
 GSUB_LAZY_BODY std::string name_of_register(reg r) {
-    return fmt::format("r{}", r);
+    return format_text("r{}", r);
 }
 GSUB_LAZY_BODY std::string operand(instruction const& i, int number) {
     return name_of_register(i.operands[number]);
 }
 GSUB_LAZY_BODY std::string wide(instruction const& i, int number) {
-    return fmt::format("wide({})", operand(i, number));
+    return format_text("wide({})", operand(i, number));
 }
 GSUB_LAZY_BODY void define(indented_text& text, reg r, std::string_view value) {
-    text.line(fmt::format("const auto {} = {};", name_of_register(r), value));
+    text.line(format_text("const auto {} = {};", name_of_register(r), value));
 }
 
 GSUB_LAZY_BODY std::string long_literal(std::int64_t v) {
-    return fmt::format("{}L", v);
+    return format_text("{}L", v);
 }
 
 GSUB_LAZY_BODY std::string text_of(affine const& a) {
     std::string out;
     for (auto const& t : a.terms())
-        out += fmt::format("{}{}{}", out.empty() ? "" : " + ", name_of_variable(t.of),
-                           t.factor == 1 ? "" : fmt::format(" * {}", long_literal(t.factor)));
+        out += format_text("{}{}{}", out.empty() ? "" : " + ", name_of_variable(t.of),
+                           t.factor == 1 ? "" : format_text(" * {}", long_literal(t.factor)));
     if (a.constant() != 0 || out.empty())
-        out += fmt::format("{}{}{}{}", out.empty() ? "" : " + ", a.constant() < 0 ? "(" : "",
+        out += format_text("{}{}{}{}", out.empty() ? "" : " + ", a.constant() < 0 ? "(" : "",
                            long_literal(a.constant()), a.constant() < 0 ? ")" : "");
     return out;
 }
@@ -39,7 +39,7 @@ GSUB_LAZY_BODY std::string text_of(affine const& a) {
 GSUB_LAZY_BODY std::string text_of(std::vector<loop::bound> const& bounds) {
     std::string all;
     for (auto const& c : bounds)
-        all += fmt::format("{}(unsigned long)({}) < {}UL", all.empty() ? "" : " && ", text_of(c.value), c.extent);
+        all += format_text("{}(unsigned long)({}) < {}UL", all.empty() ? "" : " && ", text_of(c.value), c.extent);
     return all;
 }
 
@@ -47,13 +47,13 @@ GSUB_LAZY_BODY std::string text_of(limit const& l) {
     auto const value = text_of(l.value);
     if (l.divisor == 1) return value;
     // ceil for values of either sign: the truncation of a negative quotient is its ceiling
-    return fmt::format("(({}) > 0 ? (({}) + {}) / {} : ({}) / {})", value, value, long_literal(l.divisor - 1),
+    return format_text("(({}) > 0 ? (({}) + {}) / {} : ({}) / {})", value, value, long_literal(l.divisor - 1),
                        long_literal(l.divisor), value, long_literal(l.divisor));
 }
 
 GSUB_LAZY_BODY std::string rotated_lanes(std::int32_t lanes, std::int32_t by) {
     std::string order;
-    for (std::int32_t l = 0; l < lanes; ++l) order += fmt::format("{}{}", l ? ", " : "", (l + by) % lanes);
+    for (std::int32_t l = 0; l < lanes; ++l) order += format_text("{}{}", l ? ", " : "", (l + by) % lanes);
     return order;
 }
 

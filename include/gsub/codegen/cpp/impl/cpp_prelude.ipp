@@ -32,8 +32,8 @@ public:
 
 private:
     void types() {
-        text_.line(fmt::format("typedef float vf __attribute__((vector_size({})));", width_));
-        text_.line(fmt::format("typedef float uf __attribute__((vector_size({}), aligned(4), may_alias));", width_));
+        text_.line(format_text("typedef float vf __attribute__((vector_size({})));", width_));
+        text_.line(format_text("typedef float uf __attribute__((vector_size({}), aligned(4), may_alias));", width_));
         // A scalar less zero is itself, signed zeros and NaN included.
         text_.line("static inline vf wide(float s) { return s - vf{}; }");
         text_.line("static inline vf wide(vf v) { return v; }");
@@ -54,8 +54,8 @@ private:
 
     void extremes() {
         auto const extreme = [&](std::string_view function, std::string_view builtin, std::string_view otherwise) {
-            with_mask(fmt::format("static inline vf {}(vf a, vf b) {{", function),
-                      fmt::format("#ifdef __clang__\n  return (vf)__builtin_ia32_{}ps512(b, a, 4);\n#else\n  return "
+            with_mask(format_text("static inline vf {}(vf a, vf b) {{", function),
+                      format_text("#ifdef __clang__\n  return (vf)__builtin_ia32_{}ps512(b, a, 4);\n#else\n  return "
                                   "(vf)__builtin_ia32_{}ps512_mask(b, a, a, (unsigned short)-1, 4);\n#endif",
                                   builtin, builtin),
                       otherwise);
@@ -84,13 +84,13 @@ private:
         std::string add, max;
         for (auto half = k_.lanes / 2; half > 0; half /= 2) {
             auto const order = rotated_lanes(k_.lanes, half);
-            add += fmt::format(" v += __builtin_shufflevector(v, v, {});", order);
-            max += fmt::format(" o = __builtin_shufflevector(v, v, {}); v = o > v ? o : v;", order);
+            add += format_text(" v += __builtin_shufflevector(v, v, {});", order);
+            max += format_text(" o = __builtin_shufflevector(v, v, {}); v = o > v ? o : v;", order);
         }
-        text_.line(fmt::format("static inline float sum_of(vf v) {{{} return v[0]; }}", add));
+        text_.line(format_text("static inline float sum_of(vf v) {{{} return v[0]; }}", add));
         // As integers of that order, NaN the greatest: their maximum is one instruction.
-        text_.line(fmt::format("typedef int max_bits __attribute__((vector_size({})));", width_));
-        text_.line(fmt::format(
+        text_.line(format_text("typedef int max_bits __attribute__((vector_size({})));", width_));
+        text_.line(format_text(
             "static inline float max_of(vf x) {{ max_bits v = (max_bits)x, o; v ^= (v >> 31) & 0x7fffffff; v = x "
             "!= x ? max_bits{{}} + 0x7fc00000 : v;{} v ^= (v >> 31) & 0x7fffffff; return ((vf)v)[0]; }}",
             max));

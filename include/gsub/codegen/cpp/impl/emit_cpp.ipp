@@ -32,15 +32,15 @@ private:
     void write_fallback() {
         std::string parameters;
         for (std::size_t i = 0; i < k_.buffers.size(); ++i)
-            parameters += fmt::format("{}{} __restrict b{}", i ? ", " : "", type_of(i), i);
-        for (auto v : k_.fallback_parameters) parameters += fmt::format(", long {}", name_of_variable(v));
-        text_.line(fmt::format("static __attribute__((noinline, cold)) void fallback({}) {{", parameters));
+            parameters += format_text("{}{} __restrict b{}", i ? ", " : "", type_of(i), i);
+        for (auto v : k_.fallback_parameters) parameters += format_text(", long {}", name_of_variable(v));
+        text_.line(format_text("static __attribute__((noinline, cold)) void fallback({}) {{", parameters));
         write_scope(k_.fallback);
         text_.line("}");
     }
 
     void write_entry(std::string const& symbol) {
-        text_.line(fmt::format(
+        text_.line(format_text(
             "extern \"C\" __attribute__((visibility(\"default\"))) void {}(void* const* b, long begin, long end) {{",
             symbol));
         text_.indent();
@@ -51,9 +51,9 @@ private:
         for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
             auto const type = type_of(i);
             auto const from = k_.buffers[i].workspace
-                                  ? fmt::format("((char*)b[{}] + {})", workspace, workspace_offset(k_, i))
-                                  : fmt::format("b[{}]", given++);
-            text_.line(fmt::format("{} __restrict b{} = ({}){};", type, i, type, from));
+                                  ? format_text("((char*)b[{}] + {})", workspace, workspace_offset(k_, i))
+                                  : format_text("b[{}]", given++);
+            text_.line(format_text("{} __restrict b{} = ({}){};", type, i, type, from));
         }
         write(k_.body);
         text_.dedent();
@@ -62,7 +62,7 @@ private:
 
     std::string type_of(std::size_t buffer) const {
         auto const& b = k_.buffers[buffer];
-        return fmt::format("{}{}*", b.written ? "" : "const ", c_type(b.element));
+        return format_text("{}{}*", b.written ? "" : "const ", c_type(b.element));
     }
 
     void write(std::vector<statement> const& statements) {
@@ -92,12 +92,12 @@ private:
 
     void write_fused_index(statement const& n) {
         auto const quotient = n.divisor == 1 ? name_of_variable(n.of)
-                                             : fmt::format("{} / {}", name_of_variable(n.of), long_literal(n.divisor));
-        text_.line(fmt::format("const long {} = {} % {};", name_of_variable(n.var), quotient, long_literal(n.extent)));
+                                             : format_text("{} / {}", name_of_variable(n.of), long_literal(n.divisor));
+        text_.line(format_text("const long {} = {} % {};", name_of_variable(n.var), quotient, long_literal(n.extent)));
     }
 
     void write_branch(statement const& n) {
-        text_.line(fmt::format("if ({}) {{", text_of(n.conditions)));
+        text_.line(format_text("if ({}) {{", text_of(n.conditions)));
         write_scope(n.body);
         if (!n.otherwise.empty()) {
             text_.line("} else {");
@@ -108,11 +108,11 @@ private:
 
     void write_guard(statement const& n) {
         std::string arguments;
-        for (std::size_t i = 0; i < k_.buffers.size(); ++i) arguments += fmt::format("{}{}", i ? ", b" : "b", i);
+        for (std::size_t i = 0; i < k_.buffers.size(); ++i) arguments += format_text("{}{}", i ? ", b" : "b", i);
         for (auto const& a : n.arguments) arguments += ", " + text_of(a);
         auto const guarded = name_of_register(n.guarded);
         text_.line(
-            fmt::format("if (__builtin_expect(!({} - {} == 0.0f), 0)) fallback({});", guarded, guarded, arguments));
+            format_text("if (__builtin_expect(!({} - {} == 0.0f), 0)) fallback({});", guarded, guarded, arguments));
     }
 
     void write_loop(statement const& n) {
@@ -122,7 +122,7 @@ private:
         auto const begin = own ? "begin" : limit_of(n.begin, true, n.var);
         auto const end = own ? "end" : limit_of(n.end, false, n.var);
         auto const v = name_of_variable(n.var);
-        text_.line(fmt::format("for (long {} = {}; {} < {}; ++{}) {{", v, begin, v, end, v));
+        text_.line(format_text("for (long {} = {}; {} < {}; ++{}) {{", v, begin, v, end, v));
         write_scope(n.body);
         text_.line("}");
         text_.dedent();
@@ -132,13 +132,13 @@ private:
     // A limit declared before its loop, where it is more than a number.
     std::string limit_of(std::vector<limit> const& limits, bool greatest, variable v) {
         if (limits.size() == 1 && limits[0].divisor == 1) return text_of(limits[0].value);
-        auto const which = fmt::format("{}{}", greatest ? "lo" : "hi", v);
-        text_.line(fmt::format("long {} = {};", which, text_of(limits[0])));
+        auto const which = format_text("{}{}", greatest ? "lo" : "hi", v);
+        text_.line(format_text("long {} = {};", which, text_of(limits[0])));
         for (std::size_t i = 1; i < limits.size(); ++i) {
-            auto const other = fmt::format("{}_{}", which, i);
-            text_.line(fmt::format("const long {} = {};", other, text_of(limits[i])));
+            auto const other = format_text("{}_{}", which, i);
+            text_.line(format_text("const long {} = {};", other, text_of(limits[i])));
             text_.line(
-                fmt::format("{} = {}{}{} ? {} : {};", which, which, greatest ? " < " : " > ", other, other, which));
+                format_text("{} = {}{}{} ? {} : {};", which, which, greatest ? " < " : " > ", other, other, which));
         }
         return which;
     }

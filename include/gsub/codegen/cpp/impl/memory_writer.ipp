@@ -14,55 +14,55 @@ GSUB_LAZY [[nodiscard]] std::string number_outside(instruction const& i) {
 
 // A whole vector at any address.
 GSUB_LAZY [[nodiscard]] std::string vector_at(dtype type, std::string_view place) {
-    return fmt::format("({})*(const {}*)({})", vector_type(type), unaligned_type(type), place);
+    return format_text("({})*(const {}*)({})", vector_type(type), unaligned_type(type), place);
 }
 
 GSUB_LAZY_BODY void memory_writer::define_guarded(instruction const& i, std::string const& value,
                                                   std::string_view outside) {
     define(text_, i.result,
-           i.predicate.empty() ? value : fmt::format("{} ? {} : {}", text_of(i.predicate), value, outside));
+           i.predicate.empty() ? value : format_text("{} ? {} : {}", text_of(i.predicate), value, outside));
 }
 
 GSUB_LAZY_BODY void memory_writer::load(instruction const& i, functions_of which) {
     auto const value = vector_of(i, which);
-    define_guarded(i, value, which == functions_of::f32 ? "vf{}" : fmt::format("wide({})", number_outside(i)));
+    define_guarded(i, value, which == functions_of::f32 ? "vf{}" : format_text("wide({})", number_outside(i)));
 }
 
 GSUB_LAZY_BODY void memory_writer::broadcast(instruction const& i, functions_of which) {
-    auto const value = fmt::format("*({})", place_of(i));
+    auto const value = format_text("*({})", place_of(i));
     define_guarded(i, value, which == functions_of::f32 ? "0.0f" : number_outside(i));
 }
 
 GSUB_LAZY_BODY void memory_writer::store(instruction const& i, functions_of which) {
     auto const place = place_of(i);
-    auto const where = i.predicate.empty() ? std::string{} : fmt::format("if ({}) ", text_of(i.predicate));
+    auto const where = i.predicate.empty() ? std::string{} : format_text("if ({}) ", text_of(i.predicate));
     text_.line(where + (i.lanes == k_.lanes
-                            ? fmt::format("*({}*)({}) = {};", unaligned_type(i.type), place, wide(i, 0))
-                            : fmt::format("{}({}, {}, {});", which == functions_of::f32 ? "keep" : "keep_of", place,
+                            ? format_text("*({}*)({}) = {};", unaligned_type(i.type), place, wide(i, 0))
+                            : format_text("{}({}, {}, {});", which == functions_of::f32 ? "keep" : "keep_of", place,
                                           wide(i, 0), i.lanes)));
 }
 
 GSUB_LAZY_BODY void memory_writer::choose(instruction const& i) {
     functions_.choices();
     define(text_, i.result,
-           fmt::format("entry_of({}, {}, b{}, {})", operand(i, 0), long_literal(i.integer), i.buffer, i.lanes));
+           format_text("entry_of({}, {}, b{}, {})", operand(i, 0), long_literal(i.integer), i.buffer, i.lanes));
 }
 
 GSUB_LAZY_BODY void memory_writer::gather(instruction const& i) {
     functions_.choices();
-    auto const value = fmt::format("gathered<{}>({}, {}, {}, {}, {})", vector_type(i.type), place_of(i), operand(i, 0),
+    auto const value = format_text("gathered<{}>({}, {}, {}, {}, {})", vector_type(i.type), place_of(i), operand(i, 0),
                                    long_literal(i.entry), long_literal(i.stride), i.lanes);
-    define_guarded(i, value, fmt::format("wide({})", number_outside(i)));
+    define_guarded(i, value, format_text("wide({})", number_outside(i)));
 }
 
 GSUB_LAZY_BODY std::string memory_writer::vector_of(instruction const& i, functions_of which) {
     auto const function = [&](std::string_view name) {
-        return which == functions_of::f32 ? std::string{name} : fmt::format("{}_of<{}>", name, vector_type(i.type));
+        return which == functions_of::f32 ? std::string{name} : format_text("{}_of<{}>", name, vector_type(i.type));
     };
     if (!i.order.empty()) return reads_whole_vectors(i) ? shuffled_vectors(i) : ordered_lanes(i);
     auto const place = place_of(i);
-    if (i.stride != 1) return fmt::format("{}({}, {}, {})", function("strided"), place, i.stride, i.lanes);
-    return i.lanes == k_.lanes ? vector_at(i.type, place) : fmt::format("{}({}, {})", function("part"), place, i.lanes);
+    if (i.stride != 1) return format_text("{}({}, {}, {})", function("strided"), place, i.stride, i.lanes);
+    return i.lanes == k_.lanes ? vector_at(i.type, place) : format_text("{}({}, {})", function("part"), place, i.lanes);
 }
 
 // Whether each lane of a load whose lanes read anywhere is in a whole vector of its buffer.
@@ -75,8 +75,8 @@ GSUB_LAZY_BODY bool memory_writer::reads_whole_vectors(instruction const& i) con
 
 GSUB_LAZY_BODY std::string memory_writer::ordered_lanes(instruction const& i) {
     std::string text;
-    for (auto o : i.order) text += fmt::format("{}*({})", text.empty() ? "{" : ", ", place_of(i, o));
-    return fmt::format("({}){}}}", vector_type(i.type), text);
+    for (auto o : i.order) text += format_text("{}*({})", text.empty() ? "{" : ", ", place_of(i, o));
+    return format_text("({}){}}}", vector_type(i.type), text);
 }
 
 // The vectors that lanes come from, two and then one after another, shuffled.
@@ -96,11 +96,11 @@ GSUB_LAZY_BODY std::string memory_writer::shuffled_vectors(instruction const& i)
             auto const index = v == 0 && n == 0        ? within
                                : n == (v == 0 ? 1 : v) ? within + k_.lanes
                                                        : static_cast<std::int64_t>(l); // as before, or later
-            lanes += fmt::format(", {}", index);
+            lanes += format_text(", {}", index);
         }
-        text = v == 0 ? fmt::format("__builtin_shufflevector({}, {}{})", vector_number(0),
+        text = v == 0 ? format_text("__builtin_shufflevector({}, {}{})", vector_number(0),
                                     vector_number(left.size() > 1 ? 1 : 0), lanes)
-                      : fmt::format("__builtin_shufflevector({}, {}{})", text, vector_number(v), lanes);
+                      : format_text("__builtin_shufflevector({}, {}{})", text, vector_number(v), lanes);
     }
     return text;
 }
@@ -131,13 +131,13 @@ GSUB_LAZY_BODY bool memory_writer::transposed_loads(std::vector<instruction> con
     auto const loads = transposable_loads(code, first);
     if (loads.empty()) return false;
     auto const& i = code[first];
-    auto const tile = fmt::format("t{}", next_tile_++);
-    text_.line(fmt::format("{} {}[{}] = {{}};", vector_type(i.type), tile, k_.lanes));
+    auto const tile = format_text("t{}", next_tile_++);
+    text_.line(format_text("{} {}[{}] = {{}};", vector_type(i.type), tile, k_.lanes));
     for (std::int32_t l = 0; l < i.lanes; ++l)
-        text_.line(fmt::format("{}[{}] = {};", tile, l, vector_at(i.type, place_of(i, i.stride * l))));
-    text_.line(fmt::format("{}({});", functions_.transpose(i.type), tile));
+        text_.line(format_text("{}[{}] = {};", tile, l, vector_at(i.type, place_of(i, i.stride * l))));
+    text_.line(format_text("{}({});", functions_.transpose(i.type), tile));
     for (std::size_t l = 0; l < loads.size(); ++l) {
-        define(text_, code[loads[l]].result, fmt::format("{}[{}]", tile, l));
+        define(text_, code[loads[l]].result, format_text("{}[{}]", tile, l));
         written[loads[l]] = 1;
     }
     return true;
@@ -147,23 +147,23 @@ GSUB_LAZY_BODY bool memory_writer::transposed_loads(std::vector<instruction> con
 GSUB_LAZY_BODY std::string memory_writer::place_of(instruction const& i, std::int64_t further) {
     auto const first = place_in_first_entry(i.buffer, i.offset + affine{further});
     auto const of_entry = i.op != opcode::gather && i.op != opcode::store && i.operands[0] >= 0;
-    return of_entry ? fmt::format("{} + {} * {}", first, operand(i, 0), long_literal(i.entry)) : first;
+    return of_entry ? format_text("{} + {} * {}", first, operand(i, 0), long_literal(i.entry)) : first;
 }
 
 GSUB_LAZY_BODY std::string memory_writer::place_in_first_entry(std::int32_t buffer, affine const& offset) {
     auto const constant = offset.constant();
     auto const varying = offset - affine{constant};
     auto const added = constant == 0  ? std::string{}
-                       : constant < 0 ? fmt::format(" - {}", long_literal(-constant))
-                                      : fmt::format(" + {}", long_literal(constant));
-    if (varying.is_constant()) return fmt::format("b{}{}", buffer, added);
+                       : constant < 0 ? format_text(" - {}", long_literal(-constant))
+                                      : format_text(" + {}", long_literal(constant));
+    if (varying.is_constant()) return format_text("b{}{}", buffer, added);
     for (auto const& p : pointers_)
-        if (p.buffer == buffer && p.offset == varying) return fmt::format("p{}{}", p.id, added);
+        if (p.buffer == buffer && p.offset == varying) return format_text("p{}{}", p.id, added);
     auto const& of = k_.buffers[static_cast<std::size_t>(buffer)];
-    text_.line(fmt::format("{}{}* const p{} = b{} + ({});", of.written ? "" : "const ", c_type(of.element),
+    text_.line(format_text("{}{}* const p{} = b{} + ({});", of.written ? "" : "const ", c_type(of.element),
                            next_pointer_, buffer, text_of(varying)));
     pointers_.push_back({buffer, varying, next_pointer_});
-    return fmt::format("p{}{}", next_pointer_++, added);
+    return format_text("p{}{}", next_pointer_++, added);
 }
 
 } // namespace gsub::codegen::detail

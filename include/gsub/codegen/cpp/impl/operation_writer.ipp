@@ -69,14 +69,14 @@ private:
 
     void add(std::string_view text) { to_.functions_ += text; }
     void returns(std::string_view result, std::string_view parameters, std::string_view value) {
-        add(fmt::format("static inline {} {}({}) {{ return {}; }}\n", result, name_, parameters, value));
+        add(format_text("static inline {} {}({}) {{ return {}; }}\n", result, name_, parameters, value));
     }
-    void unary(std::string_view value) { returns(e_.vector, fmt::format("{} a", e_.vector), value); }
+    void unary(std::string_view value) { returns(e_.vector, format_text("{} a", e_.vector), value); }
     void binary(std::string_view value) { returns(e_.vector, two(), value); }
-    [[nodiscard]] std::string two() const { return fmt::format("{0} a, {0} b", e_.vector); }
+    [[nodiscard]] std::string two() const { return format_text("{0} a, {0} b", e_.vector); }
     void comparison(std::string_view condition) {
         returns("v_u8", two(),
-                fmt::format("(v_u8)__builtin_convertvector({}, v_i8) & wide((unsigned char)1)", condition));
+                format_text("(v_u8)__builtin_convertvector({}, v_i8) & wide((unsigned char)1)", condition));
     }
     void unary(row const& r) { unary(r.text); }
     void comparison(row const& r) { comparison(r.text); }
@@ -91,13 +91,13 @@ private:
 
     // Signed sums would overflow.
     void wrapping(row const& r) {
-        binary(is_floating(of_) ? fmt::format("a {} b", r.text)
-                                : fmt::format("({1})(({0})a {2} ({0})b)", e_.without_sign, e_.vector, r.text));
+        binary(is_floating(of_) ? format_text("a {} b", r.text)
+                                : format_text("({1})(({0})a {2} ({0})b)", e_.without_sign, e_.vector, r.text));
     }
     // Short integers are promoted to int, which would overflow.
     void multiply(row const& r) {
         if (byte_size(of_) >= 4 || is_floating(of_)) return wrapping(r);
-        add(fmt::format("static inline {0} {1}({0} a, {0} b) {{ {0} y; for (int l = 0; l < {2}; ++l) y[l] "
+        add(format_text("static inline {0} {1}({0} a, {0} b) {{ {0} y; for (int l = 0; l < {2}; ++l) y[l] "
                         "= ({3})((unsigned)a[l] * (unsigned)b[l]); return y; }}\n",
                         e_.vector, name_, to_.lanes_, e_.c));
     }
@@ -106,12 +106,12 @@ private:
         if (of_ == dtype::i32) return divide_i32();
         auto const quotient =
             info(of_).is_signed
-                ? fmt::format("b[l] == -1 ? ({0})(0UL - (unsigned long)a[l]) : ({0})(a[l] / b[l])", e_.c)
-                : fmt::format("({})(a[l] / b[l])", e_.c);
-        add(to_.lanewise(of_, name_, of_, fmt::format("b[l] == 0 ? ({})0 : {}", e_.c, quotient), true));
+                ? format_text("b[l] == -1 ? ({0})(0UL - (unsigned long)a[l]) : ({0})(a[l] / b[l])", e_.c)
+                : format_text("({})(a[l] / b[l])", e_.c);
+        add(to_.lanewise(of_, name_, of_, format_text("b[l] == 0 ? ({})0 : {}", e_.c, quotient), true));
     }
     void divide_i32() { // exact by way of f64
-        add(fmt::format("static inline v_i32 {}(v_i32 a, v_i32 b) {{\n"
+        add(format_text("static inline v_i32 {}(v_i32 a, v_i32 b) {{\n"
                         "  const v_i32 one = b == -1, none = b == 0;\n"
                         "  const v_f64 q = __builtin_convertvector(a, v_f64) / "
                         "__builtin_convertvector(one | none ? v_i32{{}} + 1 : b, v_f64);\n"
@@ -128,7 +128,7 @@ private:
     // An instruction of which the second operand counts where one is NaN or both are zeros: compilers do not find it.
     void extreme(row const& r) {
         if (of_ != dtype::f64 || to_.lanes_ != 8) return binary(r.text);
-        add(fmt::format("static inline {0} {1}({0} a, {0} b) {{\n"
+        add(format_text("static inline {0} {1}({0} a, {0} b) {{\n"
                         "#if defined __AVX512F__ && defined __clang__\n"
                         "  return ({0})__builtin_ia32_{2}pd512(b, a, 4);\n"
                         "#elif defined __AVX512F__\n"
@@ -138,20 +138,20 @@ private:
     }
     void equal(row const& r) { comparison(of_ == dtype::boolean ? "(a != v_u8{}) == (b != v_u8{})" : r.text); }
     void select(row const&) {
-        returns(e_.vector, fmt::format("v_u8 c, {}", two()),
-                fmt::format("__builtin_convertvector((v_i8)(c != v_u8{{}}), {0}) != {0}{{}} ? a : b", e_.mask));
+        returns(e_.vector, format_text("v_u8 c, {}", two()),
+                format_text("__builtin_convertvector((v_i8)(c != v_u8{{}}), {0}) != {0}{{}} ? a : b", e_.mask));
     }
     void negate(row const& r) {
         if (is_floating(of_)) return unary(r.text);
-        unary(fmt::format("({0})(({1}){{}} - ({1})a)", e_.vector, e_.without_sign));
+        unary(format_text("({0})(({1}){{}} - ({1})a)", e_.vector, e_.without_sign));
     }
     void absolute(row const&) {
-        if (is_floating(of_)) return unary(fmt::format("(a < {0}{{}} ? -a : a) + {0}{{}}", e_.vector));
+        if (is_floating(of_)) return unary(format_text("(a < {0}{{}} ? -a : a) + {0}{{}}", e_.vector));
         if (!info(of_).is_signed) return unary("a");
-        unary(fmt::format("a < {0}{{}} ? ({0})({1}{{}} - ({1})a) : a", e_.vector, e_.without_sign));
+        unary(format_text("a < {0}{{}} ? ({0})({1}{{}} - ({1})a) : a", e_.vector, e_.without_sign));
     }
     void round(row const&) { // a sum with the first number of no fraction rounds
-        add(fmt::format("static inline {0} {1}({0} a) {{ const {0} size = a < {0}{{}} ? -a : a, near = (size + "
+        add(format_text("static inline {0} {1}({0} a) {{ const {0} size = a < {0}{{}} ? -a : a, near = (size + "
                         "{2}) - {2}; return ({0})(({3})(size < {2} ? near : size) | (({3})a & "
                         "({3})(-{0}{{}}))); }}\n",
                         e_.vector, name_, of_ == dtype::f32 ? "0x1p23f" : "0x1p52", e_.mask));

@@ -149,7 +149,7 @@ GSUB_LAZY_BODY std::string vector_math_text(std::int32_t lanes, std::span<loop::
     }
     if (text.empty()) return text;
     auto const width = lanes * 4;
-    return fmt::format(
+    return format_text(
         "typedef unsigned vu __attribute__((vector_size({})));\ntypedef int vi __attribute__((vector_size({})));\n{}",
         width, width, text);
 }

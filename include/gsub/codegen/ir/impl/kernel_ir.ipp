@@ -13,7 +13,7 @@ GSUB_LAZY_BODY std::string_view to_string(opcode op) noexcept {
 GSUB_LAZY_BODY std::string to_string(instruction const& i) {
     if (i.op == opcode::compute) return std::string{to_string(i.function)};
     if (i.op == opcode::accumulate || i.op == opcode::reduce)
-        return fmt::format("{}_{}", to_string(i.op), to_string(i.function));
+        return format_text("{}_{}", to_string(i.op), to_string(i.function));
     return std::string{to_string(i.op)};
 }
 
@@ -34,8 +34,8 @@ GSUB_LAZY std::string limits_text(std::vector<limit> const& limits, std::string_
     std::string text;
     for (auto const& l : limits) {
         auto one = loop::to_string(l.value, k.names);
-        if (l.divisor != 1) one = fmt::format("ceil(({}) / {})", one, l.divisor);
-        text = text.empty() ? one : fmt::format("{}({}, {})", how, text, one);
+        if (l.divisor != 1) one = format_text("ceil(({}) / {})", one, l.divisor);
+        text = text.empty() ? one : format_text("{}({}, {})", how, text, one);
     }
     return text;
 }
@@ -45,17 +45,17 @@ GSUB_LAZY void print(std::vector<statement> const& statements, std::string const
     auto const name = [&](variable v) -> std::string const& { return k.names[static_cast<std::size_t>(v)]; };
     for (auto const& n : statements) switch (n.kind) {
         case statement_kind::loop:
-            out += fmt::format("{}for {} in {} .. {}:\n", indent, name(n.var), limits_text(n.begin, "max", k),
+            out += format_text("{}for {} in {} .. {}:\n", indent, name(n.var), limits_text(n.begin, "max", k),
                                limits_text(n.end, "min", k));
             print(n.body, indent + "  ", k, out);
             break;
         case statement_kind::fused_index:
-            out += fmt::format("{}{} = {} / {} % {}\n", indent, name(n.var), name(n.of), n.divisor, n.extent);
+            out += format_text("{}{} = {} / {} % {}\n", indent, name(n.var), name(n.of), n.divisor, n.extent);
             break;
         case statement_kind::branch:
             out += indent + "if";
             for (auto const& c : n.conditions)
-                out += fmt::format(" 0 <= {} < {}", loop::to_string(c.value, k.names), c.extent);
+                out += format_text(" 0 <= {} < {}", loop::to_string(c.value, k.names), c.extent);
             out += ":\n";
             print(n.body, indent + "  ", k, out);
             if (!n.otherwise.empty()) {
@@ -64,31 +64,31 @@ GSUB_LAZY void print(std::vector<statement> const& statements, std::string const
             }
             break;
         case statement_kind::guard:
-            out += fmt::format("{}unless finite r{}: fallback", indent, n.guarded);
-            for (auto const& a : n.arguments) out += fmt::format(" {}", loop::to_string(a, k.names));
+            out += format_text("{}unless finite r{}: fallback", indent, n.guarded);
+            for (auto const& a : n.arguments) out += format_text(" {}", loop::to_string(a, k.names));
             out += "\n";
             break;
         case statement_kind::block:
             for (auto const& i : n.code) {
                 out += indent;
-                if (i.result >= 0) out += fmt::format("r{} = ", i.result);
+                if (i.result >= 0) out += format_text("r{} = ", i.result);
                 out += to_string(i);
-                if (i.type != dtype::f32) out += fmt::format(".{}", to_string(i.type));
+                if (i.type != dtype::f32) out += format_text(".{}", to_string(i.type));
                 if (i.op == opcode::splat)
-                    out += is_floating(i.type) ? fmt::format(" {}", shortest{i.value}) : fmt::format(" {}", i.integer);
+                    out += is_floating(i.type) ? format_text(" {}", shortest{i.value}) : format_text(" {}", i.integer);
                 for (auto o : i.operands)
-                    if (o >= 0) out += fmt::format(" r{}", o);
+                    if (o >= 0) out += format_text(" r{}", o);
                 if (i.buffer >= 0)
-                    out += fmt::format(" {}[{}]", k.buffers[static_cast<std::size_t>(i.buffer)].name,
+                    out += format_text(" {}[{}]", k.buffers[static_cast<std::size_t>(i.buffer)].name,
                                        loop::to_string(i.offset, k.names));
-                if (i.lanes > 0 && i.lanes < k.lanes) out += fmt::format(" lanes {}", i.lanes);
-                if (i.op == opcode::choose) out += fmt::format(" of {}", i.integer);
-                if (i.entry != 0) out += fmt::format(" entries of {}", i.entry);
-                if (i.stride != 1) out += fmt::format(" by {}", i.stride);
+                if (i.lanes > 0 && i.lanes < k.lanes) out += format_text(" lanes {}", i.lanes);
+                if (i.op == opcode::choose) out += format_text(" of {}", i.integer);
+                if (i.entry != 0) out += format_text(" entries of {}", i.entry);
+                if (i.stride != 1) out += format_text(" by {}", i.stride);
                 if (!i.order.empty()) out += " at";
-                for (auto o : i.order) out += fmt::format(" {}", o);
+                for (auto o : i.order) out += format_text(" {}", o);
                 for (auto const& b : i.predicate)
-                    out += fmt::format(" if 0 <= {} < {}", loop::to_string(b.value, k.names), b.extent);
+                    out += format_text(" if 0 <= {} < {}", loop::to_string(b.value, k.names), b.extent);
                 out += "\n";
             }
             break;
@@ -98,11 +98,11 @@ GSUB_LAZY void print(std::vector<statement> const& statements, std::string const
 } // namespace detail
 
 GSUB_LAZY_BODY std::string to_string(kernel const& k) {
-    std::string text = fmt::format("kernel {}, {} lanes\n", k.name, k.lanes);
+    std::string text = format_text("kernel {}, {} lanes\n", k.name, k.lanes);
     detail::print(k.body, "  ", k, text);
     if (!k.fallback.empty()) {
         text += "  fallback";
-        for (auto v : k.fallback_parameters) text += fmt::format(" {}", k.names[static_cast<std::size_t>(v)]);
+        for (auto v : k.fallback_parameters) text += format_text(" {}", k.names[static_cast<std::size_t>(v)]);
         text += ":\n";
         detail::print(k.fallback, "    ", k, text);
     }

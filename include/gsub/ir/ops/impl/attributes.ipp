@@ -94,7 +94,7 @@ GSUB_INLINE attribute_interner& attribute_sets() {
 GSUB_INLINE std::string real_text(double v) {
     if (std::isnan(v)) return "nan";
     if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
-    auto text = fmt::format("{}", shortest{v});
+    auto text = format_text("{}", shortest{v});
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
     return text;
 }
@@ -104,18 +104,18 @@ GSUB_INLINE std::string real_text(double v) {
 GSUB_INLINE std::string to_string(attribute_value const& value) {
     auto const list = [](auto const& v, auto&& one) {
         std::string text = "[";
-        for (std::size_t i = 0; i < v.size(); ++i) text += fmt::format("{}{}", i ? ", " : "", one(v[i]));
+        for (std::size_t i = 0; i < v.size(); ++i) text += format_text("{}{}", i ? ", " : "", one(v[i]));
         return text + ']';
     };
     switch (value.kind()) {
     case attribute_kind::integer:
-        return fmt::format("{}", value.integer());
+        return format_text("{}", value.integer());
     case attribute_kind::real:
         return detail::real_text(value.real());
     case attribute_kind::text:
         return in_quotes(value.text());
     case attribute_kind::integer_list:
-        return list(value.integer_list(), [](std::int64_t x) { return fmt::format("{}", x); });
+        return list(value.integer_list(), [](std::int64_t x) { return format_text("{}", x); });
     case attribute_kind::real_list:
         return list(value.real_list(), detail::real_text);
     }

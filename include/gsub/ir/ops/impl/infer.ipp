@@ -58,7 +58,7 @@ GSUB_INLINE void broadcast_inputs::infer(infer_context& cx) {
     for (std::size_t i = 1; i < cx.operands(); ++i) {
         auto const& t = cx.type(i);
         if (t.element != out.element && t.element != dtype::undefined && out.element != dtype::undefined)
-            return cx.fail(fmt::format("operands of element types {} and {}; they must be equal",
+            return cx.fail(format_text("operands of element types {} and {}; they must be equal",
                                        to_string(out.element), to_string(t.element)));
         if (out.element == dtype::undefined) out.element = t.element;
         if (!t.ranked || !out.ranked) {
@@ -67,7 +67,7 @@ GSUB_INLINE void broadcast_inputs::infer(infer_context& cx) {
             continue;
         }
         auto dims = broadcast(out.dims, t.dims);
-        if (!dims) return cx.fail(fmt::format("{} and {} do not broadcast", to_string(out), to_string(t)));
+        if (!dims) return cx.fail(format_text("{} and {} do not broadcast", to_string(out), to_string(t)));
         out.dims = std::move(*dims);
     }
     cx.result(0, std::move(out));
@@ -90,7 +90,7 @@ GSUB_INLINE bool reads_layouts(infer_context& cx) {
         auto const free = rule == layout_policy::concatenates || (rule == layout_policy::propagates_first && i == 0);
         auto const expected = free && cx.has(0) ? cx.type(0).layout : layout{};
         if (!cx.has(i) || cx.type(i).layout == expected) continue;
-        cx.fail(fmt::format("operand {} is {}; it has to be {}", i, to_string(cx.type(i)),
+        cx.fail(format_text("operand {} is {}; it has to be {}", i, to_string(cx.type(i)),
                             expected.empty() ? std::string_view{"row-major"} : expected.text()));
         return false;
     }
@@ -110,14 +110,14 @@ GSUB_INLINE void infer_layouts(infer_context& cx) {
         auto const& t = cx.type(i);
         auto const broadcasts = t.ranked && !(t.dims == cx.result_type(0).dims);
         if (t.layout == stored || (t.layout.empty() && broadcasts)) continue;
-        return cx.fail(fmt::format("operand {} is {}, another one is stored as {}; they have to agree", i, to_string(t),
+        return cx.fail(format_text("operand {} is {}, another one is stored as {}; they have to agree", i, to_string(t),
                                    stored.text()));
     }
     for (std::size_t port = 0; port < cx.results(); ++port) {
         auto type = cx.result_type(port);
         type.layout = stored;
         if (auto const reason = incompatibility(stored, type); !reason.empty())
-            return cx.fail(fmt::format("result {} cannot be {}: {}", port, to_string(type), reason));
+            return cx.fail(format_text("result {} cannot be {}: {}", port, to_string(type), reason));
         cx.result(port, std::move(type));
     }
 }
@@ -129,9 +129,9 @@ void infer_by_decomposition(dialect const& d, std::uint16_t row, infer_context& 
 GSUB_INLINE void infer(dialect const& d, std::uint16_t row, infer_context& cx) {
     auto const& op = cx.op();
     for (int i = 0; i < op.min_inputs; ++i)
-        if (!cx.has(static_cast<std::size_t>(i))) return cx.fail(fmt::format("operand {} is required", i));
+        if (!cx.has(static_cast<std::size_t>(i))) return cx.fail(format_text("operand {} is required", i));
     if (op.results != variadic && cx.results() != static_cast<std::size_t>(op.results))
-        return cx.fail(fmt::format("{} results asked for, it has {}", cx.results(), op.results));
+        return cx.fail(format_text("{} results asked for, it has {}", cx.results(), op.results));
     if (!detail::reads_layouts(cx)) return;
     if (auto* const rule = d.infer[row].infer)
         rule(cx);

@@ -33,7 +33,7 @@ void follow_relation(infer_context& cx, Relation known) {
 GSUB_INLINE void infer_comparison(infer_context& cx, bool lower, bool same, bool higher) {
     for (std::size_t i = 0; i < 2; ++i)
         if (cx.type(i).element == dtype::boolean && lower != higher)
-            return cx.fail(fmt::format("operand {}; truth values have no order", to_string(cx.type(i))));
+            return cx.fail(format_text("operand {}; truth values have no order", to_string(cx.type(i))));
     follow_relation(cx, [&](element_knowledge const& a, element_knowledge const& b) -> std::optional<bool> {
         if (a.fixed && b.fixed) return a.value < b.value ? lower : a.value == b.value ? same : higher;
         if (!a.fixed && !b.fixed && provably_equal(a.size, b.size)) return same;
@@ -44,7 +44,7 @@ GSUB_INLINE void infer_comparison(infer_context& cx, bool lower, bool same, bool
 GSUB_INLINE void infer_logical(infer_context& cx, unsigned table) {
     for (std::size_t i = 0; i < 2; ++i)
         if (cx.type(i).element != dtype::boolean && cx.type(i).element != dtype::undefined)
-            return cx.fail(fmt::format("operand {}; it takes truth values", to_string(cx.type(i))));
+            return cx.fail(format_text("operand {}; it takes truth values", to_string(cx.type(i))));
     follow_relation(cx, [&](element_knowledge const& a, element_knowledge const& b) -> std::optional<bool> {
         std::optional<bool> value; // what is not known may be either
         for (unsigned x = 0; x < 2; ++x)
@@ -63,7 +63,7 @@ GSUB_INLINE void infer_logical(infer_context& cx, unsigned table) {
 GSUB_INLINE void infer_shape<ops::logical_not>::infer(infer_context& cx) {
     auto t = cx.type(0);
     if (t.element != dtype::boolean && t.element != dtype::undefined)
-        return cx.fail(fmt::format("operand {}; it takes truth values", to_string(t)));
+        return cx.fail(format_text("operand {}; it takes truth values", to_string(t)));
     t.element = dtype::boolean;
     cx.result(0, std::move(t));
     if (!cx.known(0)) return;
@@ -76,7 +76,7 @@ GSUB_INLINE void infer_shape<ops::logical_not>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::is_nan>::infer(infer_context& cx) {
     auto t = cx.type(0);
     if (!is_floating(t.element) && t.element != dtype::undefined)
-        return cx.fail(fmt::format("operand {}; it takes floating types", to_string(t)));
+        return cx.fail(format_text("operand {}; it takes floating types", to_string(t)));
     t.element = dtype::boolean;
     cx.result(0, std::move(t));
 }
@@ -84,9 +84,9 @@ GSUB_INLINE void infer_shape<ops::is_nan>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::where>::infer(infer_context& cx) {
     auto const &condition = cx.type(0), &a = cx.type(1), &b = cx.type(2);
     if (condition.element != dtype::boolean && condition.element != dtype::undefined)
-        return cx.fail(fmt::format("condition {}; it takes truth values", to_string(condition)));
+        return cx.fail(format_text("condition {}; it takes truth values", to_string(condition)));
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
-        return cx.fail(fmt::format("operands {} and {}; element types must be equal", to_string(a), to_string(b)));
+        return cx.fail(format_text("operands {} and {}; element types must be equal", to_string(a), to_string(b)));
     tensor_type out = a.element != dtype::undefined ? a : b;
     if (!condition.ranked || !a.ranked || !b.ranked) {
         out.ranked = false;
@@ -96,7 +96,7 @@ GSUB_INLINE void infer_shape<ops::where>::infer(infer_context& cx) {
     auto const both = broadcast(a.dims, b.dims);
     auto dims = both ? broadcast(*both, condition.dims) : std::nullopt;
     if (!dims)
-        return cx.fail(fmt::format("{}, {} and {} do not broadcast", to_string(condition), to_string(a), to_string(b)));
+        return cx.fail(format_text("{}, {} and {} do not broadcast", to_string(condition), to_string(a), to_string(b)));
     out.dims = std::move(*dims);
     cx.result(0, std::move(out));
     tensor_knowledge const* const known[] = {cx.known(0), cx.known(1), cx.known(2)};

@@ -37,8 +37,8 @@ GSUB_INLINE void infer_shape<ops::clip>::infer(infer_context& cx) {
         auto const& bound = cx.type(i);
         if (bound.element != x.element && bound.element != dtype::undefined && x.element != dtype::undefined)
             return cx.fail(
-                fmt::format("bound {} of operand {}; element types must be equal", to_string(bound), to_string(x)));
-        if (!may_be_one_number(bound)) return cx.fail(fmt::format("bound {}; it takes one number", to_string(bound)));
+                format_text("bound {} of operand {}; element types must be equal", to_string(bound), to_string(x)));
+        if (!may_be_one_number(bound)) return cx.fail(format_text("bound {}; it takes one number", to_string(bound)));
     }
     cx.result(0, x);
 }
@@ -46,14 +46,14 @@ GSUB_INLINE void infer_shape<ops::clip>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::hard_sigmoid>::infer(infer_context& cx) {
     auto const& x = cx.type(0);
     if (!is_floating(x.element) && x.element != dtype::undefined)
-        return cx.fail(fmt::format("element type {}; it takes floating types", to_string(x.element)));
+        return cx.fail(format_text("element type {}; it takes floating types", to_string(x.element)));
     cx.result(0, x);
 }
 
 GSUB_INLINE void infer_shape<ops::gelu>::infer(infer_context& cx) {
     auto const& how = cx.attributes<ops::gelu>().approximate;
     if (how != "none" && how != "tanh")
-        return cx.fail(fmt::format("approximate {}; none and tanh are supported", quoted{how}));
+        return cx.fail(format_text("approximate {}; none and tanh are supported", quoted{how}));
     infer_shape<ops::hard_sigmoid>::infer(cx);
 }
 

@@ -27,12 +27,12 @@ GSUB_INLINE void infer_product(infer_context& cx, tensor_type a, tensor_type b, 
     if (vector_b) b.dims.push_back(dim{1});
     auto const inner_a = a.dims[a.rank() - 1], inner_b = b.dims[b.rank() - 2];
     if (provably_different(inner_a, inner_b))
-        return cx.fail(fmt::format("inner dimensions {} and {} of {} and {} differ", to_string(inner_a),
+        return cx.fail(format_text("inner dimensions {} and {} of {} and {} differ", to_string(inner_a),
                                    to_string(inner_b), to_string(type_a), to_string(type_b)));
     auto batch = broadcast(shape(a.dims.begin(), a.dims.end() - 2), shape(b.dims.begin(), b.dims.end() - 2));
     if (!batch)
         return cx.fail(
-            fmt::format("batch dimensions of {} and {} do not broadcast", to_string(type_a), to_string(type_b)));
+            format_text("batch dimensions of {} and {} do not broadcast", to_string(type_a), to_string(type_b)));
     auto dims = std::move(*batch);
     if (!vector_a) dims.push_back(a.dims[a.rank() - 2]);
     if (!vector_b) dims.push_back(b.dims[b.rank() - 1]);
@@ -43,7 +43,7 @@ GSUB_INLINE void infer_product(infer_context& cx, tensor_type a, tensor_type b, 
 GSUB_INLINE void infer_shape<ops::mat_mul>::infer(infer_context& cx) {
     auto const &a = cx.type(0), &b = cx.type(1);
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
-        return cx.fail(fmt::format("operands {} and {}; element types must be equal", to_string(a), to_string(b)));
+        return cx.fail(format_text("operands {} and {}; element types must be equal", to_string(a), to_string(b)));
     detail::infer_product(cx, a, b, a.element != dtype::undefined ? a.element : b.element);
 }
 
@@ -51,25 +51,25 @@ GSUB_INLINE void infer_shape<ops::gemm>::infer(infer_context& cx) {
     auto const& attributes = cx.attributes<ops::gemm>();
     auto const &a = cx.type(0), &b = cx.type(1);
     if ((a.ranked && a.rank() != 2) || (b.ranked && b.rank() != 2))
-        return cx.fail(fmt::format("operands {} and {}; both must be matrices", to_string(a), to_string(b)));
+        return cx.fail(format_text("operands {} and {}; both must be matrices", to_string(a), to_string(b)));
     if (a.element != b.element && a.element != dtype::undefined && b.element != dtype::undefined)
-        return cx.fail(fmt::format("operands {} and {}; element types must be equal", to_string(a), to_string(b)));
+        return cx.fail(format_text("operands {} and {}; element types must be equal", to_string(a), to_string(b)));
     auto const rows = [](tensor_type const& t, bool flip) { return t.ranked ? t.dims[flip ? 1 : 0] : dim{}; };
     auto const inner_a = rows(a, !attributes.transpose_a), inner_b = rows(b, attributes.transpose_b);
     if (provably_different(inner_a, inner_b))
-        return cx.fail(fmt::format("inner dimensions {} and {} differ", to_string(inner_a), to_string(inner_b)));
+        return cx.fail(format_text("inner dimensions {} and {} differ", to_string(inner_a), to_string(inner_b)));
     shape const dims{rows(a, attributes.transpose_a), rows(b, !attributes.transpose_b)};
     auto const element = a.element != dtype::undefined ? a.element : b.element;
     if (cx.has(2) && cx.type(2).element != element && cx.type(2).element != dtype::undefined &&
         element != dtype::undefined)
-        return cx.fail(fmt::format("addend {} of operands {} and {}; element types must be equal",
+        return cx.fail(format_text("addend {} of operands {} and {}; element types must be equal",
                                    to_string(cx.type(2)), to_string(a), to_string(b)));
     if (cx.has(2) && cx.type(2).ranked) {
         auto const both = broadcast(cx.type(2).dims, dims);
         auto fits = both && both->size() == 2;
         for (std::size_t i = 0; fits && i < 2; ++i) fits = !provably_different((*both)[i], dims[i]);
         if (!fits)
-            return cx.fail(fmt::format("addend {} does not broadcast to [{},{}]", to_string(cx.type(2)),
+            return cx.fail(format_text("addend {} does not broadcast to [{},{}]", to_string(cx.type(2)),
                                        to_string(dims[0]), to_string(dims[1])));
     }
     cx.result(0, {element, dims});
@@ -154,7 +154,7 @@ struct einsum_letters {
 GSUB_INLINE einsum_terms read_einsum(std::string_view equation, std::span<std::size_t const> ranks) {
     einsum_terms out;
     auto const fail = [&](std::string_view reason) {
-        out.wrong = fmt::format("equation {}: {}", quoted{equation}, reason);
+        out.wrong = format_text("equation {}: {}", quoted{equation}, reason);
         return out;
     };
     std::string text{equation};
@@ -162,14 +162,14 @@ GSUB_INLINE einsum_terms read_einsum(std::string_view equation, std::span<std::s
     auto const arrow = text.find("->");
     auto const terms = detail::einsum_operand_terms(std::string_view{text}.substr(0, arrow));
     if (!terms) return fail("terms are of letters and one ellipsis");
-    if (terms->size() != ranks.size()) return fail(fmt::format("{} terms of {} operands", terms->size(), ranks.size()));
+    if (terms->size() != ranks.size()) return fail(format_text("{} terms of {} operands", terms->size(), ranks.size()));
     detail::einsum_letters letters;
     std::vector<std::size_t> widths; // of the ellipses: the dimensions that the letters leave
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         auto const has_rest = (*terms)[i].find(detail::ellipsis) != std::string::npos;
         auto const named = (*terms)[i].size() - has_rest;
         if (has_rest ? ranks[i] < named : ranks[i] != named)
-            return fail(fmt::format("{} letters for operand {} of {} dimensions", named, i, ranks[i]));
+            return fail(format_text("{} letters for operand {} of {} dimensions", named, i, ranks[i]));
         widths.push_back(ranks[i] - named);
         letters.widest = std::max(letters.widest, widths.back());
     }
@@ -197,7 +197,7 @@ GSUB_INLINE void infer_shape<ops::einsum>::infer(infer_context& cx) {
         if (out.element == dtype::undefined) out.element = t.element;
         if (t.element != out.element && t.element != dtype::undefined)
             return cx.fail(
-                fmt::format("operand {} beside {}; element types must be equal", to_string(t), to_string(out.element)));
+                format_text("operand {} beside {}; element types must be equal", to_string(t), to_string(out.element)));
         ranked = ranked && t.ranked;
         ranks.push_back(t.ranked ? t.rank() : 0);
     }
@@ -210,7 +210,7 @@ GSUB_INLINE void infer_shape<ops::einsum>::infer(infer_context& cx) {
             auto& size = sizes[static_cast<std::size_t>(terms.operands[i][d])];
             auto both = broadcast(size, shape{cx.type(i).dims[d]});
             if (!both)
-                return cx.fail(fmt::format("dimension {} of operand {} is {} elsewhere in {}", d, to_string(cx.type(i)),
+                return cx.fail(format_text("dimension {} of operand {} is {} elsewhere in {}", d, to_string(cx.type(i)),
                                            to_string(size[0]), quoted{cx.attributes<ops::einsum>().equation}));
             size = std::move(*both);
         }

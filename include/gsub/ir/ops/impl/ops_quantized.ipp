@@ -19,15 +19,15 @@ GSUB_INLINE bool check_element(infer_context& cx, std::size_t i, std::initialize
     for (auto t : allowed)
         if (t == element) return true;
     std::string names;
-    for (auto t : allowed) names += fmt::format("{}{}", names.empty() ? "" : ", ", to_string(t));
-    cx.fail(fmt::format("operand {} is {}; it takes {}", i, to_string(cx.type(i)), names));
+    for (auto t : allowed) names += format_text("{}{}", names.empty() ? "" : ", ", to_string(t));
+    cx.fail(format_text("operand {} is {}; it takes {}", i, to_string(cx.type(i)), names));
     return false;
 }
 
 GSUB_INLINE bool check_equal_elements(infer_context& cx, std::size_t a, std::size_t b) {
     auto const x = cx.type(a).element, y = cx.type(b).element;
     if (x == y || x == dtype::undefined || y == dtype::undefined) return true;
-    cx.fail(fmt::format("zero point {} of {}; they must be equal", to_string(cx.type(b)), to_string(cx.type(a))));
+    cx.fail(format_text("zero point {} of {}; they must be equal", to_string(cx.type(b)), to_string(cx.type(a))));
     return false;
 }
 
@@ -35,7 +35,7 @@ GSUB_INLINE bool check_equal_elements(infer_context& cx, std::size_t a, std::siz
 GSUB_INLINE bool check_scale_shape(infer_context& cx, scale_attributes const& a, std::size_t i) {
     auto const &x = cx.type(0), &s = cx.type(i);
     auto const fail = [&] {
-        cx.fail(fmt::format("scale or zero point {} of operand {} with axis {} and block size {}", to_string(s),
+        cx.fail(format_text("scale or zero point {} of operand {} with axis {} and block size {}", to_string(s),
                             to_string(x), a.axis, a.block_size));
         return false;
     };
@@ -64,7 +64,7 @@ GSUB_INLINE bool check_scales(infer_context& cx, scale_attributes const& a) {
     if (!s.ranked || !z.ranked || (has_one_element(s) && has_one_element(z))) return true;
     bool same = s.rank() == z.rank();
     for (std::size_t d = 0; same && d < s.rank(); ++d) same = !provably_different(s.dims[d], z.dims[d]);
-    if (!same) cx.fail(fmt::format("scale {} and zero point {} of different shapes", to_string(s), to_string(z)));
+    if (!same) cx.fail(format_text("scale {} and zero point {} of different shapes", to_string(s), to_string(z)));
     return same;
 }
 
@@ -72,7 +72,7 @@ GSUB_INLINE bool check_scales(infer_context& cx, scale_attributes const& a) {
 GSUB_INLINE bool check_vector(infer_context& cx, std::size_t i, dim channels) {
     auto const& t = cx.type(i);
     if (!t.ranked || has_one_element(t) || (t.rank() == 1 && !provably_different(t.dims[0], channels))) return true;
-    cx.fail(fmt::format("operand {} is {}; it takes one element or {}", i, to_string(t), to_string(channels)));
+    cx.fail(format_text("operand {} is {}; it takes one element or {}", i, to_string(t), to_string(channels)));
     return false;
 }
 
@@ -105,7 +105,7 @@ GSUB_INLINE bool check_of_matrix(infer_context& cx, std::size_t of, std::size_t 
             fits = !provably_different(z.dims[d], d == x.rank() - (3 - along) ? dim{1} : x.dims[d]);
     }
     if (!fits)
-        cx.fail(fmt::format("operand {} is {} for matrices {}; it takes one element or one {}", i, to_string(z),
+        cx.fail(format_text("operand {} is {} for matrices {}; it takes one element or one {}", i, to_string(z),
                             to_string(x), rows ? "a row" : "a column"));
     return fits;
 }

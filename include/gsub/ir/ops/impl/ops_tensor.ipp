@@ -34,19 +34,19 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
         if (out.element == dtype::undefined) out.element = t.element;
         if (t.element != out.element && t.element != dtype::undefined)
             return cx.fail(
-                fmt::format("operands {} and {}; element types must be equal", to_string(cx.type(0)), to_string(t)));
+                format_text("operands {} and {}; element types must be equal", to_string(cx.type(0)), to_string(t)));
         if (!t.ranked || !out.ranked) {
             out = detail::unranked(out.element);
             continue;
         }
         if (t.rank() != out.rank())
-            return cx.fail(fmt::format("operands {} and {}; ranks must be equal", to_string(cx.type(0)), to_string(t)));
+            return cx.fail(format_text("operands {} and {}; ranks must be equal", to_string(cx.type(0)), to_string(t)));
         axis = normalized_axis(given, out.rank());
-        if (!axis) return cx.fail(fmt::format("axis {} for operand {}", given, to_string(t)));
+        if (!axis) return cx.fail(format_text("axis {} for operand {}", given, to_string(t)));
         for (std::size_t d = 0; d < t.rank(); ++d) {
             if (d == *axis) continue;
             if (provably_different(out.dims[d], t.dims[d]))
-                return cx.fail(fmt::format("operands {} and {} differ in dimension {}, which is not the axis {}",
+                return cx.fail(format_text("operands {} and {} differ in dimension {}, which is not the axis {}",
                                            to_string(cx.type(0)), to_string(t), d, *axis));
             out.dims[d] = unify(out.dims[d], t.dims[d]);
         }
@@ -59,7 +59,7 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
         blocked && blocked->axis == *axis)
         for (std::size_t i = 0; i < cx.operands(); ++i)
             if (auto const d = cx.type(i).dims[*axis]; !d.fixed() || d.size() % blocked->block != 0)
-                return cx.fail(fmt::format("operand {} is {}; blocks of {} are joined only where they are full", i,
+                return cx.fail(format_text("operand {} is {}; blocks of {} are joined only where they are full", i,
                                            to_string(cx.type(i)), blocked->block));
     if (out.ranked && axis) out.dims[*axis] = total;
     cx.result(0, out);
@@ -76,11 +76,11 @@ GSUB_INLINE void infer_shape<ops::split>::infer(infer_context& cx) {
     auto const& x = cx.type(0);
     auto const sizes = detail::setting(cx, 1, a.sizes);
     if (sizes && sizes->size() != cx.results())
-        return cx.fail(fmt::format("{} sizes for {} results", sizes->size(), cx.results()));
+        return cx.fail(format_text("{} sizes for {} results", sizes->size(), cx.results()));
     std::optional<std::size_t> axis;
     if (x.ranked) {
         axis = normalized_axis(a.axis, x.rank());
-        if (!axis) return cx.fail(fmt::format("axis {} for operand {}", a.axis, to_string(x)));
+        if (!axis) return cx.fail(format_text("axis {} for operand {}", a.axis, to_string(x)));
     }
     if (sizes) {
         auto const total = [&]() -> std::optional<std::int64_t> {
@@ -91,7 +91,7 @@ GSUB_INLINE void infer_shape<ops::split>::infer(infer_context& cx) {
         }();
         if (!total || (axis && x.dims[*axis].fixed() && x.dims[*axis].size() != *total))
             return cx.fail(
-                fmt::format("sizes must be >= 0 and add up to {}", axis ? to_string(x.dims[*axis]) : "the dimension"));
+                format_text("sizes must be >= 0 and add up to {}", axis ? to_string(x.dims[*axis]) : "the dimension"));
     }
     for (std::size_t port = 0; port < cx.results(); ++port) {
         auto part = x;
@@ -142,7 +142,7 @@ GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
     if (!axes) return cx.result(0, detail::of_rank(x.element, x.rank()));
     if ((starts && starts->size() != axes->size()) || (ends && ends->size() != axes->size()) ||
         (steps && steps->size() != axes->size()))
-        return cx.fail(fmt::format("starts, ends, axes and steps of different lengths ({} axes)", axes->size()));
+        return cx.fail(format_text("starts, ends, axes and steps of different lengths ({} axes)", axes->size()));
     auto out = x;
     tensor_knowledge const* elements = cx.known(0);
     std::optional<slice_range> first_range;
@@ -150,7 +150,7 @@ GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
     for (std::size_t i = 0; i < axes->size(); ++i) {
         auto const axis = normalized_axis((*axes)[i], x.rank());
         if (!axis || contains(seen, *axis))
-            return cx.fail(fmt::format("axis {} is out of range or repeated for operand {}", (*axes)[i], to_string(x)));
+            return cx.fail(format_text("axis {} is out of range or repeated for operand {}", (*axes)[i], to_string(x)));
         seen.push_back(*axis);
         if (steps && (*steps)[i] == 0) return cx.fail("step 0");
         if (!starts || !ends || !steps || !x.dims[*axis].fixed()) {
@@ -173,7 +173,7 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
     auto const& a = cx.attributes<ops::pad>();
     auto const& x = cx.type(0);
     if (a.mode != "constant" && a.mode != "edge" && a.mode != "reflect")
-        return cx.fail(fmt::format("mode {}; constant, edge and reflect are supported", quoted{a.mode}));
+        return cx.fail(format_text("mode {}; constant, edge and reflect are supported", quoted{a.mode}));
     if (!x.ranked) return cx.result(0, x);
     auto const rank = x.rank();
     ints every_axis;
@@ -181,18 +181,18 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
     auto const pads = detail::setting(cx, 1, a.pads), axes = detail::setting(cx, 3, every_axis);
     if (cx.has(2) && cx.type(2).element != x.element && cx.type(2).element != dtype::undefined &&
         x.element != dtype::undefined)
-        return cx.fail(fmt::format("border value {} of operand {}; element types must be equal", to_string(cx.type(2)),
+        return cx.fail(format_text("border value {} of operand {}; element types must be equal", to_string(cx.type(2)),
                                    to_string(x)));
     if (!pads || !axes) return cx.result(0, detail::of_rank(x.element, rank));
     if (pads->size() != 2 * axes->size())
         return cx.fail(
-            fmt::format("{} pads for {} dimensions; it takes {}", pads->size(), axes->size(), 2 * axes->size()));
+            format_text("{} pads for {} dimensions; it takes {}", pads->size(), axes->size(), 2 * axes->size()));
     auto out = x;
     small_vector<std::size_t, 6> seen;
     for (std::size_t i = 0; i < axes->size(); ++i) {
         auto const axis = normalized_axis((*axes)[i], rank);
         if (!axis || contains(seen, *axis))
-            return cx.fail(fmt::format("axis {} is out of range or repeated for operand {}", (*axes)[i], to_string(x)));
+            return cx.fail(format_text("axis {} is out of range or repeated for operand {}", (*axes)[i], to_string(x)));
         seen.push_back(*axis);
         auto const begin = (*pads)[i], end = (*pads)[i + axes->size()];
         constexpr std::int64_t limit = std::int64_t{1} << 60;
@@ -204,10 +204,10 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
         }
         auto const size = x.dims[*axis].size();
         if (size > limit || size + begin + end < 0)
-            return cx.fail(fmt::format("pads {} and {} leave less than nothing of dimension {} of {}", begin, end,
+            return cx.fail(format_text("pads {} and {} leave less than nothing of dimension {} of {}", begin, end,
                                        *axis, to_string(x)));
         if (a.mode == "reflect" && (begin >= size || end >= size) && size + begin + end > 0)
-            return cx.fail(fmt::format("reflected pads {} and {} must be less than size {}", begin, end, size));
+            return cx.fail(format_text("reflected pads {} and {} must be less than size {}", begin, end, size));
         if (a.mode == "edge" && size == 0 && begin + end > 0) return cx.fail("edge padding of a dimension of size 0");
         out.dims[*axis] = dim{size + begin + end};
     }
@@ -217,10 +217,10 @@ GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::gather>::infer(infer_context& cx) {
     auto const &x = cx.type(0), &indices = cx.type(1);
     if (indices.element != dtype::i64 && indices.element != dtype::i32 && indices.element != dtype::undefined)
-        return cx.fail(fmt::format("indices {}; it takes i32 or i64", to_string(indices)));
+        return cx.fail(format_text("indices {}; it takes i32 or i64", to_string(indices)));
     if (!x.ranked || !indices.ranked) return cx.result(0, detail::unranked(x.element));
     auto const axis = normalized_axis(cx.attributes<ops::gather>().axis, x.rank());
-    if (!axis) return cx.fail(fmt::format("axis {} for operand {}", cx.attributes<ops::gather>().axis, to_string(x)));
+    if (!axis) return cx.fail(format_text("axis {} for operand {}", cx.attributes<ops::gather>().axis, to_string(x)));
     shape dims(x.dims.begin(), x.dims.begin() + *axis);
     dims.append(as_span(indices.dims));
     dims.append(as_span(x.dims).subspan(*axis + 1));
@@ -230,7 +230,7 @@ GSUB_INLINE void infer_shape<ops::gather>::infer(infer_context& cx) {
         for (auto i : *wanted) {
             if (x.dims[*axis].fixed()) {
                 auto const size = x.dims[*axis].size();
-                if (i < -size || i >= size) return cx.fail(fmt::format("index {} for dimension of size {}", i, size));
+                if (i < -size || i >= size) return cx.fail(format_text("index {} for dimension of size {}", i, size));
             }
             if (cx.known(0))
                 picked.push_back((*cx.known(
@@ -265,7 +265,7 @@ GSUB_INLINE void infer_shape<ops::range>::infer(infer_context& cx) {
         auto const& t = cx.type(i);
         if (t.element == dtype::boolean || (t.is_static() && t.elements() != 1) ||
             (t.element != element && t.element != dtype::undefined && element != dtype::undefined))
-            return cx.fail(fmt::format("operand {} is {}; it takes three numbers of one type", i, to_string(t)));
+            return cx.fail(format_text("operand {} is {}; it takes three numbers of one type", i, to_string(t)));
         if (element == dtype::undefined) element = t.element;
     }
     small_vector<element_knowledge, 3> known;
@@ -295,7 +295,7 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
         if (auto const* k = cx.known(0)) {
             shape sizes;
             for (auto const& e : *k) {
-                if (e.fixed && e.value < 0) return cx.fail(fmt::format("size {}; sizes must be >= 0", e.value));
+                if (e.fixed && e.value < 0) return cx.fail(format_text("size {}; sizes must be >= 0", e.value));
                 sizes.push_back(e.fixed ? dim{e.value} : e.size);
             }
             return cx.result(0, {a.element, sizes});
@@ -307,7 +307,7 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
     }
     auto const count = checked_product(*dims);
     if (!count)
-        return cx.fail(fmt::format("shape {}; sizes must be >= 0 with a product of at most 2^62",
+        return cx.fail(format_text("shape {}; sizes must be >= 0 with a product of at most 2^62",
                                    to_string(attribute_value{*dims})));
     cx.result(0, {a.element, std::span<std::int64_t const>{*dims}});
     if (dims->size() <= 1 && *count <= static_cast<std::int64_t>(max_known_elements) &&

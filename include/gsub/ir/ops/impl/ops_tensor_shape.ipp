@@ -87,7 +87,7 @@ GSUB_INLINE void infer_shape<ops::reshape>::infer(infer_context& cx) {
         return cx.result(0, detail::unranked(x.element));
     }
     auto dims = reshaped_dims(x, *given, a.allow_zero);
-    if (!dims) return cx.fail(fmt::format("{} cannot become {}", to_string(x), to_string(attribute_value{*given})));
+    if (!dims) return cx.fail(format_text("{} cannot become {}", to_string(x), to_string(attribute_value{*given})));
     cx.result(0, {x.element, std::move(*dims)});
     if (cx.known(0) && given->size() <= 1) cx.result_knowledge(*cx.known(0));
 }
@@ -97,7 +97,7 @@ GSUB_INLINE void infer_shape<ops::flatten>::infer(infer_context& cx) {
     auto const given = cx.attributes<ops::flatten>().axis;
     if (!x.ranked) return cx.result(0, detail::of_rank(x.element, 2));
     auto const rank = static_cast<std::int64_t>(x.rank());
-    if (given < -rank || given > rank) return cx.fail(fmt::format("axis {} for operand {}", given, to_string(x)));
+    if (given < -rank || given > rank) return cx.fail(format_text("axis {} for operand {}", given, to_string(x)));
     auto const axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
     auto const product = [&](std::size_t from, std::size_t to) -> dim {
         if (to == from + 1) return x.dims[from];
@@ -114,7 +114,7 @@ GSUB_INLINE void infer_shape<ops::transpose>::infer(infer_context& cx) {
     auto const axes = detail::sorted_axes(cx, perm, x.rank());
     if (!axes) return;
     if (axes->size() != x.rank() || any_of(perm, [](auto p) { return p < 0; }))
-        return cx.fail(fmt::format("permutation {} for operand {}", to_string(attribute_value{perm}), to_string(x)));
+        return cx.fail(format_text("permutation {} for operand {}", to_string(attribute_value{perm}), to_string(x)));
     auto out = x;
     for (std::size_t i = 0; i < perm.size(); ++i) out.dims[i] = x.dims[static_cast<std::size_t>(perm[i])];
     cx.result(0, out);
@@ -130,7 +130,7 @@ GSUB_INLINE void infer_shape<ops::squeeze>::infer(infer_context& cx) {
     for (std::size_t i = 0; i < x.rank(); ++i) {
         auto const listed = contains(*axes, i);
         if (listed && x.dims[i].fixed() && x.dims[i].size() != 1)
-            return cx.fail(fmt::format("axis {} of {} has not size 1", i, to_string(x)));
+            return cx.fail(format_text("axis {} of {} has not size 1", i, to_string(x)));
         // Without axes every dimension of size one goes; an unknown one makes the rank unknown.
         if (given->empty() && !x.dims[i].fixed()) return cx.result(0, detail::unranked(x.element));
         if (!listed && !(given->empty() && x.dims[i] == dim{1})) out.dims.push_back(x.dims[i]);
@@ -170,14 +170,14 @@ GSUB_INLINE void infer_shape<ops::expand>::infer(infer_context& cx) {
     std::optional<shape> target;
     if (auto const sizes = detail::setting(cx, 1, a.shape)) {
         if (!checked_product(*sizes))
-            return cx.fail(fmt::format("shape {}; sizes must be >= 0 with a product of at most 2^62",
+            return cx.fail(format_text("shape {}; sizes must be >= 0 with a product of at most 2^62",
                                        to_string(attribute_value{*sizes})));
         target = shape{};
         for (auto s : *sizes) target->push_back(dim{s});
     } else if (auto const* k = cx.known(1)) {
         target = shape{};
         for (auto const& e : *k) {
-            if (e.fixed && e.value < 0) return cx.fail(fmt::format("size {}; sizes must be >= 0", e.value));
+            if (e.fixed && e.value < 0) return cx.fail(format_text("size {}; sizes must be >= 0", e.value));
             target->push_back(e.fixed ? dim{e.value} : e.size);
         }
     } else if (auto const& s = cx.type(1); s.ranked && s.rank() == 1 && s.dims[0].fixed() && s.dims[0].size() <= 64) {
@@ -187,9 +187,9 @@ GSUB_INLINE void infer_shape<ops::expand>::infer(infer_context& cx) {
     auto dims = broadcast(x.dims, *target);
     if (!dims)
         return cx.fail(
-            fmt::format("{} does not broadcast to {}", to_string(x), to_string(tensor_type{x.element, *target})));
+            format_text("{} does not broadcast to {}", to_string(x), to_string(tensor_type{x.element, *target})));
     tensor_type out{x.element, std::move(*dims)};
-    if (out.is_static() && !out.elements()) return cx.fail(fmt::format("a result of more than 2^62 elements"));
+    if (out.is_static() && !out.elements()) return cx.fail(format_text("a result of more than 2^62 elements"));
     if (auto const* k = cx.known(0);
         k && out.rank() <= 1 && out.is_static() && *out.elements() <= static_cast<std::int64_t>(max_known_elements))
         cx.result_knowledge(k->size() == 1 ? tensor_knowledge(static_cast<std::size_t>(*out.elements()), (*k)[0]) : *k);

@@ -12,7 +12,7 @@ GSUB_INLINE std::optional<ints> setting(infer_context& cx, std::size_t operand, 
     if (!cx.has(operand)) return attribute;
     auto const& t = cx.type(operand);
     if ((!is_integer(t.element) && t.element != dtype::undefined) || (t.ranked && t.rank() > 1))
-        cx.fail(fmt::format("operand {} {}; it takes integers in a vector", operand, to_string(t)));
+        cx.fail(format_text("operand {} {}; it takes integers in a vector", operand, to_string(t)));
     return cx.known_ints(operand);
 }
 
@@ -22,7 +22,7 @@ GSUB_INLINE std::optional<small_vector<std::size_t, 6>> sorted_axes(infer_contex
     for (auto axis : axes) {
         auto const a = normalized_axis(axis, rank);
         if (!a || contains(out, *a)) {
-            cx.fail(fmt::format("axis {} is out of range or repeated, rank {}", axis, rank));
+            cx.fail(format_text("axis {} is out of range or repeated, rank {}", axis, rank));
             return std::nullopt;
         }
         out.push_back(*a);

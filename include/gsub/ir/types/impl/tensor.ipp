@@ -250,7 +250,7 @@ GSUB_INLINE void fill_random(tensor& t, random_stream stream) {
 GSUB_INLINE result<difference> compare(tensor const& a, tensor const& b, double relative, double absolute) {
     if (!std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end()))
         return error{error_code::negative,
-                     fmt::format("shapes differ: {} against {}", to_string(a.type()), to_string(b.type()))};
+                     format_text("shapes differ: {} against {}", to_string(a.type()), to_string(b.type()))};
     auto const x = a.converted_to(dtype::f64), y = b.converted_to(dtype::f64);
     auto const left = x.data<double>(), right = y.data<double>();
     difference d;
@@ -285,9 +285,9 @@ GSUB_INLINE std::string to_string(tensor const& t, std::size_t limit) {
             if (wide == dtype::f64)
                 text += detail::short_real(values.data<double>()[i]);
             else if (wide == dtype::u64)
-                text += fmt::format("{}", values.data<std::uint64_t>()[i]);
+                text += format_text("{}", values.data<std::uint64_t>()[i]);
             else
-                text += fmt::format("{}", values.data<std::int64_t>()[i]);
+                text += format_text("{}", values.data<std::int64_t>()[i]);
         }
         if (shown < static_cast<std::size_t>(t.elements())) text += ", ...";
     }

@@ -103,16 +103,16 @@ GSUB_INLINE ints tensor_type::sizes() const {
 }
 
 GSUB_INLINE std::string to_string(dim d) {
-    return d.fixed() ? fmt::format("{}", d.size()) : d.named() ? std::string{d.name().text()} : "?";
+    return d.fixed() ? format_text("{}", d.size()) : d.named() ? std::string{d.name().text()} : "?";
 }
 
 GSUB_INLINE std::string to_string(tensor_type const& t) {
     std::string text{to_string(t.element)};
     text += '[';
     if (!t.ranked) text += '*';
-    for (std::size_t i = 0; i < t.dims.size(); ++i) text += fmt::format("{}{}", i ? "," : "", to_string(t.dims[i]));
+    for (std::size_t i = 0; i < t.dims.size(); ++i) text += format_text("{}{}", i ? "," : "", to_string(t.dims[i]));
     text += ']';
-    if (!t.layout.empty()) text += fmt::format(":{}", t.layout.text());
+    if (!t.layout.empty()) text += format_text(":{}", t.layout.text());
     return text;
 }
 

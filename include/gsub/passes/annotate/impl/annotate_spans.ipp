@@ -38,7 +38,7 @@ GSUB_LAZY_BODY result<pass_outcome> annotate_spans::operator()(module& m, pass_c
         for (auto n : body.order()) {
             if (n == body.return_node()) continue;
             next_node();
-            auto span = fmt::format("text:{}:3", static_cast<unsigned long long>(line));
+            auto span = format_text("text:{}:3", static_cast<unsigned long long>(line));
             auto const before = body.sources(n);
             auto sources = before;
             std::erase_if(sources, [](std::string const& s) { return detail::is_span(s); });

@@ -16,7 +16,7 @@ GSUB_LAZY_BODY std::size_t branches_in(std::string_view pass, std::string_view t
         throw error{problem{error_code::usage,
                             {},
                             {},
-                            fmt::format("{} takes a number of branches, 2 or more, not {}", pass, quoted{text}),
+                            format_text("{} takes a number of branches, 2 or more, not {}", pass, quoted{text}),
                             {}}};
     return out;
 }

@@ -29,7 +29,7 @@ GSUB_LAZY_BODY result<pass_outcome> remove_unused_functions::operator()(module& 
             return true;
         };
         for (auto const& entry : roots)
-            if (!reach(entry)) throw error{error_code::usage, fmt::format("there is no function {}", quoted{entry})};
+            if (!reach(entry)) throw error{error_code::usage, format_text("there is no function {}", quoted{entry})};
         while (!open.empty()) {
             cx.check_stop();
             auto const& body = functions[open.back()].body;

@@ -45,7 +45,7 @@ public:
                     if (known == entered.end())
                         stack.push_back({callee, false});
                     else if (!known->second)
-                        fail(f->body, n, fmt::format("function {} calls itself", quoted{callee->name}));
+                        fail(f->body, n, format_text("function {} calls itself", quoted{callee->name}));
                 }
         }
         module out;
@@ -106,7 +106,7 @@ private:
             }
             if (out.size() > max_inlined_nodes)
                 throw error{error_code::unsupported,
-                            fmt::format("more than {} nodes after inlining", max_inlined_nodes)};
+                            format_text("more than {} nodes after inlining", max_inlined_nodes)};
         }
         return out;
     }
@@ -118,16 +118,16 @@ private:
         auto const inputs = body.inputs();
         if (inputs.size() != operands.size() || body.output_count() != g.result_count(call))
             fail(g, call,
-                 fmt::format("{} operands and {} results; the function has {} and {}", operands.size(),
+                 format_text("{} operands and {} results; the function has {} and {}", operands.size(),
                              g.result_count(call), inputs.size(), body.output_count()));
         for (std::size_t i = 0; i < inputs.size(); ++i)
             if (auto const& taken = body.type({inputs[i], 0});
                 !operands[i].valid() || !compatible(out.type(operands[i]), taken))
-                fail(g, call, fmt::format("operand {} does not fit; the function takes {}", i, to_string(taken)));
+                fail(g, call, format_text("operand {} does not fit; the function takes {}", i, to_string(taken)));
         for (std::uint32_t i = 0; i < body.output_count(); ++i)
             if (auto const& given = body.type(body.output(i)); !compatible(g.type({call, i}), given))
                 fail(g, call,
-                     fmt::format("result {} has type {}; the function has {}", i, to_string(g.type({call, i})),
+                     format_text("result {} has type {}; the function has {}", i, to_string(g.type({call, i})),
                                  to_string(given)));
         auto const once = calls_.at(callee.name) == 1;
         graph_cloner copies{body, out, once ? cloned_text::names : cloned_text::sources};

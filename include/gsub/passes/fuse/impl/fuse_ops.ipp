@@ -247,7 +247,7 @@ GSUB_LAZY std::vector<outlined_part> parts_of(any_graph const& g, std::vector<st
         std::string stem = "fused";
         for (auto n : nodes)
             if (auto const op = identifier_of(g.op(n).name); stem.size() + op.size() < 64)
-                stem += fmt::format("_{}", op);
+                stem += format_text("_{}", op);
         parts.push_back({std::move(nodes), std::move(stem), {.primitive = true}});
     }
     return parts;

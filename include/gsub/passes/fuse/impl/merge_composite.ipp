@@ -124,7 +124,7 @@ public:
                 else if (why.empty())
                     why = reason;
             });
-            if (!done && !why.empty()) outcome_.skip(fmt::format("{}: {}", r.name, why));
+            if (!done && !why.empty()) outcome_.skip(format_text("{}: {}", r.name, why));
         }
     }
     [[nodiscard]] std::vector<outlined_part> const& parts() const noexcept { return parts_; }

@@ -99,17 +99,17 @@ private:
         }
     }
     [[noreturn]] static void bad_name(std::string_view what, std::string_view wanted) {
-        throw error{problem{error_code::usage, {}, {}, fmt::format("{} {}", what, quoted{wanted}), {}}};
+        throw error{problem{error_code::usage, {}, {}, format_text("{} {}", what, quoted{wanted}), {}}};
     }
     std::string output_name(std::size_t i) const {
         auto const& declared = g_.info().output_names;
         if (i < declared.size() && !declared[i].empty()) return declared[i];
         auto const name = g_.name(g_.output(i));
-        return name.empty() ? fmt::format("output_{}", i) : std::string{name};
+        return name.empty() ? format_text("output_{}", i) : std::string{name};
     }
     std::string free_name(std::string const& stem) {
         auto name = stem;
-        for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
+        for (int i = 2; !taken_.insert(name).second; ++i) name = format_text("{}_{}", stem, i);
         return name;
     }
 
@@ -201,7 +201,7 @@ private:
         for (auto i : summed_) {
             auto const y = g_.output(i);
             if (asked_.seeds)
-                add_to(y, g_.add_input(g_.type_of(y), free_name(fmt::format("seed_{}", names_[i]))));
+                add_to(y, g_.add_input(g_.type_of(y), free_name(format_text("seed_{}", names_[i]))));
             else if (depends(y))
                 add_to(y, gradients::filled_as(builder_, 1, y));
         }
@@ -232,7 +232,7 @@ private:
             outputs.push_back(!sum.empty() ? sum[v.port] : gradients::filled_as(builder_, 0, v));
             auto const name = g_.name(v);
             names_.push_back(free_name(
-                fmt::format("grad_{}", name.empty() ? fmt::format("input_{}", names_.size()) : std::string{name})));
+                format_text("grad_{}", name.empty() ? format_text("input_{}", names_.size()) : std::string{name})));
         }
         g_.set_outputs(outputs, names_);
         g_.erase_dead();
@@ -287,7 +287,7 @@ GSUB_LAZY_BODY result<pass_outcome> first_order_gradient::operator()(module& m, 
                     error_code::unsupported,
                     {},
                     {},
-                    fmt::format("function {} calls {}, whose results would change", quoted{f.name}, quoted{callee}),
+                    format_text("function {} calls {}, whose results would change", quoted{f.name}, quoted{callee}),
                     {}}};
         };
         for (auto const& f : m.functions())

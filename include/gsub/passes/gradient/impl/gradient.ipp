@@ -15,7 +15,7 @@ GSUB_LAZY_BODY void gradient_site::refuse(std::string_view reason) const {
     throw error{problem{error_code::unsupported,
                         graph().display_name(node_),
                         std::string{graph().op(node_).name},
-                        fmt::format("no gradient: {}", reason),
+                        format_text("no gradient: {}", reason),
                         {}}};
 }
 
@@ -30,7 +30,7 @@ GSUB_LAZY_BODY ints gradient_site::sizes(value_id v) const {
 
 GSUB_LAZY_BODY ints gradient_site::integers(std::size_t i) const {
     auto const v = operand(i);
-    if (!graph().is<ops::constant>(v.node)) refuse(fmt::format("its operand {} is no constant", i));
+    if (!graph().is<ops::constant>(v.node)) refuse(format_text("its operand {} is no constant", i));
     return graph().constant_data(v.node).to_ints();
 }
 

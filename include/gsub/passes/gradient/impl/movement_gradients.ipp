@@ -67,7 +67,7 @@ GSUB_LAZY void gradient_of_slice(gradient_site& at) {
 }
 GSUB_LAZY void gradient_of_pad(gradient_site& at) {
     auto const& a = at.attributes<ops::pad>();
-    if (a.mode != "constant") at.refuse(fmt::format("mode {}", quoted{a.mode}));
+    if (a.mode != "constant") at.refuse(format_text("mode {}", quoted{a.mode}));
     if (at.wanted(2)) at.refuse("the value of its border depends on what it is asked for");
     auto const rank = at.type(at.operand(0)).rank();
     auto const given = at.operand(1).valid() ? at.integers(1) : a.pads;

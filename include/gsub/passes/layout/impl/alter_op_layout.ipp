@@ -108,7 +108,7 @@ private:
             throw error{problem{error_code::usage,
                                 g_.display_name(n),
                                 std::string{g_.op(n).name},
-                                fmt::format("layout {} for a value of type {}: {}", quoted{wanted->stored.text()},
+                                format_text("layout {} for a value of type {}: {}", quoted{wanted->stored.text()},
                                             to_string(g_.type({n, 0})), reason),
                                 {}}};
         if (g_.op(n).layouts == layout_policy::concatenates && !joinable(n, wanted->stored)) {
@@ -182,16 +182,16 @@ private:
             throw error{problem{error_code::usage,
                                 g_.display_name(n),
                                 std::string{g_.op(n).name},
-                                fmt::format("the layout hook's replacement {}", reason),
+                                format_text("the layout hook's replacement {}", reason),
                                 {}}};
         };
         if (results.size() != g_.result_count(n))
-            refuse(fmt::format("has {} results, not {}", results.size(), g_.result_count(n)));
+            refuse(format_text("has {} results, not {}", results.size(), g_.result_count(n)));
         for (std::uint32_t port = 0; port < results.size(); ++port) {
             auto type = out_.type(results[port]);
             type.layout = g_.type({n, port}).layout;
             if (type != g_.type({n, port}))
-                refuse(fmt::format("is of type {}, not {}", to_string(type), to_string(g_.type({n, port}))));
+                refuse(format_text("is of type {}, not {}", to_string(type), to_string(g_.type({n, port}))));
             moved_[{n, port}] = results[port];
         }
         for (auto i = first; i < out_.capacity(); ++i) came_from({static_cast<std::uint32_t>(i)}, n);

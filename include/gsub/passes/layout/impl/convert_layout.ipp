@@ -17,15 +17,15 @@ GSUB_LAZY [[noreturn]] void no_layout_named(std::string_view name) {
     throw error{problem{error_code::usage,
                         {},
                         {},
-                        fmt::format("no layout: {}", quoted{name}),
+                        format_text("no layout: {}", quoted{name}),
                         "name dimensions and one that is cut into blocks, such as NCHW16c, or row-major"}};
 }
 
 // Whether channels stand behind the pixels, of a name that is an order of dimensions; else nothing.
 GSUB_LAZY [[nodiscard]] std::optional<bool> order_named(std::string_view name) {
     for (auto const* pixels : {"W", "HW", "DHW"}) {
-        if (name == fmt::format("NC{}", pixels)) return false;
-        if (name == fmt::format("N{}C", pixels)) return true;
+        if (name == format_text("NC{}", pixels)) return false;
+        if (name == format_text("N{}C", pixels)) return true;
     }
     return std::nullopt;
 }
@@ -54,7 +54,7 @@ GSUB_LAZY [[noreturn]] void no_weights_named(std::string_view name) {
     throw error{problem{error_code::usage,
                         {},
                         {},
-                        fmt::format("no layout of weights: {}", quoted{name}),
+                        format_text("no layout of weights: {}", quoted{name}),
                         "name O, I and pixels, with or without blocks, such as OIHW, HWIO, OIHW16i16o, or default"}};
 }
 
@@ -109,7 +109,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
             if (row == rows.end() && order == std::optional{false} && w.op == op_traits<ops::conv>::name)
                 continue; // a set without convolutions, of which none is to be turned
             if (row == rows.end())
-                throw error{problem{error_code::usage, {}, {}, fmt::format("no operator: {}", quoted{w.op}), {}}};
+                throw error{problem{error_code::usage, {}, {}, format_text("no operator: {}", quoted{w.op}), {}}};
             if (order)
                 ordered[static_cast<std::uint64_t>(row->id)] = *order;
             else
@@ -123,7 +123,7 @@ GSUB_LAZY_BODY result<pass_outcome> convert_layout::operator()(any_graph& g, pas
         auto const tell_of_weights = [&](pass_outcome& of) {
             for (auto const& w : desired_layouts)
                 if (!w.weights.empty() && w.weights != "OIW" && w.weights != "OIHW" && w.weights != "OIDHW")
-                    of.skip(fmt::format("no kernel reads weights in {}: they stay as they are", w.weights));
+                    of.skip(format_text("no kernel reads weights in {}: they stay as they are", w.weights));
         };
         pass_outcome outcome;
         if (!ordered.empty() || wanted.empty()) {

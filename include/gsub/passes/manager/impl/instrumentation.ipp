@@ -37,23 +37,23 @@ GSUB_LAZY void check_call(std::vector<problem>& found, module const& m, any_grap
                           std::string_view name, std::size_t first) {
     auto const report = [&](std::string reason) {
         found.push_back(
-            {error_code::internal, g.display_name(n), fmt::format("call of {}", quoted{name}), std::move(reason), {}});
+            {error_code::internal, g.display_name(n), format_text("call of {}", quoted{name}), std::move(reason), {}});
     };
     auto const* callee = m.find(name);
     if (!callee) return report("there is no such function");
     auto const& body = callee->body;
     auto const operands = g.operand_count(n) - first;
     if (operands != body.inputs().size() || g.result_count(n) != body.output_count())
-        return report(fmt::format("has {} operands and {} results, the function {} and {}", operands, g.result_count(n),
+        return report(format_text("has {} operands and {} results, the function {} and {}", operands, g.result_count(n),
                                   body.inputs().size(), body.output_count()));
     for (std::size_t i = 0; i < body.inputs().size(); ++i)
         if (auto const v = g.operand(n, first + i);
             v.valid() && !compatible(g.type(v), body.type({body.inputs()[i], 0})))
-            report(fmt::format("operand {} has type {}, the function takes {}", i, to_string(g.type(v)),
+            report(format_text("operand {} has type {}, the function takes {}", i, to_string(g.type(v)),
                                to_string(body.type({body.inputs()[i], 0}))));
     for (std::uint32_t port = 0; port < body.output_count(); ++port)
         if (!compatible(g.type({n, port}), body.type(body.output(port))))
-            report(fmt::format("result {} has type {}, the function gives {}", port, to_string(g.type({n, port})),
+            report(format_text("result {} has type {}, the function gives {}", port, to_string(g.type({n, port})),
                                to_string(body.type(body.output(port)))));
 }
 GSUB_LAZY void check_calls(std::vector<problem>& found, module const& m, any_graph const& g) {
@@ -88,7 +88,7 @@ GSUB_LAZY_BODY std::vector<problem> check(module const& m, module const* before)
         auto const* old = before ? before->find(f.name) : nullptr;
         if (old && detail::alike(old->body, f.body)) continue;
         for (auto& p : check(f.body, stage{})) {
-            p.node = fmt::format("{}/{}", f.name, p.node);
+            p.node = format_text("{}/{}", f.name, p.node);
             found.push_back(std::move(p));
         }
     }
@@ -96,7 +96,7 @@ GSUB_LAZY_BODY std::vector<problem> check(module const& m, module const* before)
     for (auto const& name : m.entry_points())
         if (!m.find(name))
             found.push_back(
-                {error_code::internal, {}, {}, fmt::format("there is no entry point {}", quoted{name}), {}});
+                {error_code::internal, {}, {}, format_text("there is no entry point {}", quoted{name}), {}});
     // Calls in a circle show when the module is written out as one graph.
     if (found.empty() && m.functions().size() > 1)
         if (auto const whole = m.hash(); !whole) found = whole.error().problems();
@@ -191,20 +191,20 @@ private:
         try {
             return body(m_, cx_);
         } catch (error const& e) {
-            return e.within(fmt::format("pass {}", info_.name));
+            return e.within(format_text("pass {}", info_.name));
         } catch (std::bad_alloc const&) {
             m_ = kept;
             throw;
         } catch (std::exception const& e) {
-            return error{error_code::internal, fmt::format("threw: {}", e.what())}.within(
-                fmt::format("pass {}", info_.name));
+            return error{error_code::internal, format_text("threw: {}", e.what())}.within(
+                format_text("pass {}", info_.name));
         }
     }
 
     std::optional<error> verified(module const& kept, pass_verdict& verdict) {
         if (s_.options_.check)
             if (auto problems = check(m_, &kept); !problems.empty())
-                return error{std::move(problems)}.within(fmt::format("pass {} left an ill-formed module", info_.name));
+                return error{std::move(problems)}.within(format_text("pass {} left an ill-formed module", info_.name));
         if (!s_.options_.verify) return std::nullopt;
         if (!info_.preserves_semantics) {
             verdict.reason = "the pass changes the semantics";
@@ -212,7 +212,7 @@ private:
         }
         verdict = (*s_.options_.verify)(kept, m_, info_);
         if (!verdict.compared || verdict.equal) return std::nullopt;
-        return error{error_code::negative, fmt::format("pass {} ({}) changes results: {}", info_.name,
+        return error{error_code::negative, format_text("pass {} ({}) changes results: {}", info_.name,
                                                        to_string(info_.exact), verdict.reason)};
     }
 
@@ -231,7 +231,7 @@ GSUB_LAZY_BODY numeric_verifier::outputs numeric_verifier::run(module const& m) 
     for (auto const& entry : m.entry_points())
         out.push_back(capture([&] {
             auto const* f = m.find(entry);
-            if (!f) throw error{error_code::invalid_input, fmt::format("there is no entry point {}", quoted{entry})};
+            if (!f) throw error{error_code::invalid_input, format_text("there is no entry point {}", quoted{entry})};
             auto const inputs = random_inputs(f->body, cx_->seed);
             return evaluate_module(m, evaluators_of(*cx_, f->body), inputs, {.threads = cx_->threads}, entry).value();
         }));
@@ -250,11 +250,11 @@ GSUB_LAZY_BODY pass_verdict numeric_verifier::operator()(module const& before, m
     for (std::size_t i = 0; i < expected.size() && v.compared && v.equal; ++i) {
         auto const& entry = before.entry_points()[i];
         if (!expected[i]) {
-            v = {false, false, 0, fmt::format("cannot be run: {}", expected[i].error().message())};
+            v = {false, false, 0, format_text("cannot be run: {}", expected[i].error().message())};
         } else if (!actual[i]) {
-            differs(fmt::format("{} cannot be run any more: {}", quoted{entry}, actual[i].error().message()));
+            differs(format_text("{} cannot be run any more: {}", quoted{entry}, actual[i].error().message()));
         } else if (expected[i]->size() != actual[i]->size()) {
-            differs(fmt::format("{} has {} outputs", quoted{entry}, actual[i]->size()));
+            differs(format_text("{} has {} outputs", quoted{entry}, actual[i]->size()));
         } else {
             for (std::size_t k = 0; k < expected[i]->size() && v.equal; ++k) {
                 auto const &a = (*actual[i])[k], &b = (*expected[i])[k];
@@ -264,10 +264,10 @@ GSUB_LAZY_BODY pass_verdict numeric_verifier::operator()(module const& before, m
                 auto const d = compare(a, b);
                 if (d) v.error = std::max(v.error, d->max_relative);
                 if (!d)
-                    differs(fmt::format("{} output {}: {}", quoted{entry}, k, d.error().message()));
+                    differs(format_text("{} output {}: {}", quoted{entry}, k, d.error().message()));
                 else if (info.exact == exactness::bit_exact || !d->same_specials ||
                          !(d->max_relative <= tolerance_of(info)))
-                    differs(fmt::format("{} output {} differs by {}, {} is allowed", quoted{entry}, k, d->max_relative,
+                    differs(format_text("{} output {} differs by {}, {} is allowed", quoted{entry}, k, d->max_relative,
                                         tolerance_of(info)));
             }
         }

@@ -40,7 +40,7 @@ GSUB_LAZY std::vector<pass_request> split_list(std::string_view text) {
     for (std::size_t i = 0; i <= text.size(); ++i) {
         if (i < text.size()) depth += (text[i] == '(') - (text[i] == ')');
         if (depth < 0 || (i == text.size() && depth > 0))
-            throw error{error_code::usage, fmt::format("parentheses do not match in {}", quoted{text})};
+            throw error{error_code::usage, format_text("parentheses do not match in {}", quoted{text})};
         if (i < text.size() && (depth > 0 || text[i] != ',')) continue;
         auto item = trimmed(text.substr(start, i - start));
         start = i + 1;
@@ -48,7 +48,7 @@ GSUB_LAZY std::vector<pass_request> split_list(std::string_view text) {
         pass_request request{item};
         if (auto const open = item.find('('); open != item.npos) {
             if (item.back() != ')')
-                throw error{error_code::usage, fmt::format("nothing is expected behind ')' in {}", quoted{item})};
+                throw error{error_code::usage, format_text("nothing is expected behind ')' in {}", quoted{item})};
             request = {trimmed(item.substr(0, open)), item.substr(open + 1, item.size() - open - 2)};
         }
         out.push_back(request);
@@ -103,13 +103,13 @@ public:
     void visit(any_pass const& p, std::string_view required_by = {}) {
         if (std::find(path_.begin(), path_.end(), p.name()) != path_.end()) {
             std::string text;
-            for (auto name : path_) text += fmt::format("{} -> ", name);
-            throw error{error_code::usage, fmt::format("passes require each other in a circle: {}{}", text, p.name())};
+            for (auto name : path_) text += format_text("{} -> ", name);
+            throw error{error_code::usage, format_text("passes require each other in a circle: {}{}", text, p.name())};
         }
         path_.push_back(p.name());
         for (auto name : p.info().required) {
             auto const required = passes_.find(name);
-            if (!required) throw required.error().within(fmt::format("pass {} requires another", p.name()));
+            if (!required) throw required.error().within(format_text("pass {} requires another", p.name()));
             if (!valid_(required->name())) visit(*required, p.name());
         }
         path_.pop_back();
@@ -144,12 +144,12 @@ GSUB_LAZY std::vector<std::string> check_list(std::span<any_pass const> list, or
 GSUB_LAZY_BODY result<any_pass> any_pass::with(std::string_view arguments) const {
     if (!parse_)
         return error{error_code::usage,
-                     fmt::format("pass {} takes no arguments, here are {}", name(), quoted{arguments})};
+                     format_text("pass {} takes no arguments, here are {}", name(), quoted{arguments})};
     auto made = parse_(arguments);
-    if (!made) return made.error().within(fmt::format("pass {}", name()));
+    if (!made) return made.error().within(format_text("pass {}", name()));
     made->name_ = name_;
     made->info_.name = info_.name;
-    made->arguments_ = fmt::format("({})", arguments);
+    made->arguments_ = format_text("({})", arguments);
     return made;
 }
 
@@ -189,7 +189,7 @@ GSUB_LAZY_BODY result<any_pass> pass_manager::find(std::string_view name) const 
     return error{problem{error_code::usage,
                          {},
                          {},
-                         fmt::format("there is no pass {}", quoted{name}),
+                         format_text("there is no pass {}", quoted{name}),
                          nearest.empty() ? "`gsub passes` lists them" : std::string{nearest}}};
 }
 

@@ -78,8 +78,8 @@ GSUB_INLINE std::span<order_rule const> order_rules() noexcept {
 
 GSUB_INLINE std::string order_breach::text() const {
     if (rule->kind == order_kind::exclusive)
-        return fmt::format("{} and {} exclude each other: {}", quoted{before}, quoted{after}, rule->reason);
-    return fmt::format("{}{} come before {}: {}", quoted{before}, rule->kind == order_kind::hard ? " must" : " should",
+        return format_text("{} and {} exclude each other: {}", quoted{before}, quoted{after}, rule->reason);
+    return format_text("{}{} come before {}: {}", quoted{before}, rule->kind == order_kind::hard ? " must" : " should",
                        quoted{after}, rule->reason);
 }
 

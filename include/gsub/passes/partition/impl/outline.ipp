@@ -157,7 +157,7 @@ private:
                     if (before == state::waiting) stack_.push_back(v.node);
                     if (before == state::open)
                         throw error{error_code::internal,
-                                    fmt::format("part {} needs its own results",
+                                    format_text("part {} needs its own results",
                                                 part == no_part ? std::string{"?"} : parts_[part].stem)};
                 }
             };
@@ -276,7 +276,7 @@ GSUB_LAZY_BODY outliner::outliner(module& m) : m_(&m) {
 
 GSUB_LAZY_BODY std::string outliner::next_name(std::string const& stem) {
     for (auto& number = numbers_[stem];; ++number)
-        if (auto name = fmt::format("{}_{}", stem, static_cast<unsigned long long>(number)); taken_.insert(name).second)
+        if (auto name = format_text("{}_{}", stem, static_cast<unsigned long long>(number)); taken_.insert(name).second)
             return name;
 }
 

@@ -57,7 +57,7 @@ private:
                                   static_cast<std::uint32_t>(parts_.size()));
             if (fresh)
                 parts_.push_back({{},
-                                  fmt::format("{}_{}", identifier_of(says.compiler), identifier_of(function)),
+                                  format_text("{}_{}", identifier_of(says.compiler), identifier_of(function)),
                                   {.primitive = true, .compiler = says.compiler}});
             part_[of.index] = at->second;
             parts_[at->second].nodes.push_back(of);

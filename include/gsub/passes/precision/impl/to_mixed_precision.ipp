@@ -61,7 +61,7 @@ public:
             auto const rows = g.operators().ops;
             auto const row = std::find_if(rows.begin(), rows.end(), [&](op_info const& o) { return o.name == r.op; });
             if (row == rows.end())
-                throw error{problem{error_code::usage, {}, {}, fmt::format("no operator: {}", quoted{r.op}), {}}};
+                throw error{problem{error_code::usage, {}, {}, format_text("no operator: {}", quoted{r.op}), {}}};
             rules_.emplace(static_cast<std::uint64_t>(row->id), r.how);
         }
     }
@@ -164,7 +164,7 @@ private:
             if (p_.unlisted == unlisted_op::error)
                 throw error{problem{error_code::unsupported, g_.display_name(n), std::string{name},
                                     "it is not known whether it bears 16 bits", "to_mixed_precision::rules"}};
-            if (p_.unlisted == unlisted_op::count) outcome_.skip(fmt::format("not listed, follows: {}", name));
+            if (p_.unlisted == unlisted_op::count) outcome_.skip(format_text("not listed, follows: {}", name));
         }
         if (how == precision_class::never || g_.constant(n) || !g_.used(n) || !reads_f32(n)) return;
         for (auto v : g_.operands(n))
@@ -263,7 +263,7 @@ GSUB_LAZY_BODY result<to_mixed_precision> to_mixed_precision::from_text(std::str
                                              : unlisted_op::silent;
         else
             return error{error_code::usage,
-                         fmt::format("argument {}; it takes f16 or bf16, and error, count or silent", quoted{part})};
+                         format_text("argument {}; it takes f16 or bf16, and error, count or silent", quoted{part})};
     }
     return out;
 }
@@ -274,7 +274,7 @@ GSUB_LAZY_BODY result<pass_outcome> to_mixed_precision::operator()(any_graph& g,
             throw error{problem{error_code::usage,
                                 {},
                                 {},
-                                fmt::format("element type {}; it takes f16 and bf16", to_string(target)),
+                                format_text("element type {}; it takes f16 and bf16", to_string(target)),
                                 {}}};
         pass_outcome outcome;
         if (auto made = detail::precision_change<>{g, cx, *this, outcome}.run()) g = std::move(*made);

@@ -9,7 +9,7 @@ namespace gsub {
 
 GSUB_LAZY_BODY std::string pass_selection::text() const {
     std::string out;
-    for (auto const& p : passes) out += fmt::format("{}{}", out.empty() ? "" : ", ", p.text());
+    for (auto const& p : passes) out += format_text("{}{}", out.empty() ? "" : ", ", p.text());
     return out;
 }
 
@@ -21,10 +21,10 @@ GSUB_LAZY_BODY classification first_that_fits(std::span<scored_class const> clas
         auto const fits = c.score.value >= 0.5;
         if (fits && out.name.empty()) {
             out.name = c.name, out.score = c.score.value;
-            out.reasons.insert(out.reasons.begin(), fmt::format("{}: {}", c.name, c.score.reason));
+            out.reasons.insert(out.reasons.begin(), format_text("{}: {}", c.name, c.score.reason));
         } else {
             if (out.name.empty()) out.score = std::max(out.score, c.score.value);
-            out.reasons.push_back(fmt::format("{}{}: {}", fits ? "also " : "not ", c.name, c.score.reason));
+            out.reasons.push_back(format_text("{}{}: {}", fits ? "also " : "not ", c.name, c.score.reason));
         }
     }
     return out;

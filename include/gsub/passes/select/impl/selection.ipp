@@ -20,7 +20,7 @@ namespace detail {
 template <class Names>
 [[nodiscard]] std::string list_text(Names const& names) {
     std::string out;
-    for (auto const& name : names) out += fmt::format("{}{}", out.empty() ? "" : ", ", name);
+    for (auto const& name : names) out += format_text("{}{}", out.empty() ? "" : ", ", name);
     return out;
 }
 
@@ -156,7 +156,7 @@ GSUB_LAZY_BODY void selection_memory::remember(module const& m, found_passes fou
 GSUB_LAZY_BODY std::string selection_memory::to_text() const {
     std::string out;
     for (auto const& [key, f] : found_)
-        out += fmt::format("{} {} {} {} {}\n", to_string(key), shortest{f.cost_before}, shortest{f.cost_after}, f.runs,
+        out += format_text("{} {} {} {} {}\n", to_string(key), shortest{f.cost_before}, shortest{f.cost_after}, f.runs,
                            f.list);
     return out;
 }
@@ -190,7 +190,7 @@ GSUB_LAZY_BODY result<selection_memory> selection_memory::from_text(std::string_
             out.found_[key] = std::move(f);
             return true;
         }();
-        if (!good) return error{error_code::invalid_input, fmt::format("line {} of remembered lists of passes", line)};
+        if (!good) return error{error_code::invalid_input, format_text("line {} of remembered lists of passes", line)};
     }
     return out;
 }

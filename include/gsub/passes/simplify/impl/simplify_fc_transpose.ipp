@@ -78,7 +78,7 @@ private:
         for (std::size_t i = 0; i < weights_.size(); ++i) {
             auto const known_as = g_.name({weights_[i], 0});
             made.push_back(g_.add_constant(std::move(elements[i]),
-                                           known_as.empty() ? std::string{} : fmt::format("{}.T", known_as)));
+                                           known_as.empty() ? std::string{} : format_text("{}.T", known_as)));
             g_.inherit_sources(made.back().node, {&weights_[i], 1});
         }
         return made;
@@ -111,7 +111,7 @@ private:
 GSUB_LAZY_BODY result<simplify_fc_transpose> simplify_fc_transpose::from_text(std::string_view text) {
     if (text.empty()) return simplify_fc_transpose{};
     if (text == "gemm") return simplify_fc_transpose{.gemm_attribute = true};
-    return error{error_code::usage, fmt::format("argument {}; it takes gemm, or none", quoted{text})};
+    return error{error_code::usage, format_text("argument {}; it takes gemm, or none", quoted{text})};
 }
 
 GSUB_LAZY_BODY result<pass_outcome> simplify_fc_transpose::operator()(any_graph& g, pass_context& cx) const {

@@ -152,7 +152,7 @@ GSUB_INLINE void build_loaded(rewrite& r) {
                 parts[o.target.port] = t.dims[static_cast<std::size_t>(op.axis)].size();
             }
         made.push_back(emit_loaded(r, op, operands, std::move(parts)));
-        if (!made.back().valid()) return r.fail(fmt::format("target operator {} ({}) is ill-typed", i, op.word->name));
+        if (!made.back().valid()) return r.fail(format_text("target operator {} ({}) is ill-typed", i, op.word->name));
     }
     for (auto const& o : rule.outputs) {
         auto const from = data.matched(m, o.source), to = read(o.target);
@@ -183,11 +183,11 @@ GSUB_INLINE result<loaded_rule> loaded_rule::make(rule_description rule) {
     auto data = std::make_shared<detail::loaded_rule_data>();
     data->rule = std::move(rule);
     for (std::size_t i = 0; i < data->rule.source.size(); ++i) {
-        data->label_texts.push_back(fmt::format("operator {}", i));
+        data->label_texts.push_back(format_text("operator {}", i));
         data->labels.push_back(hash_name(data->label_texts.back()));
     }
     for (std::size_t i = 0; i < data->rule.inputs.size(); ++i)
-        data->variables.push_back(hash_name(fmt::format("input {}", i)));
+        data->variables.push_back(hash_name(format_text("input {}", i)));
     detail::source_lowering{*data}.run();
     auto& p = data->program;
     p.name = data->rule.name;

@@ -35,12 +35,12 @@ private:
     using list = std::vector<described_operator>;
 
     template <class... T>
-    [[noreturn]] void wrong(fmt::format_string<T...> form, T&&... of) const {
-        throw error{error_code::invalid_input, fmt::format(form, std::forward<T>(of)...)}.within(rule_.name);
+    [[noreturn]] void wrong(std::type_identity_t<text_format<T...>> form, T&&... of) const {
+        throw error{error_code::invalid_input, format_text(form, std::forward<T>(of)...)}.within(rule_.name);
     }
     template <class... T>
-    [[noreturn]] void beyond(fmt::format_string<T...> form, T&&... of) const {
-        throw error{error_code::unsupported, fmt::format(form, std::forward<T>(of)...)}.within(rule_.name);
+    [[noreturn]] void beyond(std::type_identity_t<text_format<T...>> form, T&&... of) const {
+        throw error{error_code::unsupported, format_text(form, std::forward<T>(of)...)}.within(rule_.name);
     }
 
     void check_list(list const& operators, std::string_view side) const {
@@ -49,11 +49,11 @@ private:
         for (std::size_t i = 0; i < operators.size(); ++i) {
             auto const& op = operators[i];
             if (!op.word) wrong("{} operator {} has no type", side, i);
-            auto const where = fmt::format("{} operator {} ({})", side, i, op.word->name);
+            auto const where = format_text("{} operator {} ({})", side, i, op.word->name);
             auto const given = op.operands.size();
             if (op.word->operands > 0 ? given != op.word->operands : given == 0)
                 wrong("{} has {} operands and takes {}", where, given,
-                      op.word->operands > 0 ? fmt::format("{}", unsigned{op.word->operands}) : "at least one");
+                      op.word->operands > 0 ? format_text("{}", unsigned{op.word->operands}) : "at least one");
             if (given > rule_limits::operands)
                 beyond("{} has {} operands, and at most {} are taken", where, given, rule_limits::operands);
             for (auto const v : op.operands) check_value(v, operators, i, where);
@@ -96,7 +96,7 @@ private:
         if (law == shape_law::joining || law == shape_law::parting) {
             if (op.rank < 0) wrong("{} has rank {}", where, op.rank);
             if (op.axis < 0 || (op.rank > 0 && op.axis >= op.rank))
-                wrong("{} has axis {}{}", where, op.axis, op.rank > 0 ? fmt::format(" in rank {}", op.rank) : "");
+                wrong("{} has axis {}{}", where, op.axis, op.rank > 0 ? format_text(" in rank {}", op.rank) : "");
             if (op.axis >= rule_limits::rank || op.rank > rule_limits::rank)
                 beyond("{} works on more than {} dimensions", where, rule_limits::rank);
         }
@@ -119,7 +119,7 @@ private:
         if (rule_.outputs.empty()) wrong("no result is replaced");
         for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {
             auto const& [from, to] = rule_.outputs[i];
-            auto const where = fmt::format("output {}", i);
+            auto const where = format_text("output {}", i);
             check_value(from, rule_.source, rule_.source.size(), where);
             check_value(to, rule_.target, rule_.target.size(), where);
             if (from.is_input()) wrong("{} replaces an input", where);

@@ -38,7 +38,7 @@ public:
         for (std::size_t i = 0; i < parts.size(); ++i)
             for (std::uint32_t port = 0; port < rule_.source[i].results; ++port)
                 parts[i].push_back(
-                    stated(shapes_.results[i][port], fmt::format("part {} of source operator {}", port, i)));
+                    stated(shapes_.results[i][port], format_text("part {} of source operator {}", port, i)));
         auto const before = follow(rule_.source, parts);
         parts.assign(rule_.target.size(), {});
         for (std::size_t i = 0; i < parts.size(); ++i) parts[i].resize(rule_.target[i].results);
@@ -55,7 +55,7 @@ private:
 
     static stated_shape stated(ints const& sizes, std::string_view name) {
         stated_shape out{std::string{name}, {}};
-        for (std::size_t d = 0; d < sizes.size(); ++d) out.sizes.push_back({sizes[d], fmt::format("{}[{}]", name, d)});
+        for (std::size_t d = 0; d < sizes.size(); ++d) out.sizes.push_back({sizes[d], format_text("{}[{}]", name, d)});
         return out;
     }
 
@@ -64,9 +64,9 @@ private:
     }
 
     template <class... T>
-    void require(bool holds, fmt::format_string<T...> form, T&&... of) {
+    void require(bool holds, std::type_identity_t<text_format<T...>> form, T&&... of) {
         if (holds) return;
-        auto text = fmt::format(form, std::forward<T>(of)...);
+        auto text = format_text(form, std::forward<T>(of)...);
         for (auto const& known : broken_)
             if (known == text) return;
         broken_.push_back(std::move(text));
@@ -125,7 +125,7 @@ private:
                 all_equal(*x[0], *x[i], axis);
                 if (!broken_.empty()) return;
                 y[0][axis].size += (*x[i])[axis].size;
-                y[0][axis].text += fmt::format(" + {}", (*x[i])[axis].text);
+                y[0][axis].text += format_text(" + {}", (*x[i])[axis].text);
             }
             break;
         case shape_law::parting:
@@ -156,7 +156,7 @@ private:
             if (op.same_pads && op.strides[d] == 1) continue;
             y[d + 2].size = window_positions(op, x[d + 2].size, w[d + 2].size, op.strides[d]);
             require(y[d + 2].size > 0, "the window {} fits into {}", w[d + 2].text, x[d + 2].text);
-            y[d + 2].text = fmt::format("windows {} in {}", w[d + 2].text, x[d + 2].text);
+            y[d + 2].text = format_text("windows {} in {}", w[d + 2].text, x[d + 2].text);
         }
     }
 
@@ -169,13 +169,13 @@ private:
             if (!equal_ranks(parts[i], x)) return;
             y[i][axis] = parts[i][axis];
             sum.size += parts[i][axis].size;
-            sum.text += fmt::format("{}{}", i > 0 ? " + " : "", parts[i][axis].text);
+            sum.text += format_text("{}{}", i > 0 ? " + " : "", parts[i][axis].text);
         }
         equal(x[axis], sum);
     }
 
     static std::string in_brackets(stated_size const& s) {
-        return s.text.find(' ') == std::string::npos ? s.text : fmt::format("({})", s.text);
+        return s.text.find(' ') == std::string::npos ? s.text : format_text("({})", s.text);
     }
 
     rule_description const& rule_;

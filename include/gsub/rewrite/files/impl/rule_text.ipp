@@ -28,7 +28,7 @@ public:
                 skip_blanks();
                 if (!line_.empty()) read_line();
             } catch (error const& e) {
-                auto const here = e.within(fmt::format("line {}", line));
+                auto const here = e.within(format_text("line {}", line));
                 throw rules_.empty() ? here : here.within(rules_.back().name);
             }
         }
@@ -40,8 +40,8 @@ private:
     using names = std::vector<std::pair<std::string_view, described_value>>;
 
     template <class... T>
-    [[noreturn]] static void wrong(fmt::format_string<T...> form, T&&... of) {
-        throw error{error_code::invalid_input, fmt::format(form, std::forward<T>(of)...)};
+    [[noreturn]] static void wrong(std::type_identity_t<text_format<T...>> form, T&&... of) {
+        throw error{error_code::invalid_input, format_text(form, std::forward<T>(of)...)};
     }
 
     // ---- words of a line
@@ -69,7 +69,7 @@ private:
         if (n == 0 || n > 64)
             wrong("{}{}{}", n == 0 ? "expected a name" : "a name has more than 64 letters",
                   line_.empty() ? " before the end of the line" : "",
-                  n == 0 && !line_.empty() ? fmt::format(" and not {}", quoted{line_.substr(0, 20)}) : "");
+                  n == 0 && !line_.empty() ? format_text(" and not {}", quoted{line_.substr(0, 20)}) : "");
         auto const out = line_.substr(0, n);
         line_.remove_prefix(n);
         skip_blanks();
@@ -99,7 +99,7 @@ private:
             if (first == "rule" && !line_.empty() && in_name(line_.front())) {
                 if (rules_.size() == rule_limits::rules)
                     throw error{error_code::unsupported,
-                                fmt::format("there are more than {} rules", rule_limits::rules)};
+                                format_text("there are more than {} rules", rule_limits::rules)};
                 rules_.push_back({std::string{name()}, {}});
                 sources_.clear(), targets_.clear(), inputs_.clear();
                 in_target_ = false;
@@ -136,12 +136,12 @@ private:
         auto& defined = in_target_ ? targets_ : sources_;
         if (list.size() == rule_limits::operators)
             throw error{error_code::unsupported,
-                        fmt::format("there are more than {} operators", rule_limits::operators)};
+                        format_text("there are more than {} operators", rule_limits::operators)};
         std::vector<std::string_view> results{first};
         while (take(",")) {
             if (results.size() == rule_limits::results)
                 throw error{error_code::unsupported,
-                            fmt::format("there are more than {} results", rule_limits::results)};
+                            format_text("there are more than {} results", rule_limits::results)};
             results.push_back(name());
         }
         expect("=");
@@ -163,7 +163,7 @@ private:
                 }
                 if (op.operands.size() == rule_limits::operands)
                     throw error{error_code::unsupported,
-                                fmt::format("there are more than {} operands", rule_limits::operands)};
+                                format_text("there are more than {} operands", rule_limits::operands)};
                 auto const known = find(defined, operand);
                 op.operands.push_back(known ? *known : input(operand));
             } while (take(","));
@@ -253,12 +253,12 @@ public:
     }
 
     std::string run() {
-        out_ = fmt::format("rule {}\n", rule_.name);
+        out_ = format_text("rule {}\n", rule_.name);
         write(rule_.source, source_);
         out_ += "=>\n";
         write(rule_.target, target_);
         for (auto const& o : rule_.outputs)
-            out_ += fmt::format("  replace {} by {}\n", name(rule_.source, o.source, source_),
+            out_ += format_text("  replace {} by {}\n", name(rule_.source, o.source, source_),
                                 name(rule_.target, o.target, target_));
         return std::move(out_);
     }
@@ -269,7 +269,7 @@ private:
     std::string name(list const& operators, described_value v, std::string_view side) const {
         if (v.is_input()) return rule_.inputs[v.number()];
         auto const several = operators[v.number()].results > 1;
-        return fmt::format("{}{}{}{}", side, v.number(), several ? "_" : "", several ? fmt::format("{}", v.port) : "");
+        return format_text("{}{}{}{}", side, v.number(), several ? "_" : "", several ? format_text("{}", v.port) : "");
     }
 
     void write(list const& operators, std::string_view side) {
@@ -277,18 +277,18 @@ private:
             auto const& op = operators[i];
             out_ += "  ";
             for (std::uint32_t port = 0; port < op.results; ++port)
-                out_ += fmt::format("{}{}", port > 0 ? ", " : "",
+                out_ += format_text("{}{}", port > 0 ? ", " : "",
                                     name(operators, {static_cast<std::int32_t>(i), port}, side));
-            out_ += fmt::format(" = {}(", op.word->name);
+            out_ += format_text(" = {}(", op.word->name);
             for (std::size_t k = 0; k < op.operands.size(); ++k)
-                out_ += fmt::format("{}{}", k > 0 ? ", " : "", name(operators, op.operands[k], side));
+                out_ += format_text("{}{}", k > 0 ? ", " : "", name(operators, op.operands[k], side));
             if (op.word->law == shape_law::convolution) {
-                if (op.kernel[0] > 0) out_ += fmt::format(", kernel={}x{}", op.kernel[0], op.kernel[1]);
-                out_ += fmt::format(", strides={}x{}, pads={}, act={}", op.strides[0], op.strides[1],
+                if (op.kernel[0] > 0) out_ += format_text(", kernel={}x{}", op.kernel[0], op.kernel[1]);
+                out_ += format_text(", strides={}x{}, pads={}, act={}", op.strides[0], op.strides[1],
                                     op.same_pads ? "same" : "none", to_string(op.act));
             }
             if (op.word->law == shape_law::joining || op.word->law == shape_law::parting)
-                out_ += fmt::format(", axis={}{}", op.axis, op.rank > 0 ? fmt::format(", rank={}", op.rank) : "");
+                out_ += format_text(", axis={}{}", op.axis, op.rank > 0 ? format_text(", rank={}", op.rank) : "");
             out_ += ")\n";
         }
     }

@@ -77,8 +77,8 @@ public:
         each_field("the file", bytes, [&](io::wire_reader& r) {
             if (r.field() != 1) unknown_field(r.field());
             if (rules.size() == rule_limits::rules)
-                throw error{error_code::unsupported, fmt::format("there are more than {} rules", rule_limits::rules)};
-            auto const name = fmt::format("taso_{}", rules.size());
+                throw error{error_code::unsupported, format_text("there are more than {} rules", rule_limits::rules)};
+            auto const name = format_text("taso_{}", rules.size());
             in(name, [&] { rules.push_back(read_rule(name, contents(r))); });
             check(rules.back()).value();
         });
@@ -87,8 +87,8 @@ public:
 
 private:
     template <class... T>
-    [[noreturn]] static void wrong(fmt::format_string<T...> form, T&&... of) {
-        throw error{error_code::invalid_input, fmt::format(form, std::forward<T>(of)...)};
+    [[noreturn]] static void wrong(std::type_identity_t<text_format<T...>> form, T&&... of) {
+        throw error{error_code::invalid_input, format_text(form, std::forward<T>(of)...)};
     }
     [[noreturn]] static void unknown_field(std::uint32_t field) { wrong("field {} is not one of the format", field); }
     // Errors thrown by `f` say that they are about this.
@@ -142,14 +142,14 @@ private:
             if (field < 1 || field > 3) unknown_field(field);
             auto& list = field == 1 ? rule.source : rule.target;
             auto const count = field == 3 ? rule.outputs.size() : list.size();
-            auto const what = fmt::format("{}{}",
+            auto const what = format_text("{}{}",
                                           field == 1   ? "source operator "
                                           : field == 2 ? "target operator "
                                                        : "output ",
                                           count);
             if (count >= rule_limits::operators * (field == 3 ? rule_limits::results : 1))
                 throw error{error_code::unsupported,
-                            fmt::format("there are more than {} entries of field {}", count, field)};
+                            format_text("there are more than {} entries of field {}", count, field)};
             in(what, [&] {
                 if (field == 3)
                     rule.outputs.push_back(read_output(contents(r)));
@@ -182,8 +182,8 @@ private:
             case 2: {
                 if (op.operands.size() == rule_limits::operands)
                     throw error{error_code::unsupported,
-                                fmt::format("there are more than {} inputs", rule_limits::operands)};
-                return in(fmt::format("input {}", op.operands.size()),
+                                format_text("there are more than {} inputs", rule_limits::operands)};
+                return in(format_text("input {}", op.operands.size()),
                           [&] { op.operands.push_back(read_operand(rule, contents(r))); });
             }
             case 3: {
@@ -205,7 +205,7 @@ private:
         auto const& known = taso_types[static_cast<std::size_t>(*type)];
         op.word = find_word(known.word);
         if (!op.word)
-            throw error{error_code::unsupported, fmt::format("operators of type {} are not taken", known.name)};
+            throw error{error_code::unsupported, format_text("operators of type {} are not taken", known.name)};
         in(std::string{known.name}, [&] { set_parameters(op, given); });
         return op;
     }
@@ -219,7 +219,7 @@ private:
         while (i < inputs_.size() && inputs_[i] != node) ++i;
         if (i == inputs_.size()) {
             inputs_.push_back(node);
-            rule.inputs.push_back(fmt::format("x{}", -node));
+            rule.inputs.push_back(format_text("x{}", -node));
         }
         return described_value::input(i);
     }
@@ -274,7 +274,7 @@ private:
         }
         for (std::size_t key = 0; key < given.size(); ++key)
             if (given[key])
-                throw error{error_code::unsupported, fmt::format("parameter {} is not taken", taso_key_names[key])};
+                throw error{error_code::unsupported, format_text("parameter {} is not taken", taso_key_names[key])};
     }
     static activation activation_of(std::int64_t number) {
         switch (number) {

@@ -58,7 +58,7 @@ GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_progra
             return error{problem{error_code::usage,
                                  {},
                                  {},
-                                 fmt::format("there is no rule {}", quoted{name}),
+                                 format_text("there is no rule {}", quoted{name}),
                                  "gsub verify-rules lists the rules"}};
         chosen[place] = !without;
     }

@@ -59,7 +59,7 @@ public:
             result_.outcome = result_.untyped_instances > 0 ? verdict::proved_where_typed : verdict::proved;
         for (auto const& sentence : broken_)
             if (result_.outcome == verdict::proved_where_typed)
-                result_.condition += fmt::format("{}{}", result_.condition.empty() ? "" : " and ", sentence);
+                result_.condition += format_text("{}{}", result_.condition.empty() ? "" : " and ", sentence);
         return std::move(result_);
     }
 
@@ -68,7 +68,7 @@ private:
 
     void refute(any_graph const& instance, std::string_view why) {
         result_.outcome = verdict::refuted;
-        result_.counterexample = fmt::format("{}\n{}", why, to_text(instance));
+        result_.counterexample = format_text("{}\n{}", why, to_text(instance));
     }
 
     // Whether the decisions led to a legal instance.
@@ -83,13 +83,13 @@ private:
         auto replaced = instance->graph;
         if (patch.failed() && from_.broken) return note_untyped(m, patch.reason()), true;
         if (patch.failed())
-            return refute(instance->graph, fmt::format("the replacement cannot be built: {}", patch.reason())), true;
+            return refute(instance->graph, format_text("the replacement cannot be built: {}", patch.reason())), true;
         if (auto const applied = patch.apply_to(replaced); !applied)
             return refute(instance->graph, applied.error().message()), true;
         for (std::size_t i = 0; i < replaced.output_count(); ++i)
             if (!(replaced.type(replaced.output(i)) == instance->graph.type(instance->graph.output(i))))
                 return refute(instance->graph,
-                              fmt::format("result {} becomes {}", i, to_string(replaced.type(replaced.output(i))))),
+                              format_text("result {} becomes {}", i, to_string(replaced.type(replaced.output(i))))),
                        true;
         if (work(replaced) > options_.work) return false;
         auto const compared = compare_in_field(instance->graph, replaced, evaluators_, options_.seed + checked_++);
@@ -163,7 +163,7 @@ GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_gr
                                                       std::uint64_t seed, executor* threads) {
     if (a.inputs().size() != b.inputs().size() || a.output_count() != b.output_count())
         return error{error_code::usage,
-                     fmt::format("graphs of {} inputs and {} outputs, and of {} and {}", a.inputs().size(),
+                     format_text("graphs of {} inputs and {} outputs, and of {} and {}", a.inputs().size(),
                                  a.output_count(), b.inputs().size(), b.output_count())};
     auto const inputs = detail::field_inputs(a, random_stream{seed});
     evaluate_options const options{.compute = precision::field, .threads = threads};
@@ -174,13 +174,13 @@ GSUB_INLINE result<field_comparison> compare_in_field(any_graph const& a, any_gr
     for (std::size_t i = 0; i < before->size(); ++i) {
         auto const &x = (*before)[i], &y = (*after)[i];
         if (!(x.type() == y.type()))
-            return field_comparison{false, fmt::format("output {} has shape {} before and {} after", i,
+            return field_comparison{false, format_text("output {} has shape {} before and {} after", i,
                                                        to_string(x.type()), to_string(y.type()))};
         auto const [p, q] = std::mismatch(x.raw().begin(), x.raw().end(), y.raw().begin());
         static_cast<void>(q);
         if (p != x.raw().end())
             return field_comparison{
-                false, fmt::format("output {} differs at element {}", i,
+                false, format_text("output {} differs at element {}", i,
                                    static_cast<std::size_t>(p - x.raw().begin()) / byte_size(x.element()))};
     }
     return field_comparison{true, {}};

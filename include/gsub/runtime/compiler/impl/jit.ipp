@@ -47,7 +47,7 @@ GSUB_LAZY [[nodiscard]] std::vector<std::string> split_flags(kernel_source const
         });
         if (!plain || flag.size() < 3 || flag.substr(0, 2) != "-m")
             throw usage_error(source.symbol,
-                              fmt::format("instruction set option {}: -m options are allowed alone", quoted{flag}));
+                              format_text("instruction set option {}: -m options are allowed alone", quoted{flag}));
         out.emplace_back(flag);
     }
     return out;
@@ -63,7 +63,7 @@ GSUB_LAZY void check(kernel_source const& source, jit_options const& options) {
     flags.insert(flags.end(), options.flags.begin(), options.flags.end());
     for (auto const& f : flags)
         if (f.size() >= 7 && f.substr(f.size() - 7) == "=native")
-            throw usage_error(name, fmt::format("option {}: name the instruction set", quoted{f}));
+            throw usage_error(name, format_text("option {}: name the instruction set", quoted{f}));
 }
 
 GSUB_LAZY [[nodiscard]] hash128 key_of(kernel_source const& source, compiler const& with, jit_options const& options) {
@@ -108,7 +108,7 @@ GSUB_LAZY [[nodiscard]] loaded_kernel load_object(std::string_view object, std::
     void* handle = nullptr;
     std::string reason;
     if (!may_write(object.size())) throw fault(system_text(EFBIG));
-    if (descriptor const file{::memfd_create(fmt::format("gsub-{}", symbol).c_str(), MFD_CLOEXEC)}; file) {
+    if (descriptor const file{::memfd_create(format_text("gsub-{}", symbol).c_str(), MFD_CLOEXEC)}; file) {
         if (auto const number = write_all(file.get(), object)) throw fault(system_text(number));
         // The loader takes a path that it has seen for the object it knows, and descriptors come again. So each path is
         // spelt in its own way: the bits of a counter as `/` and `./`.
@@ -121,7 +121,7 @@ GSUB_LAZY [[nodiscard]] loaded_kernel load_object(std::string_view object, std::
     }
     if (!handle) { // no memory files, no /proc, or execution forbidden: through a file
         private_folder<> const folder;
-        auto const path = fmt::format("{}/{}.so", folder.path(), symbol);
+        auto const path = format_text("{}/{}.so", folder.path(), symbol);
         descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
         if (auto const number = file ? write_all(file.get(), object) : errno) throw fault(system_text(number));
         file.reset();
@@ -130,7 +130,7 @@ GSUB_LAZY [[nodiscard]] loaded_kernel load_object(std::string_view object, std::
             if (reason.empty()) reason = ::dlerror();
             struct statvfs system {};
             if (::statvfs(folder.path().c_str(), &system) != 0 || !(system.f_flag & ST_NOEXEC)) throw fault(reason);
-            throw fault(fmt::format("{} is on a file system that forbids execution: {}", folder.path(), reason),
+            throw fault(format_text("{} is on a file system that forbids execution: {}", folder.path(), reason),
                         "set TMPDIR to a folder on another");
         }
     }
@@ -144,20 +144,20 @@ GSUB_LAZY [[nodiscard]] loaded_kernel load_object(std::string_view object, std::
 GSUB_LAZY [[nodiscard]] std::string compile(kernel_source const& source, compiler const& with,
                                             jit_options const& options, private_folder<> const& folder,
                                             std::size_t number) {
-    auto const stem = fmt::format("{}/{}", folder.path(), number);
+    auto const stem = format_text("{}/{}", folder.path(), number);
     auto const fault = [&](std::string_view reason, std::string_view output) {
         auto const lines = first_lines(output);
         return error{problem{error_code::environment,
                              source.symbol,
                              {},
-                             fmt::format("compiler {} {}{}{}", with.path, reason, lines.empty() ? "" : ":\n", lines),
+                             format_text("compiler {} {}{}{}", with.path, reason, lines.empty() ? "" : ":\n", lines),
                              {}}};
     };
     descriptor file{::open((stem + ".cpp").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
     auto const number_of_fault = !file                            ? errno
                                  : !may_write(source.text.size()) ? EFBIG
                                                                   : write_all(file.get(), source.text);
-    if (number_of_fault) throw fault(fmt::format("gets no source: {}", system_text(number_of_fault)), {});
+    if (number_of_fault) throw fault(format_text("gets no source: {}", system_text(number_of_fault)), {});
     file.reset();
 
     std::vector<std::string> arguments{with.path};
@@ -189,7 +189,7 @@ struct kernel_cache {
         auto const path = options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
         try {
             folder = open_cache(path, true);
-        } catch (error const& e) { note = fmt::format("kernels are not cached: {}", e.message()); }
+        } catch (error const& e) { note = format_text("kernels are not cached: {}", e.message()); }
     }
     [[nodiscard]] std::optional<loaded_kernel> find(hash128 key, std::string const& symbol) const {
         if (!folder) return {};
@@ -249,7 +249,7 @@ GSUB_LAZY_BODY result<std::vector<loaded_kernel>> load_kernels(std::span<kernel_
         }
         for (auto fault : not_stored)
             if (fault && cache.note.empty())
-                cache.note = fmt::format("kernels are not cached: {}", detail::system_text(fault));
+                cache.note = format_text("kernels are not cached: {}", detail::system_text(fault));
         if (!cache.note.empty()) observe.on_note(cache.note);
         for (std::size_t i = 0; i < sources.size(); ++i) kernels[i] = kernels[same[i]];
         return kernels;

@@ -120,7 +120,7 @@ GSUB_LAZY [[nodiscard]] int store(int folder, hash128 key, std::string_view obje
     if (!may_write(object.size() + sizeof(entry_tail))) return EFBIG;
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
-    auto const unfinished = fmt::format("{}{}-{}-{}", unfinished_prefix, ::getpid(), counter++, now.tv_nsec);
+    auto const unfinished = format_text("{}{}-{}-{}", unfinished_prefix, ::getpid(), counter++, now.tv_nsec);
     descriptor file{::openat(folder, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
     if (!file) return errno;
     auto const tail = tail_of(object, key);

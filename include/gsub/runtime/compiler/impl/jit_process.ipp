@@ -73,7 +73,7 @@ public:
             throw error{problem{error_code::environment,
                                 path_,
                                 {},
-                                fmt::format("no temporary folder can be made: {}", system_text(errno)),
+                                format_text("no temporary folder can be made: {}", system_text(errno)),
                                 "set TMPDIR to a folder that can be written"}};
     }
     private_folder(private_folder const&) = delete;
@@ -97,8 +97,8 @@ struct child_end {
     [[nodiscard]] bool failed() const { return !fault.empty() || (status != -1 && status != 0); }
     [[nodiscard]] std::string text() const {
         if (!fault.empty()) return fault;
-        if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
-        return fmt::format("exits with status {}", WEXITSTATUS(status));
+        if (WIFSIGNALED(status)) return format_text("was killed by signal {}", WTERMSIG(status));
+        return format_text("exits with status {}", WEXITSTATUS(status));
     }
 };
 
@@ -112,7 +112,7 @@ GSUB_LAZY [[nodiscard]] int spawn(std::vector<std::string> const& arguments, std
     std::vector<std::string> variables{"LC_ALL=C", "TMPDIR=" + folder};
     for (auto const* name : {"PATH", "HOME", "LD_LIBRARY_PATH"})
         if (auto const value = environment(name); !value.empty())
-            variables.push_back(fmt::format("{}={}", name, value));
+            variables.push_back(format_text("{}={}", name, value));
     for (auto& v : variables) envp.push_back(v.data());
     envp.push_back(nullptr);
 
@@ -182,7 +182,7 @@ GSUB_LAZY [[nodiscard]] child_end run_child(std::vector<std::string> const& argu
     child_end end;
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
-        end.fault = fmt::format("cannot be started: {}", system_text(errno));
+        end.fault = format_text("cannot be started: {}", system_text(errno));
         return end;
     }
     descriptor const from{ends[0]};
@@ -192,7 +192,7 @@ GSUB_LAZY [[nodiscard]] child_end run_child(std::vector<std::string> const& argu
     static_cast<void>(::fcntl(from.get(), F_SETFL, O_NONBLOCK));
     pid_t child = -1;
     if (auto const fault = to ? spawn(arguments, folder, to.get(), child) : errno) {
-        end.fault = fmt::format("cannot be started: {}", system_text(fault));
+        end.fault = format_text("cannot be started: {}", system_text(fault));
         return end;
     }
     to.reset();
@@ -208,7 +208,7 @@ GSUB_LAZY [[nodiscard]] child_end run_child(std::vector<std::string> const& argu
     while ((state = state_of(child)) == child_state::running) {
         auto const left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()).count();
         if (left <= 0) {
-            end.fault = fmt::format("did not end within {} s", timeout_s);
+            end.fault = format_text("did not end within {} s", timeout_s);
             break;
         }
         // Without a descriptor of the child, its end is seen by looking every 5 ms.
@@ -256,7 +256,7 @@ GSUB_LAZY [[nodiscard]] std::string find_program(std::string const& name) {
     for (std::size_t at = 0; at < folders.size();) {
         auto const end = std::min(folders.find(':', at), folders.size());
         if (folders[at] == '/')
-            if (auto path = fmt::format("{}/{}", folders.substr(at, end - at), name); executable(path)) return path;
+            if (auto path = format_text("{}/{}", folders.substr(at, end - at), name); executable(path)) return path;
         at = end + 1;
     }
     return {};
@@ -268,7 +268,7 @@ GSUB_LAZY_BODY result<compiler> find_compiler(std::string_view wanted) {
     std::vector<std::string> names{std::string{wanted}};
     std::string source = "asked for";
     for (auto const* variable : {"GSUB_CXX", "CXX"})
-        if (names.front().empty()) names.front() = detail::environment(variable), source = fmt::format("${}", variable);
+        if (names.front().empty()) names.front() = detail::environment(variable), source = format_text("${}", variable);
     if (names.front().empty()) names = {"g++", "c++", "clang++"}, source = "looked for on PATH";
     static constexpr unsigned patience_s = 10;
     std::string tried;
@@ -279,17 +279,17 @@ GSUB_LAZY_BODY result<compiler> find_compiler(std::string_view wanted) {
             auto const machine =
                 version.failed() ? version : detail::run_child({found.path, "-dumpmachine"}, "/", patience_s);
             auto const line = [](std::string const& text) { return text.substr(0, text.find('\n')); };
-            found.identity = fmt::format("{}\n{}", line(version.output), line(machine.output));
+            found.identity = format_text("{}\n{}", line(version.output), line(machine.output));
             if (!machine.failed() && found.identity.front() != '\n') return found;
-            reason = machine.failed() ? fmt::format("{} --version: {}", found.path, machine.text())
-                                      : fmt::format("{} does not tell its version", found.path);
+            reason = machine.failed() ? format_text("{} --version: {}", found.path, machine.text())
+                                      : format_text("{} does not tell its version", found.path);
         }
-        tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", quoted{name}, reason);
+        tried += format_text("{}{}: {}", tried.empty() ? "" : "; ", quoted{name}, reason);
     }
     return error{problem{error_code::environment,
                          {},
                          {},
-                         fmt::format("no C++ compiler ({}): {}", source, tried),
+                         format_text("no C++ compiler ({}): {}", source, tried),
                          "install g++ or clang++, or set GSUB_CXX to the path of one, without arguments"}};
 }
 

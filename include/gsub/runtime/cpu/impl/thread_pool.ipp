@@ -61,11 +61,11 @@ GSUB_INLINE std::size_t quota_of_groups() {
         auto const second = controllers.empty();
         if (!second && controllers != "cpu" && controllers != "cpu,cpuacct" && controllers != "cpuacct,cpu") continue;
         if (path.empty() || path.front() != '/') continue;
-        auto const root = second ? std::string{"/sys/fs/cgroup"} : fmt::format("/sys/fs/cgroup/{}", controllers);
+        auto const root = second ? std::string{"/sys/fs/cgroup"} : format_text("/sys/fs/cgroup/{}", controllers);
         // In a container the path may be one of the host: then the root alone is there.
         while (true) {
             if (path == "/") path.clear();
-            auto const folder = fmt::format("{}{}", root, path);
+            auto const folder = format_text("{}{}", root, path);
             if (second) {
                 take(quota_of(glance(folder + "/cpu.max")));
             } else {
