@@ -4,7 +4,9 @@
 #include <gsub/core/config.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,21 +29,10 @@ enum class error_code : int {
 
 /// Name of an error code as it is printed, e.g. `not supported`.
 [[nodiscard]] constexpr std::string_view to_string(error_code code) noexcept {
-    switch (code) {
-    case error_code::negative:
-        return "negative result";
-    case error_code::usage:
-        return "usage";
-    case error_code::unsupported:
-        return "not supported";
-    case error_code::invalid_input:
-        return "invalid input";
-    case error_code::environment:
-        return "environment";
-    case error_code::internal:
-        return "internal error";
-    }
-    return "unknown";
+    constexpr std::string_view names[] = {"unknown",       "negative result", "usage",         "not supported",
+                                          "invalid input", "environment",     "internal error"};
+    auto const number = static_cast<std::size_t>(code);
+    return names[number < std::size(names) ? number : 0];
 }
 
 /// Diagnostic of one fault, with what the reader needs to act on it.

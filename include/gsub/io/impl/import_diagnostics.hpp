@@ -2,15 +2,12 @@
 #pragma once
 
 #include <gsub/core/result.hpp>
+#include <gsub/io/impl/options_fwd.hpp>
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
-
-namespace gsub::io {
-struct load_options;
-} // namespace gsub::io
 
 namespace gsub::io::detail {
 

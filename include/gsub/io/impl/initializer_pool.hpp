@@ -3,6 +3,7 @@
 
 #include <gsub/core/hash.hpp>
 #include <gsub/io/file.hpp>
+#include <gsub/io/impl/options_fwd.hpp>
 #include <gsub/io/impl/unique_names.hpp>
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/types/tensor.hpp>
@@ -15,10 +16,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-namespace gsub::io {
-struct save_options;
-} // namespace gsub::io
 
 namespace gsub::io::detail {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/config.hpp>
+#include <gsub/io/impl/options_fwd.hpp>
 #include <gsub/io/onnx_traits.hpp>
 #include <gsub/ir/graph.hpp>
 
@@ -11,10 +12,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-namespace gsub::io {
-struct save_options;
-} // namespace gsub::io
 
 namespace gsub::io::detail {
 

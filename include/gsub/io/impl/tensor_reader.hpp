@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/io/file.hpp>
+#include <gsub/io/impl/options_fwd.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/ir/types/tensor.hpp>
 
@@ -11,10 +12,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-
-namespace gsub::io {
-struct load_options;
-} // namespace gsub::io
 
 namespace gsub::io::detail {
 

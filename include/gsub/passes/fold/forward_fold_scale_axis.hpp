@@ -18,9 +18,7 @@ struct forward_fold_scale_axis {
     static constexpr auto facts =
         pass_facts("forward-fold-scale-axis", exactness::reassociating, "folds scales into the weights behind them",
                    {.tvm_name = "ForwardFoldScaleAxis", .level = 3, .classes = {"BR"}});
-    static bool may_apply(op_histogram const& ops) {
-        return ops.any_of<gsub::ops::mul>() && ops.any_of<gsub::ops::conv, gsub::ops::mat_mul, gsub::ops::gemm>();
-    }
+    static bool may_apply(op_histogram const& ops) { return backward_fold_scale_axis::may_apply(ops); }
     GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };
 

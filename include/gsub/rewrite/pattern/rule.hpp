@@ -174,23 +174,19 @@ struct info<computed_term<F>> : kids_info<> {
         return append(f, n);
     }
 };
-template <class T>
-struct info<context_term<T>> : info<T> {
+// A term that sets a flag of the node which the term within it makes.
+template <class T, bool node::*Flag>
+struct flagged_info : info<T> {
     static constexpr std::uint16_t lower(flat_writer& f) {
         auto const n = info<T>::lower(f);
-        f.nodes[n].context = true;
+        f.nodes[n].*Flag = true;
         return n;
     }
 };
-
 template <class T>
-struct info<sum_term<T>> : info<T> {
-    static constexpr std::uint16_t lower(flat_writer& f) {
-        auto const n = info<T>::lower(f);
-        f.nodes[n].apart = true;
-        return n;
-    }
-};
+struct info<context_term<T>> : flagged_info<T, &node::context> {};
+template <class T>
+struct info<sum_term<T>> : flagged_info<T, &node::apart> {};
 
 template <class T>
 inline constexpr bool is_sum = false;

@@ -6,10 +6,6 @@
 namespace gsub::rules::convolution {
 
 using namespace words;
-// Further words that these rules are written with.
-inline constexpr auto k = var<"k">;
-inline constexpr auto a = maybe<"a">;
-inline constexpr auto b = maybe<"b">;
 
 namespace detail {
 
@@ -31,23 +27,9 @@ struct affine {
 [[nodiscard]] attributes_of<ops::conv> with_activation(attributes_of<ops::conv> a, activation act, double min = 0,
                                                        double max = 0);
 
-void fuse_conv_bn(rewrite& r);
-void fuse_bn_conv(rewrite& r);
-void fuse_matmul_bn(rewrite& r);
-void fuse_gemm_bn(rewrite& r);
-void fuse_conv_scale(rewrite& r);
-void fuse_conv_shift(rewrite& r);
-void fuse_conv_clip(rewrite& r);
-void unfuse_conv_activation(rewrite& r);
-void enlarge_conv(rewrite& r);
-void merge_conv_siblings(rewrite& r);
-void enlarge_and_merge_convs(rewrite& r);
-void enlarge_to_hull(rewrite& r);
-void merge_convs_in_hull(rewrite& r);
-void add_identity(rewrite& r);
-void add_fuse(rewrite& r);
-void compose_pointwise_outer(rewrite& r);
-void compose_pointwise_inner(rewrite& r);
+replacement_function fuse_conv_bn, fuse_bn_conv, fuse_matmul_bn, fuse_gemm_bn, fuse_conv_scale, fuse_conv_shift,
+    fuse_conv_clip, unfuse_conv_activation, enlarge_conv, merge_conv_siblings, enlarge_and_merge_convs, enlarge_to_hull,
+    merge_convs_in_hull, add_identity, add_fuse, compose_pointwise_outer, compose_pointwise_inner;
 
 /// Whether the kernel of `c` is that of `d` cropped by whole taps on its sides, under d's pads.
 [[nodiscard]] bool window_extends(match const& m);

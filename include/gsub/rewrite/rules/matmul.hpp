@@ -12,32 +12,15 @@ inline constexpr auto b = var<"b">;
 inline constexpr auto e = var<"e">;
 inline constexpr auto p = maybe<"p">;
 inline constexpr auto q = maybe<"q">;
-inline constexpr auto k = var<"k">;
 inline constexpr auto l = var<"l">;
 inline constexpr auto f = label<"f">;
-inline constexpr auto s = label<"s">; // a split
 inline constexpr auto t = label<"t">;
-inline constexpr auto u = label<"u">;
 
 namespace detail {
-void merge_matmul_siblings(rewrite& r);
-void merge_three_matmuls(rewrite& r);
-void merge_gemm_siblings(rewrite& r);
-void sum_of_products(rewrite& r);
-void sum_of_biased_products(rewrite& r);
-void merge_gemm_sum(rewrite& r);
-void merge_matmul_rows(rewrite& r);
-void matmul_before_split(rewrite& r);
-void scale_into_columns(rewrite& r);
-void scale_into_rows(rewrite& r);
-void scale_into_query(rewrite& r);
-void compose_transposes(rewrite& r);
-void transpose_of_product(rewrite& r);
-void product_of_transposes(rewrite& r);
-void transposed_left_of_gemm(rewrite& r);
-void transposed_right_of_gemm(rewrite& r);
-void transposed_left_of_matmul(rewrite& r);
-void transposed_right_of_matmul(rewrite& r);
+replacement_function merge_matmul_siblings, merge_three_matmuls, merge_gemm_siblings, sum_of_products,
+    sum_of_biased_products, merge_gemm_sum, merge_matmul_rows, matmul_before_split, scale_into_columns, scale_into_rows,
+    scale_into_query, compose_transposes, transpose_of_product, product_of_transposes, transposed_left_of_gemm,
+    transposed_right_of_gemm, transposed_left_of_matmul, transposed_right_of_matmul;
 
 /// The permutation of `transpose{outer}(transpose{inner}(x))`.
 [[nodiscard]] ints composed_permutation(ints const& outer, ints const& inner);
@@ -48,6 +31,11 @@ void transposed_right_of_matmul(rewrite& r);
 } // namespace detail
 
 namespace detail {
+/// Gemms that differ in their operands only.
+inline constexpr rule_condition same_factors{"factors and transpositions are equal", [](match const& m) {
+                                                 return m.graph().attributes(m.node(c)) ==
+                                                        m.graph().attributes(m.node(d));
+                                             }};
 /// Right operands that can be concatenated along their columns.
 inline constexpr rule_condition same_but_columns{
     "the right operands are matrices, or stacks of them, that differ in their columns only", [](match const& m) {
@@ -91,12 +79,11 @@ inline constexpr auto merge_three_matmuls =
 /// Sibling merging (law 17) for products with factors, transposed operands and biases.
 inline constexpr auto merge_gemm_siblings = rule<"merge_gemm_siblings">(
     roots(gemm[c](x, a, p), gemm[d](x, b, q)), built_by<detail::merge_gemm_siblings>,
-    where(condition("factors and transpositions are equal",
-                    [](match const& m) { return m.graph().attributes(m.node(c)) == m.graph().attributes(m.node(d)); }),
-          condition("the biases are one number a column",
-                    [](match const& m) {
-                        return detail::is_row_bias(m, m[p], m.node(c)) && detail::is_row_bias(m, m[q], m.node(d));
-                    })),
+    where(detail::same_factors, condition("the biases are one number a column",
+                                          [](match const& m) {
+                                              return detail::is_row_bias(m, m[p], m.node(c)) &&
+                                                     detail::is_row_bias(m, m[q], m.node(d));
+                                          })),
     prefer(in_order(c, d), constant(a, b), constant_if_given(p, q)),
     provenance{"law 17: columns of a product do not depend on each other"});
 
@@ -117,8 +104,7 @@ inline constexpr auto merge_biased_sum =
 /// Sum merging (law 19) for products with factors, transposed operands and biases.
 inline constexpr auto merge_gemm_sum = rule<"merge_gemm_sum">(
     sum_of(gemm[c](x, a, p), gemm[d](y, b, q)), built_by<detail::merge_gemm_sum>,
-    where(condition("factors and transpositions are equal",
-                    [](match const& m) { return m.graph().attributes(m.node(c)) == m.graph().attributes(m.node(d)); }),
+    where(detail::same_factors,
           condition("the left operands differ in their inner dimension only",
                     [](match const& m) {
                         return differ_only_at(m.type(x), m.type(y), m.attributes<ops::gemm>(c).transpose_a ? 1 : 0);

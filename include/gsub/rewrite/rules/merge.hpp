@@ -6,20 +6,10 @@
 namespace gsub::rules::merging {
 
 using namespace words;
-// Further words that these rules are written with.
-inline constexpr auto a = maybe<"a">;
-inline constexpr auto b = maybe<"b">;
-inline constexpr auto s = label<"s">; // a split
 
 namespace detail {
-void merge_conv_batch(rewrite& r);
-void conv_before_split(rewrite& r);
-void merge_conv_sum(rewrite& r);
-void split_conv_inputs(rewrite& r);
-void part_conv_inputs(rewrite& r);
-void add_conv_weights(rewrite& r);
-void merge_grouped_siblings(rewrite& r);
-void widen_groups(rewrite& r);
+replacement_function merge_conv_batch, conv_before_split, merge_conv_sum, split_conv_inputs, part_conv_inputs,
+    add_conv_weights, merge_grouped_siblings, widen_groups;
 
 /// Whether a split has axis 0, or a concat axis 1, counted from either end.
 [[nodiscard]] bool splits_batch(match const& m);

@@ -6,27 +6,11 @@
 namespace gsub::rules::movement {
 
 using namespace words;
-// Further words that these rules are written with.
-inline constexpr auto k = var<"k">;
-inline constexpr auto b = maybe<"b">;
-inline constexpr auto l = label<"l">; // another of its kind
-inline constexpr auto s = label<"s">; // a split
 
 namespace detail {
-void unary_into_concat(rewrite& r);
-void unary_out_of_concat(rewrite& r);
-void unary_before_split(rewrite& r);
-void unary_after_split(rewrite& r);
-void group_activations(rewrite& r);
-void binary_into_concat(rewrite& r);
-void binary_out_of_concat(rewrite& r);
-void binary_before_split(rewrite& r);
-void constant_into_concat(rewrite& r);
-void bn_into_concat(rewrite& r);
-void reorder_conv_outputs(rewrite& r);
-void reorder_conv_inputs(rewrite& r);
-void reorder_matmul_columns(rewrite& r);
-void reorder_matmul_rows(rewrite& r);
+replacement_function unary_into_concat, unary_out_of_concat, unary_before_split, unary_after_split, group_activations,
+    binary_into_concat, binary_out_of_concat, binary_before_split, constant_into_concat, bn_into_concat,
+    reorder_conv_outputs, reorder_conv_inputs, reorder_matmul_columns, reorder_matmul_rows;
 
 /// Axis of a concat or split, counted from the first dimension; nothing where it is unknown.
 [[nodiscard]] std::optional<std::size_t> axis_of(match const& m, node_id n);
@@ -45,21 +29,20 @@ inline constexpr rule_condition together_for_free{"the other operands are consta
                                                   others_are_together};
 } // namespace detail
 
+inline constexpr provenance elementwise{"law 15: an elementwise operator sees elements, not places"};
+
 /// Unary f through concat (law 15): f(concat(x...)) = concat(f(x)...), both ways, for elementwise f.
 inline constexpr auto unary_into_concat =
-    rule<"unary_into_concat">(unary[u](concat[j](each(x))), built_by<detail::unary_into_concat>,
-                              provenance{"law 15: an elementwise operator sees elements, not places"});
+    rule<"unary_into_concat">(unary[u](concat[j](each(x))), built_by<detail::unary_into_concat>, elementwise);
 inline constexpr auto unary_out_of_concat = rule<"unary_out_of_concat">(
-    concat[j](each(unary[u](x))), built_by<detail::unary_out_of_concat>, where(same_operator(u)),
-    provenance{"law 15: an elementwise operator sees elements, not places"});
+    concat[j](each(unary[u](x))), built_by<detail::unary_out_of_concat>, where(same_operator(u)), elementwise);
 
 /// Unary f through split (law 15): the parts of f(x) are f of the parts of x.
-inline constexpr auto unary_before_split = rule<"unary_before_split">(
-    every_part(split[s](x), unary[u](part)), built_by<detail::unary_before_split>, where(same_operator(u)),
-    provenance{"law 15: an elementwise operator sees elements, not places"});
+inline constexpr auto unary_before_split =
+    rule<"unary_before_split">(every_part(split[s](x), unary[u](part)), built_by<detail::unary_before_split>,
+                               where(same_operator(u)), elementwise);
 inline constexpr auto unary_after_split =
-    rule<"unary_after_split">(split[s](unary[u](x)), built_by<detail::unary_after_split>,
-                              provenance{"law 15: an elementwise operator sees elements, not places"});
+    rule<"unary_after_split">(split[s](unary[u](x)), built_by<detail::unary_after_split>, elementwise);
 
 /// Activation grouping (law 15): where several operators read the parts of a split, as the gates of a recurrent cell,
 /// puts the parts of one operator side by side, so that it runs once. `reorder_matmul_columns` moves the order into the
@@ -78,24 +61,20 @@ inline constexpr auto group_activations =
 
 /// Elementwise f through reshape and transpose (law 15).
 inline constexpr auto unary_into_reshape =
-    rule<"unary_into_reshape">(unary[u](reshape[s](x)), reshape[s](unary[u](x)),
-                               provenance{"law 15: an elementwise operator sees elements, not places"});
+    rule<"unary_into_reshape">(unary[u](reshape[s](x)), reshape[s](unary[u](x)), elementwise);
 inline constexpr auto unary_out_of_reshape =
-    rule<"unary_out_of_reshape">(reshape[s](unary[u](x)), unary[u](reshape[s](x)),
-                                 provenance{"law 15: an elementwise operator sees elements, not places"});
+    rule<"unary_out_of_reshape">(reshape[s](unary[u](x)), unary[u](reshape[s](x)), elementwise);
 inline constexpr auto unary_into_transpose =
-    rule<"unary_into_transpose">(unary[u](transpose[s](x)), transpose[s](unary[u](x)),
-                                 provenance{"law 15: an elementwise operator sees elements, not places"});
+    rule<"unary_into_transpose">(unary[u](transpose[s](x)), transpose[s](unary[u](x)), elementwise);
 inline constexpr auto unary_out_of_transpose =
-    rule<"unary_out_of_transpose">(transpose[s](unary[u](x)), unary[u](transpose[s](x)),
-                                   provenance{"law 15: an elementwise operator sees elements, not places"});
+    rule<"unary_out_of_transpose">(transpose[s](unary[u](x)), unary[u](transpose[s](x)), elementwise);
 
 inline constexpr auto binary_into_transpose = rule<"binary_into_transpose">(
     binary[u](transpose[s](x), transpose[l](y)), transpose[s](binary[u](x, y)),
     where(condition(
         "the permutations are equal",
         [](match const& m) { return m.attributes<ops::transpose>(s).perm == m.attributes<ops::transpose>(l).perm; })),
-    provenance{"law 15: an elementwise operator sees elements, not places"});
+    elementwise);
 
 /// Binary f through concat (law 15): f(concat(x...), concat(y...)) = concat(f(x, y)...) where both are cut alike.
 inline constexpr auto binary_into_concat = rule<"binary_into_concat">(
@@ -109,7 +88,7 @@ inline constexpr auto binary_into_concat = rule<"binary_into_concat">(
                             if (!equal_static_types(m.type(p[i]), m.type(q[i]))) return false;
                         return true;
                     })),
-    provenance{"law 15: an elementwise operator sees elements, not places"});
+    elementwise);
 inline constexpr auto binary_out_of_concat = rule<"binary_out_of_concat">(
     concat[j](each(binary[u](x, y))), built_by<detail::binary_out_of_concat>,
     where(same_operator(u), condition("the operands of each have one type",
@@ -119,7 +98,7 @@ inline constexpr auto binary_out_of_concat = rule<"binary_out_of_concat">(
                                               if (!equal_static_types(m.type(p[i]), m.type(q[i]))) return false;
                                           return true;
                                       })),
-    provenance{"law 15: an elementwise operator sees elements, not places"});
+    elementwise);
 
 /// Constants through concat (law 15): they are cut like the operands that they meet.
 inline constexpr auto add_into_concat =

@@ -8,29 +8,16 @@ namespace gsub::rules::pooling {
 using namespace words;
 // Further words that these rules are written with.
 inline constexpr auto z = var<"z">;
-inline constexpr auto a = maybe<"a">;
-inline constexpr auto b = maybe<"b">;
 inline constexpr auto k = maybe<"k">;
 inline constexpr auto e = label<"e">; // a sibling of `c`
-inline constexpr auto l = label<"l">; // a pooling before it
 inline constexpr auto s = label<"s">; // a normalisation
 inline constexpr auto t = label<"t">; // a sum
 inline constexpr auto result_of_u = var<"u">;
 
 namespace detail {
-void pool_into_concat(rewrite& r);
-void pool_out_of_concat(rewrite& r);
-void average_pool_as_conv(rewrite& r);
-void average_pool_as_depthwise(rewrite& r);
-void compose_pool_pointwise(rewrite& r);
-void pointwise_before_pool(rewrite& r);
-void pool_before_pointwise(rewrite& r);
-void subsample_before_pointwise(rewrite& r);
-void subsample_before_binary(rewrite& r);
-void subsample_into_conv(rewrite& r);
-void subsample_into_max_pool(rewrite& r);
-void subsample_into_average_pool(rewrite& r);
-void strides_through(rewrite& r);
+replacement_function pool_into_concat, pool_out_of_concat, average_pool_as_conv, average_pool_as_depthwise,
+    compose_pool_pointwise, pointwise_before_pool, pool_before_pointwise, subsample_before_pointwise,
+    subsample_before_binary, subsample_into_conv, subsample_into_max_pool, subsample_into_average_pool, strides_through;
 
 /// Whether a concat joins batch or channels, across which pooling does not look.
 [[nodiscard]] bool joins_batch_or_channels(match const& m);
@@ -93,23 +80,23 @@ inline constexpr rule_condition element_stays{"the operands have the element typ
                                               }};
 } // namespace detail
 
+inline constexpr provenance per_channel{"law 16: pooling looks at one channel at a time"};
+
 /// Pool through concat (law 16): pooling looks at one channel of one image.
 inline constexpr auto max_pool_into_concat = rule<"max_pool_into_concat">(
     max_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>, where(detail::in_batch_or_channels),
     prefer(condition("no places of maxima are asked for",
                      [](match const& m) { return m.graph().result_count(m.node(n)) == 1; })),
-    provenance{"law 16: pooling looks at one channel at a time"});
-inline constexpr auto max_pool_out_of_concat =
-    rule<"max_pool_out_of_concat">(concat[j](each(max_pool[n](x))), built_by<detail::pool_out_of_concat>,
-                                   where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)),
-                                   provenance{"law 16: pooling looks at one channel at a time"});
-inline constexpr auto average_pool_into_concat = rule<"average_pool_into_concat">(
-    average_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>, where(detail::in_batch_or_channels),
-    provenance{"law 16: pooling looks at one channel at a time"});
-inline constexpr auto average_pool_out_of_concat =
-    rule<"average_pool_out_of_concat">(concat[j](each(average_pool[n](x))), built_by<detail::pool_out_of_concat>,
-                                       where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)),
-                                       provenance{"law 16: pooling looks at one channel at a time"});
+    per_channel);
+inline constexpr auto max_pool_out_of_concat = rule<"max_pool_out_of_concat">(
+    concat[j](each(max_pool[n](x))), built_by<detail::pool_out_of_concat>,
+    where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)), per_channel);
+inline constexpr auto average_pool_into_concat =
+    rule<"average_pool_into_concat">(average_pool[n](concat[j](each(x))), built_by<detail::pool_into_concat>,
+                                     where(detail::in_batch_or_channels), per_channel);
+inline constexpr auto average_pool_out_of_concat = rule<"average_pool_out_of_concat">(
+    concat[j](each(average_pool[n](x))), built_by<detail::pool_out_of_concat>,
+    where(detail::in_batch_or_channels, detail::fit_together, same_operator(n)), per_channel);
 
 /// Average pool as convolution (law 12): W[o,i,...] = [o = i] / taps. Only beside a convolution with which it can
 /// merge.

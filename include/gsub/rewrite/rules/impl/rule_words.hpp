@@ -9,8 +9,11 @@ namespace gsub::rules::words {
 using namespace gsub::pattern;
 inline constexpr auto x = var<"x">;
 inline constexpr auto y = var<"y">;
-inline constexpr auto w = var<"w">; // a weight
-inline constexpr auto v = var<"v">; // another one
+inline constexpr auto w = var<"w">;   // a weight
+inline constexpr auto v = var<"v">;   // another one
+inline constexpr auto k = var<"k">;   // a factor or addend
+inline constexpr auto a = maybe<"a">; // a bias
+inline constexpr auto b = maybe<"b">; // another one
 // Operands of a normalisation.
 inline constexpr auto scale = var<"scale">;
 inline constexpr auto shift = var<"shift">;
@@ -21,5 +24,10 @@ inline constexpr auto d = label<"d">; // another one: of what `c` reads, or a si
 inline constexpr auto n = label<"n">; // an operator of another kind: a normalisation, a pooling
 inline constexpr auto j = label<"j">; // a concat
 inline constexpr auto u = label<"u">; // an elementwise operator
+inline constexpr auto s = label<"s">; // a split
+inline constexpr auto l = label<"l">; // another operator of the kind of `n` or `s`
+
+/// Builds the replacement of a rule, named by `built_by`.
+using replacement_function = void(rewrite& r);
 
 } // namespace gsub::rules::words
