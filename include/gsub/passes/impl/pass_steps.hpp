@@ -21,5 +21,7 @@ GSUB_LAZY [[nodiscard]] std::vector<std::string> functions_seen(pass_info const&
 /// Ends a pass whose matches have others in their places: puts the graph in order, and erases what nothing reads.
 /// `why` says why there is an order.
 GSUB_LAZY void finish_replacements(any_graph& g, pass_outcome& outcome, char const* why);
+/// The same, but erases first, so that what nothing reads has no say in the order.
+GSUB_LAZY void erase_and_finish(any_graph& g, pass_outcome& outcome, char const* why);
 
 } // namespace gsub::passes::detail

@@ -23,4 +23,11 @@ GSUB_LAZY_BODY void finish_replacements(any_graph& g, pass_outcome& outcome, cha
     g.erase_dead();
 }
 
+GSUB_LAZY_BODY void erase_and_finish(any_graph& g, pass_outcome& outcome, char const* why) {
+    outcome.changed = outcome.matches > 0;
+    if (!outcome.changed) return;
+    g.erase_dead();
+    GSUB_ASSERT(g.sort(), why);
+}
+
 } // namespace gsub::passes::detail

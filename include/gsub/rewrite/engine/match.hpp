@@ -13,14 +13,16 @@ namespace gsub {
 
 namespace pattern {
 
+/// Base of the terms of the pattern language.
+struct term_base {};
 /// Pattern variable: matches any value. `inline constexpr auto x = var<"x">;`
 template <fixed_string Name>
-struct var_t {
+struct var_t : term_base {
     static constexpr name_hash name = hash_name(Name.view());
 };
 /// Optional variable: matches an operand that may be left out.
 template <fixed_string Name>
-struct optional_t {
+struct optional_t : term_base {
     static constexpr name_hash name = hash_name(Name.view());
 };
 /// Label: names a matched node, whose attributes carry over where the replacement uses it.

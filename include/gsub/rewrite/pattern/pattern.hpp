@@ -22,30 +22,30 @@ struct no_attribute_function {};
 
 /// Operator term: an application of `Op`. `Label` names the node; an empty label does not.
 template <class Op, fixed_string Label, class AttributeFunction, class... Operands>
-struct term {};
+struct term : term_base {};
 /// Category term: an application of any operator of a category with this many operands.
 template <op_category Category, fixed_string Label, class... Operands>
-struct category_term {};
+struct category_term : term_base {};
 /// Repetition: all operands of a variadic operator. Variables and labels inside are bound once per operand.
 template <class Term>
-struct each_term {};
+struct each_term : term_base {};
 /// Repetition over a split: the operands of a variadic operator are its parts, each once, in any order.
 template <class Split>
-struct all_parts_term {};
+struct all_parts_term : term_base {};
 /// The current part of a split, inside `every_part`.
-struct part_term {};
+struct part_term : term_base {};
 /// The readers of the parts of a split, one per part.
 template <class Split, class Reader>
-struct every_part_term {};
+struct every_part_term : term_base {};
 /// One of the values to which a variable inside `each` is bound.
 template <fixed_string Name>
-struct some_term {};
+struct some_term : term_base {};
 /// A replacement value that a function `value_id(rewrite&)` makes.
 template <class F>
-struct computed_term {};
+struct computed_term : term_base {};
 /// Context root: must match, and is not replaced.
 template <class Term>
-struct context_term {};
+struct context_term : term_base {};
 /// Two terms of a sum. It is a whole pattern, so no `pattern_term`.
 template <class Sum>
 struct sum_term {};
@@ -59,34 +59,9 @@ template <class T>
 inline constexpr bool is_each<all_parts_term<T>> = true;
 } // namespace detail
 
-template <class T>
-inline constexpr bool is_term = false;
-template <fixed_string N>
-inline constexpr bool is_term<var_t<N>> = true;
-template <fixed_string N>
-inline constexpr bool is_term<optional_t<N>> = true;
-template <class Op, fixed_string L, class A, class... Kids>
-inline constexpr bool is_term<term<Op, L, A, Kids...>> = true;
-template <op_category C, fixed_string L, class... Kids>
-inline constexpr bool is_term<category_term<C, L, Kids...>> = true;
-template <class T>
-inline constexpr bool is_term<each_term<T>> = true;
-template <class T>
-inline constexpr bool is_term<all_parts_term<T>> = true;
-template <>
-inline constexpr bool is_term<part_term> = true;
-template <class S, class R>
-inline constexpr bool is_term<every_part_term<S, R>> = true;
-template <fixed_string N>
-inline constexpr bool is_term<some_term<N>> = true;
-template <class F>
-inline constexpr bool is_term<computed_term<F>> = true;
-template <class T>
-inline constexpr bool is_term<context_term<T>> = true;
-
 /// A term of the pattern language: a variable, an operator application, or another term of this header.
 template <class T>
-concept pattern_term = is_term<std::remove_cvref_t<T>>;
+concept pattern_term = std::is_base_of_v<term_base, std::remove_cvref_t<T>>;
 
 // ---- the words of the language
 // -----------------------------------------------------------------------------------------------

@@ -100,20 +100,20 @@ constexpr node named(node_kind kind, name_hash name, std::string_view text) {
     return n;
 }
 
-template <fixed_string N>
-struct info<var_t<N>> : kids_info<> {
-    static constexpr void names(name_list& out) { out.add(var_t<N>::name); }
+// A term that is a name alone.
+template <node_kind Kind, fixed_string N>
+struct name_info : kids_info<> {
+    static constexpr void names(name_list& out) { out.add(hash_name(N.view())); }
     static constexpr std::uint16_t lower(flat_writer& f) {
-        return append(f, named(node_kind::variable, var_t<N>::name, N.view()));
+        return append(f, named(Kind, hash_name(N.view()), N.view()));
     }
 };
 template <fixed_string N>
-struct info<optional_t<N>> : kids_info<> {
-    static constexpr void names(name_list& out) { out.add(optional_t<N>::name); }
-    static constexpr std::uint16_t lower(flat_writer& f) {
-        return append(f, named(node_kind::optional, optional_t<N>::name, N.view()));
-    }
-};
+struct info<var_t<N>> : name_info<node_kind::variable, N> {};
+template <fixed_string N>
+struct info<optional_t<N>> : name_info<node_kind::optional, N> {};
+template <fixed_string N>
+struct info<some_term<N>> : name_info<node_kind::some, N> {};
 template <class Op, fixed_string L, class A, class... Kids>
 struct info<term<Op, L, A, Kids...>> : kids_info<Kids...> {
     static constexpr void names(name_list& out) { out.add(label_hash<L>), kids_info<Kids...>::names(out); }
@@ -137,35 +137,19 @@ struct info<category_term<C, L, Kids...>> : kids_info<Kids...> {
         return kids_info<Kids...>::append(f, n);
     }
 };
-template <class T>
-struct info<each_term<T>> : kids_info<T> {
-    static constexpr std::uint16_t lower(flat_writer& f) {
-        return kids_info<T>::append(f, named(node_kind::each, 0, {}));
-    }
+// A term without a name.
+template <node_kind Kind, class... Kids>
+struct nameless_info : kids_info<Kids...> {
+    static constexpr std::uint16_t lower(flat_writer& f) { return kids_info<Kids...>::append(f, named(Kind, 0, {})); }
 };
 template <class T>
-struct info<all_parts_term<T>> : kids_info<T> {
-    static constexpr std::uint16_t lower(flat_writer& f) {
-        return kids_info<T>::append(f, named(node_kind::all_parts, 0, {}));
-    }
-};
+struct info<each_term<T>> : nameless_info<node_kind::each, T> {};
+template <class T>
+struct info<all_parts_term<T>> : nameless_info<node_kind::all_parts, T> {};
 template <>
-struct info<part_term> : kids_info<> {
-    static constexpr std::uint16_t lower(flat_writer& f) { return append(f, named(node_kind::part, 0, {})); }
-};
+struct info<part_term> : nameless_info<node_kind::part> {};
 template <class S, class R>
-struct info<every_part_term<S, R>> : kids_info<S, R> {
-    static constexpr std::uint16_t lower(flat_writer& f) {
-        return kids_info<S, R>::append(f, named(node_kind::every_part, 0, {}));
-    }
-};
-template <fixed_string N>
-struct info<some_term<N>> : kids_info<> {
-    static constexpr void names(name_list& out) { out.add(var_t<N>::name); }
-    static constexpr std::uint16_t lower(flat_writer& f) {
-        return append(f, named(node_kind::some, var_t<N>::name, N.view()));
-    }
-};
+struct info<every_part_term<S, R>> : nameless_info<node_kind::every_part, S, R> {};
 template <class F>
 struct info<computed_term<F>> : kids_info<> {
     static constexpr std::uint16_t lower(flat_writer& f) {

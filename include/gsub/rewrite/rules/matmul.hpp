@@ -32,10 +32,7 @@ replacement_function merge_matmul_siblings, merge_three_matmuls, merge_gemm_sibl
 
 namespace detail {
 /// Gemms that differ in their operands only.
-inline constexpr rule_condition same_factors{"factors and transpositions are equal", [](match const& m) {
-                                                 return m.graph().attributes(m.node(c)) ==
-                                                        m.graph().attributes(m.node(d));
-                                             }};
+inline constexpr rule_condition same_factors{"factors and transpositions are equal", equal_attributes};
 /// Right operands that can be concatenated along their columns.
 inline constexpr rule_condition same_but_columns{
     "the right operands are matrices, or stacks of them, that differ in their columns only", [](match const& m) {

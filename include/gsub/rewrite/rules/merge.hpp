@@ -26,8 +26,7 @@ inline constexpr rule_condition same_weight_type{
 /// Batch merging (law 6): convolutions with one weight are one convolution of the inputs concatenated along the batch.
 inline constexpr auto merge_conv_batch = rule<"merge_conv_batch">(
     roots(conv[c](x, w, b), conv[d](y, w, b)), built_by<detail::merge_conv_batch>,
-    where(condition("the attributes are equal",
-                    [](match const& m) { return m.graph().attributes(m.node(c)) == m.graph().attributes(m.node(d)); }),
+    where(condition("the attributes are equal", equal_attributes),
           condition(
               "both have the bias, or none",
               [](match const& m) { return m.graph().operand_count(m.node(c)) == m.graph().operand_count(m.node(d)); }),

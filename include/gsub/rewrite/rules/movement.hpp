@@ -17,6 +17,8 @@ replacement_function unary_into_concat, unary_out_of_concat, unary_before_split,
 /// Whether the values that a binary operator reads beside the parts of a split can be concatenated along its axis,
 /// counted from the last dimension: each has the size of its part there, and all are equal in the other dimensions.
 [[nodiscard]] bool parts_fit(match const& m, std::span<value_id const> parts, node_id whole, std::size_t ports);
+/// Whether the values `y` fit so together.
+[[nodiscard]] bool others_fit(match const& m);
 /// Whether a constant can be cut like the operands of a concat.
 [[nodiscard]] bool constant_is_cut(match const& m);
 /// Whether the operands of a concat are all parts of one split on one axis in another order.
@@ -25,11 +27,14 @@ replacement_function unary_into_concat, unary_out_of_concat, unary_before_split,
 [[nodiscard]] bool others_are_together(match const& m);
 /// For each part of a split, the number of the first part with an equal reader: the same operator and attributes.
 [[nodiscard]] small_vector<std::uint32_t, 8> first_alike(match const& m);
+inline constexpr rule_condition cut_along_axis{"the other operand can be cut along the axis", constant_is_cut};
 inline constexpr rule_condition together_for_free{"the other operands are constant, or parts of one split",
                                                   others_are_together};
 } // namespace detail
 
 inline constexpr provenance elementwise{"law 15: an elementwise operator sees elements, not places"};
+inline constexpr provenance sliced{"law 15: per-channel constants are sliced"};
+inline constexpr provenance sliced_reversed{"law 15: per-channel constants are sliced, reversed"};
 
 /// Unary f through concat (law 15): f(concat(x...)) = concat(f(x)...), both ways, for elementwise f.
 inline constexpr auto unary_into_concat =
@@ -103,30 +108,20 @@ inline constexpr auto binary_out_of_concat = rule<"binary_out_of_concat">(
 /// Constants through concat (law 15): they are cut like the operands that they meet.
 inline constexpr auto add_into_concat =
     rule<"add_into_concat">(add[u](concat[j](each(x)), k), built_by<detail::constant_into_concat>,
-                            where(condition("the other operand can be cut along the axis", detail::constant_is_cut)),
-                            prefer(constant(k)), provenance{"law 15: per-channel constants are sliced"});
+                            where(detail::cut_along_axis), prefer(constant(k)), sliced);
 inline constexpr auto mul_into_concat =
     rule<"mul_into_concat">(mul[u](concat[j](each(x)), k), built_by<detail::constant_into_concat>,
-                            where(condition("the other operand can be cut along the axis", detail::constant_is_cut)),
-                            prefer(constant(k)), provenance{"law 15: per-channel constants are sliced"});
+                            where(detail::cut_along_axis), prefer(constant(k)), sliced);
 
 /// Sums and products through split (law 15): those on all parts are one on the whole.
-inline constexpr auto add_before_split = rule<"add_before_split">(
-    every_part(split[s](x), add[u](part, y)), built_by<detail::binary_before_split>,
-    where(condition("the addends fit together as the parts do",
-                    [](match const& m) {
-                        auto const p = m.all(y);
-                        return detail::parts_fit(m, p, m.node(s), p.size());
-                    })),
-    prefer(detail::together_for_free), provenance{"law 15: per-channel constants are sliced, reversed"});
-inline constexpr auto mul_before_split = rule<"mul_before_split">(
-    every_part(split[s](x), mul[u](part, y)), built_by<detail::binary_before_split>,
-    where(condition("the factors fit together as the parts do",
-                    [](match const& m) {
-                        auto const p = m.all(y);
-                        return detail::parts_fit(m, p, m.node(s), p.size());
-                    })),
-    prefer(detail::together_for_free), provenance{"law 15: per-channel constants are sliced, reversed"});
+inline constexpr auto add_before_split =
+    rule<"add_before_split">(every_part(split[s](x), add[u](part, y)), built_by<detail::binary_before_split>,
+                             where(condition("the addends fit together as the parts do", detail::others_fit)),
+                             prefer(detail::together_for_free), sliced_reversed);
+inline constexpr auto mul_before_split =
+    rule<"mul_before_split">(every_part(split[s](x), mul[u](part, y)), built_by<detail::binary_before_split>,
+                             where(condition("the factors fit together as the parts do", detail::others_fit)),
+                             prefer(detail::together_for_free), sliced_reversed);
 
 /// Batch norm through concat of channels (law 15).
 inline constexpr auto bn_into_concat = rule<"bn_into_concat">(

@@ -4,6 +4,7 @@
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/passes/combine/impl/branch_constants.hpp>
 #include <gsub/passes/combine/impl/sibling_groups.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/pass.hpp>
 
 #include <algorithm>
@@ -54,11 +55,7 @@ public:
             else
                 join(group);
         }
-        outcome_.changed = outcome_.matches > 0;
-        if (outcome_.changed) {
-            g_.erase_dead();
-            GSUB_ASSERT(g_.sort(), "operators that read one value and constants do not depend on each other");
-        }
+        erase_and_finish(g_, outcome_, "operators that read one value and constants do not depend on each other");
         return std::move(outcome_);
     }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/passes/fold/fold_explicit_padding.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -27,11 +28,7 @@ public:
             else if (g_.is<ops::max_pool>(n))
                 fold<ops::max_pool>(n);
         }
-        outcome_.changed = outcome_.matches > 0;
-        if (outcome_.changed) {
-            g_.erase_dead();
-            GSUB_ASSERT(g_.sort(), "a window may read what its border was put around");
-        }
+        erase_and_finish(g_, outcome_, "a window may read what its border was put around");
         return std::move(outcome_);
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/passes/fold/impl/channel_scale.hpp>
+#include <gsub/passes/impl/pass_steps.hpp>
 #include <gsub/passes/pass.hpp>
 
 #include <algorithm>
@@ -87,11 +88,7 @@ public:
         auto scales = scale_finder<>{g_, cx_, outcome_}.find();
         if (Direction::last_first) std::reverse(scales.begin(), scales.end());
         for (auto& s : scales) fold(s);
-        outcome_.changed = outcome_.matches > 0;
-        if (outcome_.changed) {
-            g_.erase_dead();
-            GSUB_ASSERT(g_.sort(), "scaling weights cannot close a cycle");
-        }
+        erase_and_finish(g_, outcome_, "scaling weights cannot close a cycle");
         return std::move(outcome_);
     }
 

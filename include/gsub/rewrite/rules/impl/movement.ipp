@@ -31,6 +31,11 @@ GSUB_INLINE bool parts_fit(match const& m, std::span<value_id const> parts, node
     return true;
 }
 
+GSUB_INLINE bool others_fit(match const& m) {
+    auto const others = m.all(y);
+    return parts_fit(m, others, m.node(s), others.size());
+}
+
 GSUB_INLINE bool constant_is_cut(match const& m) {
     auto const axis = axis_of(m, m.node(j));
     auto const &cut = m.type(k), &whole = m.type_of_label(m.node(j));

@@ -27,6 +27,11 @@ inline constexpr auto u = label<"u">; // an elementwise operator
 inline constexpr auto s = label<"s">; // a split
 inline constexpr auto l = label<"l">; // another operator of the kind of `n` or `s`
 
+/// Whether `c` and `d` have equal attributes.
+[[nodiscard]] inline bool equal_attributes(match const& m) {
+    return m.graph().attributes(m.node(c)) == m.graph().attributes(m.node(d));
+}
+
 /// Builds the replacement of a rule, named by `built_by`.
 using replacement_function = void(rewrite& r);
 
