@@ -45,14 +45,19 @@ namespace gsub::models {
 /// Sibling products x A and x B; with `dependent`, B is made of x A, and merging the two would close a cycle.
 [[nodiscard]] graph sibling_products(std::uint64_t seed, bool dependent);
 
+/// A graph with these arguments, as entries build it.
+template <auto Build, auto... Arguments>
+[[nodiscard]] graph built(std::uint64_t seed) {
+    return Build(seed, Arguments...);
+}
+
 /// These graphs by name.
 inline constexpr std::array test_graph_entries{
     catalogue_entry{"resnet_module", "residual module of figure 3.1: 256 channels at 7x7",
-                    [](std::uint64_t s) { return residual_module(s, 256, 7); }},
+                    built<residual_module, 256, 7>},
     catalogue_entry{"resnet_module_14", "the same at 14x14, where two convolutions cost more",
-                    [](std::uint64_t s) { return residual_module(s, 256, 14); }},
-    catalogue_entry{"t1", "residual module, 64 channels at 7x7",
-                    [](std::uint64_t s) { return residual_module(s, 64, 7); }},
+                    built<residual_module, 256, 14>},
+    catalogue_entry{"t1", "residual module, 64 channels at 7x7", built<residual_module, 64, 7>},
     catalogue_entry{"t2", "SqueezeNet's fire module", fire_module},
     catalogue_entry{"t4", "naive Inception module", inception_module},
     catalogue_entry{"t6", "query, key and value products with biases", query_key_value},
@@ -60,29 +65,21 @@ inline constexpr std::array test_graph_entries{
     catalogue_entry{"t9", "relu between a transposition and its inverse", transposed_relu},
     catalogue_entry{"t11", "sigmoid, tanh and sigmoid of three products", mixed_gates},
     catalogue_entry{"t12", "recurrent cell with eight gates", recurrent_cell},
-    catalogue_entry{"t13", "grouped convolution of a ResNeXt block, 32 groups",
-                    [](std::uint64_t s) { return grouped_conv(s, 32); }},
-    catalogue_entry{"t14", "conv(x) + x", [](std::uint64_t s) { return residual_conv(s, false); }},
-    catalogue_entry{"t14_relu", "relu(conv(x)) + x: nothing to fuse into the sum",
-                    [](std::uint64_t s) { return residual_conv(s, true); }},
+    catalogue_entry{"t13", "grouped convolution of a ResNeXt block, 32 groups", built<grouped_conv, 32>},
+    catalogue_entry{"t14", "conv(x) + x", built<residual_conv, false>},
+    catalogue_entry{"t14_relu", "relu(conv(x)) + x: nothing to fuse into the sum", built<residual_conv, true>},
     catalogue_entry{"t15", "conv 1x1 with bias before a padded conv 3x3: not to be composed",
-                    [](std::uint64_t s) { return biased_pointwise(s, 1); }},
-    catalogue_entry{"t15_unpadded", "the same without pads: composed",
-                    [](std::uint64_t s) { return biased_pointwise(s, 0); }},
-    catalogue_entry{"t16", "low-rank product, inner size 8: not to be folded",
-                    [](std::uint64_t s) { return low_rank(s, 8); }},
-    catalogue_entry{"t16_wide", "the same with inner size 2048: folded",
-                    [](std::uint64_t s) { return low_rank(s, 2048); }},
-    catalogue_entry{"t17", "siblings in two groups: not to be merged",
-                    [](std::uint64_t s) { return grouped_siblings(s, 2); }},
-    catalogue_entry{"t17_ungrouped", "the same in one group: merged",
-                    [](std::uint64_t s) { return grouped_siblings(s, 1); }},
+                    built<biased_pointwise, 1>},
+    catalogue_entry{"t15_unpadded", "the same without pads: composed", built<biased_pointwise, 0>},
+    catalogue_entry{"t16", "low-rank product, inner size 8: not to be folded", built<low_rank, 8>},
+    catalogue_entry{"t16_wide", "the same with inner size 2048: folded", built<low_rank, 2048>},
+    catalogue_entry{"t17", "siblings in two groups: not to be merged", built<grouped_siblings, 2>},
+    catalogue_entry{"t17_ungrouped", "the same in one group: merged", built<grouped_siblings, 1>},
     catalogue_entry{"t19", "eight residual modules one after the other, to be searched in parts",
-                    [](std::uint64_t s) { return residual_chain(s, 64, 7, 8); }},
+                    built<residual_chain, 64, 7, 8>},
     catalogue_entry{"t20", "products of which one depends on the other: not to be merged",
-                    [](std::uint64_t s) { return sibling_products(s, true); }},
-    catalogue_entry{"t20_independent", "the same without the dependence: merged",
-                    [](std::uint64_t s) { return sibling_products(s, false); }},
+                    built<sibling_products, true>},
+    catalogue_entry{"t20_independent", "the same without the dependence: merged", built<sibling_products, false>},
 };
 
 } // namespace gsub::models

@@ -23,10 +23,16 @@ replacement_function unary_into_concat, unary_out_of_concat, unary_before_split,
 [[nodiscard]] bool constant_is_cut(match const& m);
 /// Whether the operands of a concat are all parts of one split on one axis in another order.
 [[nodiscard]] bool other_order(match const& m);
+/// Whether the parts and the concat are along this axis.
+[[nodiscard]] bool reorders_along(match const& m, std::size_t axis);
+/// Whether the parts are columns of a value, put together as such; the right operand of the product is a matrix.
+[[nodiscard]] bool reorders_columns(match const& m, tensor_type const& value);
 /// Whether the operands beside the parts of a split are constants, or parts of one split in any order.
 [[nodiscard]] bool others_are_together(match const& m);
 /// For each part of a split, the number of the first part with an equal reader: the same operator and attributes.
 [[nodiscard]] small_vector<std::uint32_t, 8> first_alike(match const& m);
+inline constexpr rule_condition reorders_channels{"the parts are channels, put together as such",
+                                                  [](match const& m) { return reorders_along(m, 1); }};
 inline constexpr rule_condition cut_along_axis{"the other operand can be cut along the axis", constant_is_cut};
 inline constexpr rule_condition together_for_free{"the other operands are constant, or parts of one split",
                                                   others_are_together};
@@ -133,44 +139,24 @@ inline constexpr auto bn_into_concat = rule<"bn_into_concat">(
 /// Weight reordering (law 14): parts in another order permute the weight's outputs, inputs, columns or rows.
 inline constexpr auto reorder_conv_outputs = rule<"reorder_conv_outputs">(
     concat[j](all_parts(split[s](conv[c](x, w, b)))), built_by<detail::reorder_conv_outputs>,
-    where(condition("the parts are channels, put together as such",
-                    [](match const& m) {
-                        return detail::axis_of(m, m.node(s)) == std::size_t{1} &&
-                               detail::axis_of(m, m.node(j)) == std::size_t{1};
-                    }),
-          ungrouped(c)),
+    where(detail::reorders_channels, ungrouped(c)),
     prefer(condition("the order differs", detail::other_order), constant(w), constant_if_given(b)),
     provenance{"law 14: outputs of a convolution in another order"});
 inline constexpr auto reorder_conv_inputs =
     rule<"reorder_conv_inputs">(conv[c](concat[j](all_parts(split[s](x))), w, b), built_by<detail::reorder_conv_inputs>,
-                                where(condition("the parts are channels, put together as such",
-                                                [](match const& m) {
-                                                    return detail::axis_of(m, m.node(s)) == std::size_t{1} &&
-                                                           detail::axis_of(m, m.node(j)) == std::size_t{1};
-                                                }),
-                                      ungrouped(c)),
+                                where(detail::reorders_channels, ungrouped(c)),
                                 prefer(condition("the order differs", detail::other_order), constant(w)),
                                 provenance{"law 14: a sum over channels in another order"});
 inline constexpr auto reorder_matmul_columns = rule<"reorder_matmul_columns">(
     concat[j](all_parts(split[s](mat_mul[c](x, w)))), built_by<detail::reorder_matmul_columns>,
     where(condition("the parts are columns of a matrix, put together as such",
-                    [](match const& m) {
-                        auto const& result = m.type_of_label(m.node(c));
-                        return result.ranked && m.type(w).ranked && m.type(w).rank() == 2 &&
-                               detail::axis_of(m, m.node(s)) == result.rank() - 1 &&
-                               detail::axis_of(m, m.node(j)) == result.rank() - 1;
-                    })),
+                    [](match const& m) { return detail::reorders_columns(m, m.type_of_label(m.node(c))); })),
     prefer(condition("the order differs", detail::other_order), constant(w)),
     provenance{"law 14: columns of a product in another order"});
 inline constexpr auto reorder_matmul_rows =
     rule<"reorder_matmul_rows">(mat_mul[c](concat[j](all_parts(split[s](x))), w), built_by<detail::reorder_matmul_rows>,
                                 where(condition("the parts are columns of the left operand, put together as such",
-                                                [](match const& m) {
-                                                    auto const& t = m.type(x);
-                                                    return t.ranked && m.type(w).ranked && m.type(w).rank() == 2 &&
-                                                           detail::axis_of(m, m.node(s)) == t.rank() - 1 &&
-                                                           detail::axis_of(m, m.node(j)) == t.rank() - 1;
-                                                })),
+                                                [](match const& m) { return detail::reorders_columns(m, m.type(x)); })),
                                 prefer(condition("the order differs", detail::other_order), constant(w)),
                                 provenance{"law 14: a sum over the inner dimension in another order"});
 

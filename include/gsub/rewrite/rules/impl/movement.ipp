@@ -45,6 +45,14 @@ GSUB_INLINE bool constant_is_cut(match const& m) {
     return both && *both == whole.dims;
 }
 
+GSUB_INLINE bool reorders_along(match const& m, std::size_t axis) {
+    return axis_of(m, m.node(s)) == axis && axis_of(m, m.node(j)) == axis;
+}
+
+GSUB_INLINE bool reorders_columns(match const& m, tensor_type const& value) {
+    return value.ranked && m.type(w).ranked && m.type(w).rank() == 2 && reorders_along(m, value.rank() - 1);
+}
+
 GSUB_INLINE bool other_order(match const& m) {
     auto const concat = m.node(j);
     for (std::size_t i = 0; i < m.graph().operand_count(concat); ++i)
