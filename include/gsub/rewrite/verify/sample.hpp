@@ -6,6 +6,7 @@
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/rewrite/engine/match.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -132,12 +133,12 @@ template <>
 struct sample<ops::add> {
     GSUB_LAZY static no_attributes draw(sample_context& cx);
 };
-template <>
-struct sample<ops::sub> : sample<ops::add> {};
-template <>
-struct sample<ops::mul> : sample<ops::add> {};
-template <>
-struct sample<ops::div> : sample<ops::add> {};
+namespace detail {
+template <class Op>
+concept sampled_as_add = std::same_as<Op, ops::sub> || std::same_as<Op, ops::mul> || std::same_as<Op, ops::div>;
+} // namespace detail
+template <detail::sampled_as_add Op>
+struct sample<Op> : sample<ops::add> {};
 template <>
 struct sample<ops::concat> {
     GSUB_LAZY static attributes_of<ops::concat> draw(sample_context& cx);
