@@ -116,27 +116,21 @@ concept elementwise_with_attributes = requires(attributes_of<Op> const& a, T x) 
 };
 
 template <class Op>
-consteval bool has_integers() {
-    if constexpr (requires { evaluate<Op>::integers; })
-        return evaluate<Op>::integers;
-    else
-        return false;
-}
+concept has_integers = requires {
+    requires evaluate<Op>::integers;
+};
 template <class Op>
-consteval bool has_any_scalar() {
-    if constexpr (requires { evaluate<Op>::any_scalar; })
-        return evaluate<Op>::any_scalar;
-    else
-        return false;
-}
+concept has_any_scalar = requires {
+    requires evaluate<Op>::any_scalar;
+};
 
 /// Whether `evaluate<Op>` is instantiated for a scalar: it must provide what the operator needs.
 template <class Op, class T>
 consteval bool instantiable() {
     if constexpr (std::is_integral_v<T>)
-        return has_integers<Op>();
+        return has_integers<Op>;
     else
-        return has_any_scalar<Op>() || scalar_traits<T>::provides >= op_info::of<Op>().needs;
+        return has_any_scalar<Op> || scalar_traits<T>::provides >= op_info::of<Op>().needs;
 }
 
 template <class Op, class T>
@@ -210,8 +204,8 @@ constexpr eval_row eval_row::of() noexcept {
                                       : reference_kernel<Op>::template run<float>(single);
         };
     if constexpr (detail::has_evaluate<Op>) {
-        row.integers = detail::has_integers<Op>();
-        row.any_scalar = detail::has_any_scalar<Op>();
+        row.integers = detail::has_integers<Op>;
+        row.any_scalar = detail::has_any_scalar<Op>;
     }
     return row;
 }

@@ -1,6 +1,7 @@
 // Control-flow operators, which call functions of the module, and annotations, which stand for their operand.
 #pragma once
 
+#include <gsub/ir/ops/impl/family_traits.hpp>
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/ops/op.hpp>
 
@@ -29,12 +30,8 @@ struct op_traits<ops::if_else> {
 };
 
 template <>
-struct op_traits<ops::let> {
+struct op_traits<ops::let> : detail::identity_traits {
     static constexpr std::string_view name = "Let", domain = "gsub";
-    static constexpr int min_inputs = 1, max_inputs = 1;
-    static constexpr auto category = op_category::injective;
-    static constexpr auto layouts = layout_policy::propagates_first;
-    static constexpr bool aliasing_view = true;
 };
 /// Compiler annotation: stands behind each result of the operator that it marks. Operators with the same compiler and
 /// number are one part.

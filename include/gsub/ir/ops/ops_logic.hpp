@@ -1,7 +1,7 @@
 // Elementwise operators on truth values, and those that give them: comparisons and tests.
 #pragma once
 
-#include <gsub/ir/ops/impl/elementwise_traits.hpp>
+#include <gsub/ir/ops/impl/family_traits.hpp>
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/ops/op.hpp>
 
@@ -27,10 +27,9 @@ namespace detail {
 struct comparison_traits : binary_traits {
     static constexpr auto needs = scalar_needs::ordered;
 };
-/// Facts shared by operators on truth values.
-struct logical_traits : binary_traits {
+/// Facts shared by binary operators on truth values.
+struct logical_traits : commutative_traits {
     static constexpr auto needs = scalar_needs::nothing;
-    static constexpr bool commutative = true;
 };
 
 /// A comparison: `lower`, `same` and `higher` tell for which order of two numbers it holds.
@@ -49,9 +48,8 @@ struct logical_shape {
 } // namespace detail
 
 template <>
-struct op_traits<ops::equal> : detail::binary_traits {
+struct op_traits<ops::equal> : detail::commutative_traits {
     static constexpr std::string_view name = "Equal";
-    static constexpr bool commutative = true;
 };
 template <>
 struct op_traits<ops::less> : detail::comparison_traits {
@@ -70,9 +68,8 @@ struct op_traits<ops::greater_or_equal> : detail::comparison_traits {
     static constexpr std::string_view name = "GreaterOrEqual";
 };
 template <>
-struct op_traits<ops::logical_not> : detail::unary_traits {
+struct op_traits<ops::logical_not> : detail::logical_unary_traits {
     static constexpr std::string_view name = "Not";
-    static constexpr auto needs = scalar_needs::nothing;
 };
 template <>
 struct op_traits<ops::logical_and> : detail::logical_traits {
@@ -87,14 +84,12 @@ struct op_traits<ops::logical_xor> : detail::logical_traits {
     static constexpr std::string_view name = "Xor";
 };
 template <>
-struct op_traits<ops::is_nan> : detail::unary_traits {
+struct op_traits<ops::is_nan> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "IsNaN";
-    static constexpr auto needs = scalar_needs::ordered;
 };
 template <>
-struct op_traits<ops::is_inf> : detail::unary_traits {
+struct op_traits<ops::is_inf> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "IsInf";
-    static constexpr auto needs = scalar_needs::ordered;
     struct attributes {
         bool negative = true, positive = true; ///< which of the two counts
         static constexpr field<attributes> fields[] = {{"detect_negative", &attributes::negative},

@@ -1,7 +1,7 @@
 // Elementwise operators on numbers.
 #pragma once
 
-#include <gsub/ir/ops/impl/elementwise_traits.hpp>
+#include <gsub/ir/ops/impl/family_traits.hpp>
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/ops/op.hpp>
 #include <gsub/ir/ops/ops_logic.hpp>
@@ -42,9 +42,8 @@ struct cast {};         ///< conversion to another element type
 namespace gsub {
 
 template <>
-struct op_traits<ops::relu> : detail::unary_traits {
+struct op_traits<ops::relu> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "Relu";
-    static constexpr auto needs = scalar_needs::ordered;
 };
 template <>
 struct op_traits<ops::clip> {
@@ -83,19 +82,16 @@ struct op_traits<ops::erf> : detail::unary_traits {
     static constexpr std::string_view name = "Erf";
 };
 template <>
-struct op_traits<ops::neg> : detail::unary_traits {
+struct op_traits<ops::neg> : detail::ring_unary_traits {
     static constexpr std::string_view name = "Neg";
-    static constexpr auto needs = scalar_needs::ring;
 };
 template <>
-struct op_traits<ops::abs> : detail::unary_traits {
+struct op_traits<ops::abs> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "Abs";
-    static constexpr auto needs = scalar_needs::ordered;
 };
 template <>
-struct op_traits<ops::reciprocal> : detail::unary_traits {
+struct op_traits<ops::reciprocal> : detail::field_unary_traits {
     static constexpr std::string_view name = "Reciprocal";
-    static constexpr auto needs = scalar_needs::field;
 };
 template <>
 struct op_traits<ops::floor> : detail::unary_traits {
@@ -114,28 +110,24 @@ struct op_traits<ops::softplus> : detail::unary_traits {
     static constexpr std::string_view name = "Softplus";
 };
 template <>
-struct op_traits<ops::softsign> : detail::unary_traits {
+struct op_traits<ops::softsign> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "Softsign";
-    static constexpr auto needs = scalar_needs::ordered;
 };
 template <>
-struct op_traits<ops::add> : detail::binary_traits {
+struct op_traits<ops::add> : detail::commutative_traits {
     static constexpr std::string_view name = "Add";
-    static constexpr bool commutative = true;
 };
 template <>
 struct op_traits<ops::sub> : detail::binary_traits {
     static constexpr std::string_view name = "Sub";
 };
 template <>
-struct op_traits<ops::mul> : detail::binary_traits {
+struct op_traits<ops::mul> : detail::commutative_traits {
     static constexpr std::string_view name = "Mul";
-    static constexpr bool commutative = true;
 };
 template <>
-struct op_traits<ops::div> : detail::binary_traits {
+struct op_traits<ops::div> : detail::quotient_traits {
     static constexpr std::string_view name = "Div";
-    static constexpr auto needs = scalar_needs::field;
 };
 template <>
 struct op_traits<ops::pow> : detail::binary_traits {
@@ -151,9 +143,8 @@ struct op_traits<ops::sum> {
     static constexpr bool commutative = true, composite = true;
 };
 template <>
-struct op_traits<ops::hard_sigmoid> : detail::unary_traits {
+struct op_traits<ops::hard_sigmoid> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "HardSigmoid";
-    static constexpr auto needs = scalar_needs::ordered;
     static constexpr bool composite = true;
     struct attributes {
         double alpha = 0.2, beta = 0.5;
@@ -161,15 +152,13 @@ struct op_traits<ops::hard_sigmoid> : detail::unary_traits {
     };
 };
 template <>
-struct op_traits<ops::hard_swish> : detail::unary_traits {
+struct op_traits<ops::hard_swish> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "HardSwish";
-    static constexpr auto needs = scalar_needs::ordered;
     static constexpr bool composite = true;
 };
 template <>
-struct op_traits<ops::leaky_relu> : detail::unary_traits {
+struct op_traits<ops::leaky_relu> : detail::ordered_unary_traits {
     static constexpr std::string_view name = "LeakyRelu";
-    static constexpr auto needs = scalar_needs::ordered;
     static constexpr bool composite = true;
     struct attributes {
         double alpha = 0.01;

@@ -1,6 +1,7 @@
 // Matrix products: MatMul, Gemm and Einsum.
 #pragma once
 
+#include <gsub/ir/ops/impl/family_traits.hpp>
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/ops/op.hpp>
 
@@ -18,19 +19,19 @@ struct einsum {};  ///< sums of products of elements that an equation of letters
 
 namespace gsub {
 
+namespace detail {
+/// Infers result 0 of numpy's matmul of two types, with the element type given.
+void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element);
+} // namespace detail
+
 template <>
-struct op_traits<ops::mat_mul> {
+struct op_traits<ops::mat_mul> : detail::product_traits {
     static constexpr std::string_view name = "MatMul";
-    static constexpr int min_inputs = 2, max_inputs = 2;
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ring;
 };
 template <>
-struct op_traits<ops::gemm> {
+struct op_traits<ops::gemm> : detail::product_traits {
     static constexpr std::string_view name = "Gemm";
-    static constexpr int min_inputs = 2, max_inputs = 3;
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ring;
+    static constexpr int max_inputs = 3;
     struct attributes {
         double alpha = 1, beta = 1;
         bool transpose_a = false, transpose_b = false;
@@ -41,10 +42,6 @@ struct op_traits<ops::gemm> {
     };
 };
 
-namespace detail {
-/// Infers result 0 of numpy's matmul of two types, with the element type given.
-void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element);
-} // namespace detail
 template <>
 struct infer_shape<ops::mat_mul> {
     static void infer(infer_context& cx);
@@ -55,11 +52,9 @@ struct infer_shape<ops::gemm> {
 };
 
 template <>
-struct op_traits<ops::einsum> {
+struct op_traits<ops::einsum> : detail::product_traits {
     static constexpr std::string_view name = "Einsum";
     static constexpr int min_inputs = 1, max_inputs = variadic;
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ring;
     struct attributes {
         std::string equation{}; ///< as numpy's, without spaces or with them
         static constexpr field<attributes> fields[] = {{"equation", &attributes::equation}};

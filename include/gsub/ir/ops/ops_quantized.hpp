@@ -34,6 +34,14 @@ struct integer_window : window_attributes {
                                                        {"group", &integer_window::group}};
 };
 
+namespace detail {
+/// Facts shared by sums of products of quantized operands.
+struct integer_product_traits {
+    static constexpr auto category = op_category::contraction;
+    static constexpr auto needs = scalar_needs::ordered;
+};
+} // namespace detail
+
 template <>
 struct op_traits<ops::quantize> {
     static constexpr std::string_view name = "QuantizeLinear";
@@ -48,35 +56,27 @@ struct op_traits<ops::dequantize> : op_traits<ops::quantize> {
     static constexpr std::string_view name = "DequantizeLinear";
 };
 template <>
-struct op_traits<ops::conv_integer> {
+struct op_traits<ops::conv_integer> : detail::integer_product_traits {
     static constexpr std::string_view name = "ConvInteger";
     static constexpr int min_inputs = 2, max_inputs = 4; ///< x, w, their zero points; that of w may be one a channel
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ordered;
     using attributes = integer_window;
 };
 template <>
-struct op_traits<ops::mat_mul_integer> {
+struct op_traits<ops::mat_mul_integer> : detail::integer_product_traits {
     static constexpr std::string_view name = "MatMulInteger";
     static constexpr int min_inputs = 2, max_inputs = 4; ///< a, b, their zero points: one, a row of a, a column of b
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ordered;
 };
 template <>
-struct op_traits<ops::qlinear_conv> {
+struct op_traits<ops::qlinear_conv> : detail::integer_product_traits {
     static constexpr std::string_view name = "QLinearConv";
     static constexpr int min_inputs = 8, max_inputs = 9; ///< x, w and y, each with scale and zero point, w before y's
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ordered;
     using attributes = integer_window;
 };
 template <>
-struct op_traits<ops::qlinear_mat_mul> {
+struct op_traits<ops::qlinear_mat_mul> : detail::integer_product_traits {
     static constexpr std::string_view name = "QLinearMatMul";
     static constexpr int min_inputs = 8,
                          max_inputs = 8; ///< a, b with scales and zero points, scale and zero point of y
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ordered;
 };
 
 template <>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/core/algorithm.hpp>
+#include <gsub/ir/ops/impl/family_traits.hpp>
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/ops/op.hpp>
 
@@ -33,21 +34,17 @@ struct dirac {
 namespace gsub {
 
 namespace detail {
-/// Facts shared by operators that move elements; those whose settings may be operands take more of them.
-struct injective_traits {
-    static constexpr int min_inputs = 1, max_inputs = 1;
-    static constexpr auto category = op_category::injective;
-};
-/// Facts shared by operators whose result is their operand's memory.
-struct view_traits : injective_traits {
-    static constexpr bool aliasing_view = true;
+/// Facts shared by operators that make a tensor.
+struct source_traits {
+    static constexpr int min_inputs = 0, max_inputs = 0;
+    static constexpr auto category = op_category::source;
+    static constexpr auto needs = scalar_needs::nothing;
 };
 } // namespace detail
 
 template <>
-struct op_traits<ops::identity> : detail::view_traits {
+struct op_traits<ops::identity> : detail::identity_traits {
     static constexpr std::string_view name = "Identity";
-    static constexpr auto layouts = layout_policy::propagates_first;
 };
 template <>
 struct op_traits<ops::concat> : detail::injective_traits {
@@ -155,12 +152,9 @@ struct op_traits<ops::unsqueeze> : detail::view_traits {
     };
 };
 template <>
-struct op_traits<ops::shape> {
+struct op_traits<ops::shape> : detail::view_traits { // no element is read
     static constexpr std::string_view name = "Shape";
     static constexpr auto layouts = layout_policy::any;
-    static constexpr int min_inputs = 1, max_inputs = 1;
-    static constexpr auto category = op_category::injective;
-    static constexpr bool aliasing_view = true; // no element is read
     struct attributes {
         std::int64_t start = 0, end = std::numeric_limits<std::int64_t>::max();
         static constexpr field<attributes> fields[] = {{"start", &attributes::start}, {"end", &attributes::end}};
@@ -176,18 +170,14 @@ struct op_traits<ops::expand> : detail::injective_traits {
     };
 };
 template <>
-struct op_traits<ops::range> {
+struct op_traits<ops::range> : detail::source_traits {
     static constexpr std::string_view name = "Range";
     static constexpr int min_inputs = 3, max_inputs = 3; ///< start, limit, delta
-    static constexpr auto category = op_category::source;
-    static constexpr auto needs = scalar_needs::nothing;
 };
 template <>
-struct op_traits<ops::fill> {
+struct op_traits<ops::fill> : detail::source_traits {
     static constexpr std::string_view name = "ConstantOfShape";
-    static constexpr int min_inputs = 0, max_inputs = 1; ///< the shape, where it is not constant
-    static constexpr auto category = op_category::source;
-    static constexpr auto needs = scalar_needs::nothing;
+    static constexpr int max_inputs = 1; ///< the shape, where it is not constant
     struct attributes {
         ints shape{};
         dtype element = dtype::f32;
@@ -200,11 +190,8 @@ struct op_traits<ops::fill> {
     };
 };
 template <>
-struct op_traits<ops::dirac> {
+struct op_traits<ops::dirac> : detail::source_traits {
     static constexpr std::string_view name = "Dirac", domain = "gsub";
-    static constexpr int min_inputs = 0, max_inputs = 0;
-    static constexpr auto category = op_category::source;
-    static constexpr auto needs = scalar_needs::nothing;
     struct attributes {
         ints shape{};           ///< [o, i, spatial...]
         ints position{};        ///< place of the one in the spatial dimensions

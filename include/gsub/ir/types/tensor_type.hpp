@@ -96,6 +96,21 @@ struct tensor_type {
     friend bool operator==(tensor_type const&, tensor_type const&) = default;
 };
 
+/// An interned tensor type.
+class type_id {
+public:
+    constexpr type_id() = default; ///< the type of which nothing is known
+    type_id(tensor_type const& t);
+    tensor_type const& operator*() const noexcept;
+    tensor_type const* operator->() const noexcept { return &**this; }
+    /// Structural hash, the same in every run.
+    [[nodiscard]] hash128 hash() const noexcept;
+    friend constexpr bool operator==(type_id, type_id) = default;
+
+private:
+    std::uint32_t id_ = 0;
+};
+
 /// Product of sizes, or nothing where a size is negative or the product exceeds 2^62.
 [[nodiscard]] std::optional<std::int64_t> checked_product(std::span<std::int64_t const> sizes) noexcept;
 
@@ -116,21 +131,6 @@ struct tensor_type {
 [[nodiscard]] bool may_be_one_number(tensor_type const& t) noexcept;
 /// Unifies two types of one value: keeps what either knows. *Requires* `compatible(a, b)`.
 [[nodiscard]] tensor_type unify(tensor_type const& a, tensor_type const& b);
-
-/// An interned tensor type.
-class type_id {
-public:
-    constexpr type_id() = default; ///< the type of which nothing is known
-    type_id(tensor_type const& t);
-    tensor_type const& operator*() const noexcept;
-    tensor_type const* operator->() const noexcept { return &**this; }
-    /// Structural hash, the same in every run.
-    [[nodiscard]] hash128 hash() const noexcept;
-    friend constexpr bool operator==(type_id, type_id) = default;
-
-private:
-    std::uint32_t id_ = 0;
-};
 
 } // namespace gsub
 
