@@ -208,34 +208,36 @@ struct relation {
 void compare_elements(op_call_args& args, relation r);
 /// Applies a truth table: bit `2 * a + b` of `table` is the result.
 void combine_truth(op_call_args& args, unsigned table);
-/// A comparison; equality alone means something in a field.
-template <bool Lower, bool Same, bool Higher>
+/// A comparison, for the orders that its inference states; equality alone means something in a field.
+template <class Inference>
 struct comparison {
-    static constexpr bool uninterpreted_in_field = Lower || Higher;
-    static void move(op_call_args& args) { compare_elements(args, {Lower, Same, Higher}); }
+    static constexpr bool uninterpreted_in_field = Inference::lower || Inference::higher;
+    static void move(op_call_args& args) {
+        compare_elements(args, {Inference::lower, Inference::same, Inference::higher});
+    }
 };
-template <unsigned Table>
+template <class Inference>
 struct truth_table {
-    static void move(op_call_args& args) { combine_truth(args, Table); }
+    static void move(op_call_args& args) { combine_truth(args, Inference::table); }
 };
 } // namespace detail
 
 template <>
-struct evaluate<ops::equal> : detail::comparison<false, true, false> {};
+struct evaluate<ops::equal> : detail::comparison<infer_shape<ops::equal>> {};
 template <>
-struct evaluate<ops::less> : detail::comparison<true, false, false> {};
+struct evaluate<ops::less> : detail::comparison<infer_shape<ops::less>> {};
 template <>
-struct evaluate<ops::less_or_equal> : detail::comparison<true, true, false> {};
+struct evaluate<ops::less_or_equal> : detail::comparison<infer_shape<ops::less_or_equal>> {};
 template <>
-struct evaluate<ops::greater> : detail::comparison<false, false, true> {};
+struct evaluate<ops::greater> : detail::comparison<infer_shape<ops::greater>> {};
 template <>
-struct evaluate<ops::greater_or_equal> : detail::comparison<false, true, true> {};
+struct evaluate<ops::greater_or_equal> : detail::comparison<infer_shape<ops::greater_or_equal>> {};
 template <>
-struct evaluate<ops::logical_and> : detail::truth_table<0b1000> {};
+struct evaluate<ops::logical_and> : detail::truth_table<infer_shape<ops::logical_and>> {};
 template <>
-struct evaluate<ops::logical_or> : detail::truth_table<0b1110> {};
+struct evaluate<ops::logical_or> : detail::truth_table<infer_shape<ops::logical_or>> {};
 template <>
-struct evaluate<ops::logical_xor> : detail::truth_table<0b0110> {};
+struct evaluate<ops::logical_xor> : detail::truth_table<infer_shape<ops::logical_xor>> {};
 template <>
 struct evaluate<ops::logical_not> {
     static void move(op_call_args& args);

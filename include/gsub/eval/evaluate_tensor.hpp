@@ -10,30 +10,6 @@
 
 namespace gsub {
 
-namespace detail {
-/// The operand's elements under the result's dimensions.
-struct same_elements {
-    static void move(op_call_args& args) { args.results[0] = args.operands[0]->reshaped(args.results[0].dims()); }
-};
-} // namespace detail
-
-template <>
-struct evaluate<ops::identity> : detail::same_elements {};
-template <>
-struct evaluate<ops::let> : detail::same_elements {};
-template <>
-struct evaluate<ops::compiler_annotation> : detail::same_elements {};
-template <>
-struct evaluate<ops::layout_transform> : detail::same_elements {
-}; // values here are row-major, whatever their type says
-template <>
-struct evaluate<ops::reshape> : detail::same_elements {};
-template <>
-struct evaluate<ops::flatten> : detail::same_elements {};
-template <>
-struct evaluate<ops::squeeze> : detail::same_elements {};
-template <>
-struct evaluate<ops::unsqueeze> : detail::same_elements {};
 template <>
 struct evaluate<ops::concat> {
     static void move(op_call_args& args);
@@ -80,6 +56,26 @@ template <>
 struct evaluate<ops::dirac> {
     static void move(op_call_args& args);
 };
+/// The operand's elements under the result's dimensions.
+template <>
+struct evaluate<ops::identity> {
+    static void move(op_call_args& args) { args.results[0] = args.operands[0]->reshaped(args.results[0].dims()); }
+};
+template <>
+struct evaluate<ops::let> : evaluate<ops::identity> {};
+template <>
+struct evaluate<ops::compiler_annotation> : evaluate<ops::identity> {};
+/// Values here are row-major, whatever their type says.
+template <>
+struct evaluate<ops::layout_transform> : evaluate<ops::identity> {};
+template <>
+struct evaluate<ops::reshape> : evaluate<ops::identity> {};
+template <>
+struct evaluate<ops::flatten> : evaluate<ops::identity> {};
+template <>
+struct evaluate<ops::squeeze> : evaluate<ops::identity> {};
+template <>
+struct evaluate<ops::unsqueeze> : evaluate<ops::identity> {};
 
 } // namespace gsub
 

@@ -39,10 +39,12 @@ void infer_logical(infer_context& cx, unsigned table);
 
 template <bool Lower, bool Same, bool Higher>
 struct comparison_shape {
+    static constexpr bool lower = Lower, same = Same, higher = Higher;
     static void infer(infer_context& cx) { infer_comparison(cx, Lower, Same, Higher); }
 };
 template <unsigned Table>
 struct logical_shape {
+    static constexpr unsigned table = Table;
     static void infer(infer_context& cx) { infer_logical(cx, Table); }
 };
 } // namespace detail

@@ -192,12 +192,9 @@ struct op_traits<ops::cast> : detail::unary_traits {
         static constexpr field<attributes> fields[] = {{"to", &attributes::to}};
     };
 };
+
 template <>
 struct infer_shape<ops::relu> : same_as_input<0> {};
-template <>
-struct infer_shape<ops::clip> {
-    static void infer(infer_context& cx);
-};
 template <>
 struct infer_shape<ops::sigmoid> : same_as_input<0> {};
 template <>
@@ -215,7 +212,9 @@ struct infer_shape<ops::neg> : same_as_input<0> {};
 template <>
 struct infer_shape<ops::abs> : same_as_input<0> {};
 template <>
-struct infer_shape<ops::pow> : broadcast_inputs {};
+struct infer_shape<ops::clip> {
+    static void infer(infer_context& cx);
+};
 template <>
 struct infer_shape<ops::add> {
     static void infer(infer_context& cx);
@@ -233,7 +232,13 @@ struct infer_shape<ops::div> {
     static void infer(infer_context& cx);
 };
 template <>
-struct infer_shape<ops::sum> : broadcast_inputs {};
+struct infer_shape<ops::gelu> {
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::cast> {
+    static void infer(infer_context& cx);
+};
 template <>
 struct infer_shape<ops::hard_sigmoid> { // real numbers only: its constants are no integers
     static void infer(infer_context& cx);
@@ -257,13 +262,10 @@ struct infer_shape<ops::softplus> : infer_shape<ops::hard_sigmoid> {};
 template <>
 struct infer_shape<ops::softsign> : infer_shape<ops::hard_sigmoid> {};
 template <>
-struct infer_shape<ops::gelu> {
-    static void infer(infer_context& cx);
-};
+struct infer_shape<ops::pow> : broadcast_inputs {};
 template <>
-struct infer_shape<ops::cast> {
-    static void infer(infer_context& cx);
-};
+struct infer_shape<ops::sum> : broadcast_inputs {};
+
 template <>
 struct decompose<ops::sum> {
     static value_id build(node_sink& sink, no_attributes const&, std::span<value_id const> operands);

@@ -19,11 +19,15 @@ struct einsum {};  ///< sums of products of elements that an equation of letters
 
 namespace gsub {
 
-namespace detail {
-/// Infers result 0 of numpy's matmul of two types, with the element type given.
-void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element);
-} // namespace detail
-
+template <>
+struct op_traits<ops::einsum> : detail::product_traits {
+    static constexpr std::string_view name = "Einsum";
+    static constexpr int min_inputs = 1, max_inputs = variadic;
+    struct attributes {
+        std::string equation{}; ///< as numpy's, without spaces or with them
+        static constexpr field<attributes> fields[] = {{"equation", &attributes::equation}};
+    };
+};
 template <>
 struct op_traits<ops::mat_mul> : detail::product_traits {
     static constexpr std::string_view name = "MatMul";
@@ -42,6 +46,11 @@ struct op_traits<ops::gemm> : detail::product_traits {
     };
 };
 
+namespace detail {
+/// Infers result 0 of numpy's matmul of two types, with the element type given.
+void infer_product(infer_context& cx, tensor_type a, tensor_type b, dtype element);
+} // namespace detail
+
 template <>
 struct infer_shape<ops::mat_mul> {
     static void infer(infer_context& cx);
@@ -49,16 +58,6 @@ struct infer_shape<ops::mat_mul> {
 template <>
 struct infer_shape<ops::gemm> {
     static void infer(infer_context& cx);
-};
-
-template <>
-struct op_traits<ops::einsum> : detail::product_traits {
-    static constexpr std::string_view name = "Einsum";
-    static constexpr int min_inputs = 1, max_inputs = variadic;
-    struct attributes {
-        std::string equation{}; ///< as numpy's, without spaces or with them
-        static constexpr field<attributes> fields[] = {{"equation", &attributes::equation}};
-    };
 };
 template <>
 struct infer_shape<ops::einsum> {

@@ -49,8 +49,8 @@ struct op_traits<ops::identity> : detail::identity_traits {
 template <>
 struct op_traits<ops::concat> : detail::injective_traits {
     static constexpr std::string_view name = "Concat";
-    static constexpr auto layouts = layout_policy::concatenates;
     static constexpr int max_inputs = variadic;
+    static constexpr auto layouts = layout_policy::concatenates;
     struct attributes {
         std::int64_t axis = 0;
         static constexpr field<attributes> fields[] = {{"axis", &attributes::axis}};
@@ -203,7 +203,6 @@ struct op_traits<ops::dirac> : detail::source_traits {
                                                        {"dtype", &attributes::element}};
     };
 };
-
 template <>
 struct op_traits<ops::layout_transform> : detail::injective_traits {
     static constexpr std::string_view name = "LayoutTransform", domain = "gsub";

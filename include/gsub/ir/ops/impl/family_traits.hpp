@@ -38,6 +38,12 @@ struct quotient_traits : binary_traits {
 struct commutative_traits : binary_traits {
     static constexpr bool commutative = true;
 };
+/// Facts shared by products of matrices and tensors.
+struct product_traits {
+    static constexpr int min_inputs = 2, max_inputs = 2;
+    static constexpr auto category = op_category::contraction;
+    static constexpr auto needs = scalar_needs::ring;
+};
 /// Facts shared by operators that move elements; those whose settings may be operands take more of them.
 struct injective_traits {
     static constexpr int min_inputs = 1, max_inputs = 1;
@@ -50,12 +56,6 @@ struct view_traits : injective_traits {
 /// Facts shared by operators that stand for their operand.
 struct identity_traits : view_traits {
     static constexpr auto layouts = layout_policy::propagates_first;
-};
-/// Facts shared by products of matrices and tensors.
-struct product_traits {
-    static constexpr int min_inputs = 2, max_inputs = 2;
-    static constexpr auto category = op_category::contraction;
-    static constexpr auto needs = scalar_needs::ring;
 };
 } // namespace detail
 
