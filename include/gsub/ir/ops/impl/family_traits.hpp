@@ -34,7 +34,7 @@ struct binary_traits {
 struct quotient_traits : binary_traits {
     static constexpr auto needs = scalar_needs::field;
 };
-/// Facts shared by binary operators for which the order of the operands has no meaning.
+/// Facts shared by binary operators whose operands may change places.
 struct commutative_traits : binary_traits {
     static constexpr bool commutative = true;
 };
