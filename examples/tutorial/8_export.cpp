@@ -4,10 +4,7 @@
 int main(int argc, char** argv) {
     auto const better = app::optimized_product(app::digits{argc, argv});
     auto const machine = gsub::host(); // or another: gsub::parse_target("x86-64-avx2,threads=2")
-    gsub::build_options options;
-    options.rows = gsub::table_of<gsub::lowering_row, app::my_ops>();
-    options.scalars = gsub::table_of<gsub::scalar_row, app::my_ops>();
-    auto const program = gsub::plan(better, gsub::table_of<gsub::eval_row, app::my_ops>(), machine, options).value();
+    auto const program = gsub::plan(better, machine).value();
     auto const written = gsub::aot::export_program(program, "reader", {.name = "reader"}).value();
     std::cout << written.kernels << " kernels, " << written.steps << " steps, " << written.weight_bytes
               << " bytes of weights, " << written.arena_bytes << " of memory a run\n";

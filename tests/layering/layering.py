@@ -87,7 +87,7 @@ ASKED_BY = {
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # where it is
         "gsub/lower/impl/fuse.ipp",               # lowering: a kernel for each group
         "gsub/driver/impl/measured_kernels.ipp",  # a time for each group
-        "gsub/optimize/impl/graph_parts.ipp",     # cuts of a search cross no group where they can do otherwise
+        "gsub/cost/impl/group_costs.ipp",         # the group of each node, which cuts of a search do not cross
     ],
     "each_kernel_group": [
         "gsub/lower/fusion.hpp", "gsub/lower/impl/fusion.ipp",  # the same, with the scope in which they were made
