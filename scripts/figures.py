@@ -43,6 +43,9 @@ def faults_of_marks(name, text):
             yield f"{name}: figure {found.group(1)} is not closed before the next mark"
         if not found.group(2).strip():
             yield f"{name}: figure {found.group(1)} has no value"
+        alone = "\n" in found.group(2)
+        if not alone and text[:found.start()].endswith("\n"):
+            yield f"{name}: figure {found.group(1)} begins a line, where Markdown takes its mark for a block of HTML"
     for mark in ANY.findall(MARK.sub("", rest)):
         line = text[:text.index(mark)].count("\n") + 1
         yield f"{name}:{line}: {mark} is no mark of a pair"

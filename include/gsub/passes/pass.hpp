@@ -90,19 +90,18 @@ struct pass_context {
     }
 };
 
-/// A list of names, at most 8, as a pass states them.
-class name_list {
-public:
-    constexpr name_list() = default;
-    constexpr name_list(std::initializer_list<std::string_view> names) {
-        GSUB_ASSERT(names.size() <= names_.size(), "a pass states at most 8 names of a kind");
-        for (auto name : names) names_[size_++] = name;
-    }
-    constexpr operator std::span<std::string_view const>() const noexcept { return {names_.data(), size_}; }
+/// A list of names, at most 8, as a pass states them. Its members are public for GCC 12, which copies constants in
+/// templates member by member and minds access as it does.
+struct name_list {
+    std::array<std::string_view, 8> names{};
+    std::size_t size = 0;
 
-private:
-    std::array<std::string_view, 8> names_{};
-    std::size_t size_ = 0;
+    constexpr name_list() = default;
+    constexpr name_list(std::initializer_list<std::string_view> list) {
+        GSUB_ASSERT(list.size() <= names.size(), "a pass states at most 8 names of a kind");
+        for (auto name : list) names[size++] = name;
+    }
+    constexpr operator std::span<std::string_view const>() const noexcept { return {names.data(), size}; }
 };
 
 /// Facts of a pass that have a default.
