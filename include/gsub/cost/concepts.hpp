@@ -65,6 +65,7 @@ concept grouping_cost_model = cost_model<C, Graph> &&
 
 namespace cost {
 
+/// Group number of a node that is in no group, see `any_cost::group_of_nodes`.
 inline constexpr std::uint32_t no_group = 0xffffffff;
 
 /// A type-erased cost model: plain functions, for engines that are no templates. Refers to the model, which must

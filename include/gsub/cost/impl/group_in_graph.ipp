@@ -32,7 +32,7 @@ public:
         small_vector<value_id, 32> boundary;
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             auto const n = nodes_[i].node;
-            h.add(g_.row(n)).add(g_.attributes(n).hash()).add(nodes_[i].own ? 1u : 0u);
+            h.add(static_cast<std::uint64_t>(g_.op(n).id)).add(g_.attributes(n).hash()).add(nodes_[i].own ? 1u : 0u);
             for (auto v : g_.operands(n)) {
                 if (!v.valid()) {
                     h.add(~std::uint64_t{0});

@@ -216,6 +216,14 @@ GSUB_LAZY_BODY kernels::winograd_options lowered::tiles() const {
     return options;
 }
 
+namespace detail {
+// Evaluators of a graph's operators: gsub's own, or those of the set that a model is made for.
+GSUB_LAZY eval_table evaluators_for(any_graph const& g, eval_table given) {
+    auto const is_standard = g.operators().ops.data() == table_of<op_info, standard_ops>().data();
+    return is_standard ? table_of<eval_row, standard_ops>() : given;
+}
+} // namespace detail
+
 GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const {
     lowering_options options;
     options.winograd = tiles();
@@ -223,7 +231,7 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
     options.rows = rules.rows, options.scalars = rules.scalars;
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) { return choose(all, on); };
     options.algorithms = algorithm_function{algorithm};
-    auto const made = lower_graph(g, evaluators_, *isa_, options);
+    auto const made = lower_graph(g, detail::evaluators_for(g, evaluators_), *isa_, options);
     if (!made) return made.error();
     unit total{};
     for (auto const& op : made->ops) total.amount += of_kernel(*made, op).seconds;
@@ -283,7 +291,8 @@ GSUB_LAZY_BODY double lowered::cost_alone(detail::group_in_graph<void> const& of
     });
     fuse_context cx;
     static_cast<fusion_rules&>(cx) = rules_of(alone.graph);
-    cx.evaluators = evaluators_, cx.laid_out = true, cx.within = as_span(alone.within);
+    cx.evaluators = detail::evaluators_for(alone.graph, evaluators_), cx.laid_out = true,
+    cx.within = as_span(alone.within);
     auto const chosen = select(fuse(alone.graph, cx).value(), *isa_, *this, options_.winograd).value();
     auto const made = schedule(layout_values(chosen, *isa_).value(), *isa_, counting_heuristic{tiles()}).value();
     double total = 0;
