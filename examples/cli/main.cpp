@@ -189,9 +189,9 @@ int main(int argc, char** argv) {
                          "class of the model")
             ->type_name("LIST");
     for (auto const* of_search :
-         {"--alpha",      "--schedule",   "--queue",   "--admit",  "--plateau", "--cost",   "--roofline",
-          "--split-cost", "--profile",    "--backend", "--budget", "--time",    "--split",  "--rules",
-          "--taso",       "--rules-file", "--report",  "--trace",  "--resume",  "--replay", "--measure"})
+         {"--alpha",   "--schedule", "--queue",  "--admit",  "--plateau", "--cost",  "--roofline", "--split-cost",
+          "--profile", "--backend",  "--budget", "--time",   "--split",   "--rules", "--taso",     "--rules-file",
+          "--report",  "--trace",    "--resume", "--replay", "--measure", "--check"})
         passes_instead->excludes(optimize->get_option(of_search));
     optimize->add_option("--dump-passes", o.dump_passes, "write what each pass made into this folder")
         ->needs(passes_instead)
@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
         "search under predicted time, roofline, FLOP, bytes and peak memory in turn, and tell all of them for each");
     for (auto const* of_search :
          {"--alpha", "--schedule", "--queue", "--admit", "--plateau", "--budget", "--time", "--split", "--rules",
-          "--report", "--trace", "--resume", "--replay", "--measure", "--passes"})
+          "--report", "--trace", "--resume", "--replay", "--measure", "--passes", "--check"})
         apply_instead->excludes(optimize->get_option(of_search));
     for (auto const* of_one : {"--apply", "--cost", "--goal", "--roofline", "--joules", "--backend", "--profile",
                                "--split-cost", "--output", "--verify", "--dot", "--svg", "--report", "--trace",

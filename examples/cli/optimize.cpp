@@ -74,7 +74,6 @@ answer optimize(optimize_request const& r, session const& s) {
     if (!r.trace.empty()) trace.emplace(r.trace);
     auto options = search_options(r, s, chosen);
     options.verify = r.verify;
-    options.check = r.check;
     options.trace = trace ? &*trace : nullptr;
     options.resume = r.resume.empty() ? nullptr : &*log;
     options.replay = r.replay.empty() ? nullptr : &*log;

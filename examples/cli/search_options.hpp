@@ -45,6 +45,7 @@ inline gsub::optimize_options search_options(optimize_request const& r, session 
             .queue = r.queue,
             .split = split_of(r),
             .rules = rules,
+            .check = r.check,
             .seed = r.seed,
             .threads = s.threads,
             .observe = s.observe};

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -76,6 +77,13 @@ class Cli(unittest.TestCase):
             done = self.gsub(*arguments, exit=2)
             self.assertTrue(done.stderr)
             self.assertFalse(done.stdout)
+
+    def test_graphs_of_a_search_are_checked_where_that_is_asked(self):
+        digits = DIGITS / "digits.onnx"
+        plain = self.gsub("optimize", digits, "--cost", "roofline")
+        checked = self.gsub("optimize", digits, "--cost", "roofline", "--check")
+        self.assertEqual(re.sub(r"[0-9.]+ s,", "", plain.stdout), re.sub(r"[0-9.]+ s,", "", checked.stdout))
+        self.gsub("optimize", digits, "--check", "--apply", "fuse_conv_bn@x", exit=2)  # no search, nothing to check
 
     def test_optimize_tells_what_it_did(self):
         done = self.gsub("optimize", DIGITS / "digits.onnx", "-o", "out.onnx", "--cost", "roofline", "--verify", "--json", "report.json", "--dot", "out.dot")
