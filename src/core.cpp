@@ -1,1 +1,2 @@
 #include <gsub/core.hpp>
+#include <gsub/core/impl/format.ipp>

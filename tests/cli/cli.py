@@ -11,6 +11,8 @@ import tempfile
 import unittest
 from xml.etree import ElementTree
 
+os.environ["GSUB_CHECK_STAGES"] = "1"  # graphs are verified between stages, as in the other tests
+
 GSUB = pathlib.Path(sys.argv.pop(1)).resolve()
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits"
 

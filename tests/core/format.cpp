@@ -33,6 +33,11 @@ TEST_CASE("format_text writes what fmt writes, for every kind of argument") {
           fmt::format("{:>8.3f}|{:<6}|{:#x}|{}", 1.5, "ab", 255, 0.1f));
     CHECK(format_text("{}{}", std::string(1000, 'x'), quoted{"y"}) == std::string(1000, 'x') + "\"y\"");
     CHECK(format_text("{:{}}", name, 6) == "conv  ");
+    auto const least = std::numeric_limits<long long>::min();
+    auto const most = std::numeric_limits<unsigned long long>::max();
+    CHECK(format_text("{}{{{}}}{}", least, most, plain) == fmt::format("{}{{{}}}{}", least, most, plain));
+    CHECK(format_text("{}, then {:>6}", name, 7) == "conv, then      7"); // not all fields are plain
+    CHECK(format_text("{}{}", view.substr(0, 0), std::string(1, '\0')) == std::string(1, '\0'));
 }
 
 // A function with a format of its own hands it on, checked.

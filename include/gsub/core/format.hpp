@@ -40,11 +40,8 @@ template <class T>
 [[nodiscard]] fmt::basic_format_arg<fmt::format_context> format_argument(T const& value) {
     return fmt::format_args{fmt::make_format_args(value)}.get(0);
 }
-[[nodiscard]] inline std::string
-format_arguments(std::string_view format, std::initializer_list<fmt::basic_format_arg<fmt::format_context>> arguments) {
-    return fmt::vformat({format.data(), format.size()},
-                        fmt::format_args{arguments.begin(), static_cast<int>(arguments.size())});
-}
+[[nodiscard]] std::string format_arguments(std::string_view format,
+                                           std::initializer_list<fmt::basic_format_arg<fmt::format_context>> arguments);
 } // namespace detail
 
 /// Formats a text as `fmt::format` does. An argument's type is compiled once, not each list of types.
@@ -97,3 +94,7 @@ template <>
 struct fmt::formatter<gsub::shortest> : gsub::text_formatter {};
 template <>
 struct fmt::formatter<gsub::error_code> : gsub::text_formatter {};
+
+#ifndef GSUB_COMPILED
+#include <gsub/core/impl/format.ipp>
+#endif

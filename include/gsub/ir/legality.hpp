@@ -30,7 +30,7 @@ struct legality_rule {
 [[nodiscard]] std::vector<problem> check(any_graph const& g, stage at);
 
 /// Whether the library verifies graphs between its stages without being asked: in debug builds, and where
-/// GSUB_CHECK_STAGES is defined, as for the tests.
+/// `GSUB_CHECK_STAGES=1` is in the environment when it is first asked, as for the tests.
 [[nodiscard]] bool verifies_stages() noexcept;
 /// Verifies the graph that a step has left. *Errors* `internal`, naming the step and each violation.
 [[nodiscard]] result<void> verify_behind(std::string_view step, any_graph const& g, stage at);

@@ -22,8 +22,8 @@ struct attention_shape {
     array_view q{}, keys{}, values{}, y{};
     loop::scalar_op exponential = loop::scalar_op::exponential; ///< of the softmax, or the fast one
     std::vector<array_view> arrays{};                           ///< further operands of the chain, over `[..., m, s]`
-    std::vector<elementwise_op>
-        epilogue{}; ///< on the scores as value 0, the arrays and its own results; the last counts
+    /// On the scores as value 0, the arrays and its own results; the last counts.
+    std::vector<elementwise_op> epilogue{};
 
     GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;
     /// Counts multiplications and additions of the products, and ten for an exponential.

@@ -21,8 +21,8 @@ struct matmul_shape {
     bool constant = true; ///< the right operand is one matrix for all, packed by `pack_matmul_weights`
     bool bias = false;
     std::vector<array_view> arrays{}; ///< further operands of the chain, over `[..., m, n]`
-    std::vector<elementwise_op>
-        epilogue{}; ///< on the product as value 0, the arrays and its own results; the last counts
+    /// On the product as value 0, the arrays and its own results; the last counts.
+    std::vector<elementwise_op> epilogue{};
 
     GSUB_LAZY [[nodiscard]] std::int64_t batches() const noexcept;
     /// Counts a multiplication and an addition a step of the product.

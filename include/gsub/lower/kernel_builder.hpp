@@ -62,7 +62,7 @@ public:
     /// The number of a constant that the graph does not have.
     GSUB_LAZY [[nodiscard]] kernel_value_id constant(tensor t, std::string name);
     /// An operand that is read as it lies, and one that is read as a view over its own dimensions.
-    [[nodiscard]] kernel_operand whole(value_id v) { return {operand(v), {}, {}}; }
+    GSUB_LAZY [[nodiscard]] kernel_operand whole(value_id v) { return {operand(v), {}, {}}; }
     GSUB_LAZY [[nodiscard]] kernel_operand viewed(value_id v);
     /// Makes a value a constant of these elements, or of none; its node is then done.
     GSUB_LAZY void set_constant(value_id v, tensor t);

@@ -39,9 +39,9 @@ struct lowering_options {
 
 /// Lowers a graph: binds the application's kernels, folds constants, alters layouts, then fuses, selects, lays out and
 /// schedules. A graph that is moved here is gone afterwards, so that weights can be freed as they are packed. Each
-/// stage is checked (`check`); in debug builds, and where GSUB_CHECK_STAGES is defined, so is the graph behind every
-/// step before. *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or
-/// weights beyond the limit; those of `runtime::bind_kernels` and of the passes.
+/// stage is checked (`check`), and where the library `verifies_stages`, so is the graph behind every step before.
+/// *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond the limit;
+/// those of `runtime::bind_kernels` and of the passes.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& isa,
                                                          lowering_options const& options = {});
 

@@ -20,8 +20,8 @@ concept schedule_source = requires(S const& s, kernels::descriptor const& d, isa
 /// Schedule source by counted cycles of registers, loads and tails. Measures nothing.
 struct counting_heuristic {
     kernels::winograd_options winograd{};
-    [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& isa,
-                                             loop::config_space const& space) const {
+    GSUB_LAZY [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& isa,
+                                                       loop::config_space const& space) const {
         return kernels::counted(d, isa, space, winograd);
     }
 };

@@ -12,10 +12,8 @@ namespace gsub::models {
 /// `last_hidden_state` is `f32[batch, sequence, hidden]`.
 struct bert_options {
     std::uint64_t seed = 1; ///< of the weights
-    std::int64_t batch = 1;
-    std::int64_t sequence = 128;
-    std::int64_t layers = 12;
-    std::int64_t hidden = 768;
+    std::int64_t batch = 1, sequence = 128;
+    std::int64_t layers = 12, hidden = 768;
     std::int64_t heads = 12; ///< divides `hidden`
     std::int64_t intermediate = 3072;
     std::int64_t vocabulary = 30522; ///< a smaller one makes a smaller file of the same work

@@ -12,9 +12,7 @@ namespace gsub::models {
 /// `{.image = 331, .cells = 6, .filters = 168, .stem = 96}`.
 struct nasnet_options {
     std::uint64_t seed = 1; ///< of the weights
-    std::int64_t batch = 1;
-    std::int64_t image = 224;
-    std::int64_t classes = 1000;
+    std::int64_t batch = 1, image = 224, classes = 1000;
     std::int64_t cells = 4;    ///< N: normal cells in each of three stages
     std::int64_t filters = 44; ///< of a normal cell in the first stage, P / 24; a multiple of 4
     std::int64_t stem = 32;    ///< channels of the first convolution

@@ -10,9 +10,7 @@ namespace gsub::models {
 /// Options of NasRNN. Inputs `x0`, `x1`, … and the first state `h` are `f32[batch, width]`, output `state` too.
 struct nasrnn_options {
     std::uint64_t seed = 1; ///< of the weights
-    std::int64_t batch = 1;
-    std::int64_t steps = 5;
-    std::int64_t width = 512;
+    std::int64_t batch = 1, steps = 5, width = 512;
 };
 
 /// NasRNN: a recurrent cell of eight gates `x W + h U`, which a tree of sums and products combines to the next state,

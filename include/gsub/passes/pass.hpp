@@ -228,18 +228,11 @@ private:
     static constexpr pass_info stated(pass_info const& info) noexcept { return info; }
     static constexpr pass_info stated(pass_facts const& facts) noexcept {
         auto const& f = facts.further;
-        return {.name = facts.name,
-                .level = f.level,
-                .exact = facts.exact,
-                .classes = f.classes,
-                .required = f.required,
-                .preserved = f.preserved,
-                .aliases = f.aliases,
-                .effect = facts.effect,
-                .tvm_name = f.tvm_name,
-                .tolerance = f.tolerance,
-                .enters_primitive = f.enters_primitive,
-                .preserves_semantics = f.preserves_semantics};
+        pass_info info{.name = facts.name, .exact = facts.exact, .effect = facts.effect, .tvm_name = f.tvm_name};
+        info.level = f.level, info.classes = f.classes, info.aliases = f.aliases, info.tolerance = f.tolerance;
+        info.required = f.required, info.preserved = f.preserved;
+        info.enters_primitive = f.enters_primitive, info.preserves_semantics = f.preserves_semantics;
+        return info;
     }
 };
 

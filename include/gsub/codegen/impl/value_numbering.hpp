@@ -38,7 +38,8 @@ private:
     kernel& made_;
     statement_list const* list_ = nullptr; // whose last block is the one that is known
     std::size_t length_ = 0;
-    std::vector<std::pair<instruction, reg>> values_;
+    std::vector<instruction> values_;
+    std::vector<std::uint64_t> keys_; // of the values: equal where these are, and soon compared
     std::vector<reg> expressions_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/impl/value_numbering.hpp>
+#include <gsub/core/hash.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +15,7 @@ GSUB_LAZY_BODY std::vector<instruction>& value_numbering::block(statement_list& 
         list_ = &out;
         length_ = out.size();
         values_.clear();
+        keys_.clear();
         expressions_.clear();
     }
     return out.back().code;
@@ -30,19 +32,34 @@ GSUB_LAZY [[nodiscard]] bool same_value(instruction const& a, instruction const&
            });
 }
 
+// Equal for instructions of the same value.
+GSUB_LAZY [[nodiscard]] std::uint64_t key_of(instruction const& i) {
+    using gsub::detail::hash_secret, gsub::detail::multiply_fold;
+    auto key = multiply_fold(hash_secret[0] ^ static_cast<std::uint64_t>(i.op),
+                             hash_secret[1] ^ static_cast<std::uint32_t>(i.buffer));
+    for (auto const r : i.operands)
+        key = multiply_fold(hash_secret[2] ^ key, hash_secret[3] ^ static_cast<std::uint32_t>(r));
+    return multiply_fold(hash_secret[4] ^ key, hash_secret[5] ^ static_cast<std::uint64_t>(i.offset.constant()));
+}
+
 GSUB_LAZY_BODY reg value_numbering::value_of(instruction i, statement_list& out) {
     auto& code = block(out);
-    for (auto const& [known, r] : values_)
-        if (same_value(known, i)) return r;
+    auto const key = key_of(i);
+    for (std::size_t n = 0; n < keys_.size(); ++n)
+        if (keys_[n] == key && same_value(values_[n], i)) return values_[n].result;
     i.result = fresh();
     auto const r = i.result;
-    values_.emplace_back(i, r);
+    keys_.push_back(key);
+    values_.push_back(i);
     code.push_back(std::move(i));
     return r;
 }
 
 GSUB_LAZY_BODY void value_numbering::forget_loads_of(std::int32_t buffer) {
-    if (std::erase_if(values_, [&](auto const& v) { return v.first.buffer == buffer; }) > 0) expressions_.clear();
+    if (std::erase_if(values_, [&](instruction const& v) { return v.buffer == buffer; }) == 0) return;
+    keys_.clear();
+    for (auto const& v : values_) keys_.push_back(key_of(v));
+    expressions_.clear();
 }
 
 GSUB_LAZY_BODY void value_numbering::set_expression(std::int32_t id, reg value) {

@@ -102,6 +102,8 @@ public:
     [[nodiscard]] hash128 hash() const;
 
 private:
+    // Type and sizes, and no memory yet.
+    static tensor without_memory(dtype element, std::span<std::int64_t const> dims);
     template <class T>
     [[nodiscard]] bool stores() const noexcept {
         return dtype_of<T> == element_ || (elements_ == 0 && element_ == dtype::undefined);

@@ -3,6 +3,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/attention.hpp>
+#include <gsub/kernels/impl/batch_axes.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -12,9 +13,7 @@
 namespace gsub::kernels {
 
 GSUB_LAZY_BODY std::int64_t attention_shape::batches() const noexcept {
-    std::int64_t all = 1;
-    for (auto b : batch) all *= b;
-    return all;
+    return detail::batch_axes<>::matrices_in(batch);
 }
 GSUB_LAZY_BODY double attention_shape::operations() const noexcept {
     auto const scores = static_cast<double>(batches()) * static_cast<double>(m) * static_cast<double>(s);
@@ -45,6 +44,9 @@ public:
         };
         if (c.rows < 1 || c.scores.pixels < 1 || c.scores.vectors < 1 || c.values.pixels < 1 || c.values.vectors < 1)
             refuse("a knob does not apply");
+        auto const whole = [&](array_view& v, std::int64_t rows, std::int64_t columns) {
+            batch_axes<>::whole_unless_strided(v, s_.batch, rows, columns);
+        };
         whole(s_.q, s_.m, s_.k), whole(s_.keys, s_.k, s_.s), whole(s_.values, s_.s, s_.n), whole(s_.y, s_.m, s_.n);
         if (s_.y.strides.back() != 1) refuse("results are stored one after another");
         loop::expression_builder e{"attention"};
@@ -71,13 +73,6 @@ public:
     }
 
 private:
-    void whole(array_view& v, std::int64_t rows, std::int64_t columns) const {
-        if (!v.strides.empty()) return;
-        auto dims = s_.batch;
-        dims.push_back(rows);
-        dims.push_back(columns);
-        v = array_view::contiguous(dims);
-    }
     // Vectors of columns, up to a whole tile.
     [[nodiscard]] std::int64_t blocks(std::int64_t columns, register_tile t) const {
         auto const width = t.vectors * l_;
@@ -88,13 +83,12 @@ private:
 
     struct stage {
         loop::expression_builder e;
-        std::vector<loop::affine> batch;
+        batch_axes<> place;
         loop::affine piece;
     };
     [[nodiscard]] stage begin(std::string_view name) const {
         stage t{loop::expression_builder{name, buffers_}, {}, {}};
-        for (std::size_t d = 0; d < s_.batch.size(); ++d)
-            t.batch.push_back(t.e.spatial(format_text("b{}", d), s_.batch[d]));
+        t.place = batch_axes<>{t.e, s_.batch};
         t.piece = t.e.spatial("piece", (s_.m + c_.rows - 1) / c_.rows);
         return t;
     }
@@ -105,16 +99,8 @@ private:
         if (s_.m % c_.rows != 0) t.e.restrict_domain({of_all, s_.m});
         return {row, of_all};
     }
-    static loop::affine place(stage const& t, array_view const& v, loop::affine const& row,
-                              loop::affine const& column) {
-        loop::affine at = v.offset;
-        for (std::size_t d = 0; d < t.batch.size(); ++d) at += t.batch[d] * v.strides[d];
-        return at + row * v.strides[t.batch.size()] + column * v.strides[t.batch.size() + 1];
-    }
     loop::loop_nest end(loop::schedule& plan) const {
-        auto outer = plan.loop_of("piece");
-        for (auto d = s_.batch.size(); d-- > 0;) outer = plan.fuse(plan.loop_of(format_text("b{}", d)), outer);
-        plan.parallel(outer);
+        plan.parallel(batch_axes<>::join(plan, s_.batch.size(), plan.loop_of("piece")));
         return plan.finish();
     }
 
@@ -127,7 +113,7 @@ private:
                    lane = t.e.spatial("lane", l_);
         auto const column = block * l_ + lane;
         if (columns % l_ != 0) t.e.restrict_domain({column, columns});
-        auto const v = t.e.at(from, {place(t, view, k, column)});
+        auto const v = t.e.at(from, {t.place(view, k, column)});
         loop::schedule plan{t.e.store(to, {block, k, lane}, v)};
         plan.vectorize(plan.loop_of("lane"));
         return end(plan);
@@ -149,8 +135,7 @@ private:
         loop::schedule plan{target(t, row, of_all, column, made)};
         auto const [io, ii] = plan.split(plan.loop_of("row"), tile.pixels);
         auto const [ko, ku] = plan.split(plan.loop_of("k"), inner % 4 == 0 ? 4 : inner % 2 == 0 ? 2 : 1);
-        std::vector<loop::variable> order;
-        for (std::size_t d = 0; d < s_.batch.size(); ++d) order.push_back(plan.loop_of(format_text("b{}", d)));
+        auto order = batch_axes<>::loops(plan, s_.batch.size());
         for (auto v :
              {plan.loop_of("piece"), plan.loop_of("jo"), io, ko, ku, ii, plan.loop_of("ji"), plan.loop_of("lane")})
             order.push_back(v);
@@ -164,11 +149,11 @@ private:
     [[nodiscard]] loop::loop_nest scores() const {
         return product(
             "scores", packed_keys_, s_.k, s_.s, c_.scores,
-            [&](stage& t, auto const&, auto const& row, auto const& k) { return t.e.at(q_, {place(t, s_.q, row, k)}); },
+            [&](stage& t, auto const&, auto const& row, auto const& k) { return t.e.at(q_, {t.place(s_.q, row, k)}); },
             [&](stage& t, auto const&, auto const& row, auto const& column, loop::value sum) {
                 std::vector<loop::value> values{sum};
                 for (std::size_t x = 0; x < arrays_.size(); ++x)
-                    values.push_back(t.e.at(arrays_[x], {place(t, s_.arrays[x], row, column)}));
+                    values.push_back(t.e.at(arrays_[x], {t.place(s_.arrays[x], row, column)}));
                 apply_epilogue(t.e, values, s_.epilogue);
                 return s_.epilogue.empty() ? values.front() : values.back();
             },
@@ -186,7 +171,7 @@ private:
                 return sum * t.e.at(shares_, {row});
             },
             [&](stage& t, auto const&, auto const& row, auto const& column, loop::value v) {
-                return t.e.store(y_, {place(t, s_.y, row, column)}, v);
+                return t.e.store(y_, {t.place(s_.y, row, column)}, v);
             });
     }
 

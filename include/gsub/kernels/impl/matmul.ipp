@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/kernels/impl/batch_axes.hpp>
 #include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/matmul.hpp>
 #include <gsub/kernels/register_tile.hpp>
@@ -13,9 +14,7 @@
 namespace gsub::kernels {
 
 GSUB_LAZY_BODY std::int64_t matmul_shape::batches() const noexcept {
-    std::int64_t count = 1;
-    for (auto d : batch) count *= d;
-    return count;
+    return detail::batch_axes<>::matrices_in(batch);
 }
 GSUB_LAZY_BODY double matmul_shape::operations() const noexcept {
     return 2.0 * static_cast<double>(batches()) * static_cast<double>(m) * static_cast<double>(n) *
@@ -44,6 +43,9 @@ public:
         if (c.tile_m < 1 || c.tile_n < 1 || c.unroll_k < 1 || s.k % c.unroll_k != 0 || c.tile_k < 0 ||
             c.tile_k % c.unroll_k != 0 || (c.tile_k > 0 && c.tile_k >= s.k))
             refuse("a knob does not apply");
+        auto const whole = [&](array_view& v, std::int64_t rows, std::int64_t columns) {
+            batch_axes<>::whole_unless_strided(v, s_.batch, rows, columns);
+        };
         whole(s_.a, s.m, s.k), whole(s_.b, s.k, s.n), whole(s_.y, s.m, s.n);
         if (s_.y.strides.back() != 1) refuse("results are stored one after another");
         packs_ = !s.constant && (s.m >= 16 || s_.b.strides.back() != 1);
@@ -69,44 +71,10 @@ public:
     }
 
 private:
-    struct indices {
-        std::vector<loop::affine> batch;
-        [[nodiscard]] loop::affine operator()(array_view const& v, loop::affine const& row,
-                                              loop::affine const& column) const {
-            loop::affine at = v.offset;
-            for (std::size_t d = 0; d < batch.size(); ++d) at += batch[d] * v.strides[d];
-            return at + row * v.strides[batch.size()] + column * v.strides[batch.size() + 1];
-        }
-    };
-
-    void whole(array_view& v, std::int64_t rows, std::int64_t columns) const {
-        if (!v.strides.empty()) return;
-        auto dims = s_.batch;
-        dims.push_back(rows);
-        dims.push_back(columns);
-        v = array_view::contiguous(dims);
-    }
-    static std::string batch_name(std::size_t d) { return format_text("b{}", d); }
-    indices batch_axes(loop::expression_builder& e) const {
-        indices at;
-        for (std::size_t d = 0; d < s_.batch.size(); ++d) at.batch.push_back(e.spatial(batch_name(d), s_.batch[d]));
-        return at;
-    }
-    // The loops over batches and `outer` as one, outermost.
-    loop::variable join_batches(loop::schedule& plan, loop::variable outer) const {
-        for (auto d = s_.batch.size(); d-- > 0;) outer = plan.fuse(plan.loop_of(batch_name(d)), outer);
-        return outer;
-    }
-    std::vector<loop::variable> batch_loops(loop::schedule const& plan) const {
-        std::vector<loop::variable> all;
-        for (std::size_t d = 0; d < s_.batch.size(); ++d) all.push_back(plan.loop_of(batch_name(d)));
-        return all;
-    }
-
     // The columns of one position, in the order in which they are read.
     loop::loop_nest packing() const {
         loop::expression_builder e{"packing", buffers_};
-        auto const at = batch_axes(e);
+        batch_axes<> const at{e, s_.batch};
         auto const tiles = (blocks_ + c_.tile_n - 1) / c_.tile_n;
         auto const jo = e.spatial("jo", tiles), ji = e.spatial("ji", std::min<std::int64_t>(c_.tile_n, blocks_)),
                    k = e.spatial("k", s_.k), lane = e.spatial("lane", l_);
@@ -114,14 +82,14 @@ private:
         if (tiles * c_.tile_n * l_ > s_.n) e.restrict_domain({column, s_.n});
         auto const v = e.at(b_, {at(s_.b, k, column)});
         loop::schedule plan{e.store(packed_, {ji, k, lane}, v)};
-        plan.parallel(join_batches(plan, plan.loop_of("jo")));
+        plan.parallel(batch_axes<>::join(plan, s_.batch.size(), plan.loop_of("jo")));
         plan.vectorize(plan.loop_of("lane"));
         return plan.finish();
     }
 
     loop::loop_nest product(step_tiles const& of) const {
         loop::expression_builder e{"matmul", buffers_};
-        auto const at = batch_axes(e);
+        batch_axes<> const at{e, s_.batch};
         auto const tiles_of_k = of.count > 1;
         auto const tile = tiles_of_k ? e.spatial("kt", of.count) : loop::affine{0};
         auto const i = e.spatial("m", s_.m);
@@ -149,13 +117,14 @@ private:
                                     : e.store(sums_, {i, ji, lane}, result)};
         auto const [io, ii] = plan.split(plan.loop_of("m"), c_.tile_m);
         auto const [ko, ku] = plan.split(plan.loop_of("k"), c_.unroll_k);
-        auto order = batch_loops(plan);
+        auto order = batch_axes<>::loops(plan, s_.batch.size());
         auto const outer = plan.loop_of("jo"), inner = plan.loop_of("ji"), lanes = plan.loop_of("lane");
         order.push_back(outer);
         if (tiles_of_k) order.push_back(plan.loop_of("kt"));
         for (auto v : {io, ko, ku, ii, inner, lanes}) order.push_back(v);
         plan.reorder(order);
-        plan.parallel(join_batches(plan, packs_ || c_.tile_k > 0 ? outer : plan.fuse(outer, io)));
+        auto const shared = packs_ || c_.tile_k > 0 ? outer : plan.fuse(outer, io);
+        plan.parallel(batch_axes<>::join(plan, s_.batch.size(), shared));
         plan.unroll(ku);
         plan.unroll(ii);
         plan.unroll(inner);

@@ -39,7 +39,7 @@ struct weight_order {
         return {filters(std::get<kernels::conv2d_shape>(d)), {}, std::move(how)};
     }
     // The same for equal orders.
-    [[nodiscard]] std::string text() const {
+    GSUB_LAZY [[nodiscard]] std::string text() const {
         auto key = kernels::to_string(shape);
         if (tiles) kernels::print_value(key, *tiles);
         kernels::print_value(key, how);

@@ -17,7 +17,7 @@ struct batching_ops {
         return combine_parallel_conv2d::may_apply(ops) || combine_parallel_dense::may_apply(ops) ||
                combine_parallel_batch_matmul::may_apply(ops);
     }
-    result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const {
         return capture([&] {
             auto outcome = combine_parallel_conv2d{}(g, cx).value();
             outcome += combine_parallel_dense{}(g, cx).value();

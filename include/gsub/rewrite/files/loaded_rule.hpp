@@ -21,7 +21,7 @@ struct loaded_rule_data;
 class loaded_rule {
 public:
     /// *Errors* as `check(rule_description)`.
-    [[nodiscard]] static result<loaded_rule> make(rule_description rule);
+    GSUB_LAZY [[nodiscard]] static result<loaded_rule> make(rule_description rule);
 
     /// Points into this object and its copies.
     [[nodiscard]] rule_program const& program() const noexcept;
@@ -36,16 +36,16 @@ private:
 
 /// Draws an instance of a loaded rule's source with the decisions of `choose`; null where they lead to none. Labels its
 /// operators and binds its inputs, whether or not the matcher can find them.
-[[nodiscard]] std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& rule, dialect const& d,
-                                                              chooser& choose);
+GSUB_LAZY [[nodiscard]] std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& rule, dialect const& d,
+                                                                        chooser& choose);
 
 /// Default verification options of loaded rules.
 inline constexpr verify_options loaded_rule_options{.box = 2000, .samples = 200};
 
 /// Verifies a loaded rule on instances whose shapes are legal for its source; see `draw_shapes`. *Requires*
 /// `evaluate<Op>` for the operators of `rule_words`.
-[[nodiscard]] verification verify(loaded_rule const& rule, dialect const& d, eval_table evaluators,
-                                  verify_options const& options = loaded_rule_options);
+GSUB_LAZY [[nodiscard]] verification verify(loaded_rule const& rule, dialect const& d, eval_table evaluators,
+                                            verify_options const& options = loaded_rule_options);
 
 template <class OpSet = standard_ops>
 [[nodiscard]] verification verify(loaded_rule const& rule, verify_options const& options = loaded_rule_options) {

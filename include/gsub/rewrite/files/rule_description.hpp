@@ -124,7 +124,7 @@ struct rule_limits {
 /// is needed for a replaced result; the target reads nothing that the source does not bind. *Errors* `invalid_input`
 /// naming rule and operator; `unsupported` for what lies beyond `rule_limits`, and for pads that keep the size of an
 /// even kernel.
-[[nodiscard]] result<void> check(rule_description const& rule);
+GSUB_LAZY [[nodiscard]] result<void> check(rule_description const& rule);
 
 } // namespace gsub
 

@@ -33,13 +33,13 @@ struct described_shapes {
 /// Draws shapes for which every operator of the source is legal; nothing where the decisions lead to none. Every other
 /// draw makes the target well-typed too. Sizes and numbers of groups are 1 or 2 in the exhaustive box, at random up to
 /// 5 and 3; kernels of any size are 1, 3 or 5.
-[[nodiscard]] std::optional<described_shapes> draw_shapes(rule_description const& rule, chooser& choose);
+GSUB_LAZY [[nodiscard]] std::optional<described_shapes> draw_shapes(rule_description const& rule, chooser& choose);
 
 /// Requirements of the target that these shapes break, in terms of the rule's inputs, e.g. `x10[1] = x11[1]` or
 /// `x7[1] is a multiple of x10[1]`; none where the target is well-typed and its results have the shapes of those that
 /// they replace. *Requires* shapes for which the source is legal.
-[[nodiscard]] std::vector<std::string> broken_requirements(rule_description const& rule,
-                                                           described_shapes const& shapes);
+GSUB_LAZY [[nodiscard]] std::vector<std::string> broken_requirements(rule_description const& rule,
+                                                                     described_shapes const& shapes);
 
 } // namespace gsub
 

@@ -27,14 +27,14 @@ namespace gsub {
 /// any), `strides=2x2` (1x1), `pads=none` (or `same`), `act=relu` (or `sigmoid`, `tanh`, `none`); of `concat` and
 /// `split` `axis=1` (needed) and `rank=4` (any). *Errors* `invalid_input` naming rule and line, and as
 /// `check(rule_description)`.
-[[nodiscard]] result<std::vector<rule_description>> parse_rules(std::string_view text);
+GSUB_LAZY [[nodiscard]] result<std::vector<rule_description>> parse_rules(std::string_view text);
 
 /// Parses rules from a file of at most 16 MB, which errors name. *Errors* `environment` and `unsupported` too, as
 /// `io::read_file`.
-[[nodiscard]] result<std::vector<rule_description>> load_rules(std::string const& path);
+GSUB_LAZY [[nodiscard]] result<std::vector<rule_description>> load_rules(std::string const& path);
 
 /// Prints a rule in the form that `parse_rules` reads.
-[[nodiscard]] std::string to_text(rule_description const& rule);
+GSUB_LAZY [[nodiscard]] std::string to_text(rule_description const& rule);
 
 } // namespace gsub
 

@@ -17,11 +17,11 @@ namespace gsub {
 /// that the format does not have, and descriptions that are no rules (see `check`); `unsupported` for operators of the
 /// format other than conv2d, matmul, add, mul, relu, sigmoid, tanh, concat and split, and for parameters beyond theirs.
 /// *Source* github.com/jiazhihao/TASO, src/core/rules.proto
-[[nodiscard]] result<std::vector<rule_description>> read_taso(std::string_view data);
+GSUB_LAZY [[nodiscard]] result<std::vector<rule_description>> read_taso(std::string_view data);
 
 /// Loads rules from a file of at most 16 MB, which errors name. *Errors* `environment` and `unsupported` too, as
 /// `io::read_file`.
-[[nodiscard]] result<std::vector<rule_description>> load_taso(std::string const& path);
+GSUB_LAZY [[nodiscard]] result<std::vector<rule_description>> load_taso(std::string const& path);
 
 } // namespace gsub
 

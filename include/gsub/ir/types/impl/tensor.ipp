@@ -93,7 +93,7 @@ GSUB_INLINE std::string short_real(double value) {
 
 } // namespace detail
 
-GSUB_INLINE tensor tensor::uninitialized(dtype element, std::span<std::int64_t const> dims) {
+GSUB_INLINE tensor tensor::without_memory(dtype element, std::span<std::int64_t const> dims) {
     auto const count = checked_product(dims);
     GSUB_ASSERT(count && static_cast<std::uint64_t>(*count) <=
                              (std::uint64_t{1} << 62) / std::max<std::size_t>(byte_size(element), 1),
@@ -103,6 +103,11 @@ GSUB_INLINE tensor tensor::uninitialized(dtype element, std::span<std::int64_t c
     t.dims_ = ints(dims);
     t.elements_ = *count;
     t.writable_ = true;
+    return t;
+}
+
+GSUB_INLINE tensor tensor::uninitialized(dtype element, std::span<std::int64_t const> dims) {
+    auto t = without_memory(element, dims);
     if (auto const needed = t.size_bytes(); needed != 0) {
         // Whole cache lines, so that vector code may touch the padding.
         auto const rounded = (needed + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
@@ -127,15 +132,7 @@ GSUB_INLINE tensor tensor::zeros(tensor_type const& type) {
 }
 
 GSUB_INLINE tensor tensor::in_pages(dtype element, std::span<std::int64_t const> dims, bool huge) {
-    auto const count = checked_product(dims);
-    GSUB_ASSERT(count && static_cast<std::uint64_t>(*count) <=
-                             (std::uint64_t{1} << 62) / std::max<std::size_t>(byte_size(element), 1),
-                "a tensor needs dimensions >= 0 and at most 2^62 bytes");
-    tensor t;
-    t.element_ = element;
-    t.dims_ = ints(dims);
-    t.elements_ = *count;
-    t.writable_ = true;
+    auto t = without_memory(element, dims);
     auto const size = t.size_bytes();
     if (size == 0) return t;
     // Of huge pages there are whole ones only where an address is a multiple of theirs.

@@ -120,7 +120,7 @@ private:
     }
 
     // Computes a value with all that it is made of; what is small is remembered.
-    void compute(value_id v) {
+    GSUB_LAZY void compute(value_id v) {
         any_graph part{g_.operators()};
         std::unordered_map<std::uint32_t, value_id> inside;
         std::vector<std::pair<node_id, std::size_t>> stack{{v.node, 0}};

@@ -178,7 +178,7 @@ GSUB_INLINE std::vector<std::string> broken_in(match const& m) {
 
 } // namespace detail
 
-GSUB_INLINE result<loaded_rule> loaded_rule::make(rule_description rule) {
+GSUB_LAZY_BODY result<loaded_rule> loaded_rule::make(rule_description rule) {
     if (auto const good = check(rule); !good) return good.error();
     auto data = std::make_shared<detail::loaded_rule_data>();
     data->rule = std::move(rule);
@@ -214,8 +214,8 @@ GSUB_INLINE bool loaded_rule::connected() const noexcept {
     return data_->connected;
 }
 
-GSUB_INLINE std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& rule, dialect const& d,
-                                                            chooser& choose) {
+GSUB_LAZY_BODY std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& rule, dialect const& d,
+                                                               chooser& choose) {
     auto const& data = detail::loaded_rule_data::of(rule.program());
     auto const shapes = draw_shapes(data.rule, choose);
     if (!shapes) return nullptr;
@@ -249,8 +249,8 @@ GSUB_INLINE std::unique_ptr<pattern_instance> draw_instance(loaded_rule const& r
     return out;
 }
 
-GSUB_INLINE verification verify(loaded_rule const& rule, dialect const& d, eval_table evaluators,
-                                verify_options const& options) {
+GSUB_LAZY_BODY verification verify(loaded_rule const& rule, dialect const& d, eval_table evaluators,
+                                   verify_options const& options) {
     auto const draw = [&](chooser& choose) { return draw_instance(rule, d, choose); };
     auto const sentences = [](match const& m) { return detail::broken_in(m); };
     function_ref<std::vector<std::string>(match const&)> const broken = sentences;

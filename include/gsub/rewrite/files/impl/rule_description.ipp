@@ -10,6 +10,7 @@ namespace gsub {
 namespace detail {
 
 /// Checks one list of operators of a described rule, and says where something is wrong.
+template <class = void>
 class description_checker {
 public:
     explicit description_checker(rule_description const& rule) : rule_(rule) {}
@@ -187,7 +188,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE result<void> check(rule_description const& rule) {
+GSUB_LAZY_BODY result<void> check(rule_description const& rule) {
     return capture([&] { detail::description_checker{rule}.run(); });
 }
 

@@ -25,6 +25,7 @@ struct stated_shape {
 };
 
 /// Follows shapes through the operators of a rule and notes what is not as it must be.
+template <class = void>
 class requirement_finder {
 public:
     requirement_finder(rule_description const& rule, described_shapes const& shapes) : rule_(rule), shapes_(shapes) {
@@ -186,7 +187,8 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE std::vector<std::string> broken_requirements(rule_description const& rule, described_shapes const& shapes) {
+GSUB_LAZY_BODY std::vector<std::string> broken_requirements(rule_description const& rule,
+                                                            described_shapes const& shapes) {
     return detail::requirement_finder{rule, shapes}.run();
 }
 

@@ -32,6 +32,7 @@ private:
 
 /// Draws shapes for the source of a rule, every other time such that the target is well-typed too: equal sizes are
 /// joined, then sizes are drawn one after the other, and what follows from them is computed.
+template <class = void>
 class shape_drawer {
 public:
     shape_drawer(rule_description const& rule, chooser& choose) : rule_(rule), choose_(choose) {
@@ -222,7 +223,7 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE std::optional<described_shapes> draw_shapes(rule_description const& rule, chooser& choose) {
+GSUB_LAZY_BODY std::optional<described_shapes> draw_shapes(rule_description const& rule, chooser& choose) {
     return detail::shape_drawer{rule, choose}.run();
 }
 

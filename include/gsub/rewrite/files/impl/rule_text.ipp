@@ -16,6 +16,7 @@ inline constexpr activation rule_activations[] = {activation::none, activation::
                                                   activation::tanh};
 
 /// Reads rules line by line.
+template <class = void>
 class rule_parser {
 public:
     std::vector<rule_description> run(std::string_view text) {
@@ -238,6 +239,7 @@ private:
 };
 
 /// Writes a rule; results are named by the side and number of their operator.
+template <class = void>
 class rule_writer {
 public:
     explicit rule_writer(rule_description const& rule) : rule_(rule) {
@@ -299,11 +301,11 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE result<std::vector<rule_description>> parse_rules(std::string_view text) {
+GSUB_LAZY_BODY result<std::vector<rule_description>> parse_rules(std::string_view text) {
     return capture([&] { return detail::rule_parser{}.run(text); });
 }
 
-GSUB_INLINE result<std::vector<rule_description>> load_rules(std::string const& path) {
+GSUB_LAZY_BODY result<std::vector<rule_description>> load_rules(std::string const& path) {
     auto const text = io::read_file(path, std::uint64_t{16} << 20);
     if (!text) return text.error();
     auto rules = parse_rules(*text);
@@ -311,7 +313,7 @@ GSUB_INLINE result<std::vector<rule_description>> load_rules(std::string const& 
     return rules;
 }
 
-GSUB_INLINE std::string to_text(rule_description const& rule) {
+GSUB_LAZY_BODY std::string to_text(rule_description const& rule) {
     return detail::rule_writer{rule}.run();
 }
 

@@ -11,6 +11,7 @@ namespace gsub::detail {
 
 /// Lowers the source of a rule. Terms are visited as the matcher visits them; what was visited before is a variable
 /// bound by then.
+template <class = void>
 class source_lowering {
 public:
     explicit source_lowering(loaded_rule_data& out) : out_(out), seen_(out.rule.source.size(), false) {}

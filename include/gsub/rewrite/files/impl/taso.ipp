@@ -70,6 +70,7 @@ inline constexpr std::string_view taso_key_names[] = {"op type",       "number o
                                                       "perm",          "out-shuffle",          "merge count"};
 
 /// Reads a rule file field by field. Every message has integers and messages in numbered fields alone.
+template <class = void>
 class taso_reader {
 public:
     std::vector<rule_description> run(std::string_view bytes) {
@@ -296,11 +297,11 @@ private:
 
 } // namespace detail
 
-GSUB_INLINE result<std::vector<rule_description>> read_taso(std::string_view data) {
+GSUB_LAZY_BODY result<std::vector<rule_description>> read_taso(std::string_view data) {
     return capture([&] { return detail::taso_reader{}.run(data); });
 }
 
-GSUB_INLINE result<std::vector<rule_description>> load_taso(std::string const& path) {
+GSUB_LAZY_BODY result<std::vector<rule_description>> load_taso(std::string const& path) {
     auto const data = io::read_file(path, std::uint64_t{16} << 20);
     if (!data) return data.error();
     auto rules = read_taso(*data);
