@@ -49,6 +49,8 @@ EDGES = {
 
 # Definitions that a file of src/ of their own compiles; all others stand in that of their layer.
 OWN_SOURCE = {
+    "gsub/codegen/x86/impl/emit_x86.ipp": "jit.cpp",  # a library of its own, which needs Xbyak
+    "gsub/driver/impl/jit.ipp": "jit.cpp",
     "gsub/eval/impl/reference_kernel.ipp": "eval_kernels.cpp",  # Eigen takes as long as all the rest of the layer
 }
 
@@ -57,6 +59,7 @@ CONFINED = {
     "Eigen": ["gsub/eval/impl/reference_kernel.ipp", "gsub/cost/impl/fitting.ipp"],
     "nlohmann": ["gsub/io/json.hpp"],
     "protozero": ["gsub/io/protobuf.hpp"],
+    "xbyak": ["gsub/codegen/x86/impl/x86_encoder.hpp"],
     # `format_text` and formatters of our types.
     "fmt": lambda h, name: h.endswith("/format.hpp") and name == "fmt/core.h",
     # Not in headers at all: the library prints nothing, and these are slow to compile.
@@ -78,6 +81,8 @@ NOT_IN_UMBRELLA = {
     "gsub/cost/measured.hpp": "as gsub/io/json.hpp",
     "gsub/driver/calibrate.hpp": "as gsub/io/json.hpp",
     "gsub/driver/measured_kernels.hpp": "as gsub/io/json.hpp",
+    "gsub/codegen/x86/emit_x86.hpp": "a component of its own, gsub::jit: includes Xbyak",
+    "gsub/driver/jit.hpp": "the header of gsub::jit",
     "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
 }
 

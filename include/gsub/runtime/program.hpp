@@ -21,9 +21,12 @@
 #include <variant>
 #include <vector>
 
-namespace gsub::codegen {
+namespace gsub {
+struct isa;
+namespace codegen {
 struct kernel;
 }
+} // namespace gsub
 
 namespace gsub::runtime {
 
@@ -67,6 +70,9 @@ struct program_kernel {
     kernel_source source{};
     std::shared_ptr<codegen::kernel const> ir{}; ///< what the text was made of; null for a text from elsewhere
 };
+
+/// Emitter of kernels in memory: gives the function of a kernel, or `unsupported` for one that the compiler takes.
+using kernel_emitter = result<loaded_kernel> (*)(codegen::kernel const& k, isa const& isa);
 
 /// Kernel sources, in order, as `load_kernels` takes them.
 GSUB_LAZY [[nodiscard]] std::vector<kernel_source> sources_of(std::span<program_kernel const> kernels);

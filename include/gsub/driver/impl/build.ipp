@@ -9,6 +9,7 @@
 #include <gsub/lower/kernel_layouts.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -78,33 +79,74 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators,
     return plan(std::move(g), evaluators, isa, chosen);
 }
 
+namespace detail {
+
+// The kernels of a program, whose texts are taken: emitted in memory as far as an emitter does so, the others compiled.
+GSUB_LAZY result<std::vector<runtime::loaded_kernel>> kernels_of(runtime::program& p, isa const& isa,
+                                                                 runtime::kernel_emitter emitter,
+                                                                 result<runtime::compiler> const& with,
+                                                                 runtime::jit_options const& how) {
+    std::vector<runtime::loaded_kernel> made(p.kernels.size());
+    std::vector<runtime::kernel_source> sources;
+    std::vector<std::size_t> compiled;
+    for (std::size_t i = 0; i < p.kernels.size(); ++i) {
+        auto& k = p.kernels[i];
+        if (emitter && k.ir) {
+            auto emitted = emitter(*k.ir, isa);
+            if (emitted) {
+                made[i] = std::move(*emitted);
+                continue;
+            }
+            if (emitted.error().code() != error_code::unsupported) return emitted.error();
+        }
+        sources.push_back(std::move(k.source));
+        compiled.push_back(i);
+    }
+    if (emitter && how.observe && !sources.empty())
+        how.observe->on_note(
+            format_text("{} of {} kernels are compiled, the others emitted in memory", sources.size(), made.size()));
+    if (sources.empty()) return made;
+    if (!with) return with.error();
+    auto loaded = runtime::load_kernels(as_span(sources), *with, how);
+    if (!loaded) return loaded.error();
+    for (std::size_t i = 0; i < compiled.size(); ++i) made[compiled[i]] = std::move((*loaded)[i]);
+    return made;
+}
+
+} // namespace detail
+
 GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                  build_options const& options) {
     auto jit = options.jit;
     if (!jit.threads) jit.threads = options.threads;
     if (!jit.observe) jit.observe = options.observe;
     auto chosen = options;
+    auto const& isa = options.isa ? *options.isa : isa_of(machine);
     auto const with = options.generate ? runtime::find_compiler(options.compiler) : runtime::compiler{};
-    if (!with) {
+    auto const give_up = [&] {
         if (options.observe)
             options.observe->on_note(
                 format_text("no kernels are generated, the reference runtime computes: {}", with.error().message()));
         chosen.generate = false;
-    }
+    };
+    std::optional<any_graph> given; // where an emitter may do without the compiler
+    if (!with && options.emitter)
+        given = g;
+    else if (!with)
+        give_up();
     if (options.observe)
-        for (auto const& note : detail::layouts_not_stored(g, options.isa ? *options.isa : isa_of(machine)))
-            options.observe->on_note(note);
+        for (auto const& note : detail::layouts_not_stored(g, isa)) options.observe->on_note(note);
     auto made = plan(std::move(g), evaluators, machine, chosen);
     if (!made) return made.error();
-    std::vector<runtime::loaded_kernel> kernels;
-    if (!made->kernels.empty()) {
-        std::vector<runtime::kernel_source> sources;
-        for (auto& k : made->kernels) sources.push_back(std::move(k.source));
-        auto loaded = runtime::load_kernels(as_span(sources), *with, jit);
-        if (!loaded) return loaded.error();
-        kernels = std::move(*loaded);
+    auto kernels = detail::kernels_of(*made, isa, options.emitter, with, jit);
+    if (!kernels && given) { // some kernels take a compiler
+        give_up();
+        made = plan(std::move(*given), evaluators, machine, chosen);
+        if (!made) return made.error();
+        kernels = detail::kernels_of(*made, isa, nullptr, with, jit);
     }
-    return runtime::executable{std::move(*made), std::move(kernels)};
+    if (!kernels) return kernels.error();
+    return runtime::executable{std::move(*made), std::move(*kernels)};
 }
 
 namespace detail {

@@ -1,0 +1,31 @@
+// emit_x86: kernel IR as machine code in memory, through Xbyak. A component of its own: `gsub/jit.hpp`.
+#pragma once
+
+#include <gsub/codegen/ir/kernel_ir.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/target/isa.hpp>
+
+#include <cstddef>
+#include <memory>
+
+namespace gsub::codegen {
+
+/// Machine code of a kernel: a function with the signature `kernel_function`. Its memory is writable while it is made,
+/// and executable and no longer writable afterwards. Copies share it.
+struct machine_code {
+    std::shared_ptr<void const> memory{};
+    void* entry = nullptr;
+    std::size_t bytes = 0; ///< instructions and literals
+};
+
+/// Emits the machine code of a kernel. It takes f32, and moves of any 32-bit elements, with 16 lanes for AVX-512 and 8
+/// for AVX2; no choices made at run time, no loads in a free order and no transcendental functions. *Errors*
+/// `unsupported` naming what it does not take, or the instruction set: `emit_cpp` takes all. *Complexity* linear in the
+/// kernel's instructions but for register allocation, O(n r) for n values and r registers.
+GSUB_LAZY [[nodiscard]] result<machine_code> emit_x86(kernel const& k, isa const& isa);
+
+} // namespace gsub::codegen
+
+#ifndef GSUB_COMPILED
+#include <gsub/codegen/x86/impl/emit_x86.ipp>
+#endif

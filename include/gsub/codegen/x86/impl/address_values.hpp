@@ -1,0 +1,183 @@
+// address_values: the integer values that hold addresses and indices while a kernel is lowered to machine code.
+#pragma once
+
+#include <gsub/codegen/ir/kernel_ir.hpp>
+#include <gsub/codegen/x86/impl/machine_ir.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace gsub::codegen::detail {
+
+/// Values of variables and of pointers into buffers. A pointer grows term by term in the order in which variables get
+/// their values, so that each part is computed where its last variable changes: outside of the loops within. In a loop
+/// of its last variable it is advanced by a constant, once a turn.
+template <class = void>
+class address_values {
+public:
+    address_values(kernel const& k, machine_function& made) : k_(k), made_(made) {}
+
+    /// Begins a function body with the values of buffers' addresses.
+    void begin(std::vector<std::int32_t> bases) {
+        bases_ = std::move(bases);
+        pointers_.clear(), variables_.clear();
+    }
+
+    // ---- code
+
+    machine_instruction& add(machine_instruction i) {
+        made_.code.push_back(i);
+        return made_.code.back();
+    }
+    [[nodiscard]] std::int32_t new_integer(bool in_memory = false) {
+        made_.in_memory.push_back(in_memory);
+        return made_.integers++;
+    }
+    void set(std::int32_t result, std::int64_t number) {
+        add({.op = machine_op::set, .result = result, .immediate = number});
+    }
+    void move(std::int32_t result, std::int32_t from) {
+        add({.op = machine_op::move, .result = result, .operands = {from, -1, -1}});
+    }
+    void add_to(std::int32_t value, std::int64_t number) {
+        if (number != 0) add({.op = machine_op::add_immediate, .operands = {value, -1, -1}, .immediate = number});
+    }
+    void add_to(std::int32_t value, std::int32_t other, std::int64_t factor) {
+        auto const term = factor == 1 ? other : new_integer();
+        if (factor != 1)
+            add({.op = machine_op::scale, .result = term, .operands = {other, -1, -1}, .immediate = factor});
+        add({.op = machine_op::add, .operands = {value, term, -1}});
+    }
+
+    // ---- variables
+
+    void define(variable v, std::int32_t value) { variables_.push_back({v, value}); }
+    [[nodiscard]] std::int32_t known_value(variable v) const { return variables_[order_of(v)].value; }
+    /// A new value of an affine expression.
+    [[nodiscard]] std::int32_t value_of(affine const& a) {
+        auto const made = new_integer();
+        set(made, a.constant());
+        for (auto const& t : a.terms()) add_to(made, known_value(t.of), t.factor);
+        return made;
+    }
+
+    // ---- pointers
+
+    /// Where an element of a buffer is.
+    [[nodiscard]] machine_address place(std::int32_t buffer, affine const& offset) {
+        auto const size = element_size(buffer);
+        auto const terms = ordered(offset);
+        auto length = terms.size();
+        std::int32_t base = -1;
+        for (; base < 0; --length) {
+            base = length == 0 ? bases_[static_cast<std::size_t>(buffer)] : find(buffer, terms, length);
+            if (base >= 0 || length == 0) break;
+        }
+        for (; length < terms.size(); ++length) base = extended(buffer, terms, length, base);
+        auto const bytes = offset.constant() * size;
+        if (bytes >= std::numeric_limits<std::int32_t>::min() / 2 &&
+            bytes <= std::numeric_limits<std::int32_t>::max() / 2)
+            return {base, static_cast<std::int32_t>(bytes)};
+        auto const further = new_integer();
+        move(further, base);
+        add_to(further, bytes);
+        return {further, 0};
+    }
+
+    /// Makes the pointers whose last variable is `v`, of what statements read and write.
+    void make_pointers(variable v, statement const* first, statement const* last) {
+        each_access(first, last, [&](std::int32_t buffer, affine const& offset) {
+            auto const terms = ordered(offset);
+            auto const at = std::find_if(terms.begin(), terms.end(), [&](auto const& t) { return t.of == v; });
+            if (at == terms.end()) return;
+            auto const length = static_cast<std::size_t>(at - terms.begin()) + 1;
+            if (find(buffer, terms, length) < 0) {
+                std::int32_t base = bases_[static_cast<std::size_t>(buffer)];
+                for (std::size_t n = 0; n < length; ++n) {
+                    auto const known = find(buffer, terms, n + 1);
+                    base = known >= 0 ? known : extended(buffer, terms, n, base);
+                }
+            }
+        });
+    }
+    /// Advances the pointers whose last variable is `v` by one turn of its loop.
+    void advance(variable v) {
+        for (auto const& p : pointers_)
+            if (p.terms.back().of == v) add_to(p.value, p.terms.back().factor * element_size(p.buffer));
+    }
+
+    /// What is known in a scope, and is forgotten behind it.
+    struct scope {
+        std::size_t variables = 0, pointers = 0;
+    };
+    [[nodiscard]] scope enter() const { return {variables_.size(), pointers_.size()}; }
+    void leave(scope s) {
+        variables_.resize(s.variables);
+        pointers_.resize(s.pointers);
+    }
+
+private:
+    struct known_variable {
+        variable of = -1;
+        std::int32_t value = -1;
+    };
+    struct pointer {
+        std::int32_t buffer = -1, value = -1;
+        std::vector<affine::term> terms; // in order
+    };
+
+    [[nodiscard]] std::int64_t element_size(std::int32_t buffer) const {
+        return static_cast<std::int64_t>(byte_size(k_.buffers[static_cast<std::size_t>(buffer)].element));
+    }
+    [[nodiscard]] std::size_t order_of(variable v) const {
+        for (std::size_t i = 0; i < variables_.size(); ++i)
+            if (variables_[i].of == v) return i;
+        return variables_.size();
+    }
+    // Terms in the order in which their variables got values; those that have none yet come last.
+    [[nodiscard]] std::vector<affine::term> ordered(affine const& offset) const {
+        std::vector<affine::term> terms(offset.terms().begin(), offset.terms().end());
+        std::stable_sort(terms.begin(), terms.end(),
+                         [&](auto const& a, auto const& b) { return order_of(a.of) < order_of(b.of); });
+        return terms;
+    }
+    [[nodiscard]] std::int32_t find(std::int32_t buffer, std::vector<affine::term> const& terms,
+                                    std::size_t length) const {
+        for (auto const& p : pointers_)
+            if (p.buffer == buffer && p.terms.size() == length &&
+                std::equal(p.terms.begin(), p.terms.end(), terms.begin()))
+                return p.value;
+        return -1;
+    }
+    // A pointer with one term more than `base`, which has the first `length`.
+    std::int32_t extended(std::int32_t buffer, std::vector<affine::term> const& terms, std::size_t length,
+                          std::int32_t base) {
+        auto const made = new_integer();
+        move(made, base);
+        add_to(made, known_value(terms[length].of), terms[length].factor * element_size(buffer));
+        pointers_.push_back({buffer, made, {terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(length) + 1}});
+        return made;
+    }
+    template <class Visit>
+    static void each_access(statement const* first, statement const* last, Visit const& visit) {
+        for (; first != last; ++first) {
+            for (auto const& i : first->code)
+                if (i.buffer >= 0) visit(i.buffer, i.offset);
+            for (auto const* const list : {&first->body, &first->otherwise})
+                each_access(list->data(), list->data() + list->size(), visit);
+        }
+    }
+
+    kernel const& k_;
+    machine_function& made_;
+    std::vector<std::int32_t> bases_; // by buffer
+    std::vector<known_variable> variables_;
+    std::vector<pointer> pointers_;
+};
+
+} // namespace gsub::codegen::detail

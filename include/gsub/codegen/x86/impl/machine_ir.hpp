@@ -1,0 +1,100 @@
+// machine_ir: a kernel as a list of instructions of x86 on values that have no registers yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace gsub::codegen::detail {
+
+/// Machine opcodes. Integers are 64 bits wide; vectors have the lanes of the kernel, 32 bits each.
+enum class machine_op : std::uint8_t {
+    // integers: `result` and `operands` are integer values
+    argument,     ///< an argument of the kernel, number `immediate`
+    load_pointer, ///< the pointer number `immediate` of the table that the first operand is
+    set,          ///< `immediate`
+    move,
+    add,           ///< first operand + second operand, in place of the first
+    add_immediate, ///< in place
+    scale,         ///< operand * `immediate`
+    divide,        ///< operand / `immediate`, of an operand that is not negative
+    remainder,     ///< operand % `immediate`, the same
+    ceil_divide,   ///< the quotient by `immediate`, rounded up, of any operand
+    greatest,      ///< in place of the first operand
+    least,
+    // control
+    label,
+    jump,
+    jump_if_less,       ///< first operand < second operand, or `immediate`
+    jump_if_not_less,   ///< the same
+    jump_if_outside,    ///< not 0 <= operand < `immediate`
+    call_unless_finite, ///< calls the fallback where the first lane of a vector is infinite or NaN
+    leave,
+    enter_fallback,
+    leave_fallback,
+    // vectors
+    splat,     ///< bits of `immediate` in all lanes
+    load,      ///< the first `lanes` from `at`, zero in the others
+    gather,    ///< the same, from places `immediate` elements apart
+    broadcast, ///< the element at `at`
+    store,
+    copy,
+    binary, ///< by `function`; the second operand may be at `at`
+    fused,  ///< first operand * second operand, added to the third, less it, or taken from it: `function`
+    unary,
+    multiply_add, ///< in place of the first operand: its first `lanes` plus the product of the others; the last may be
+                  ///< at `at`
+    combine,      ///< in place of the first operand: sum, or maximum that keeps NaN, of its first `lanes`
+    reduce,       ///< the sum, or the maximum that keeps NaN, in all lanes
+};
+
+enum class vector_function : std::uint8_t {
+    add,
+    subtract,      ///< of `fused`: the product less the third operand
+    subtract_from, ///< of `fused`: the third operand less the product
+    multiply,
+    divide,
+    maximum,
+    minimum,
+    square_root,
+    negate,
+    absolute,
+    floor,
+    round
+};
+
+/// Where an operand is in memory.
+struct machine_address {
+    std::int32_t base = -1;        ///< integer value; -1: no memory operand
+    std::int32_t displacement = 0; ///< in bytes
+    bool broadcast = false;        ///< one element for all lanes
+};
+
+struct machine_instruction {
+    machine_op op = machine_op::label;
+    vector_function function = vector_function::add;
+    std::int32_t result = -1;
+    std::int32_t operands[3] = {-1, -1, -1};
+    std::int32_t temporaries[2] = {-1, -1}; ///< vectors that are free for it
+    std::int32_t lanes = 0;
+    std::int32_t label = -1;
+    std::int64_t immediate = 0;
+    machine_address at{};
+    bool constant_memory = false; ///< of a load: nothing writes what it reads
+};
+
+/// Whether result and operands of an instruction are vectors.
+[[nodiscard]] constexpr bool on_vectors(machine_op op) noexcept {
+    return op >= machine_op::splat || op == machine_op::call_unless_finite;
+}
+
+/// A kernel as machine instructions.
+struct machine_function {
+    std::vector<machine_instruction> code;
+    std::vector<bool> in_memory; ///< integer values that must have no register
+    std::int32_t integers = 0, vectors = 0, labels = 0;
+    std::vector<std::pair<std::size_t, std::size_t>> loops; ///< first and last instruction
+};
+
+} // namespace gsub::codegen::detail

@@ -1,0 +1,110 @@
+#include "catch.hpp"
+#include "codegen/compiled_kernel.hpp"
+#include "codegen/kernel_program.hpp"
+#include "loop/random_schedule.hpp"
+#include <gsub/codegen/lower_nest.hpp>
+#include <gsub/codegen/x86/emit_x86.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace emit_x86_test {
+
+using namespace gsub;
+using codegen::emit_x86;
+using codegen::lower;
+using gsub::isa;
+
+// The instruction sets that it knows and that run here.
+std::vector<isa const*> sets() {
+    auto all = compiled_kernel::sets();
+    std::erase(all, &isa::baseline);
+    return all;
+}
+
+TEST_CASE("any legal schedule becomes machine code that computes the expression, within its buffers") {
+    for (auto const* isa : sets()) {
+        CAPTURE(isa->name);
+        auto taken = 0, refused = 0;
+        for (std::uint64_t seed = 0; seed < 150; ++seed) {
+            random_stream r{seed + 1000};
+            auto const what = random_schedule::computation(r, isa->lanes());
+            auto const nest = random_schedule::nest(what, r, {.lanes = isa->lanes()});
+            compiled_kernel::batch kernels{*isa};
+            kernels.add(lower(nest, "k", {.max_ranges = static_cast<std::int32_t>(1 + r.below(8))}).value());
+            auto const made = emit_x86(kernels[0], *isa);
+            if (!made) {
+                CHECK(made.error().code() == error_code::unsupported);
+                ++refused;
+                continue;
+            }
+            ++taken;
+            kernels.set_function(0, made->entry);
+            CAPTURE(seed, to_string(kernels[0]));
+            CHECK(kernels.difference(0, what, seed) == "");
+        }
+        CAPTURE(refused);
+        CHECK(taken > 2 * refused);
+    }
+}
+
+TEST_CASE("kernels of every kind compute as machine code what their instructions say") {
+    for (auto const* isa : sets()) {
+        CAPTURE(isa->name);
+        auto taken = 0;
+        for (auto const& k : kernel_program::grid(*isa)) {
+            auto const made = emit_x86(k, *isa);
+            if (!made) continue;
+            ++taken;
+            interpret::arrays data;
+            for (auto const& b : k.buffers) {
+                random_stream r{static_cast<std::uint64_t>(data.size())};
+                auto& array = data.emplace_back(static_cast<std::size_t>(b.elements()));
+                for (auto& x : array) x = b.element == dtype::f32 ? r.uniform(-1, 1) : 0;
+            }
+            auto expected = data;
+            interpreted_kernel::machine{k, expected}.run(0, k.parallel_extent);
+            compiled_kernel::batch kernels{*isa};
+            kernels.add(k);
+            kernels.set_function(0, made->entry);
+            kernels.run(0, data, compiled_kernel::guarded::side::end, {0, k.parallel_extent});
+            auto wrong = 0;
+            for (std::size_t b = 0; b < data.size(); ++b)
+                for (std::size_t e = 0; e < data[b].size() && !k.buffers[b].workspace; ++e)
+                    wrong += !(std::abs(data[b][e] - expected[b][e]) <= 1e-4 * (1 + std::abs(expected[b][e])));
+            CAPTURE(to_string(k));
+            CHECK(wrong == 0);
+        }
+        CHECK(taken > 50);
+    }
+}
+
+TEST_CASE("what machine code does not take is named") {
+    for (auto const* isa : sets()) {
+        loop::expression_builder e{"e"};
+        auto const x = e.spatial("x", isa->lanes());
+        auto const a = e.input("a", {isa->lanes()}), y = e.output("y", {isa->lanes()});
+        loop::schedule plan{e.store(y, {x}, apply(loop::scalar_op::erf, e.at(a, {x})))};
+        plan.vectorize(plan.loop_of("x"));
+        auto const k = lower(plan.finish(), "k").value();
+        CHECK(emit_x86(k, *isa).error().message().find("erf") != std::string::npos);
+        CHECK(emit_x86(k, isa::neon).error().message().find("neon") != std::string::npos);
+    }
+}
+
+TEST_CASE("machine code lives as long as one copy of it") {
+    for (auto const* isa : sets()) {
+        random_stream r{7};
+        auto const what = random_schedule::computation(r, isa->lanes());
+        auto const k = lower(random_schedule::nest(what, r, {.lanes = isa->lanes()}), "k").value();
+        auto first = emit_x86(k, *isa);
+        if (!first) continue;
+        auto const second = *first;
+        first = codegen::machine_code{};
+        CHECK(second.bytes > 0);
+        CHECK(second.memory.use_count() == 1);
+    }
+}
+
+} // namespace emit_x86_test
