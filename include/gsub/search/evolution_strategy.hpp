@@ -16,9 +16,9 @@ namespace gsub::search {
 /// Options of an evolution strategy. Alpha and sigma are those that `tune_strategy` found on the test functions
 /// (docs/search.md, "The constants of evolution strategies").
 struct evolution_options {
-    double alpha = 0.2;          ///< learning rate, above 0, for a sigma of the first generation
-    double sigma = 0.3;          ///< standard deviation of the noise in the first generation, above 0
-    double decay = 0.97;         ///< of sigma from one generation to the next, above 0 and at most 1
+    double alpha = 0.23;         ///< learning rate, above 0, for a sigma of the first generation
+    double sigma = 0.34;         ///< standard deviation of the noise in the first generation, above 0
+    double decay = 0.93;         ///< of sigma from one generation to the next, above 0 and at most 1
     double least_sigma = 1e-3;   ///< a run ends when sigma is below it
     std::size_t population = 32; ///< noisy points a generation, in pairs: even, at least 2
     std::size_t patience = 20;   ///< generations without a better best after which a run ends, at least 1

@@ -4,6 +4,7 @@
 #include <gsub/core/config.hpp>
 #include <gsub/search/evolution_search.hpp>
 #include <gsub/search/minimize.hpp>
+#include <gsub/search/product_space.hpp>
 
 #include <cstddef>
 #include <cstdint>
