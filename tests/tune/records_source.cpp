@@ -6,7 +6,9 @@
 #include <gsub/tune/kernel_record.hpp>
 #include <gsub/tune/records_source.hpp>
 
+#include <map>
 #include <string>
+#include <vector>
 
 namespace records_source_test {
 
@@ -58,34 +60,39 @@ static_assert(schedule_source<records_source<>>);
 TEST_CASE("a network built with recorded schedules has them, and computes the same numbers") {
     auto const g = network();
     auto const here = host();
-    auto const& isa = isa_of(here);
     database records;
     random_stream random{5};
-    std::size_t with_knobs = 0;
-    for (auto const& t : tasks_of(lowered(g, isa, counting_heuristic{}))) {
-        if (t.space->knobs().empty()) continue;
-        ++with_knobs;
-        records.add(measured(t, here, *t.space->draw(random), 1e-4));
-    }
-    REQUIRE(with_knobs >= 2);
-    records_source<> const source{record_lookup{records, here}};
-    auto const tuned = lowered(g, isa, source);
-    CHECK(source.report().recorded == with_knobs);
-    CHECK(source.report().missing == 0);
-    for (auto const& t : tasks_of(tuned))
-        if (!t.space->knobs().empty()) {
-            auto const named = task_name_of(t.what);
-            CHECK(t.schedule->index() == records.best(named.task, named.args, record_target(here))->index);
-        }
-
+    std::map<std::string, std::uint64_t> drawn; // by descriptor, of all that a build asks for
+    auto const recording = [&](kernels::descriptor const& d, isa const&, loop::config_space const& space) {
+        auto point = space.at(*space.draw(random));
+        drawn.emplace(kernels::to_string(d), point.index());
+        records.add(record_of(d, here, point, {{1e-4}}).value());
+        return point;
+    };
     build_options options;
-    auto const schedules = [&](kernels::descriptor const& d, gsub::isa const& on, loop::config_space const& space) {
+    options.schedules = schedule_function{recording};
+    static_cast<void>(plan(g, here, options).value());
+    REQUIRE(drawn.size() >= 2);
+
+    records_source<> const source{record_lookup{records, here}};
+    auto const made = build(g, here, source).value();
+    CHECK(source.report().recorded == drawn.size());
+    CHECK(source.report().missing == 0);
+    std::vector<kernel_task> tasks;
+    auto const keep = [&](kernel_graph const& k) {
+        if (k.stage == lowering_stage::scheduled) tasks = tasks_of(k);
+    };
+    auto const choose = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
         return source.choose(d, on, space);
     };
-    options.schedules = schedule_function{schedules};
+    options.schedules = schedule_function{choose};
+    options.on_stage = keep;
+    static_cast<void>(plan(g, here, options).value());
+    for (auto const& t : tasks)
+        if (t.schedule && !t.space->knobs().empty()) CHECK(t.schedule->index() == drawn.at(kernels::to_string(t.what)));
+
     auto const inputs = random_inputs(g, 3);
     auto const want = evaluate_graph(any_graph{g}, evaluators, inputs).value();
-    auto const made = build(g, here, options).value();
     CHECK(difference_of(made.run(inputs).value(), want) < 1e-4);
 }
 

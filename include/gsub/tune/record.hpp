@@ -92,4 +92,5 @@ GSUB_LAZY [[nodiscard]] std::string task_key(std::string_view task, std::vector<
 
 #ifndef GSUB_COMPILED
 #include <gsub/tune/impl/record.ipp>
+#include <gsub/tune/impl/record_members.ipp>
 #endif
