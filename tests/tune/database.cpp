@@ -19,7 +19,7 @@ TEST_CASE("lines are read, and what is not understood is counted and told by fil
     auto const text = "# a comment\n\n" + autotvm_line + "\r\n" + with(autotvm_line, "0.00010343405303678358", "NaN") +
                       "\n" + autotvm_line + "\n" + ansor_line + "\nnonsense\n" +
                       with(autotvm_line, "], 0, 1.5", "], 4, 1.5") + "\n" + autotvm_line.substr(0, 200);
-    auto const report = db.parse(text, "log\n.json").value();
+    auto const report = db.parse(text, "log.json").value();
     CHECK(report.read == 2);
     CHECK(report.failed == 1);
     CHECK(report.duplicates == 1);

@@ -67,7 +67,7 @@ private:
         }
         if (to_.size() >= options_.max_records)
             throw error{error_code::unsupported,
-                        format_text("{}:{}: more than {} records", name_, number_, options_.max_records)};
+                        format_text("{}:{}: more than {} records", printable(name_), number_, options_.max_records)};
         if (!to_.add(std::move(r))) {
             ++report_.duplicates;
             return;
