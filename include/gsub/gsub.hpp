@@ -22,3 +22,4 @@
 #include <gsub/runtime.hpp>
 #include <gsub/search.hpp>
 #include <gsub/target.hpp>
+#include <gsub/tune.hpp>

@@ -1,0 +1,10 @@
+// Layer tune: records of measured configurations: formats, database, look-up.
+#pragma once
+
+#include <gsub/tune/ansor_record.hpp>
+#include <gsub/tune/database.hpp>
+#include <gsub/tune/json_value.hpp>
+#include <gsub/tune/kernel_record.hpp>
+#include <gsub/tune/record.hpp>
+#include <gsub/tune/record_log.hpp>
+#include <gsub/tune/records_source.hpp>

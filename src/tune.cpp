@@ -1,0 +1,9 @@
+#include <gsub/tune.hpp>
+#include <gsub/tune/impl/ansor_record.ipp>
+#include <gsub/tune/impl/database.ipp>
+#include <gsub/tune/impl/json_value.ipp>
+#include <gsub/tune/impl/kernel_record.ipp>
+#include <gsub/tune/impl/record.ipp>
+#include <gsub/tune/impl/record_log.ipp>
+#include <gsub/tune/impl/record_members.ipp>
+#include <gsub/tune/impl/records_source.ipp>
