@@ -3,4 +3,6 @@
 
 #include <gsub/machine/access_tree.hpp>
 #include <gsub/machine/data_movement.hpp>
+#include <gsub/machine/instruction.hpp>
+#include <gsub/machine/pipeline.hpp>
 #include <gsub/machine/strided_box.hpp>
