@@ -296,7 +296,7 @@ TEST_CASE("movement of tiled products and convolutions is that of an LRU cache o
     random_stream draw{34};
     std::vector<double> counted, simulated, write_backs;
     double error = 0, write_error = 0;
-    int const rounds = 80;
+    int const rounds = 30;
     for (int round = 0; round < rounds; ++round) {
         auto const tree = round % 2 ? tiled_product(draw) : tiled_convolution(draw);
         auto const lines = static_cast<std::size_t>(between(draw, 24, 160));
