@@ -81,4 +81,54 @@ TEST_CASE("a fused loop is the loops of its indices, the one that changes least 
     CHECK(std::is_sorted(elements.begin(), elements.end()));
 }
 
+// Row sums of x into a workspace, then y = x / sum, in one loop over rows that is fused from two.
+loop::fused_nest row_quotients(bool other_parts) {
+    std::int64_t const outer = 3, inner = 4, columns = 8;
+    loop::expression_builder e{"sums"};
+    auto const o = e.spatial("o", outer), i = e.spatial("i", inner), j = e.reduction("j", columns);
+    auto const x = e.input("x", {outer, inner, columns}), sum = e.workspace("sum", {1});
+    auto known = e.buffers();
+    loop::schedule first{e.store(sum, {loop::affine{0}}, e.sum(e.constant(0), e.at(x, {o, i, j})))};
+    first.parallel(first.fuse(first.loop_of("o"), first.loop_of("i")));
+
+    loop::expression_builder next{"quotients", std::move(known)};
+    if (other_parts) { // the same twelve rows as one axis
+        auto const row = next.spatial("row", outer * inner), k = next.spatial("k", columns);
+        auto const y = next.output("y", {outer * inner, columns});
+        loop::schedule second{next.store(y, {row, k}, next.at(sum, {loop::affine{0}}))};
+        second.parallel(second.loop_of("row"));
+        return std::move(loop::fused_nest{first.finish()}.then(second.finish(), 1));
+    }
+    auto const p = next.spatial("p", outer), q = next.spatial("q", inner), k = next.spatial("k", columns);
+    auto const y = next.output("y", {outer, inner, columns});
+    auto const value = next.at(x, {p, q, k}); // first
+    loop::schedule second{next.store(y, {p, q, k}, value / next.at(sum, {loop::affine{0}}))};
+    second.parallel(second.fuse(second.loop_of("p"), second.loop_of("q")));
+    return std::move(loop::fused_nest{first.finish()}.then(second.finish(), 1));
+}
+
+TEST_CASE("stages of a fused nest stand one after another in the loops that they share") {
+    auto const tree = access_tree_of(row_quotients(false));
+    std::vector<std::int64_t> read, order;
+    tree_run::each(tree, [&](std::size_t access, std::int64_t element) {
+        if (tree.accesses()[access].of == 0) read.push_back(element);
+        order.push_back(tree.accesses()[access].of);
+    });
+    // Each row of x is read twice in a row: by its sum, then by its quotients.
+    REQUIRE(read.size() == 2 * 96);
+    for (std::size_t n = 0; n < read.size(); ++n) CHECK(read[n] == static_cast<std::int64_t>(n / 16 * 8 + n % 8));
+    std::vector<std::int64_t> const row{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2};
+    CHECK(std::equal(row.begin(), row.end(), order.begin()));
+}
+
+TEST_CASE("a stage that takes a shared loop apart otherwise has its own loops, and touches the same") {
+    auto const tree = access_tree_of(row_quotients(true));
+    std::set<std::int64_t> written;
+    tree_run::each(tree, [&](std::size_t access, std::int64_t element) {
+        if (tree.accesses()[access].of == 2) written.insert(element);
+    });
+    CHECK(written.size() == 96);
+    CHECK(tree.nodes()[0].children.size() == 2);
+}
+
 } // namespace access_tree_test

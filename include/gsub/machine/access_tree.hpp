@@ -3,6 +3,7 @@
 
 #include <gsub/core/small_vector.hpp>
 #include <gsub/loop/affine.hpp>
+#include <gsub/loop/fused_nest.hpp>
 #include <gsub/loop/schedule.hpp>
 
 #include <cstdint>
@@ -94,6 +95,10 @@ private:
 /// stand behind them, in the loops of the register tile. A fused loop is the loops of its indices. Bounds are not kept:
 /// models cut off what lies outside of a tensor, and trips of tails count as if they existed. *Complexity* linear.
 GSUB_LAZY [[nodiscard]] access_tree access_tree_of(loop::loop_nest const& nest);
+/// Access tree of a fused nest: stages stand one after another in the loops that they share, their variables numbered
+/// anew. A stage whose shared loop is taken apart into other indices has its own loops from there on. The fallback is
+/// left out.
+GSUB_LAZY [[nodiscard]] access_tree access_tree_of(loop::fused_nest const& nest);
 
 } // namespace gsub::machine
 
