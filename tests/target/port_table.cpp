@@ -75,6 +75,7 @@ TEST_CASE("vectors wider than a unit take several passes, and wider ones other p
 
 TEST_CASE("tables of machines that were not measured are marked, classes have names") {
     for (auto const& table : port_tables()) CHECK(table.modelled_only == (table.names != "zen5"));
+    for (auto const& row : microarchitectures()) CHECK(core_ports{row}.modelled_only() == (row.name != "zen5"));
     CHECK(to_string(instruction_class::fma) == "fma");
     CHECK(to_string(instruction_class::branch) == "branch");
     static_assert(static_cast<std::size_t>(instruction_class::branch) + 1 == instruction_classes);

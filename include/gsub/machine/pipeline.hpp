@@ -20,8 +20,8 @@ struct block_schedule {
 
 /// Schedules a block as the paper's list scheduler does: in each cycle, instructions whose operands are there start in
 /// program order, one a port, at most as many as the core issues. A reader starts when its value is there (RAW); who
-/// writes a register does not start before those that read or wrote it before (WAR, WAW). *Complexity* O(n log n) and
-/// the cycles. *Source* Tuna, 2021, section III.A.3; a processing unit is a port, of which classes may share several.
+/// writes a register does not start before those that read or wrote it before (WAR, WAW). *Complexity* O(n) a
+/// cycle. *Source* Tuna, 2021, section III.A.3; a processing unit is a port, of which classes may share several.
 GSUB_LAZY [[nodiscard]] block_schedule list_schedule(std::span<instruction const> block, core_ports const& core);
 
 /// What a loop's steady state waits for.
