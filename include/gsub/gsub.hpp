@@ -14,6 +14,7 @@
 #include <gsub/kernels.hpp>
 #include <gsub/loop.hpp>
 #include <gsub/lower.hpp>
+#include <gsub/machine.hpp>
 #include <gsub/models.hpp>
 #include <gsub/optimize.hpp>
 #include <gsub/passes.hpp>

@@ -4,4 +4,5 @@
 #include <gsub/target/feature.hpp>
 #include <gsub/target/isa.hpp>
 #include <gsub/target/microarchitecture.hpp>
+#include <gsub/target/port_table.hpp>
 #include <gsub/target/target.hpp>

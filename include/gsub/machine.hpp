@@ -1,0 +1,8 @@
+// Layer machine: what machines make of loop nests and instructions: data movement through caches, throughput of blocks.
+#pragma once
+
+#include <gsub/machine/access_tree.hpp>
+#include <gsub/machine/data_movement.hpp>
+#include <gsub/machine/instruction.hpp>
+#include <gsub/machine/pipeline.hpp>
+#include <gsub/machine/strided_box.hpp>
