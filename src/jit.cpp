@@ -1,4 +1,2 @@
-#include <gsub/codegen/x86/emit_x86.hpp>
 #include <gsub/codegen/x86/impl/emit_x86.ipp>
 #include <gsub/driver/impl/jit.ipp>
-#include <gsub/driver/jit.hpp>

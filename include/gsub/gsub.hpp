@@ -14,7 +14,6 @@
 #include <gsub/kernels.hpp>
 #include <gsub/loop.hpp>
 #include <gsub/lower.hpp>
-#include <gsub/machine.hpp>
 #include <gsub/models.hpp>
 #include <gsub/optimize.hpp>
 #include <gsub/passes.hpp>
@@ -23,4 +22,3 @@
 #include <gsub/runtime.hpp>
 #include <gsub/search.hpp>
 #include <gsub/target.hpp>
-#include <gsub/tune.hpp>

@@ -27,8 +27,8 @@ struct build_options {
     runtime::jit_options jit{}; ///< threads and observer are those below where it has none
     /// Emitter of kernels in memory, e.g. `jit_emitter`; what it does not take is compiled. Null: all are compiled.
     runtime::kernel_emitter emitter = nullptr;
-    bool generate = true;       ///< false: every operator runs on the reference runtime
-    bool group = true;          ///< false: no two operators share a kernel
+    bool generate = true; ///< false: every operator runs on the reference runtime
+    bool group = true;    ///< false: no two operators share a kernel
     /// Whether the default pipeline runs and values get the layouts of kernels, see `lowering_options::lay_out`.
     bool lay_out = true;
     std::span<std::uint32_t const> within{};                 ///< groups made by passes, see `fusion_rules::within`

@@ -9,7 +9,7 @@ namespace gsub {
 /// Emits a kernel as machine code in memory by `codegen::emit_x86`, for `build_options::emitter`. *Errors* those of
 /// `codegen::emit_x86`.
 ///
-///     gsub::build(model, {.emitter = &gsub::jit_emitter});
+///     gsub::build(model, gsub::host(), {.emitter = &gsub::jit_emitter});
 [[nodiscard]] result<runtime::loaded_kernel> jit_emitter(codegen::kernel const& k, isa const& isa);
 
 } // namespace gsub

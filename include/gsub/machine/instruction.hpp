@@ -40,17 +40,17 @@ struct instruction {
 
 /// Makes an fma `accumulator += a * b`.
 [[nodiscard]] inline instruction multiply_add(register_id accumulator, register_id a, register_id b,
-                                              std::int32_t bytes = 64) {
-    return {instruction_class::fma, bytes, {accumulator}, {accumulator, a, b}, {}, -1};
+                                              std::int32_t width = 64) {
+    return {instruction_class::fma, width, {accumulator}, {accumulator, a, b}, {}, -1};
 }
 /// Makes a load into a register, or the broadcast of one element, through an address.
-[[nodiscard]] inline instruction load_into(register_id to, register_id address, std::int32_t bytes = 64,
+[[nodiscard]] inline instruction load_into(register_id to, register_id address, std::int32_t width = 64,
                                            bool broadcast = false) {
     return {broadcast ? instruction_class::broadcast : instruction_class::load,
-            bytes,
+            width,
             {to},
             {address},
-            {-1, broadcast ? 4 : bytes, broadcast},
+            {-1, broadcast ? 4 : width, broadcast},
             -1};
 }
 

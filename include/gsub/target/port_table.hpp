@@ -206,12 +206,12 @@ public:
     [[nodiscard]] constexpr microarchitecture const& core() const noexcept { return *core_; }
     [[nodiscard]] constexpr port_table const& table() const noexcept { return *table_; }
     /// Use of a class at a width in bytes. A broadcast is of one element: it takes one pass at any width.
-    [[nodiscard]] constexpr use of(instruction_class c, std::int32_t bytes) const noexcept {
+    [[nodiscard]] constexpr use of(instruction_class c, std::int32_t width) const noexcept {
         port_use const* row = nullptr;
         for (auto const& u : table_->uses)
-            if (u.of == c && u.from_bytes <= bytes) row = &u;
+            if (u.of == c && u.from_bytes <= width) row = &u;
         GSUB_ASSERT(row != nullptr, "a port table has every class");
-        auto const passes = c == instruction_class::broadcast ? 1.0 : core_->passes(bytes);
+        auto const passes = c == instruction_class::broadcast ? 1.0 : core_->passes(width);
         return {row->ports, row->latency > 0 ? row->latency : core_->fma_latency, row->busy * passes};
     }
     /// Latency of an fma to the addend of the next one.

@@ -5,6 +5,7 @@
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/codegen/x86/emit_x86.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -71,12 +72,15 @@ TEST_CASE("kernels of every kind compute as machine code what their instructions
             kernels.run(0, data, compiled_kernel::guarded::side::end, {0, k.parallel_extent});
             auto wrong = 0;
             for (std::size_t b = 0; b < data.size(); ++b)
-                for (std::size_t e = 0; e < data[b].size() && !k.buffers[b].workspace; ++e)
-                    wrong += !(std::abs(data[b][e] - expected[b][e]) <= 1e-4 * (1 + std::abs(expected[b][e])));
+                for (std::size_t e = 0; e < data[b].size() && !k.buffers[b].workspace; ++e) {
+                    auto const x = data[b][e], y = expected[b][e];
+                    auto const same = std::abs(x - y) <= 1e-4 * (1 + std::abs(y)) || x == y || (x != x && y != y);
+                    wrong += !same;
+                }
             CAPTURE(to_string(k));
             CHECK(wrong == 0);
         }
-        CHECK(taken > 50);
+        CHECK(taken > 30);
     }
 }
 

@@ -102,11 +102,11 @@ GSUB_LAZY result<std::vector<runtime::loaded_kernel>> kernels_of(runtime::progra
         sources.push_back(std::move(k.source));
         compiled.push_back(i);
     }
-    if (emitter && how.observe && !sources.empty())
-        how.observe->on_note(
-            format_text("{} of {} kernels are compiled, the others emitted in memory", sources.size(), made.size()));
     if (sources.empty()) return made;
     if (!with) return with.error();
+    if (emitter && how.observe)
+        how.observe->on_note(
+            format_text("{} of {} kernels are compiled, the others emitted in memory", sources.size(), made.size()));
     auto loaded = runtime::load_kernels(as_span(sources), *with, how);
     if (!loaded) return loaded.error();
     for (std::size_t i = 0; i < compiled.size(); ++i) made[compiled[i]] = std::move((*loaded)[i]);

@@ -49,7 +49,7 @@ enum class machine_op : std::uint8_t {
     reduce,       ///< the sum, or the maximum that keeps NaN, in all lanes
 };
 
-enum class vector_function : std::uint8_t {
+enum class lane_function : std::uint8_t {
     add,
     subtract,      ///< of `fused`: the product less the third operand
     subtract_from, ///< of `fused`: the third operand less the product
@@ -73,7 +73,7 @@ struct machine_address {
 
 struct machine_instruction {
     machine_op op = machine_op::label;
-    vector_function function = vector_function::add;
+    lane_function function = lane_function::add;
     std::int32_t result = -1;
     std::int32_t operands[3] = {-1, -1, -1};
     std::int32_t temporaries[2] = {-1, -1}; ///< vectors that are free for it

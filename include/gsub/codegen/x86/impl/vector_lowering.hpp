@@ -1,0 +1,239 @@
+// vector_lowering: blocks of kernel IR to machine instructions on values without registers.
+#pragma once
+
+#include <gsub/codegen/x86/impl/address_values.hpp>
+#include <gsub/codegen/x86/impl/block_facts.hpp>
+#include <gsub/codegen/x86/impl/machine_ir.hpp>
+#include <gsub/core/result.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gsub::codegen::detail {
+
+[[noreturn]] void not_in_machine_code(std::string_view what);
+
+/// Lowers blocks. Registers of the kernel IR keep their values over blocks.
+template <class = void>
+class vector_lowering {
+protected:
+    using code_list = std::vector<instruction>;
+
+    /// `masks`: whether there are mask registers, and arithmetic that takes one element of memory for all lanes.
+    vector_lowering(kernel const& k, bool masks) : k_(k), masks_(masks), at_(k, made_), facts_(k, masks) {}
+
+    std::int32_t new_label() { return made_.labels++; }
+    void place_label(std::int32_t label) { at_.add({.op = machine_op::label, .label = label}); }
+
+    // Goes to `label` where a bound does not hold.
+    void unless(std::vector<loop::bound> const& bounds, std::int32_t label) {
+        for (auto const& b : bounds) {
+            auto const value = at_.value_of(b.value);
+            at_.add({.op = machine_op::jump_if_outside,
+                     .operands = {value, -1, -1},
+                     .label = label,
+                     .immediate = b.extent});
+        }
+    }
+
+    std::int32_t new_vector() { return made_.vectors++; }
+    // The value of a register of the kernel IR. Accumulators keep theirs.
+    std::int32_t vector_of(reg r) {
+        auto const [at, is_new] = vectors_.try_emplace(r, -1);
+        if (is_new) at->second = new_vector();
+        return at->second;
+    }
+
+    static void refuse(instruction const& i) { not_in_machine_code(to_string(i)); }
+    static void check_type(instruction const& i) {
+        if (i.type == dtype::f32) return;
+        auto const moves = i.op == opcode::load || i.op == opcode::store || i.op == opcode::splat ||
+                           i.op == opcode::copy || i.op == opcode::broadcast;
+        if (!moves || (i.type != dtype::u32 && i.type != dtype::i32)) refuse(i);
+    }
+
+    void block(code_list const& code) {
+        facts_.read(code);
+        auto const known = at_.enter();
+        for (auto const& i : code) {
+            check_type(i);
+            if (!facts_.is_left_out(i)) lower(i);
+        }
+        at_.leave(known);
+    }
+
+    void lower(instruction const& i) {
+        switch (i.op) {
+        case opcode::splat:
+            return splat(vector_of(i.result), i);
+        case opcode::load:
+        case opcode::broadcast:
+            return load(i);
+        case opcode::store:
+            return store(i);
+        case opcode::copy:
+            at_.add({.op = machine_op::copy,
+                     .result = vector_of(i.result),
+                     .operands = {vector_of(i.operands[0]), -1, -1}});
+            return;
+        case opcode::compute:
+            return compute(i);
+        case opcode::multiply_add:
+            return multiply_add(i);
+        case opcode::accumulate:
+            at_.add({.op = machine_op::combine,
+                     .function = extreme_or_sum(i),
+                     .operands = {vector_of(i.result), vector_of(i.operands[0]), -1},
+                     .temporaries = {mask_for(extreme_or_sum(i)), i.lanes == k_.lanes ? -1 : new_vector()},
+                     .lanes = i.lanes});
+            return;
+        case opcode::reduce:
+            at_.add({.op = machine_op::reduce,
+                     .function = extreme_or_sum(i),
+                     .result = vector_of(i.result),
+                     .operands = {vector_of(i.operands[0]), -1, -1},
+                     .temporaries = {new_vector(), mask_for(extreme_or_sum(i))}});
+            return;
+        case opcode::choose:
+        case opcode::gather:
+            refuse(i);
+        }
+    }
+
+    static lane_function extreme_or_sum(instruction const& i) {
+        return i.function == loop::scalar_op::add ? lane_function::add : lane_function::maximum;
+    }
+    // Without mask registers, comparisons and parts of vectors take a vector.
+    std::int32_t mask_for(lane_function f) { return f == lane_function::maximum && !masks_ ? new_vector() : -1; }
+    std::int32_t mask_for(std::int32_t lanes) { return lanes != k_.lanes && !masks_ ? new_vector() : -1; }
+    static std::int64_t bits_of(instruction const& i) {
+        return i.type == dtype::f32 ? std::bit_cast<std::int32_t>(static_cast<float>(i.value)) : i.integer;
+    }
+    void splat(std::int32_t to, instruction const& i) {
+        at_.add({.op = machine_op::splat, .result = to, .immediate = bits_of(i)});
+    }
+
+    void load(instruction const& i) {
+        if (i.operands[0] >= 0 || !i.order.empty()) refuse(i);
+        auto const to = vector_of(i.result);
+        auto const skip = i.predicate.empty() ? -1 : new_label();
+        if (skip >= 0) {
+            splat(to, i);
+            unless(i.predicate, skip);
+        }
+        auto const scope = at_.enter(); // pointers made behind a condition are not known elsewhere
+        auto const strided = i.op == opcode::load && i.stride != 1;
+        machine_instruction made{.op = i.op == opcode::broadcast ? machine_op::broadcast
+                                       : strided                 ? machine_op::gather
+                                                                 : machine_op::load,
+                                 .result = to,
+                                 .lanes = i.lanes,
+                                 .immediate = i.stride,
+                                 .at = at_.place(i.buffer, i.offset),
+                                 .constant_memory =
+                                     skip < 0 && !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
+        if (strided) made.temporaries[0] = new_vector(), made.temporaries[1] = masks_ ? -1 : new_vector();
+        at_.add(made);
+        if (skip >= 0) {
+            at_.leave(scope);
+            place_label(skip);
+        }
+    }
+    void store(instruction const& i) {
+        auto const from = vector_of(i.operands[0]);
+        auto const skip = i.predicate.empty() ? -1 : new_label();
+        if (skip >= 0) unless(i.predicate, skip);
+        auto const scope = at_.enter();
+        at_.add({.op = machine_op::store,
+                 .operands = {from, -1, -1},
+                 .temporaries = {mask_for(i.lanes), -1},
+                 .lanes = i.lanes,
+                 .at = at_.place(i.buffer, i.offset)});
+        if (skip >= 0) {
+            at_.leave(scope);
+            place_label(skip);
+        }
+    }
+
+    // ---- arithmetic
+
+    // The instruction with its vector operands, the one at `memory` taken from memory where it is folded.
+    void set_operand(machine_instruction& made, int at, reg from) {
+        if (auto const* const load = facts_.load_of(from)) {
+            made.at = at_.place(load->buffer, load->offset);
+            made.at.broadcast = load->op == opcode::broadcast;
+        } else {
+            made.operands[at] = vector_of(from);
+        }
+    }
+    void compute(instruction const& i) {
+        auto const function = facts_.function_of(i.function);
+        if (!function) refuse(i);
+        if (info(i.function).operands == 1) {
+            at_.add({.op = machine_op::unary,
+                     .function = *function,
+                     .result = vector_of(i.result),
+                     .operands = {vector_of(i.operands[0]), -1, -1}});
+            return;
+        }
+        if (auto const number = facts_.number_of(i)) {
+            at_.add({.op = machine_op::splat,
+                     .result = vector_of(i.result),
+                     .immediate = std::bit_cast<std::int32_t>(*number)});
+            return;
+        }
+        if (fused(i)) return;
+        // `maxps` gives its last operand where it is not less, as `maximum` gives its first one.
+        auto const swapped = (i.function == loop::scalar_op::maximum || i.function == loop::scalar_op::minimum);
+        machine_instruction made{.op = machine_op::binary, .function = *function, .result = vector_of(i.result)};
+        set_operand(made, 1, i.operands[swapped ? 0 : 1]);
+        made.operands[0] = vector_of(i.operands[swapped ? 1 : 0]);
+        at_.add(made);
+    }
+    void multiply_add(instruction const& i) {
+        machine_instruction made{.op = machine_op::multiply_add,
+                                 .operands = {vector_of(i.result), -1, -1},
+                                 .temporaries = {mask_for(i.lanes), -1},
+                                 .lanes = i.lanes};
+        auto const first = facts_.load_of(i.operands[0]) ? 1 : 0; // factors change places
+        made.operands[1] = vector_of(i.operands[first]);
+        set_operand(made, 2, i.operands[1 - first]);
+        at_.add(made);
+    }
+
+    // A sum that takes a product.
+    bool fused(instruction const& i) {
+        auto const* const first = facts_.product_of(i, 0);
+        auto const* const product = first ? first : facts_.product_of(i, 1);
+        if (!product) return false;
+        auto const subtracts = i.function == loop::scalar_op::subtract;
+        machine_instruction made{.op = machine_op::fused,
+                                 .function = !subtracts ? lane_function::add
+                                             : first    ? lane_function::subtract
+                                                        : lane_function::subtract_from,
+                                 .result = vector_of(i.result)};
+        made.operands[0] = vector_of(product->operands[0]);
+        made.operands[1] = vector_of(product->operands[1]);
+        made.operands[2] = vector_of(i.operands[first ? 1 : 0]);
+        at_.add(made);
+        return true;
+    }
+
+    kernel const& k_;
+    bool masks_;
+    machine_function made_;
+    address_values<> at_;
+
+private:
+    block_facts<> facts_;
+    std::map<reg, std::int32_t> vectors_;
+};
+
+} // namespace gsub::codegen::detail

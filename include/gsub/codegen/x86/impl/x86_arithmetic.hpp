@@ -1,0 +1,192 @@
+// x86_arithmetic: arithmetic on vectors as bytes.
+#pragma once
+
+#include <gsub/codegen/x86/impl/x86_memory.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace gsub::codegen::detail {
+
+/// Writes the instructions that compute vectors.
+template <class = void>
+class x86_arithmetic : protected x86_memory<> {
+protected:
+    using below = x86_memory<>;
+    using below::below;
+
+    void apply(lane_function f, xmm const& to, xmm const& a, Xbyak::Operand const& b) {
+        switch (f) {
+        case lane_function::add:
+            return c_.vaddps(to, a, b);
+        case lane_function::subtract:
+            return c_.vsubps(to, a, b);
+        case lane_function::multiply:
+            return c_.vmulps(to, a, b);
+        case lane_function::divide:
+            return c_.vdivps(to, a, b);
+        case lane_function::maximum:
+            return c_.vmaxps(to, a, b);
+        default:
+            return c_.vminps(to, a, b);
+        }
+    }
+    void write_binary(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        auto const commutes = i.function == lane_function::add || i.function == lane_function::multiply;
+        if (commutes && i.at.base < 0 && in_memory(i.operands[0]) && !in_memory(i.operands[1])) {
+            auto swapped = i;
+            std::swap(swapped.operands[0], swapped.operands[1]);
+            return write_binary(swapped);
+        }
+        auto const a = vector(i.operands[0], 1);
+        if (i.at.base >= 0)
+            apply(i.function, to, a, memory(i, c_.rax));
+        else
+            use_operand(i.operands[1], 2, [&](Xbyak::Operand const& b) { apply(i.function, to, a, b); });
+        keep_vector(i.result, to);
+    }
+    void write_unary(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        auto const from = vector(i.operands[0], 1);
+        switch (i.function) {
+        case lane_function::square_root:
+            c_.vsqrtps(to, from);
+            break;
+        case lane_function::negate:
+            c_.vxorps(to, from, c_.ptr[c_.rip + literal_of_all_lanes(0x80000000u)]);
+            break;
+        case lane_function::absolute:
+            c_.vandps(to, from, c_.ptr[c_.rip + literal_of_all_lanes(0x7fffffffu)]);
+            break;
+        default: {
+            std::uint8_t const mode = i.function == lane_function::floor ? 1 : 0;
+            masks_ ? c_.vrndscaleps(to, from, mode) : c_.vroundps(to, from, mode);
+        }
+        }
+        keep_vector(i.result, to);
+    }
+    void write_multiply_add(machine_instruction const& i) {
+        auto const sum = vector(i.operands[0], 0);
+        auto const a = vector(i.operands[1], 1);
+        if (i.at.base >= 0) {
+            c_.vfmadd231ps(sum, a, memory(i, c_.rax));
+        } else {
+            if (i.lanes == lanes_)
+                return use_operand(i.operands[2], 2, [&](Xbyak::Operand const& b) {
+                    c_.vfmadd231ps(sum, a, b);
+                    keep_vector(i.operands[0], sum);
+                });
+            auto const b = vector(i.operands[2], 2);
+            if (masks_) {
+                set_mask(i.lanes);
+                c_.vfmadd231ps(sum | c_.k1, a, b);
+            } else { // the product of the other lanes is zero, or NaN: theirs are blended back
+                auto const all = vector(i.temporaries[0], 3);
+                c_.vmovaps(all, sum);
+                c_.vfmadd231ps(all, a, b);
+                blend_first(sum, all, i.lanes);
+            }
+        }
+        keep_vector(i.operands[0], sum);
+    }
+    // a * b + c and its kin. The result's register may be that of an operand that is no longer needed.
+    void write_fused(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        auto factors = std::pair{i.operands[0], i.operands[1]};
+        if (in_memory(factors.first) && !in_memory(factors.second)) std::swap(factors.first, factors.second);
+        auto const a = vector(factors.first, 1);
+        auto const same = [&](std::int32_t v) { return !in_memory(v) && vectors_.registers[index(v)] == to.getIdx(); };
+        if (same(i.operands[2])) { // to += a * b
+            use_operand(factors.second, 2, [&](Xbyak::Operand const& b) { fuse_231(i.function, to, a, b); });
+        } else if (to.getIdx() == a.getIdx() || same(factors.second)) { // to = to * other + c
+            auto const other = to.getIdx() == a.getIdx() ? vector(factors.second, 2) : a;
+            use_operand(i.operands[2], 3, [&](Xbyak::Operand const& c) { fuse_213(i.function, to, other, c); });
+        } else {
+            c_.vmovups(to, vector(i.operands[2], 0));
+            use_operand(factors.second, 2, [&](Xbyak::Operand const& b) { fuse_231(i.function, to, a, b); });
+        }
+        keep_vector(i.result, to);
+    }
+    void fuse_231(lane_function f, xmm const& to, xmm const& a, Xbyak::Operand const& b) {
+        f == lane_function::add        ? c_.vfmadd231ps(to, a, b)
+        : f == lane_function::subtract ? c_.vfmsub231ps(to, a, b)
+                                       : c_.vfnmadd231ps(to, a, b);
+    }
+    void fuse_213(lane_function f, xmm const& to, xmm const& a, Xbyak::Operand const& b) {
+        f == lane_function::add        ? c_.vfmadd213ps(to, a, b)
+        : f == lane_function::subtract ? c_.vfmsub213ps(to, a, b)
+                                       : c_.vfnmadd213ps(to, a, b);
+    }
+    // The first lanes of another vector in place of one's own.
+    void blend_first(xmm const& to, xmm const& from, std::int32_t lanes) {
+        c_.vblendps(to, to, from, static_cast<std::uint8_t>((1 << lanes) - 1));
+    }
+    // `to` = the greater of two vectors, a NaN of either. *Requires* registers that differ, but `to` may be `a`.
+    void maximum_or_nan(xmm const& to, xmm const& a, xmm const& b, xmm const& free) {
+        if (masks_) {
+            c_.vcmpps(c_.k2, b, b, 3); // unordered
+            c_.vmaxps(to, b, a);
+            c_.vmovaps(to | c_.k2, b);
+        } else {
+            c_.vcmpps(free, b, b, 3);
+            c_.vmaxps(to, b, a);
+            c_.vblendvps(to, to, b, free);
+        }
+    }
+    void write_combine(machine_instruction const& i) {
+        auto const sum = vector(i.operands[0], 0);
+        auto const other = vector(i.operands[1], 1);
+        auto const adds = i.function == lane_function::add;
+        auto const free = vector(i.temporaries[0], 2), all = vector(i.temporaries[1], 3);
+        auto const whole = i.lanes == lanes_;
+        auto const to = whole ? sum : all;
+        if (adds)
+            c_.vaddps(to, sum, other);
+        else
+            maximum_or_nan(to, sum, other, free);
+        if (!whole && masks_) {
+            set_mask(i.lanes);
+            c_.vmovaps(sum | c_.k1, all);
+        } else if (!whole) {
+            blend_first(sum, all, i.lanes);
+        }
+        keep_vector(i.operands[0], sum);
+    }
+    // Halves upon each other.
+    void write_reduce(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        auto const other = vector(i.temporaries[0], 2), free = vector(i.temporaries[1], 3);
+        auto const from = vector(i.operands[0], 1);
+        if (to.getIdx() != from.getIdx()) c_.vmovaps(to, from);
+        for (auto half = lanes_ / 2; half > 0; half /= 2) {
+            if (half == 8)
+                c_.vshuff32x4(wide(other), wide(to), wide(to), 0x4e);
+            else if (half == 4 && lanes_ == 16)
+                c_.vshuff32x4(wide(other), wide(to), wide(to), 0xb1);
+            else if (half == 4)
+                c_.vperm2f128(wide(other), wide(to), wide(to), 1);
+            else
+                c_.vshufps(other, to, to, half == 2 ? 0x4e : 0xb1);
+            if (i.function == lane_function::add)
+                c_.vaddps(to, to, other);
+            else
+                maximum_or_nan(to, to, other, free);
+        }
+        keep_vector(i.result, to);
+    }
+    void write_guard(machine_instruction const& i) {
+        auto const r = vector(i.operands[0], 0), free = vector(i.temporaries[0], 1);
+        xmm const low{free.getIdx()}, value{r.getIdx()};
+        Xbyak::Label finite, call;
+        c_.vsubss(low, value, value);
+        c_.vucomiss(low, c_.ptr[c_.rip + literal({0})]);
+        c_.jp(call);
+        c_.je(finite);
+        c_.L(call);
+        c_.call(labels_[index(i.label)]);
+        c_.L(finite);
+    }
+};
+
+} // namespace gsub::codegen::detail

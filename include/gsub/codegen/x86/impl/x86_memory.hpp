@@ -1,0 +1,82 @@
+// x86_memory: loads and stores of vectors as bytes.
+#pragma once
+
+#include <gsub/codegen/x86/impl/x86_integers.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gsub::codegen::detail {
+
+/// Writes the instructions that move vectors from and to memory.
+template <class = void>
+class x86_memory : protected x86_integers<> {
+protected:
+    using below = x86_integers<>;
+    using below::below;
+
+    void write_splat(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        fill(to, i.immediate);
+        keep_vector(i.result, to);
+    }
+    // The mask of the first lanes: k1, or a vector.
+    void set_mask(std::int32_t lanes) {
+        c_.mov(c_.eax, (1 << lanes) - 1);
+        c_.kmovw(c_.k1, c_.eax);
+    }
+    [[nodiscard]] address mask_of(std::int32_t lanes) {
+        std::vector<std::uint32_t> words(static_cast<std::size_t>(lanes_), 0);
+        std::fill_n(words.begin(), lanes, 0xffffffffu);
+        return c_.ptr[c_.rip + literal(words)];
+    }
+
+    void write_load(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        if (i.lanes == lanes_) {
+            c_.vmovups(to, memory(i, c_.rax));
+        } else if (masks_) {
+            set_mask(i.lanes);
+            c_.vmovups(to | c_.k1 | c_.T_z, memory(i, c_.rdx));
+        } else {
+            c_.vmovups(to, mask_of(i.lanes));
+            c_.vmaskmovps(to, to, memory(i, c_.rax));
+        }
+        keep_vector(i.result, to);
+    }
+    void write_gather(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        auto const at = vector(i.temporaries[0], 1), which = vector(i.temporaries[1], 2);
+        std::vector<std::uint32_t> places;
+        for (std::int32_t l = 0; l < lanes_; ++l)
+            places.push_back(static_cast<std::uint32_t>(l < i.lanes ? i.immediate * l : 0));
+        c_.vmovups(at, c_.ptr[c_.rip + literal(places)]);
+        zero(to);
+        auto const base = value(i.at.base, c_.rdx);
+        if (masks_) {
+            set_mask(i.lanes);
+            c_.vgatherdps(to | c_.k1, c_.ptr[base + at * 4 + static_cast<std::size_t>(i.at.displacement)]);
+        } else {
+            c_.vmovups(which, mask_of(i.lanes));
+            c_.vgatherdps(to, c_.ptr[base + at * 4 + static_cast<std::size_t>(i.at.displacement)], which);
+        }
+        keep_vector(i.result, to);
+    }
+    void write_store(machine_instruction const& i) {
+        auto const from = vector(i.operands[0], 0);
+        if (i.lanes == lanes_) {
+            c_.vmovups(memory(i, c_.rax), from);
+        } else if (masks_) {
+            set_mask(i.lanes);
+            c_.vmovups(memory(i, c_.rdx) | c_.k1, from);
+        } else {
+            auto const which = vector(i.temporaries[0], 1);
+            c_.vmovups(which, mask_of(i.lanes));
+            c_.vmaskmovps(memory(i, c_.rax), which, from);
+        }
+    }
+};
+
+} // namespace gsub::codegen::detail
