@@ -46,8 +46,12 @@ GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
         scan.note_homes(vectors);
         auto integers = scan.run(detail::x86_encoder<>::integer_registers);
         auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
-        detail::x86_encoder<>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, registers}.run();
-        made->readyRE();
+        try {
+            detail::x86_encoder<>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, registers}.run();
+            made->readyRE();
+        } catch (Xbyak::Error const& e) { // e.g. a system that makes no memory executable
+            detail::not_in_machine_code(format_text("kernel here: {}", e.what()));
+        }
         machine_code out{made, nullptr, made->getSize()};
         out.entry = const_cast<std::uint8_t*>(made->getCode());
         return out;

@@ -9,11 +9,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 namespace gsub::codegen::detail {
@@ -122,6 +121,8 @@ protected:
 
     void load(instruction const& i) {
         if (i.operands[0] >= 0 || !i.order.empty()) refuse(i);
+        if (std::abs(i.stride) > std::numeric_limits<std::int32_t>::max() / k_.lanes)
+            not_in_machine_code("load whose lanes are so far apart"); // a gather has indices of 32 bits
         auto const to = vector_of(i.result);
         auto const skip = i.predicate.empty() ? -1 : new_label();
         if (skip >= 0) {
