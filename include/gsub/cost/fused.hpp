@@ -23,11 +23,11 @@ struct fused_roofline {
     GSUB_LAZY [[nodiscard]] unit of_group(any_graph const& g, std::span<node_id const> group) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_cost> node_costs(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] grouped_costs remembered(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] std::vector<std::uint32_t> group_of_nodes(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] grouped_costs remembered(any_graph const& g, void const* memory,
                                                      changed_nodes const& changes) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_cost> node_costs_near(any_graph const& g, void const* memory,
                                                                    changed_nodes const& changes) const;
-    GSUB_LAZY [[nodiscard]] std::vector<std::uint32_t> group_of_nodes(any_graph const& g) const;
     GSUB_LAZY [[nodiscard]] unit operator()(any_graph const& g) const;
     [[nodiscard]] hash128 parameters() const {
         return hasher{}.add("kernels").add(machine.parameters()).add(isa->name).finish();

@@ -22,8 +22,8 @@ struct partition_graph {
     static constexpr auto facts =
         pass_facts("partition-graph", exactness::bit_exact, "makes functions of marked parts, for other compilers",
                    {.tvm_name = "PartitionGraph", .classes = {"AD"}});
-    static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::compiler_annotation>(); }
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
+    static bool may_apply(op_histogram const& ops) { return ops.any_of<ops::compiler_annotation>(); }
 };
 
 } // namespace gsub::passes

@@ -46,9 +46,9 @@ struct to_mixed_precision {
     static constexpr auto facts =
         pass_facts("to-mixed-precision", exactness::precision_changing, "computes in f16 or bf16 what bears it",
                    {.tvm_name = "ToMixedPrecision", .classes = {"AD"}});
+    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
     /// Parses `f16` or `bf16`, then after a comma `error`, `count` or `silent`; what is missing has its default.
     GSUB_LAZY static result<to_mixed_precision> from_text(std::string_view text);
-    GSUB_LAZY result<pass_outcome> operator()(any_graph& g, pass_context& cx) const;
 };
 
 } // namespace gsub::passes

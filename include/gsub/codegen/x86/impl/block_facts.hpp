@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace gsub::codegen::detail {
@@ -50,32 +51,16 @@ public:
     /// The vector function of an operation; nothing: there is none.
     static std::optional<lane_function> function_of(loop::scalar_op op) {
         using loop::scalar_op;
-        switch (op) {
-        case scalar_op::add:
-            return lane_function::add;
-        case scalar_op::subtract:
-            return lane_function::subtract;
-        case scalar_op::multiply:
-            return lane_function::multiply;
-        case scalar_op::divide:
-            return lane_function::divide;
-        case scalar_op::maximum:
-            return lane_function::maximum;
-        case scalar_op::minimum:
-            return lane_function::minimum;
-        case scalar_op::square_root:
-            return lane_function::square_root;
-        case scalar_op::negate:
-            return lane_function::negate;
-        case scalar_op::absolute:
-            return lane_function::absolute;
-        case scalar_op::floor:
-            return lane_function::floor;
-        case scalar_op::round:
-            return lane_function::round;
-        default:
-            return std::nullopt;
-        }
+        constexpr std::pair<scalar_op, lane_function> functions[] = {
+            {scalar_op::add, lane_function::add},           {scalar_op::subtract, lane_function::subtract},
+            {scalar_op::multiply, lane_function::multiply}, {scalar_op::divide, lane_function::divide},
+            {scalar_op::maximum, lane_function::maximum},   {scalar_op::minimum, lane_function::minimum},
+            {scalar_op::negate, lane_function::negate},     {scalar_op::square_root, lane_function::square_root},
+            {scalar_op::absolute, lane_function::absolute}, {scalar_op::floor, lane_function::floor},
+            {scalar_op::round, lane_function::round}};
+        for (auto const& [known, function] : functions)
+            if (known == op) return function;
+        return std::nullopt;
     }
 
 private:

@@ -12,9 +12,6 @@ namespace gsub::codegen::detail {
 template <class = void>
 class x86_arithmetic : protected x86_memory<> {
 protected:
-    using below = x86_memory<>;
-    using below::below;
-
     void apply(lane_function f, xmm const& to, xmm const& a, Xbyak::Operand const& b) {
         switch (f) {
         case lane_function::add:
@@ -187,6 +184,9 @@ protected:
         c_.call(labels_[index(i.label)]);
         c_.L(finite);
     }
+
+    using below = x86_memory<>;
+    using below::below;
 };
 
 } // namespace gsub::codegen::detail

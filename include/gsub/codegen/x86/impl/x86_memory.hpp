@@ -14,9 +14,6 @@ namespace gsub::codegen::detail {
 template <class = void>
 class x86_memory : protected x86_integers<> {
 protected:
-    using below = x86_integers<>;
-    using below::below;
-
     void write_splat(machine_instruction const& i) {
         auto const to = vector_result(i.result);
         fill(to, i.immediate);
@@ -77,6 +74,9 @@ protected:
             c_.vmaskmovps(memory(i, c_.rax), which, from);
         }
     }
+
+    using below = x86_integers<>;
+    using below::below;
 };
 
 } // namespace gsub::codegen::detail
