@@ -21,6 +21,7 @@ using gsub::isa;
 std::vector<isa const*> sets() {
     auto all = compiled_kernel::sets();
     std::erase(all, &isa::baseline);
+    if (all.empty()) WARN("nothing runs: this machine has no AVX2");
     return all;
 }
 
@@ -99,11 +100,9 @@ TEST_CASE("what machine code does not take is named") {
 
 TEST_CASE("machine code lives as long as one copy of it") {
     for (auto const* isa : sets()) {
-        random_stream r{7};
-        auto const what = random_schedule::computation(r, isa->lanes());
-        auto const k = lower(random_schedule::nest(what, r, {.lanes = isa->lanes()}), "k").value();
-        auto first = emit_x86(k, *isa);
-        if (!first) continue;
+        auto const copy = kernels::elementwise_nest(3, 2, std::vector<kernels::elementwise_op>{{}}, *isa);
+        auto first = emit_x86(lower(copy, "k").value(), *isa);
+        REQUIRE(first);
         auto const second = *first;
         first = codegen::machine_code{};
         CHECK(second.bytes > 0);

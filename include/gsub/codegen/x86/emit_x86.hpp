@@ -20,8 +20,8 @@ struct machine_code {
 
 /// Emits the machine code of a kernel. It takes f32, and moves of any 32-bit elements, with 16 lanes for AVX-512 and 8
 /// for AVX2; no choices made at run time, no loads in a free order and no transcendental functions. *Errors*
-/// `unsupported` naming what it does not take, or the instruction set: `emit_cpp` takes all. *Complexity* linear in the
-/// kernel's instructions but for register allocation, O(n r) for n values and r registers.
+/// `unsupported` naming what it does not take, or the instruction set: `emit_cpp` takes all; `internal` where the
+/// encoder refuses what it is given. *Complexity* O(n (l + r)) for n instructions, l loops and r registers.
 GSUB_LAZY [[nodiscard]] result<machine_code> emit_x86(kernel const& k, isa const& isa);
 
 } // namespace gsub::codegen

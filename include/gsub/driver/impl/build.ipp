@@ -89,6 +89,7 @@ GSUB_LAZY result<std::vector<runtime::loaded_kernel>> kernels_of(runtime::progra
     std::vector<runtime::loaded_kernel> made(p.kernels.size());
     std::vector<runtime::kernel_source> sources;
     std::vector<std::size_t> compiled;
+    std::set<std::string> reasons;
     for (std::size_t i = 0; i < p.kernels.size(); ++i) {
         auto& k = p.kernels[i];
         if (emitter && k.ir) {
@@ -98,15 +99,19 @@ GSUB_LAZY result<std::vector<runtime::loaded_kernel>> kernels_of(runtime::progra
                 continue;
             }
             if (emitted.error().code() != error_code::unsupported) return emitted.error();
+            reasons.insert(emitted.error().message());
         }
         sources.push_back(std::move(k.source));
         compiled.push_back(i);
     }
     if (sources.empty()) return made;
     if (!with) return with.error();
-    if (emitter && how.observe)
-        how.observe->on_note(
-            format_text("{} of {} kernels are compiled, the others emitted in memory", sources.size(), made.size()));
+    if (emitter && how.observe) {
+        auto note =
+            format_text("{} of {} kernels are compiled, the others emitted in memory", sources.size(), made.size());
+        for (auto const& reason : reasons) note += "; " + reason;
+        how.observe->on_note(note);
+    }
     auto loaded = runtime::load_kernels(as_span(sources), *with, how);
     if (!loaded) return loaded.error();
     for (std::size_t i = 0; i < compiled.size(); ++i) made[compiled[i]] = std::move((*loaded)[i]);

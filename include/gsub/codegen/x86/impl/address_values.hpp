@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -72,13 +71,7 @@ public:
     [[nodiscard]] machine_address place(std::int32_t buffer, affine const& offset) {
         auto const size = element_size(buffer);
         auto const terms = ordered(offset);
-        auto length = terms.size();
-        std::int32_t base = -1;
-        for (; base < 0; --length) {
-            base = length == 0 ? bases_[static_cast<std::size_t>(buffer)] : find(buffer, terms, length);
-            if (base >= 0 || length == 0) break;
-        }
-        for (; length < terms.size(); ++length) base = extended(buffer, terms, length, base);
+        auto const base = pointer_to(buffer, terms, terms.size());
         auto const bytes = offset.constant() * size;
         if (bytes >= std::numeric_limits<std::int32_t>::min() / 2 &&
             bytes <= std::numeric_limits<std::int32_t>::max() / 2)
@@ -94,15 +87,7 @@ public:
         each_access(first, last, [&](std::int32_t buffer, affine const& offset) {
             auto const terms = ordered(offset);
             auto const at = std::find_if(terms.begin(), terms.end(), [&](auto const& t) { return t.of == v; });
-            if (at == terms.end()) return;
-            auto const length = static_cast<std::size_t>(at - terms.begin()) + 1;
-            if (find(buffer, terms, length) < 0) {
-                std::int32_t base = bases_[static_cast<std::size_t>(buffer)];
-                for (std::size_t n = 0; n < length; ++n) {
-                    auto const known = find(buffer, terms, n + 1);
-                    base = known >= 0 ? known : extended(buffer, terms, n, base);
-                }
-            }
+            if (at != terms.end()) pointer_to(buffer, terms, static_cast<std::size_t>(at - terms.begin()) + 1);
         });
     }
     /// Advances the pointers whose last variable is `v` by one turn of its loop.
@@ -153,6 +138,15 @@ private:
                 std::equal(p.terms.begin(), p.terms.end(), terms.begin()))
                 return p.value;
         return -1;
+    }
+    // The pointer with the first `length` terms: the longest that is known, and what it lacks.
+    std::int32_t pointer_to(std::int32_t buffer, std::vector<affine::term> const& terms, std::size_t length) {
+        auto known = length;
+        std::int32_t base = -1;
+        while (known > 0 && (base = find(buffer, terms, known)) < 0) --known;
+        if (known == 0) base = bases_[static_cast<std::size_t>(buffer)];
+        for (; known < length; ++known) base = extended(buffer, terms, known, base);
+        return base;
     }
     // A pointer with one term more than `base`, which has the first `length`.
     std::int32_t extended(std::int32_t buffer, std::vector<affine::term> const& terms, std::size_t length,

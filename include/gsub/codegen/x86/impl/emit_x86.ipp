@@ -49,8 +49,10 @@ GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
         try {
             detail::x86_encoder<>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, registers}.run();
             made->readyRE();
-        } catch (Xbyak::Error const& e) { // e.g. a system that makes no memory executable
-            detail::not_in_machine_code(format_text("kernel here: {}", e.what()));
+        } catch (Xbyak::Error const& e) {
+            if (int{e} == Xbyak::ERR_CANT_PROTECT || int{e} == Xbyak::ERR_CANT_ALLOC)
+                detail::not_in_machine_code("memory here that can be executed");
+            throw error{error_code::internal, format_text("machine code of {}: {}", quoted{k.name}, e.what())};
         }
         machine_code out{made, nullptr, made->getSize()};
         out.entry = const_cast<std::uint8_t*>(made->getCode());
