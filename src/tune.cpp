@@ -4,7 +4,9 @@
 #include <gsub/tune/impl/database.ipp>
 #include <gsub/tune/impl/json_value.ipp>
 #include <gsub/tune/impl/kernel_record.ipp>
+#include <gsub/tune/impl/kernel_timer.ipp>
 #include <gsub/tune/impl/record.ipp>
 #include <gsub/tune/impl/record_log.ipp>
 #include <gsub/tune/impl/record_members.ipp>
 #include <gsub/tune/impl/records_source.ipp>
+#include <gsub/tune/impl/tuning_task.ipp>

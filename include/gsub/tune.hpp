@@ -6,6 +6,8 @@
 #include <gsub/tune/database.hpp>
 #include <gsub/tune/json_value.hpp>
 #include <gsub/tune/kernel_record.hpp>
+#include <gsub/tune/kernel_timer.hpp>
 #include <gsub/tune/record.hpp>
 #include <gsub/tune/record_log.hpp>
 #include <gsub/tune/records_source.hpp>
+#include <gsub/tune/tuning_task.hpp>

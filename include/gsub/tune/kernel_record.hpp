@@ -46,13 +46,17 @@ GSUB_LAZY [[nodiscard]] std::string record_target(target const& t);
 /// The machine of a record. *Errors* `unsupported` where the target is not one that `record_target` writes.
 GSUB_LAZY [[nodiscard]] result<target> target_of(record const& r);
 
-/// Measurement of a configuration. *Units* seconds.
+/// Measurement of a configuration, or a prediction in its place. *Units* seconds.
 struct measurement {
-    std::vector<double> costs{}; ///< of each run
+    std::vector<double> costs{}; ///< of each run; of a prediction its one
     measure_error error = measure_error::none;
     double all_cost = 0;  ///< with compilation and all around it
     double timestamp = 0; ///< since 1970
+    bool predicted = false; ///< by a cost model: nothing has run
 };
+
+/// Whether a record is a prediction: it has a member `predicted`, which is true. Other tools keep it or ignore it.
+GSUB_LAZY [[nodiscard]] bool is_predicted(record const& r) noexcept;
 
 /// Record of a measurement. One that failed gets `failed_cost` and no other. *Errors* `usage`: without failure, no
 /// costs, and costs that are not finite or not above zero; other times that are not finite.

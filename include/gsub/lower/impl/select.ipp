@@ -43,6 +43,18 @@ GSUB_LAZY_BODY std::vector<kernels::descriptor> algorithms_of(kernels::descripto
     return all;
 }
 
+GSUB_LAZY_BODY std::vector<kernels::descriptor> algorithms_of(kernel_graph const& g, kernel_op const& op,
+                                                              kernels::winograd_accuracy accuracy) {
+    auto const& d = std::get<kernels::descriptor>(op.computes);
+    auto const* const tiles = std::get_if<kernels::winograd_shape>(&d);
+    auto const direct = tiles ? kernels::descriptor{tiles->conv} : d;
+    if (op.operands.size() < 2 || !op.operands[1].packing) return {direct};
+    auto all = algorithms_of(direct, accuracy);
+    auto const& weights = g.values[static_cast<std::size_t>(op.operands[1].value)].data;
+    if (all.size() > 1 && !detail::transforms(weights, *op.operands[1].packing)) all.resize(1);
+    return all;
+}
+
 GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& isa, algorithm_function choose,
                                            kernels::winograd_accuracy accuracy) {
     try {

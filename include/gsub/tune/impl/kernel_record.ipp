@@ -158,6 +158,11 @@ GSUB_LAZY_BODY result<target> target_of(record const& r) {
     return made;
 }
 
+GSUB_LAZY_BODY bool is_predicted(record const& r) noexcept {
+    auto const* const told = r.others.find("predicted");
+    return told && told->kind() == json_kind::boolean && told->boolean();
+}
+
 GSUB_LAZY_BODY result<record> record_of(kernels::descriptor const& d, target const& machine,
                                         loop::configuration const& c, measurement const& measured) {
     auto const refuse = [](std::string reason) { return error{error_code::usage, "a record: " + std::move(reason)}; };
@@ -174,6 +179,7 @@ GSUB_LAZY_BODY result<record> record_of(kernels::descriptor const& d, target con
     out.all_cost = measured.all_cost;
     out.timestamp = measured.timestamp;
     out.tvm_version = format_text("gsub {}.{}.{}", GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH);
+    if (measured.predicted) out.others.add("predicted", true);
     if (out.failed()) {
         out.costs.push_back(failed_cost);
         return out;
